@@ -1,0 +1,1 @@
+"""pytest plugin of fakeamqp: fixtures, marker and options."""
