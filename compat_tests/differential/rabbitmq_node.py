@@ -1,0 +1,306 @@
+"""A private RabbitMQ node for tests that compare the broker with the original.
+
+Nothing here is needed to use the library, and every test that wants a node asks :func:`available` first.
+The node shares nothing with an installed one: it has its own name, ports, port mapper (epmd), cookie and
+data folder, listens on 127.0.0.1 only, and runs as the current user without any plugin.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from typing_extensions import Self
+
+__all__ = ["RabbitMQError", "RabbitMQNode", "available"]
+
+_PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
+# connection.start as the first frame: type 1, channel 0, size, class 10, method 10.
+_START_FRAME = (b"\x01\x00\x00", b"\x00\x0a\x00\x0a")
+_POLL = 0.05
+
+
+class RabbitMQError(Exception):
+    """The node could not be started, or a control command failed. The text holds the node's own output."""
+
+
+def _home() -> Path | None:
+    """The installation folder that holds ``sbin/rabbitmq-server``.
+
+    The scripts in ``/usr/sbin`` change to the system's own account and folders, so the real ones are used.
+    """
+    candidates = [Path(os.environ["RABBITMQ_HOME"])] if os.environ.get("RABBITMQ_HOME") else []
+    found = shutil.which("rabbitmq-server")
+    if found:
+        candidates.append(Path(found).resolve().parent.parent)
+    for pattern in ("/usr/lib/rabbitmq/lib/rabbitmq_server-*", "/opt/homebrew/opt/rabbitmq", "/opt/rabbitmq"):
+        parent, _, name = pattern.rpartition("/")
+        candidates.extend(sorted(Path(parent).glob(name), reverse=True))
+    for candidate in candidates:
+        if (candidate / "sbin" / "rabbitmq-server").is_file() and list(
+            (candidate / "plugins").glob("rabbit-*")
+        ):
+            return candidate
+    return None
+
+
+def _epmd() -> str | None:
+    found = shutil.which("epmd")
+    if found:
+        return found
+    beside_erlang = sorted(Path("/usr/lib/erlang").glob("erts-*/bin/epmd"), reverse=True)
+    return str(beside_erlang[0]) if beside_erlang else None
+
+
+def available() -> str | None:
+    """Why no node can be started on this machine, or None when one can."""
+    if os.name != "posix":
+        return "RabbitMQ nodes are started on POSIX systems only"
+    if _home() is None:
+        return "rabbitmq-server is not installed"
+    if shutil.which("erl") is None:
+        return "Erlang is not installed"
+    if _epmd() is None:
+        return "Erlang's epmd is not installed"
+    return None
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for item in sockets:
+            item.bind(("127.0.0.1", 0))
+        return [item.getsockname()[1] for item in sockets]
+
+
+class RabbitMQNode:
+    """A RabbitMQ node that lives as long as the ``with`` block.
+
+    ``port`` fixes the AMQP port (default: a free one). ``settings`` are lines of ``rabbitmq.conf``, such as
+    ``{"channel_max": "10"}``. ``timeout`` is the limit in seconds for the start and, again, for the stop.
+    Raises :class:`RabbitMQError` when the node does not come up.
+    """
+
+    def __init__(
+        self, *, port: int | None = None, settings: Mapping[str, str] | None = None, timeout: float = 90.0
+    ) -> None:
+        reason = available()
+        if reason is not None:
+            raise RabbitMQError(reason)
+        home = _home()
+        assert home is not None
+        self._home = home
+        self._settings = dict(settings or {})
+        self._timeout = timeout
+        self._folder: Path | None = None
+        self._environment: dict[str, str] = {}
+        self._server: subprocess.Popen[bytes] | None = None
+        self._port_mapper: subprocess.Popen[bytes] | None = None
+        free, self._distribution_port, self._epmd_port = _free_ports(3)
+        self.port = free if port is None else port
+        self.name = f"fakeamqp-{secrets.token_hex(6)}@localhost"
+
+    @property
+    def url(self) -> str:
+        """The node's address with the default account and virtual host."""
+        return f"amqp://guest:guest@127.0.0.1:{self.port}/%2F"
+
+    @property
+    def version(self) -> str:
+        """The installed version, such as ``3.10.8``."""
+        beam_folder = next((self._home / "plugins").glob("rabbit-*"))
+        return beam_folder.name.removeprefix("rabbit-").removesuffix(".ez")
+
+    @property
+    def pid(self) -> int | None:
+        """The process id (also the process group) of the server script; None while the node is down."""
+        return None if self._server is None else self._server.pid
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the node and wait until it answers a protocol header with connection.start."""
+        if self._server is not None:
+            raise RabbitMQError("the node is running already")
+        folder = Path(tempfile.mkdtemp(prefix="fakeamqp-rabbitmq-"))
+        self._folder = folder
+        try:
+            self._environment = self._prepare(folder)
+            with (folder / "output").open("wb") as output:
+                epmd = _epmd()
+                assert epmd is not None
+                # In the foreground, as a child: a daemon of its own could not be told from the system's.
+                self._port_mapper = subprocess.Popen(
+                    [epmd, "-port", str(self._epmd_port), "-address", "127.0.0.1"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=self._environment,
+                )
+                self._await_port(self._epmd_port, self._port_mapper, time.monotonic() + self._timeout)
+                self._server = subprocess.Popen(
+                    [str(self._home / "sbin" / "rabbitmq-server")],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=self._environment,
+                    cwd=folder,
+                    start_new_session=True,
+                )
+            self._await_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop the node and its epmd and remove their folder; nothing happens when it is down."""
+        server, self._server = self._server, None
+        port_mapper, self._port_mapper = self._port_mapper, None
+        folder, self._folder = self._folder, None
+        try:
+            if server is not None:
+                self._end_group(server)
+        finally:
+            if port_mapper is not None:
+                port_mapper.kill()
+                port_mapper.wait()
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def control(self, *arguments: str) -> str:
+        """Run ``rabbitmqctl`` with these arguments and return its output.
+
+        A call costs a second or more; ``control("eval", "...")`` does several things in one.
+        Raises :class:`RabbitMQError` when the command fails.
+        """
+        done = subprocess.run(
+            [str(self._home / "sbin" / "rabbitmqctl"), "-q", "-n", self.name, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=self._environment,
+            timeout=self._timeout,
+            check=False,
+        )
+        text = done.stdout.decode(errors="replace")
+        if done.returncode != 0:
+            raise RabbitMQError(f"rabbitmqctl {' '.join(arguments)} failed ({done.returncode}):\n{text}")
+        return text
+
+    def log(self) -> str:
+        """What the node has written to its log so far."""
+        if self._folder is None:
+            return ""
+        files = [self._folder / "output", *sorted((self._folder / "log").glob("*.log"))]
+        return "".join(file.read_text(errors="replace") for file in files if file.is_file())
+
+    def _prepare(self, folder: Path) -> dict[str, str]:
+        for name in ("log", "mnesia", "home"):
+            (folder / name).mkdir()
+        (folder / "environment.conf").write_text("")
+        (folder / "enabled_plugins").write_text("[].\n")
+        cookie = folder / "home" / ".erlang.cookie"
+        cookie.write_text(secrets.token_hex(20))
+        cookie.chmod(0o400)
+        settings = {
+            "listeners.tcp.1": f"127.0.0.1:{self.port}",
+            # Neither alarm may fire because the machine is busy with something else.
+            "disk_free_limit.absolute": "1MB",
+            "vm_memory_high_watermark.absolute": "2GB",
+            **self._settings,
+        }
+        configuration = folder / "rabbitmq.conf"
+        configuration.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
+        inherited = {
+            key: value for key, value in os.environ.items() if not key.startswith(("RABBITMQ_", "ERL_"))
+        }
+        return {
+            **inherited,
+            "HOME": str(folder / "home"),
+            "ERL_EPMD_PORT": str(self._epmd_port),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODENAME": self.name,
+            "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODE_PORT": str(self.port),
+            "RABBITMQ_DIST_PORT": str(self._distribution_port),
+            "RABBITMQ_CONF_ENV_FILE": str(folder / "environment.conf"),
+            "RABBITMQ_CONFIG_FILE": str(configuration),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
+            "RABBITMQ_FEATURE_FLAGS_FILE": str(folder / "feature_flags"),
+            "RABBITMQ_GENERATED_CONFIG_DIR": str(folder / "generated"),
+            "RABBITMQ_LOG_BASE": str(folder / "log"),
+            "RABBITMQ_MNESIA_BASE": str(folder / "mnesia"),
+            "RABBITMQ_PID_FILE": str(folder / "pid"),
+            # Idle schedulers sleep instead of spinning: tests share the machine with the node.
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
+                "-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none"
+            ),
+        }
+
+    def _await_ready(self) -> None:
+        assert self._server is not None
+        deadline = time.monotonic() + self._timeout
+        while True:
+            self._await_port(self.port, self._server, deadline)
+            if self._answers(deadline):
+                return
+            time.sleep(_POLL)
+
+    def _await_port(self, port: int, process: subprocess.Popen[bytes], deadline: float) -> None:
+        while True:
+            if process.poll() is not None:
+                raise RabbitMQError(f"the node ended with code {process.returncode}:\n{self.log()}")
+            if time.monotonic() >= deadline:
+                raise RabbitMQError(f"the node did not listen within {self._timeout:g} s:\n{self.log()}")
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(_POLL)
+
+    def _answers(self, deadline: float) -> bool:
+        """True when the listener opens a conversation; it may listen a moment before it can."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as client:
+                client.settimeout(max(0.1, min(5.0, deadline - time.monotonic())))
+                client.sendall(_PROTOCOL_HEADER)
+                answer = b""
+                while len(answer) < 11:
+                    octets = client.recv(4096)
+                    if not octets:
+                        return False
+                    answer += octets
+        except OSError:
+            return False
+        return answer[:3] == _START_FRAME[0] and answer[7:11] == _START_FRAME[1]
+
+    def _end_group(self, server: subprocess.Popen[bytes]) -> None:
+        """End the server script and all it started; they form the process group of the script."""
+        for number, patience in ((signal.SIGTERM, self._timeout), (signal.SIGKILL, self._timeout)):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(server.pid, number)
+            deadline = time.monotonic() + patience
+            while time.monotonic() < deadline:
+                server.poll()
+                try:
+                    os.killpg(server.pid, 0)
+                except ProcessLookupError:
+                    return
+                time.sleep(_POLL)
