@@ -1,0 +1,71 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PACKAGING := pyproject.toml setup.py
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test conformance bench lint format generate clean
+
+help: ## Show what can be made
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
+
+demo: $(VENV)/.demo ## Show pika and aio-pika apps using the broker
+	@echo
+	@echo "== A tour: the broker starts, pika publishes and consumes, nothing else runs on this machine."
+	@echo
+	@$(PY) -m fakeamqp demo
+	@echo
+	@echo "== The examples: four small apps, each with the tests that a user would write."
+	@echo "   Every test gets a broker of its own from the fixture amqp_broker."
+	@echo
+	@$(PY) -m pytest examples -v --no-header $(PYTEST_ARGS)
+	@echo
+	@echo "That was pytest talking to a real AMQP broker inside its own process."
+	@echo "Read examples/ next: every folder is an app, its tests and a page about them."
+
+test: $(VENV)/.test ## Run every test of the project
+	$(PY) -m pytest compat_tests examples --timeout=300 --benchmark-skip $(PYTEST_ARGS)
+
+conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.md
+	$(PY) -m pytest compat_tests --timeout=300 --benchmark-skip --conformance docs/conformance.md $(PYTEST_ARGS)
+
+bench: $(VENV)/.test ## Run the benchmarks
+	$(PY) -m pytest compat_tests/benchmarks --benchmark-only $(PYTEST_ARGS)
+
+lint: $(VENV)/.test ## Check style, types, import arrows and generated code
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy --strict fakeamqp pytest_plugin
+	$(VENV)/bin/lint-imports
+	$(PY) spec/generate.py --check
+
+format: $(VENV)/.test ## Let ruff put the code into shape
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+generate: $(VENV)/.test ## Write the generated code from spec/
+	$(PY) spec/generate.py
+
+clean: ## Remove the virtual environment and all caches
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	rm -rf .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+		|| { echo "fakeamqp needs Python 3.10 or later; name one with: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+		|| { rm -rf $(VENV); echo "No virtual environment; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+
+$(VENV)/.demo: $(PACKAGING) | $(PY)
+	@echo "Installing fakeamqp, pika and aio-pika into $(VENV) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[pytest,pika,aio-pika]' 'pytest-asyncio>=0.24'
+	@touch $@
+
+$(VENV)/.test: $(PACKAGING) | $(PY)
+	@echo "Installing fakeamqp and all that its tests need into $(VENV) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/.demo
