@@ -1,1 +1,26 @@
-"""pytest plugin of fakeamqp: fixtures, marker and options."""
+"""pytest plugin of fakeamqp: fixtures, marker and options.
+
+pytest loads this module by its entry point and takes the hooks and fixtures from it, so all of them are
+named here. Nothing else is imported before a test asks for it: no client library, no asyncio, no broker.
+"""
+
+from __future__ import annotations
+
+from .fixtures.aio_pika_client import aio_pika_connection, aio_pika_connection_on_anyio
+from .fixtures.broker import amqp_broker, amqp_url, make_amqp_broker
+from .fixtures.pika_client import pika_channel, pika_connection
+from .plugin import pytest_addoption, pytest_configure, pytest_runtest_makereport, pytest_runtest_setup
+
+__all__ = [
+    "aio_pika_connection",
+    "aio_pika_connection_on_anyio",
+    "amqp_broker",
+    "amqp_url",
+    "make_amqp_broker",
+    "pika_channel",
+    "pika_connection",
+    "pytest_addoption",
+    "pytest_configure",
+    "pytest_runtest_makereport",
+    "pytest_runtest_setup",
+]

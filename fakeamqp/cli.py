@@ -1,0 +1,337 @@
+"""The command `fakeamqp`: a broker for other processes, a short tour, and a look at the machine.
+
+Exit codes are 0 when all went well, 1 when something failed on the way, and 2 when the command line asks
+for what does not exist.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from fakeamqp.errors import FakeAMQPError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from fakeamqp import Broker
+
+__all__ = ["main"]
+
+DEFAULT_PORT = 5672
+"""Where AMQP clients look for a broker when nobody tells them a port."""
+
+CLOCKS = ("real", "virtual", "wall")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Args:
+        arguments: what follows the name of the command; taken from `sys.argv` when left out.
+
+    Raises:
+        SystemExit: code 2 if the command line cannot be read, code 0 after `--help` and `--version`.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        return _COMMANDS[options.command](options)
+    except _UsageError as error:
+        print(f"fakeamqp {options.command}: {error}", file=sys.stderr)
+        return 2
+    except (FakeAMQPError, OSError) as error:
+        print(f"fakeamqp {options.command}: {error}", file=sys.stderr)
+        return 1
+
+
+class _UsageError(Exception):
+    """The command line asks for what does not exist; the text says what does."""
+
+
+class _Version(argparse.Action):
+    """Prints the version; looking it up costs more than parsing, so it is done on demand."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        parser.exit(message=f"fakeamqp {_version('fakeamqp')}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fakeamqp", description="A real AMQP broker for tests.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    serve = commands.add_parser(
+        "serve",
+        help="run a broker until SIGINT or SIGTERM",
+        description="Run a broker until SIGINT or SIGTERM. Once it is ready it prints the line "
+        "'listening on amqp://guest:guest@127.0.0.1:PORT/'. Whatever it holds is gone when it ends.",
+    )
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    serve.add_argument(
+        "--port", type=_port, default=DEFAULT_PORT, help="0 takes a free one (default: %(default)s)"
+    )
+    serve.add_argument(
+        "--personality",
+        default="rabbitmq-4.2",
+        metavar="NAME",
+        help="whose behaviour to show, such as rabbitmq-4.2 or spec (default: %(default)s)",
+    )
+    serve.add_argument(
+        "--clock", default="real", metavar="MODE", help="what time the broker goes by (default: %(default)s)"
+    )
+    serve.add_argument(
+        "--tls",
+        action="store_true",
+        help="speak TLS with a certificate made on the spot (needs fakeamqp[tls])",
+    )
+    serve.add_argument(
+        "--definitions", metavar="FILE", help="load this RabbitMQ definitions file (JSON) before listening"
+    )
+    serve.add_argument(
+        "--management-port", type=_port, metavar="PORT", help="where to offer the HTTP API (not built yet)"
+    )
+
+    commands.add_parser("demo", help="show in a few seconds what the broker does (needs fakeamqp[pika])")
+    commands.add_parser("doctor", help="check whether brokers and clients can run on this machine")
+    return parser
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: ports are 0 to 65535")
+    return int(text)
+
+
+# --- serve ------------------------------------------------------------------------------------------
+
+
+def _serve(options: argparse.Namespace) -> int:
+    import logging
+
+    _refuse_what_is_not_built(options)
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
+    with _StopSignals() as signals:
+        broker = _configured_broker(options)
+        with broker:
+            print(f"listening on {broker.url}", flush=True)
+            signals.wait()
+    return 0
+
+
+def _refuse_what_is_not_built(options: argparse.Namespace) -> None:
+    if options.clock not in CLOCKS:
+        raise _UsageError(f"unknown clock {options.clock!r}{_did_you_mean(options.clock, CLOCKS)}")
+    if options.clock != "real":
+        raise _UsageError(f"--clock {options.clock} is not built yet; 'real' is the only one that is")
+    if options.management_port is not None:
+        raise _UsageError("--management-port: the HTTP API is not built yet; leave the option out")
+
+
+def _configured_broker(options: argparse.Namespace) -> Broker:
+    from fakeamqp import Broker
+
+    try:
+        return Broker(
+            host=options.host,
+            port=options.port,
+            personality=options.personality,
+            tls=options.tls,
+            definitions=options.definitions,
+        )
+    except FakeAMQPError as error:  # Nothing has been tried yet: it is the arguments that are wrong.
+        raise _UsageError(str(error)) from error
+
+
+class _StopSignals:
+    """Wait for SIGINT or SIGTERM, without losing one that comes early.
+
+    The signals write to a socket instead of raising, so that none interrupts the broker in the middle of
+    starting or stopping.
+    """
+
+    def __enter__(self) -> _StopSignals:
+        import signal
+        import socket
+
+        self._signal = signal
+        self._receiver, self._sender = socket.socketpair()
+        self._sender.setblocking(False)
+        self._former = {
+            number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        self._former_descriptor = signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
+        return self
+
+    def wait(self) -> None:
+        self._receiver.recv(1)
+
+    def __exit__(self, *_: object) -> None:
+        self._signal.set_wakeup_fd(self._former_descriptor)
+        for number, handler in self._former.items():
+            self._signal.signal(number, handler)
+        self._receiver.close()
+        self._sender.close()
+
+
+# --- demo -------------------------------------------------------------------------------------------
+
+
+def _demo(_: argparse.Namespace) -> int:
+    try:
+        import pika
+        import pika.exceptions
+    except ImportError:
+        print(
+            "fakeamqp demo: the tour uses pika; install it with: pip install 'fakeamqp[pika]'",
+            file=sys.stderr,
+        )
+        return 1
+    from fakeamqp import Broker
+
+    with Broker() as broker:
+        print(f"A broker runs in this process, at {broker.url}")
+        connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+        print("pika has connected to it over a socket, as it would to RabbitMQ.\n")
+
+        channel = connection.channel()
+        channel.confirm_delivery()
+        channel.queue_declare("greetings", durable=True)
+        for body in (b"good morning", b"good day", b"good night"):
+            channel.basic_publish("", "greetings", body, pika.BasicProperties(delivery_mode=2))
+        print("pika published three messages, and the broker confirmed each of them.")
+        print(f"Seen from the test: {broker.queue('greetings')!r}\n")
+
+        method, _properties, body = channel.basic_get("greetings")
+        channel.basic_nack(method.delivery_tag, requeue=True)
+        method, _properties, again = channel.basic_get("greetings")
+        print(
+            f"A consumer took {body!r} and gave it back; it came again with redelivered={method.redelivered}."
+        )
+        channel.basic_ack(method.delivery_tag)
+        assert again == body
+
+        try:
+            channel.queue_declare("no-such-queue", passive=True)
+        except pika.exceptions.ChannelClosedByBroker as error:
+            print(f"A mistake gets RabbitMQ's answer: {error.reply_code} {error.reply_text}\n")
+        connection.close()
+
+        broker.restart()
+        print("The broker was restarted on the same port. What is durable has survived:")
+        print(f"Seen from the test: {broker.queue('greetings')!r}\n")
+
+        lines = broker.trace.timeline().splitlines()
+        print("What happened, as a failing test would report it (the end of it):")
+        print("\n".join(f"    {line}" for line in lines[-12:]))
+    print("\nThe broker has stopped. Nothing of it is left on this machine.")
+    return 0
+
+
+# --- doctor -----------------------------------------------------------------------------------------
+
+_LIBRARIES = (
+    ("pika", "pip install 'fakeamqp[pika]'"),
+    ("aio-pika", "pip install 'fakeamqp[aio-pika]'"),
+    ("amqp", "pip install amqp"),
+    ("kombu", "pip install kombu"),
+    ("celery", "pip install celery"),
+    ("amqpstorm", "pip install amqpstorm"),
+    ("pytest", "pip install 'fakeamqp[pytest]'"),
+    ("pytest-asyncio", "pip install pytest-asyncio"),
+    ("anyio", "pip install anyio"),
+    ("trustme", "pip install 'fakeamqp[tls]'"),
+)
+
+
+def _doctor(_: argparse.Namespace) -> int:
+    findings = list(_findings())
+    width = max(len(subject) for _, subject, _ in findings)
+    for verdict, subject, words in findings:
+        print(f"{verdict:<8} {subject:<{width}}  {words}")
+    failed = [subject for verdict, subject, _ in findings if verdict == "failed"]
+    print()
+    if failed:
+        print(f"Not ready: {', '.join(failed)}.")
+        return 1
+    print("Ready: brokers can run here. What is missing is optional.")
+    return 0
+
+
+def _findings() -> Iterator[tuple[str, str, str]]:
+    """Verdict ("ok", "missing" or "failed"), subject, and what was found, in words."""
+    running = ".".join(str(part) for part in sys.version_info[:3])
+    if sys.version_info >= (3, 10):  # noqa: UP036 - a checkout can be run without pip's own check
+        yield "ok", "Python", f"{running} at {sys.executable}"
+    else:
+        yield "failed", "Python", f"{running} is too old; 3.10 or later is needed"
+    yield "ok", "fakeamqp", _version("fakeamqp") or "used from a folder, not installed"
+    yield _loopback("IPv4 loopback", "127.0.0.1", "failed")
+    yield _loopback("IPv6 loopback", "::1", "missing")
+    yield _broker_answers()
+    yield _tls_library()
+    for name, remedy in _LIBRARIES:
+        version = _version(name)
+        yield ("ok", name, version) if version else ("missing", name, f"not installed: {remedy}")
+
+
+def _loopback(subject: str, host: str, otherwise: str) -> tuple[str, str, str]:
+    import socket
+
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.socket(family, socket.SOCK_STREAM) as listener:
+            listener.bind((host, 0))
+            return "ok", subject, f"can listen on {host}"
+    except OSError as error:
+        return otherwise, subject, f"cannot listen on {host}: {error.strerror or error}"
+
+
+def _broker_answers() -> tuple[str, str, str]:
+    import socket
+
+    from fakeamqp import Broker
+
+    try:
+        with Broker() as broker, socket.create_connection((broker.host, broker.port), timeout=10) as client:
+            client.sendall(b"AMQP\x00\x00\x09\x01")
+            answer = client.recv(7)
+    except (FakeAMQPError, OSError) as error:
+        return "failed", "broker", f"does not run: {error}"
+    if answer[:1] != b"\x01":  # A method frame: connection.start.
+        return "failed", "broker", f"answers the protocol header with {answer!r}"
+    return "ok", "broker", "starts, answers and stops"
+
+
+def _tls_library() -> tuple[str, str, str]:
+    try:
+        import ssl
+    except ImportError:
+        return "missing", "TLS", "this Python was built without the ssl module"
+    return "ok", "TLS", ssl.OPENSSL_VERSION
+
+
+def _version(distribution: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+
+
+# --- shared -----------------------------------------------------------------------------------------
+
+
+def _did_you_mean(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
+
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "demo": _demo,
+    "doctor": _doctor,
+    "serve": _serve,
+}
