@@ -1,0 +1,145 @@
+"""Who may do what: users, secrets, permissions per virtual host."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fakeamqp.model.errors import AccessRefused, AuthenticationFailed, NotAllowed
+
+__all__ = ["AccessControl", "Action", "Permission", "TopicPermission", "User"]
+
+Action = Literal["configure", "write", "read"]
+
+
+@dataclass(frozen=True)
+class Permission:
+    """Regular expressions (searched, as RabbitMQ does) over entity names; an empty one grants nothing."""
+
+    configure: str = ".*"
+    write: str = ".*"
+    read: str = ".*"
+
+    def grants(self, action: Action, name: str) -> bool:
+        """Whether the pattern for `action` admits `name`."""
+        pattern: str = getattr(self, action)
+        return re.search(pattern or "^$", name) is not None
+
+
+@dataclass(frozen=True)
+class TopicPermission:
+    """Regular expressions over the routing keys of one topic exchange."""
+
+    write: str = ".*"
+    read: str = ".*"
+
+
+@dataclass
+class User:
+    """One account. `password` None means that only EXTERNAL or ANONYMOUS can log in as it."""
+
+    name: str
+    password: str | None = None
+    tags: tuple[str, ...] = ()
+    permissions: dict[str, Permission] = field(default_factory=dict)
+    topic_permissions: dict[tuple[str, str], TopicPermission] = field(default_factory=dict)
+
+
+class AccessControl:
+    """The accounts of one broker. Answers are remembered until something changes."""
+
+    def __init__(self) -> None:
+        self.users: dict[str, User] = {}
+        self._granted: set[tuple[str, str, Action, str]] = set()
+
+    def add(self, user: User) -> None:
+        """Add or replace an account."""
+        self.users[user.name] = user
+        self._granted.clear()
+
+    def remove(self, name: str) -> None:
+        """Remove an account; nothing happens where there is none."""
+        self.users.pop(name, None)
+        self._granted.clear()
+
+    def changed(self) -> None:
+        """Forget remembered answers after an account was changed in place."""
+        self._granted.clear()
+
+    def authenticate(self, name: str, password: str) -> User:
+        """The account with this name and secret.
+
+        Raises:
+            AuthenticationFailed: there is none.
+        """
+        user = self.users.get(name)
+        if user is None or user.password is None:
+            raise AuthenticationFailed(name)
+        if not hmac.compare_digest(_octets(user.password), _octets(password)):
+            raise AuthenticationFailed(name)
+        return user
+
+    def known(self, name: str) -> User:
+        """The account of somebody whose identity was proved by other means.
+
+        Raises:
+            AuthenticationFailed: there is none.
+        """
+        user = self.users.get(name)
+        if user is None:
+            raise AuthenticationFailed(name)
+        return user
+
+    def check_virtual_host(self, user: User, virtual_host: str) -> None:
+        """May the user open this virtual host (connection.open/virtual-host-security)?
+
+        Raises:
+            NotAllowed: the user has no permissions there.
+        """
+        if virtual_host not in user.permissions:
+            raise NotAllowed(f"access to vhost '{virtual_host}' refused for user '{user.name}'")
+
+    def check(self, user: User, virtual_host: str, action: Action, kind: str, name: str) -> None:
+        """May the user do this to an entity (`kind` is queue or exchange)?
+
+        Raises:
+            AccessRefused: the pattern does not match.
+        """
+        key = (user.name, virtual_host, action, name)
+        if key in self._granted:
+            return
+        permission = user.permissions.get(virtual_host)
+        # RabbitMQ checks the nameless exchange under the name amq.default.
+        if permission is None or not permission.grants(action, name or "amq.default"):
+            raise AccessRefused(
+                f"{action} access to {kind} '{name or 'amq.default'}' in vhost '{virtual_host}' "
+                f"refused for user '{user.name}'"
+            )
+        self._granted.add(key)
+
+    def check_topic(
+        self, user: User, virtual_host: str, action: Literal["write", "read"], exchange: str, routing_key: str
+    ) -> None:
+        """May the user use this routing key on a topic exchange? Without a topic permission, yes.
+
+        Raises:
+            AccessRefused: the pattern does not match.
+        """
+        permission = user.topic_permissions.get((virtual_host, exchange))
+        if permission is None:
+            return
+        pattern = permission.write if action == "write" else permission.read
+        expanded = pattern.replace("{username}", re.escape(user.name)).replace(
+            "{vhost}", re.escape(virtual_host)
+        )
+        if re.search(expanded or "^$", routing_key) is None:
+            raise AccessRefused(
+                f"{action} access to topic '{routing_key}' in exchange '{exchange}' "
+                f"in vhost '{virtual_host}' refused for user '{user.name}'"
+            )
+
+
+def _octets(secret: str) -> bytes:
+    return secret.encode("utf-8", "surrogateescape")

@@ -1,0 +1,150 @@
+"""A message on its way to one client, until it is settled: accepted, rejected or released."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fakeamqp.model.credit import Credit
+    from fakeamqp.model.queue import Queue, QueuedMessage
+    from fakeamqp.model.subscription import Subscription
+
+__all__ = ["Delivery", "Ledger", "accept_all", "reject_all", "release_all"]
+
+
+class Delivery:
+    """One acquired message. It ends once: accepted, rejected or released.
+
+    `holder` is the subscription it went to, or None for a get; `credits` are those it was taken from.
+    """
+
+    __slots__ = ("credits", "delivered_at", "holder", "owner", "queue", "queued", "settled")
+
+    def __init__(
+        self,
+        queue: Queue,
+        queued: QueuedMessage,
+        holder: Subscription | None,
+        owner: object,
+        credits: tuple[Credit, ...],
+        delivered_at: float,
+    ) -> None:
+        self.queue = queue
+        self.queued = queued
+        self.holder = holder
+        self.owner = owner
+        self.credits = credits
+        self.delivered_at = delivered_at
+        self.settled = False
+
+    def accept(self) -> None:
+        """The client has dealt with the message: it is gone for good (basic.ack/removes-message)."""
+        self._settle()
+        self.queue.forget(self)
+
+    def reject(self) -> None:
+        """The client refuses the message: it is dead-lettered or discarded (basic.reject/requeue-false)."""
+        self._settle()
+        self.queue.refuse(self)
+
+    def _settle(self) -> None:
+        self.settled = True
+        for credit in self.credits:
+            credit.refill(len(self.queued.message.body))
+
+    def __repr__(self) -> str:
+        return f"<Delivery of {self.queued.message!r} from queue {self.queue.name!r}>"
+
+
+def accept_all(deliveries: Sequence[Delivery]) -> None:
+    """Accept each, then let whoever waited for the credit go on."""
+    for delivery in deliveries:
+        delivery.accept()
+    _resume_credits(deliveries)
+
+
+def reject_all(deliveries: Sequence[Delivery]) -> None:
+    """Reject each, then let whoever waited for the credit go on."""
+    for delivery in deliveries:
+        delivery.reject()
+    _resume_credits(deliveries)
+
+
+def release_all(deliveries: Sequence[Delivery], *, avoid: object = None) -> None:
+    """Return many deliveries to their queues at once, in their old order, and let the queues dispatch.
+
+    `avoid` names a group (a channel) that must not be sent these messages again
+    (basic.reject/requeue-01).
+    """
+    by_queue: dict[Queue, list[Delivery]] = {}
+    for delivery in deliveries:
+        delivery._settle()
+        by_queue.setdefault(delivery.queue, []).append(delivery)
+    for queue, returned in by_queue.items():
+        queue.take_back(returned, avoid=avoid)
+    for queue in by_queue:
+        queue.dispatch()
+    _resume_credits(deliveries)
+
+
+def _resume_credits(deliveries: Sequence[Delivery]) -> None:
+    for credit in dict.fromkeys(credit for delivery in deliveries for credit in delivery.credits):
+        if credit.open:
+            credit.resume()
+
+
+class Ledger:
+    """The unsettled deliveries of one channel, by ascending delivery tag.
+
+    Tags are handed out from 1 upwards (domain.delivery-tag/non-zero), so insertion order is tag order
+    and settling everything up to a tag costs only what is settled.
+    """
+
+    __slots__ = ("last_tag", "outstanding")
+
+    def __init__(self) -> None:
+        self.last_tag = 0
+        self.outstanding: dict[int, Delivery] = {}
+
+    def add(self, delivery: Delivery) -> int:
+        """Enter a delivery under the next tag."""
+        self.last_tag = tag = self.last_tag + 1
+        self.outstanding[tag] = delivery
+        return tag
+
+    def next_tag(self) -> int:
+        """Use up a tag for a delivery that nobody will settle."""
+        self.last_tag = tag = self.last_tag + 1
+        return tag
+
+    def take(self, tag: int, multiple: bool) -> list[Delivery] | None:
+        """Take out one delivery, or all up to and including `tag`; None where the tag is not outstanding.
+
+        With `multiple`, tag 0 means all there are (basic.ack/multiple-zero), none included.
+        """
+        outstanding = self.outstanding
+        if not multiple:
+            delivery = outstanding.pop(tag, None)
+            return None if delivery is None else [delivery]
+        if tag == 0:
+            return self.take_all()
+        if tag not in outstanding:
+            return None
+        taken = []
+        for each in outstanding:
+            if each > tag:
+                break
+            taken.append(each)
+        return [outstanding.pop(each) for each in taken]
+
+    def take_all(self) -> list[Delivery]:
+        """Take out everything, oldest first."""
+        taken = list(self.outstanding.values())
+        self.outstanding.clear()
+        return taken
+
+    def put_back(self, entries: Iterable[tuple[int, Delivery]]) -> None:
+        """Enter deliveries again under their old tags (tx.rollback/undoes-acks)."""
+        merged = {**self.outstanding, **dict(entries)}
+        self.outstanding = dict(sorted(merged.items()))

@@ -1,0 +1,98 @@
+"""Whether a second declaration means what the first one said.
+
+Arguments are compared by meaning: order and integer width do not count
+(exchange.declare/arguments-equivalence).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from fakeamqp.model.errors import PreconditionFailed
+
+__all__ = ["compare_arguments", "compare_flag", "freeze", "type_name"]
+
+_ABSENT = object()
+
+
+def type_name(value: Any) -> str:
+    """RabbitMQ's name for the wire type a value travels in."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "signedint" if -(2**31) <= value < 2**31 else "long"
+    for kind, name in (
+        (float, "double"),
+        (str, "longstr"),
+        (bytes, "binary"),
+        (Decimal, "decimal"),
+        (Mapping, "table"),
+        (list, "array"),
+    ):
+        if isinstance(value, kind):
+            return name
+    return "void"
+
+
+def compare_flag(
+    kind: str, name: str, virtual_host: str, flag: str, received: object, current: object
+) -> None:
+    """Refuse a flag or type that differs.
+
+    Raises:
+        PreconditionFailed: with RabbitMQ's text.
+    """
+    if received != current:
+        raise PreconditionFailed(
+            f"inequivalent arg '{flag}' for {kind} '{name}' in vhost '{virtual_host}': "
+            f"received {_shown(received)} but current is {_shown(current)}"
+        )
+
+
+def compare_arguments(
+    kind: str,
+    name: str,
+    virtual_host: str,
+    received: Mapping[str, Any],
+    current: Mapping[str, Any],
+    considered: Iterable[str] | None,
+) -> None:
+    """Refuse arguments that differ; `considered` limits the comparison to some names, None means all.
+
+    Raises:
+        PreconditionFailed: with RabbitMQ's text.
+    """
+    for key in considered if considered is not None else sorted({*received, *current}):
+        new = received.get(key, _ABSENT)
+        old = current.get(key, _ABSENT)
+        if freeze(new) != freeze(old):
+            raise PreconditionFailed(
+                f"inequivalent arg '{key}' for {kind} '{name}' in vhost '{virtual_host}': "
+                f"received {_argument(new)} but current is {_argument(old)}"
+            )
+
+
+def freeze(value: Any) -> Any:
+    """A hashable stand-in for a field value, equal where the values mean the same."""
+    if isinstance(value, Mapping):
+        return ("table", tuple(sorted((key, freeze(item)) for key, item in value.items())))
+    if isinstance(value, (list, tuple)):
+        return ("array", tuple(freeze(item) for item in value))
+    if isinstance(value, bool):
+        return ("bool", value)
+    return value
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return f"'{str(value).lower()}'"
+    return f"'{value}'"
+
+
+def _argument(value: Any) -> str:
+    if value is _ABSENT:
+        return "none"
+    shown = str(value).lower() if isinstance(value, bool) else value
+    return f"the value '{shown}' of type '{type_name(value)}'"

@@ -1,0 +1,210 @@
+"""Exchanges: what passes messages on, and by what they choose.
+
+`destinations` answers for one routing key and message; the virtual host walks exchange-to-exchange
+bindings and alternate exchanges (see `VirtualHost.route`) and remembers the result for the types whose
+answer depends on the key alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from fakeamqp.model.binding import Binding, BindingKey, Destination, binding_key
+from fakeamqp.model.equivalence import freeze
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.topic import TopicTrie
+
+if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.queue import Queue
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = ["EXCHANGE_TYPES", "DefaultExchange", "Exchange", "topic_matches"]
+
+
+class Exchange:
+    """What all exchange types share: a name, flags, and bindings in the order they were made."""
+
+    type_name: ClassVar[str]
+    by_key_alone: ClassVar[bool] = True
+    """Whether routing looks at nothing of the message but its routing key, so that it can be remembered."""
+
+    def __init__(
+        self,
+        virtual_host: VirtualHost,
+        name: str,
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        internal: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.virtual_host = virtual_host
+        self.name = name
+        self.durable = durable
+        self.auto_delete = auto_delete
+        self.internal = internal
+        self.arguments = dict(arguments or {})
+        self.alternate_exchange: str | None = self.arguments.get("alternate-exchange")
+        self.bindings: dict[BindingKey, Binding] = {}
+        self.incoming: dict[Binding, None] = {}
+
+    def __repr__(self) -> str:
+        return f"<Exchange {self.name!r} type={self.type_name} bindings={len(self.bindings)}>"
+
+    def validate(self, arguments: Mapping[str, Any]) -> None:
+        """Check the arguments of a new binding.
+
+        Raises:
+            PreconditionFailed: this type cannot work with them.
+        """
+
+    def bind(self, destination: Destination, routing_key: str, arguments: Mapping[str, Any]) -> None:
+        """Add a binding; an identical one changes nothing (queue.bind/duplicates)."""
+        binding = Binding(self, destination, routing_key, arguments)
+        if binding.identity in self.bindings:
+            return
+        self.validate(arguments)
+        self.bindings[binding.identity] = binding
+        destination.incoming[binding] = None
+        self._added(binding)
+
+    def unbind(self, destination: Destination, routing_key: str, arguments: Mapping[str, Any]) -> bool:
+        """Remove a binding. False where there is none like it."""
+        binding = self.bindings.get(binding_key(destination, routing_key, arguments))
+        if binding is None:
+            return False
+        self.drop(binding)
+        return True
+
+    def drop(self, binding: Binding) -> None:
+        """Remove this binding."""
+        del self.bindings[binding.identity]
+        binding.destination.incoming.pop(binding, None)
+        self._removed(binding)
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Destination]:
+        """Where a message with this key goes next; the same destination may be named more than once."""
+        raise NotImplementedError
+
+    def _added(self, binding: Binding) -> None:
+        """Keep the type's own index."""
+
+    def _removed(self, binding: Binding) -> None:
+        """Keep the type's own index."""
+
+
+class DirectExchange(Exchange):
+    """Passes a message where the binding key equals the routing key (exchange-type.direct/match)."""
+
+    type_name = "direct"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._by_key: dict[str, dict[Binding, None]] = {}
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Destination]:
+        """See the base class."""
+        return [binding.destination for binding in self._by_key.get(routing_key, ())]
+
+    def _added(self, binding: Binding) -> None:
+        self._by_key.setdefault(binding.routing_key, {})[binding] = None
+
+    def _removed(self, binding: Binding) -> None:
+        filed = self._by_key[binding.routing_key]
+        del filed[binding]
+        if not filed:
+            del self._by_key[binding.routing_key]
+
+
+class DefaultExchange(DirectExchange):
+    """The nameless exchange: every queue is bound to it under its own name (queue.declare/default-binding).
+
+    These bindings are implied by the queues; explicit ones exist only where the personality allows them.
+    """
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Destination]:
+        """See the base class."""
+        found: list[Destination] = []
+        queue: Queue | None = self.virtual_host.queues.get(routing_key)
+        if queue is not None:
+            found.append(queue)
+        found.extend(super().destinations(routing_key, message))
+        return found
+
+
+class FanoutExchange(Exchange):
+    """Passes every message to everything bound (exchange-type.fanout/unconditional)."""
+
+    type_name = "fanout"
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Destination]:
+        """See the base class."""
+        return [binding.destination for binding in self.bindings.values()]
+
+
+class TopicExchange(Exchange):
+    """Passes a message where the binding's pattern matches the routing key (exchange-type.topic/*)."""
+
+    type_name = "topic"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._trie: TopicTrie[Binding] = TopicTrie()
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Destination]:
+        """See the base class."""
+        return [binding.destination for binding in self._trie.match(routing_key)]
+
+    def _added(self, binding: Binding) -> None:
+        self._trie.add(binding.routing_key, binding)
+
+    def _removed(self, binding: Binding) -> None:
+        self._trie.remove(binding.routing_key, binding)
+
+
+class HeadersExchange(Exchange):
+    """Passes a message where the binding's arguments match its headers (exchange-type.headers/*)."""
+
+    type_name = "headers"
+    by_key_alone = False
+
+    def validate(self, arguments: Mapping[str, Any]) -> None:
+        """Refuse an x-match that is not one of the four known (exchange-type.headers/invalid-match)."""
+        match = arguments.get("x-match", "all")
+        if not isinstance(match, str):
+            raise PreconditionFailed("Invalid x-match field type")
+        if match not in ("all", "any", "all-with-x", "any-with-x"):
+            raise PreconditionFailed(
+                f"Invalid x-match field value '{match}'; expected all, any, all-with-x, or any-with-x"
+            )
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Destination]:
+        """See the base class."""
+        headers = message.headers
+        return [b.destination for b in self.bindings.values() if _headers_match(b.arguments, headers)]
+
+
+def _headers_match(arguments: Mapping[str, Any], headers: Mapping[str, Any]) -> bool:
+    """Whether message headers satisfy binding arguments; without x-match all must (default-match)."""
+    match = arguments.get("x-match", "all")
+    with_x = match.endswith("-with-x")
+    results = (
+        name in headers and (wanted is None or freeze(headers[name]) == freeze(wanted))
+        for name, wanted in arguments.items()
+        if name != "x-match" and (with_x or not name.startswith("x-"))
+    )
+    return any(results) if match.startswith("any") else all(results)
+
+
+def topic_matches(pattern: str, key: str) -> bool:
+    """Whether a topic pattern matches one key."""
+    trie: TopicTrie[bool] = TopicTrie()
+    trie.add(pattern, True)
+    return any(trie.match(key))
+
+
+EXCHANGE_TYPES: dict[str, type[Exchange]] = {
+    each.type_name: each for each in (DirectExchange, FanoutExchange, TopicExchange, HeadersExchange)
+}

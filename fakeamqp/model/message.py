@@ -1,0 +1,151 @@
+"""One message, whatever protocol it came by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any, Protocol, TypeAlias
+
+from typing_extensions import Self
+
+__all__ = ["FieldValue", "Headers", "Message", "Properties"]
+
+FieldValue: TypeAlias = "bool | int | float | str | bytes | Decimal | None | list[Any] | dict[str, Any]"
+Headers: TypeAlias = "dict[str, Any]"
+
+
+class Properties(Protocol):
+    """What the model reads of a message's properties; each dialect's decoded properties have these."""
+
+    @property
+    def content_type(self) -> str | None:
+        """MIME type of the body."""
+
+    @property
+    def content_encoding(self) -> str | None:
+        """MIME encoding of the body."""
+
+    @property
+    def headers(self) -> Headers | None:
+        """Application headers, or None where the message has none."""
+
+    @property
+    def delivery_mode(self) -> int | None:
+        """2 = persistent; anything else, and absence, is not."""
+
+    @property
+    def priority(self) -> int | None:
+        """0 (lowest) upwards."""
+
+    @property
+    def correlation_id(self) -> str | None:
+        """For the application."""
+
+    @property
+    def reply_to(self) -> str | None:
+        """For the application; direct reply-to rewrites it."""
+
+    @property
+    def expiration(self) -> str | None:
+        """Time to live in milliseconds, as text."""
+
+    @property
+    def message_id(self) -> str | None:
+        """For the application."""
+
+    @property
+    def timestamp(self) -> int | None:
+        """Seconds since 1970."""
+
+    @property
+    def type(self) -> str | None:
+        """For the application."""
+
+    @property
+    def user_id(self) -> str | None:
+        """The publishing user, validated where the personality does so."""
+
+    @property
+    def app_id(self) -> str | None:
+        """For the application."""
+
+    def with_headers(self, changes: Mapping[str, Any], remove: Iterable[str] = ()) -> Self:
+        """A copy with some headers set and some taken out; the others keep their encoding."""
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with other values for some properties."""
+
+
+class Message:
+    """A message as it was published.
+
+    `properties_octets` is the encoding the properties arrived in and `encoding` the name of the dialect
+    family it belongs to, so that a delivery over the same family forwards the octets as received.
+    `expiry` is the time to live of the message's own expiration in seconds, if it has one.
+    Messages are shared by all queues they were routed to and never changed.
+    """
+
+    __slots__ = (
+        "body",
+        "encoding",
+        "exchange",
+        "expiry",
+        "properties",
+        "properties_octets",
+        "published_at",
+        "publisher",
+        "routing_key",
+    )
+
+    def __init__(
+        self,
+        exchange: str,
+        routing_key: str,
+        properties: Properties,
+        body: bytes,
+        encoding: str = "",
+        properties_octets: bytes = b"",
+        publisher: object = None,
+        expiry: float | None = None,
+        published_at: float = 0.0,
+    ) -> None:
+        self.exchange = exchange
+        self.routing_key = routing_key
+        self.properties = properties
+        self.body = body
+        self.encoding = encoding
+        self.properties_octets = properties_octets
+        self.publisher = publisher
+        self.expiry = expiry
+        self.published_at = published_at
+
+    @property
+    def headers(self) -> Headers:
+        """The application headers; empty where there are none."""
+        return self.properties.headers or {}
+
+    @property
+    def persistent(self) -> bool:
+        """True where the message survives a restart in a durable queue (basic/property-delivery-mode)."""
+        return self.properties.delivery_mode == 2
+
+    @property
+    def priority(self) -> int:
+        """The priority; absence counts as 0."""
+        return self.properties.priority or 0
+
+    def without_headers(self, *names: str) -> Message:
+        """The same message with some headers taken out."""
+        return Message(
+            self.exchange,
+            self.routing_key,
+            self.properties.with_headers({}, names),
+            self.body,
+            publisher=self.publisher,
+            expiry=self.expiry,
+            published_at=self.published_at,
+        )
+
+    def __repr__(self) -> str:
+        shown = self.body if len(self.body) <= 40 else self.body[:37] + b"..."
+        return f"<Message {shown!r} exchange={self.exchange!r} routing_key={self.routing_key!r}>"

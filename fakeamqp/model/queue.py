@@ -1,0 +1,436 @@
+"""A queue: messages in order, subscriptions in turn.
+
+Theory of operation. After every operation one thing holds: no message waits while a subscription could
+take it. `enqueue` and `dispatch` keep it so. A message that arrives while somebody is able to take it is
+handed over at once (server-model/immediate-handover) and, where no acknowledgement is expected, never
+becomes an object of the queue. Everything else becomes a `QueuedMessage` with a position; positions
+only grow, and a message that comes back returns to the place its position gives it.
+
+Some messages are not for everybody (no-local, a rejected message in personality `spec`). Only queues
+that hold one, or whose subscriptions ask for it, look further than the head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from fakeamqp.model.delivery import Delivery
+from fakeamqp.model.errors import AccessRefused
+from fakeamqp.model.queue_options import QueueOptions
+from fakeamqp.model.ready import Fifo, PriorityFifo
+from fakeamqp.model.rotation import Rotation
+
+if TYPE_CHECKING:
+    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.timers import Timer
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = ["DeathReason", "Queue", "QueuedMessage"]
+
+DeathReason = Literal["rejected", "expired", "maxlen"]
+
+_TIMER_MARGIN = 1e-9
+
+
+class QueuedMessage:
+    """A message in one queue. Unlike the message itself this is the queue's own and changes."""
+
+    __slots__ = ("avoid", "enqueued_at", "expires_at", "message", "position", "redelivered")
+
+    def __init__(self, message: Message, position: int, expires_at: float | None, enqueued_at: float) -> None:
+        self.message = message
+        self.position = position
+        self.expires_at = expires_at
+        self.enqueued_at = enqueued_at
+        self.redelivered = False
+        self.avoid: object = None
+
+
+class Queue:
+    """One queue of a virtual host. `exclusive_owner` is the connection or session it belongs to, or None."""
+
+    __slots__ = (
+        "_expiry_timer",
+        "_head_timer",
+        "_idle_since",
+        "_next_position",
+        "_picky",
+        "_rotation",
+        "_ttl",
+        "arguments",
+        "auto_delete",
+        "deleted",
+        "durable",
+        "exclusive_owner",
+        "exclusive_subscription",
+        "had_subscription",
+        "incoming",
+        "name",
+        "options",
+        "ready",
+        "ready_octets",
+        "subscriptions",
+        "unacked",
+        "virtual_host",
+    )
+
+    def __init__(
+        self,
+        virtual_host: VirtualHost,
+        name: str,
+        *,
+        durable: bool = False,
+        exclusive_owner: object = None,
+        auto_delete: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+        options: QueueOptions | None = None,
+        priorities: int | None = None,
+    ) -> None:
+        self.virtual_host = virtual_host
+        self.name = name
+        self.durable = durable
+        self.exclusive_owner = exclusive_owner
+        self.auto_delete = auto_delete
+        self.arguments = dict(arguments or {})
+        self.options = options or QueueOptions()
+        self.incoming: dict[Binding, None] = {}
+        self.subscriptions: dict[Subscription, None] = {}
+        self.exclusive_subscription: Subscription | None = None
+        self.had_subscription = False
+        self.deleted = False
+        self.ready: Fifo | PriorityFifo = PriorityFifo(priorities) if priorities is not None else Fifo()
+        self.ready_octets = 0
+        self.unacked: dict[Delivery, None] = {}
+        self._rotation = Rotation()
+        self._next_position = 0
+        self._picky = False
+        self._ttl = self.options.message_ttl
+        self._head_timer: Timer | None = None
+        self._expiry_timer: Timer | None = None
+        self._idle_since = 0.0
+        if self.options.expires is not None:
+            self.used()
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name!r} {len(self.ready)} ready, {len(self.unacked)} unacked>"
+
+    # --- arrival -----------------------------------------------------------------------------------
+
+    def enqueue(self, message: Message) -> bool:
+        """Hand the message to a subscription that can take it, or store it.
+
+        Returns:
+            False where the queue is full and refuses (`x-overflow`: reject-publish and its kin).
+        """
+        if not self.ready and self._rotation and not self._picky:
+            subscription = self._rotation.next_able(len(message.body))
+            if subscription is not None:
+                if subscription.no_ack:
+                    subscription.subscriber.deliver(subscription, message, False, None)
+                else:
+                    self._hand_over(self._queued(message), subscription)
+                return True
+        options = self.options
+        bounded = options.max_length is not None or options.max_length_bytes is not None
+        if bounded and options.overflow != "drop-head" and self._full_with(message):
+            if options.overflow == "reject-publish-dlx":
+                self.virtual_host.dead_letter(self, message, "maxlen")
+            return False
+        queued = self._queued(message)
+        self.ready.append(queued)
+        self.ready_octets += len(message.body)
+        if self._picky:
+            self.dispatch()
+        if bounded:
+            self._drop_overflow()
+        if queued.expires_at is not None and queued is self.ready.head():
+            self._watch_head()
+        return True
+
+    def _queued(self, message: Message) -> QueuedMessage:
+        self._next_position = position = self._next_position + 1
+        now = self.virtual_host.now()
+        expiry = message.expiry
+        ttl = self._ttl
+        if ttl is not None and (expiry is None or ttl < expiry):
+            expiry = ttl
+        return QueuedMessage(message, position, None if expiry is None else now + expiry, now)
+
+    def _full_with(self, message: Message) -> bool:
+        """Whether one more message would pass the limits; a message above the limit alone is refused too."""
+        options = self.options
+        if options.max_length is not None and len(self.ready) >= options.max_length:
+            return True
+        return (
+            options.max_length_bytes is not None
+            and self.ready_octets + len(message.body) > options.max_length_bytes
+        )
+
+    def _drop_overflow(self) -> None:
+        """Drop from the head until the limits hold (RabbitMQ: documented default overflow behaviour)."""
+        options = self.options
+        while self.ready and (
+            (options.max_length is not None and len(self.ready) > options.max_length)
+            or (options.max_length_bytes is not None and self.ready_octets > options.max_length_bytes)
+        ):
+            self._die(self._pop(), "maxlen")
+
+    # --- departure ---------------------------------------------------------------------------------
+
+    def dispatch(self) -> None:
+        """Send what waits to whoever can take it, until there is nothing or nobody left."""
+        if self._picky:
+            self._dispatch_picky()
+            return
+        ready = self.ready
+        rotation = self._rotation
+        while rotation:
+            queued = self._live_head()
+            if queued is None:
+                break
+            subscription = rotation.next_able(len(queued.message.body))
+            if subscription is None:
+                break
+            self._pop()
+            self._hand_over(queued, subscription)
+        if ready:
+            self._watch_head()
+
+    def _dispatch_picky(self) -> None:
+        """As `dispatch`, but a message nobody present may have does not hold up those behind it."""
+        for queued in list(self.ready):
+            if self._expired(queued):
+                continue
+            for subscription in self._rotation.able(len(queued.message.body)):
+                if _suits(subscription, queued):
+                    self._take_out(queued)
+                    self._rotation.passed(subscription)
+                    self._hand_over(queued, subscription)
+                    break
+        if self._live_head() is not None:
+            self._watch_head()
+
+    def could_take(self, message: Message) -> bool:
+        """Whether the message would be handed over at once (basic.publish/immediate-*)."""
+        if self.ready:
+            return False
+        return any(True for _ in self._rotation.able(len(message.body)))
+
+    def get(self, owner: object, *, no_ack: bool) -> tuple[QueuedMessage, Delivery | None] | None:
+        """Take the next message for one client, prefetch notwithstanding (basic.qos/get-unaffected).
+
+        Returns:
+            The message, with a delivery to settle unless `no_ack`; None where nothing waits.
+        """
+        self.used()
+        queued = self._live_head()
+        if queued is None:
+            return None
+        self._pop()
+        delivery = None
+        if not no_ack:
+            delivery = Delivery(self, queued, None, owner, (), self.virtual_host.now())
+            self.unacked[delivery] = None
+        if self.ready:
+            self._watch_head()
+        return queued, delivery
+
+    def purge(self) -> int:
+        """Drop all that waits; what clients hold stays (queue.purge/02). Returns how many were dropped."""
+        self._drop_expired()
+        dropped = self.ready.clear()
+        self.ready_octets = 0
+        return len(dropped)
+
+    def _hand_over(self, queued: QueuedMessage, subscription: Subscription) -> None:
+        message = queued.message
+        if subscription.no_ack:
+            subscription.subscriber.deliver(subscription, message, queued.redelivered, None)
+            return
+        credits = subscription.credits
+        for credit in credits:
+            credit.take(len(message.body))
+        delivery = Delivery(self, queued, subscription, subscription.owner, credits, self.virtual_host.now())
+        self.unacked[delivery] = None
+        subscription.subscriber.deliver(subscription, message, queued.redelivered, delivery)
+
+    def _pop(self) -> QueuedMessage:
+        queued = self.ready.pop()
+        self.ready_octets -= len(queued.message.body)
+        return queued
+
+    def _take_out(self, queued: QueuedMessage) -> None:
+        self.ready.remove(queued)
+        self.ready_octets -= len(queued.message.body)
+
+    # --- settlement --------------------------------------------------------------------------------
+
+    def forget(self, delivery: Delivery) -> None:
+        """The delivery was accepted."""
+        self.unacked.pop(delivery, None)
+
+    def refuse(self, delivery: Delivery) -> None:
+        """The delivery was rejected."""
+        self.unacked.pop(delivery, None)
+        if not self.deleted:
+            self._die(delivery.queued, "rejected")
+
+    def take_back(self, deliveries: Iterable[Delivery], *, avoid: object = None) -> None:
+        """Put messages back in their old places, marked redelivered. A deleted queue takes nothing back."""
+        returned = []
+        for delivery in deliveries:
+            self.unacked.pop(delivery, None)
+            queued = delivery.queued
+            queued.redelivered = True
+            queued.avoid = avoid
+            returned.append(queued)
+        if self.deleted:
+            return
+        if avoid is not None:
+            self._picky = True
+        self.ready.put_back(returned)
+        self.ready_octets += sum(len(queued.message.body) for queued in returned)
+        self._watch_head()
+
+    def redeliver(self, delivery: Delivery) -> bool:
+        """Send a released message to the subscription that had it (basic.recover/requeue-false).
+
+        Returns:
+            False where that subscription has ended: the message then belongs back in the queue.
+        """
+        holder = delivery.holder
+        if holder is None or not holder.active or self.deleted:
+            return False
+        self.unacked.pop(delivery, None)
+        delivery.queued.redelivered = True
+        self._hand_over(delivery.queued, holder)
+        return True
+
+    def keep_persistent(self) -> None:
+        """After a restart: only persistent messages are left, those that were unsettled among them."""
+        self.take_back(list(self.unacked))
+        kept = [queued for queued in self.ready.clear() if queued.message.persistent]
+        self.ready_octets = sum(len(queued.message.body) for queued in kept)
+        if kept:
+            self.ready.put_back(kept)
+        self._picky = False
+        self._watch_head()
+
+    # --- subscriptions -----------------------------------------------------------------------------
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Let a new subscription in; the caller dispatches once the client has been told.
+
+        Raises:
+            AccessRefused: exclusive access stands in the way (basic.consume/exclusive-*).
+        """
+        if self.exclusive_subscription is not None or (subscription.exclusive and self.subscriptions):
+            subscription.end()
+            raise AccessRefused(f"queue '{self.name}' in vhost '{self.virtual_host.name}' in exclusive use")
+        if subscription.exclusive:
+            self.exclusive_subscription = subscription
+        self.subscriptions[subscription] = None
+        self.had_subscription = True
+        if not self.options.single_active_consumer or len(self.subscriptions) == 1:
+            self._rotation.add(subscription)
+        self._picky = self._picky or subscription.no_local
+        self.used()
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """End a subscription; what it holds stays its channel's to settle (basic.cancel/outstanding-remain)."""
+        if subscription not in self.subscriptions:
+            return
+        del self.subscriptions[subscription]
+        subscription.end()
+        if self.exclusive_subscription is subscription:
+            self.exclusive_subscription = None
+        if subscription in self._rotation:
+            self._rotation.remove(subscription)
+            if self.options.single_active_consumer and self.subscriptions:
+                self._rotation.add(next(iter(self.subscriptions)))
+        self.used()
+        if not self.subscriptions and self.auto_delete and not self.deleted:
+            self.virtual_host.remove_queue(self)
+        elif self.subscriptions:
+            self.dispatch()
+
+    def detach_all(self) -> list[Subscription]:
+        """End every subscription because the queue goes; they are returned for their clients to be told."""
+        ended = list(self.subscriptions)
+        self.deleted = True
+        for subscription in ended:
+            subscription.end()
+        self.subscriptions.clear()
+        self._rotation = Rotation()
+        self.exclusive_subscription = None
+        for timer in (self._head_timer, self._expiry_timer):
+            if timer is not None:
+                timer.cancel()
+        return ended
+
+    # --- time --------------------------------------------------------------------------------------
+
+    def used(self) -> None:
+        """Count as in use now: `x-expires` begins anew, and rests while there are subscriptions."""
+        expires = self.options.expires
+        if expires is None:
+            return
+        if self._expiry_timer is not None:
+            self._expiry_timer.cancel()
+            self._expiry_timer = None
+        if not self.subscriptions and not self.deleted:
+            self._expiry_timer = self.virtual_host.call_later(
+                expires, self._unused_too_long, f"queue '{self.name}' expires unused"
+            )
+
+    def _unused_too_long(self) -> None:
+        if not self.deleted and not self.subscriptions:
+            self.virtual_host.remove_queue(self)
+
+    def _expired(self, queued: QueuedMessage) -> bool:
+        return queued.expires_at is not None and queued.expires_at <= self.virtual_host.now() + _TIMER_MARGIN
+
+    def _live_head(self) -> QueuedMessage | None:
+        """The head once expired messages before it are gone (RabbitMQ: classic queues expire at the head)."""
+        ready = self.ready
+        queued = ready.head()
+        while queued is not None and queued.expires_at is not None and self._expired(queued):
+            self._die(self._pop(), "expired")
+            queued = ready.head()
+        return queued
+
+    def _drop_expired(self) -> None:
+        if self._live_head() is not None:
+            self._watch_head()
+
+    def _watch_head(self) -> None:
+        """Have the head dropped when its time comes."""
+        head = self.ready.head()
+        due = None if head is None else head.expires_at
+        timer = self._head_timer
+        if timer is not None:
+            if timer.due == due:
+                return
+            timer.cancel()
+            self._head_timer = None
+        if due is not None:
+            self._head_timer = self.virtual_host.call_at(
+                due, self._head_is_due, f"queue '{self.name}' expires a message"
+            )
+
+    def _head_is_due(self) -> None:
+        self._head_timer = None
+        self._drop_expired()
+
+    def _die(self, queued: QueuedMessage, reason: DeathReason) -> None:
+        self.virtual_host.dead_letter(self, queued.message, reason)
+
+
+def _suits(subscription: Subscription, queued: QueuedMessage) -> bool:
+    """Whether this subscription may have this message (domain.no-local, basic.reject/requeue-01)."""
+    if subscription.no_local and queued.message.publisher is subscription.owner:
+        return False
+    return queued.avoid is None or queued.avoid is not subscription.group

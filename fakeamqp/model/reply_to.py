@@ -1,0 +1,28 @@
+"""Direct reply-to: answers go straight to the asking channel, through no queue (RabbitMQ: documented)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.subscription import Subscription
+
+__all__ = ["PSEUDO_QUEUE", "ReplyAddress"]
+
+PSEUDO_QUEUE = "amq.rabbitmq.reply-to"
+
+
+class ReplyAddress:
+    """Where answers to one consumer of the pseudo-queue are sent; it stores nothing."""
+
+    __slots__ = ("name", "subscription")
+
+    def __init__(self, name: str, subscription: Subscription) -> None:
+        self.name = name
+        self.subscription = subscription
+
+    def enqueue(self, message: Message) -> bool:
+        """Deliver the answer."""
+        self.subscription.subscriber.deliver(self.subscription, message, False, None)
+        return True

@@ -1,0 +1,76 @@
+"""Whose turn it is: the subscriptions of a queue, by priority and round robin."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fakeamqp.model.subscription import Subscription
+
+__all__ = ["Rotation"]
+
+
+class Rotation:
+    """Higher priorities go first; equals take turns in the order they subscribed (server-model/round-robin)."""
+
+    __slots__ = ("_groups",)
+
+    def __init__(self) -> None:
+        self._groups: dict[int, deque[Subscription]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._groups.values()))
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def __iter__(self) -> Iterator[Subscription]:
+        for group in self._groups.values():
+            yield from group
+
+    def add(self, subscription: Subscription) -> None:
+        """Let a new subscription take part, last among its equals."""
+        group = self._groups.get(subscription.priority)
+        if group is None:
+            self._groups[subscription.priority] = deque((subscription,))
+            self._groups = dict(sorted(self._groups.items(), reverse=True))
+        else:
+            group.append(subscription)
+
+    def remove(self, subscription: Subscription) -> None:
+        """Take a subscription out; it must be in."""
+        group = self._groups[subscription.priority]
+        group.remove(subscription)
+        if not group:
+            del self._groups[subscription.priority]
+
+    def next_able(self, size: int) -> Subscription | None:
+        """The subscription whose turn it is among those that can take `size` octets now, or None.
+
+        Whoever is chosen goes to the end of its group.
+        """
+        for group in self._groups.values():
+            for _ in range(len(group)):
+                subscription = group[0]
+                group.rotate(-1)
+                for limit in subscription.limits:
+                    if not limit.admits(size):
+                        break
+                else:
+                    return subscription
+        return None
+
+    def able(self, size: int) -> Iterator[Subscription]:
+        """All that can take `size` octets now, in turn; the rotation itself does not move."""
+        for group in self._groups.values():
+            for subscription in list(group):
+                if all(limit.admits(size) for limit in subscription.limits):
+                    yield subscription
+
+    def passed(self, subscription: Subscription) -> None:
+        """Move a subscription chosen from `able` to the end of its group."""
+        group = self._groups[subscription.priority]
+        group.remove(subscription)
+        group.append(subscription)

@@ -1,0 +1,116 @@
+"""Everything one broker knows: virtual hosts, accounts, personality, time, and who is connected."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fakeamqp.model.access import AccessControl, Permission, User
+from fakeamqp.model.errors import InvalidPath, NotAllowed
+from fakeamqp.model.names import NameGenerator
+from fakeamqp.model.personality import RABBITMQ_4_2, Personality
+from fakeamqp.model.timers import Timers
+from fakeamqp.model.virtual_host import VirtualHost
+
+if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.tap import Tap
+    from fakeamqp.model.timers import Clock
+
+__all__ = ["BrokerState", "ClientConnection"]
+
+
+class ClientConnection(Protocol):
+    """What the model and its inspectors see of a connected client."""
+
+    name: str
+    client_properties: Mapping[str, Any]
+    heartbeat: int
+
+    @property
+    def user_name(self) -> str | None:
+        """The authenticated user, or None before that."""
+
+    @property
+    def virtual_host_name(self) -> str | None:
+        """The virtual host opened, or None before that."""
+
+    @property
+    def channel_numbers(self) -> tuple[int, ...]:
+        """The open channels (0-9-x) or attached sessions (0-10), ascending."""
+
+    def close_by_operator(self, code: int, text: str) -> None:
+        """Close with a handshake, for a reason of the operator's."""
+
+    def set_blocked(self, reason: str | None) -> None:
+        """Stop reading from a publishing client and tell it why; None lets it go on."""
+
+
+class BrokerState:
+    """The root of the model. Only the holder of the engine's lock touches it.
+
+    `published` keeps the latest publishes as (virtual host, message, outcome) for inspection, or is None.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        personality: Personality = RABBITMQ_4_2,
+        seed: int | str | None = None,
+        history: int = 0,
+    ) -> None:
+        self.clock = clock
+        self.timers = Timers(clock)
+        self.personality = personality
+        self.names = NameGenerator(seed)
+        self.access = AccessControl()
+        self.tap: Tap | None = None
+        self.connections: dict[ClientConnection, None] = {}
+        self.published: deque[tuple[str, Message, Outcome]] | None = (
+            deque(maxlen=history) if history else None
+        )
+        self.blocked_reason: str | None = None
+        self.authentication_failure_delay = 0.0
+        self.virtual_hosts: dict[str, VirtualHost] = {}
+        self.add_virtual_host("/")
+        self.access.add(User("guest", "guest", ("administrator",), {"/": Permission()}))
+
+    def add_virtual_host(self, name: str) -> VirtualHost:
+        """Add a virtual host; the one there is stays."""
+        found = self.virtual_hosts.get(name)
+        if found is None:
+            found = self.virtual_hosts[name] = VirtualHost(self, name)
+        return found
+
+    def virtual_host(self, name: str) -> VirtualHost:
+        """The virtual host called `name`.
+
+        Raises:
+            NotAllowed, InvalidPath: there is none, by personality.
+        """
+        found = self.virtual_hosts.get(name)
+        if found is not None:
+            return found
+        if self.personality.unknown_virtual_host == "invalid-path":
+            raise InvalidPath(f"no virtual host '{name}'")
+        raise NotAllowed(f"vhost {name} not found")
+
+    def block(self, reason: str) -> None:
+        """Hold back everybody who publishes, as RabbitMQ does when an alarm goes off."""
+        self.blocked_reason = reason
+        for connection in list(self.connections):
+            connection.set_blocked(reason)
+
+    def unblock(self) -> None:
+        """End the alarm."""
+        self.blocked_reason = None
+        for connection in list(self.connections):
+            connection.set_blocked(None)
+
+    def restart(self) -> None:
+        """Forget what a restart loses; connections must be gone."""
+        for virtual_host in self.virtual_hosts.values():
+            virtual_host.restart()

@@ -1,0 +1,106 @@
+"""A subscription (0-9-x: consumer): who takes a queue's messages, and on what terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from fakeamqp.model.credit import Credit, Limit
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.queue import Queue
+
+__all__ = ["Subscriber", "Subscription"]
+
+
+class Subscriber(Protocol):
+    """The dialect's side of a subscription."""
+
+    def deliver(
+        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
+    ) -> None:
+        """Send the message; `delivery` is None where no settlement is expected."""
+
+    def cancelled(self, subscription: Subscription) -> None:
+        """The queue has gone: the subscription has ended without the client asking."""
+
+
+class Subscription:
+    """One consumer of one queue.
+
+    `owner` is the connection or session that exclusive things belong to, `group` the channel: what a
+    rejected message must not return to in personality `spec`. `limits` holds everything that may hold
+    deliveries back, `credits` the counted ones among them; both empty means no limit.
+    """
+
+    __slots__ = (
+        "active",
+        "arguments",
+        "credits",
+        "exclusive",
+        "group",
+        "limits",
+        "no_ack",
+        "no_local",
+        "owner",
+        "priority",
+        "queue",
+        "subscriber",
+        "tag",
+    )
+
+    def __init__(
+        self,
+        tag: str,
+        queue: Queue,
+        subscriber: Subscriber,
+        *,
+        owner: object,
+        group: object,
+        no_ack: bool = False,
+        no_local: bool = False,
+        exclusive: bool = False,
+        priority: int = 0,
+        arguments: Mapping[str, Any] | None = None,
+        limits: tuple[Limit, ...] = (),
+        credits: tuple[Credit, ...] = (),
+    ) -> None:
+        self.tag = tag
+        self.queue = queue
+        self.subscriber = subscriber
+        self.owner = owner
+        self.group = group
+        self.no_ack = no_ack
+        self.no_local = no_local
+        self.exclusive = exclusive
+        self.priority = priority
+        self.arguments = dict(arguments or {})
+        self.limits = limits
+        self.credits = credits
+        self.active = True
+        for limit in limits:
+            limit.subscriptions[self] = None
+
+    @property
+    def paused(self) -> bool:
+        """True while some limit holds deliveries back."""
+        return not all(limit.open for limit in self.limits)
+
+    def depend_on(self, limits: tuple[Limit, ...], credits: tuple[Credit, ...]) -> None:
+        """Replace what the subscription depends on (basic.qos/applies-until-changed)."""
+        for limit in self.limits:
+            limit.subscriptions.pop(self, None)
+        self.limits = limits
+        self.credits = credits
+        for limit in limits:
+            limit.subscriptions[self] = None
+
+    def end(self) -> None:
+        """Forget the limits; called by the queue when the subscription ends."""
+        self.active = False
+        for limit in self.limits:
+            limit.subscriptions.pop(self, None)
+
+    def __repr__(self) -> str:
+        return f"<Subscription {self.tag!r} on queue {self.queue.name!r}>"

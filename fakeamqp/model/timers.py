@@ -1,0 +1,134 @@
+"""Timers: what is to happen when, in one order that is the same every time.
+
+A timer is due at an instant of its clock. Due timers run in the order (due, sequence), where the
+sequence is the order in which they were asked for. Nothing here sleeps or looks at the machine's time:
+the clock says what time it is, and whoever owns the timers calls `Timers.run_due` when it is time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Protocol
+
+__all__ = ["Clock", "Timer", "Timers"]
+
+# Below this many entries a heap full of cancelled timers is too small to be worth rebuilding.
+_COMPACT_FROM = 64
+
+
+class Clock(Protocol):
+    """Where the broker's time comes from."""
+
+    def now(self) -> float:
+        """The instant that timers are compared with: seconds, never going back, origin arbitrary."""
+        ...
+
+    def time(self) -> float:
+        """Wall time in seconds since the epoch, for timestamps."""
+        ...
+
+
+class Timer:
+    """One thing to do at one instant. Made by `Timers.call_at`."""
+
+    __slots__ = ("_callback", "_timers", "due", "label")
+
+    def __init__(self, due: float, callback: Callable[[], object], label: str, timers: Timers) -> None:
+        self.due = due
+        self.label = label
+        self._callback: Callable[[], object] | None = callback
+        self._timers: Timers | None = timers
+
+    @property
+    def active(self) -> bool:
+        """Whether the timer is still to run: neither run nor cancelled."""
+        return self._callback is not None
+
+    def cancel(self) -> None:
+        """Make sure the timer does not run, and let go of its callback. Harmless when it already ran."""
+        timers = self._timers
+        self._callback = self._timers = None
+        if timers is not None:
+            timers._one_cancelled()
+
+    def _take(self) -> Callable[[], object] | None:
+        callback = self._callback
+        self._callback = self._timers = None
+        return callback
+
+    def __repr__(self) -> str:
+        state = "active" if self.active else "done"
+        return f"<Timer {self.label or 'unnamed'!s} due={self.due:.3f} {state}>"
+
+
+class Timers:
+    """A heap of timers on one clock, with lazy deletion.
+
+    Cancelling is O(1): the entry stays in the heap without its callback until it surfaces, or until most
+    of the heap is cancelled and it is rebuilt.
+    """
+
+    __slots__ = ("_cancelled", "_heap", "_sequence", "clock")
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self._heap: list[tuple[float, int, Timer]] = []
+        self._sequence = count()
+        self._cancelled = 0
+
+    def __len__(self) -> int:
+        """How many timers are still to run."""
+        return len(self._heap) - self._cancelled
+
+    def call_at(self, due: float, callback: Callable[[], object], label: str = "") -> Timer:
+        """Call `callback()` once the clock's `now()` has reached `due` (seconds on that clock).
+
+        An instant in the past is allowed and means the next `run_due`. `label` says in representations and
+        traces what the timer is for.
+        """
+        timer = Timer(due, callback, label, self)
+        heappush(self._heap, (due, next(self._sequence), timer))
+        return timer
+
+    def next_due(self) -> float | None:
+        """The instant of the earliest timer still to run, or None when there is none."""
+        heap = self._heap
+        while heap:
+            entry = heap[0]
+            if entry[2].active:
+                return entry[0]
+            heappop(heap)
+            self._cancelled -= 1
+        return None
+
+    def run_due(self) -> int:
+        """Run every timer that is due, also those that these schedule if they are due too.
+
+        Returns how many ran. An exception from a callback is passed on; the timer that raised it counts as
+        run, and the others that are due run at the next call.
+        """
+        heap = self._heap
+        if not heap:
+            return 0
+        ran = 0
+        now = self.clock.now()
+        while heap and heap[0][0] <= now:
+            callback = heappop(heap)[2]._take()
+            if callback is None:
+                self._cancelled -= 1
+                continue
+            ran += 1
+            callback()
+            now = self.clock.now()
+        return ran
+
+    def _one_cancelled(self) -> None:
+        self._cancelled += 1
+        heap = self._heap
+        if len(heap) >= _COMPACT_FROM and self._cancelled * 2 > len(heap):
+            # In place: `run_due` may be iterating over this very list further up the stack.
+            heap[:] = [entry for entry in heap if entry[2].active]
+            heapify(heap)
+            self._cancelled = 0

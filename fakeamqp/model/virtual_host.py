@@ -1,0 +1,545 @@
+"""A virtual host: exchanges, queues and bindings under one name, wholly separate from any other.
+
+The life of a published message passes here: `publish` finds the queues (`route`, remembered per
+exchange and key until any binding changes) and offers the message to each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.dead_letter import carbon_copies, dead_lettered, is_cycle
+from fakeamqp.model.equivalence import compare_arguments, compare_flag
+from fakeamqp.model.errors import (
+    AccessRefused,
+    CommandInvalid,
+    NotAllowed,
+    NotFound,
+    PreconditionFailed,
+    ResourceLocked,
+)
+from fakeamqp.model.exchange import EXCHANGE_TYPES, DefaultExchange, Exchange
+from fakeamqp.model.message import Message
+from fakeamqp.model.outcome import UNROUTABLE, Outcome
+from fakeamqp.model.queue import DeathReason, Queue
+from fakeamqp.model.queue_options import EQUIVALENCE_ARGUMENTS, queue_options
+from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
+
+if TYPE_CHECKING:
+    from fakeamqp.model.binding import Binding, Destination
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.timers import Timer
+
+__all__ = ["VirtualHost"]
+
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9\-_.:]*")
+_MOST_REMEMBERED_ROUTES = 10_000
+_PRIORITY_LEVELS_OF_SPEC = 9
+
+
+class VirtualHost:
+    """One virtual host of a broker."""
+
+    def __init__(self, state: BrokerState, name: str) -> None:
+        self.state = state
+        self.name = name
+        self.now: Callable[[], float] = state.clock.now
+        self.exchanges: dict[str, Exchange] = {}
+        self.queues: dict[str, Queue] = {}
+        self.reply_addresses: dict[str, ReplyAddress] = {}
+        self._routes: dict[tuple[str, str], Outcome] = {}
+        self._predeclare()
+
+    def __repr__(self) -> str:
+        return f"<VirtualHost {self.name!r} {len(self.queues)} queues, {len(self.exchanges)} exchanges>"
+
+    def _predeclare(self) -> None:
+        """The instances every virtual host has (exchange/required-instances, exchange/required-match)."""
+        self.exchanges[""] = DefaultExchange(self, "", durable=True)
+        for type_name, kind in EXCHANGE_TYPES.items():
+            self.exchanges[f"amq.{type_name}"] = kind(self, f"amq.{type_name}", durable=True)
+        self.exchanges["amq.match"] = EXCHANGE_TYPES["headers"](self, "amq.match", durable=True)
+
+    # --- time ---------------------------------------------------------------------------------------
+
+    def call_at(self, due: float, callback: Callable[[], None], label: str) -> Timer:
+        """Have `callback` run at an instant of the broker's clock."""
+        return self.state.timers.call_at(due, callback, label)
+
+    def call_later(self, delay: float, callback: Callable[[], None], label: str) -> Timer:
+        """Have `callback` run after `delay` seconds of the broker's clock."""
+        return self.state.timers.call_at(self.now() + delay, callback, label)
+
+    # --- exchanges ----------------------------------------------------------------------------------
+
+    def exchange(self, name: str) -> Exchange:
+        """The exchange called `name`.
+
+        Raises:
+            NotFound: there is none.
+        """
+        found = self.exchanges.get(name)
+        if found is None:
+            raise NotFound(f"no exchange '{name}' in vhost '{self.name}'")
+        return found
+
+    def declare_exchange(
+        self,
+        name: str,
+        type_name: str,
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        internal: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Exchange:
+        """Create the exchange, or confirm that the one there is means the same.
+
+        Raises:
+            AccessRefused: the name is empty or reserved.
+            PreconditionFailed: there is one that differs, or an argument or the name is illegal.
+            CommandInvalid, PreconditionFailed: the type is unknown, by personality.
+            NotAllowed: there is one of another type, in personality `spec`.
+        """
+        personality = self.state.personality
+        arguments = arguments or {}
+        if personality.exchange_flags_reserved:
+            auto_delete = internal = False
+        if not name:
+            raise AccessRefused("operation not permitted on the default exchange")
+        self._check_name("exchange", name)
+        kind = EXCHANGE_TYPES.get(type_name)
+        if kind is None or type_name not in personality.exchange_types:
+            refusal = {"command-invalid": CommandInvalid, "precondition-failed": PreconditionFailed}
+            raise refusal[personality.unknown_exchange_type](f"unknown exchange type '{type_name}'")
+        existing = self.exchanges.get(name)
+        if existing is not None:
+            if personality.type_mismatch_ends_connection and existing.type_name != type_name:
+                raise NotAllowed(
+                    f"exchange '{name}' in vhost '{self.name}' is of type '{existing.type_name}', "
+                    f"not '{type_name}'"
+                )
+            self._check_equivalent_exchange(existing, type_name, durable, auto_delete, internal, arguments)
+            return existing
+        if name.startswith("amq."):
+            raise AccessRefused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
+        alternate = arguments.get("alternate-exchange")
+        if "alternate-exchange" in arguments and not isinstance(alternate, str):
+            raise PreconditionFailed(
+                f"invalid arg 'alternate-exchange' for exchange '{name}' in vhost '{self.name}': "
+                "expected the name of an exchange"
+            )
+        exchange = kind(
+            self, name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
+        )
+        self.exchanges[name] = exchange
+        self.forget_routes()
+        return exchange
+
+    def _check_equivalent_exchange(
+        self,
+        existing: Exchange,
+        type_name: str,
+        durable: bool,
+        auto_delete: bool,
+        internal: bool,
+        arguments: Mapping[str, Any],
+    ) -> None:
+        compare = ("exchange", existing.name, self.name)
+        compare_flag(*compare, "type", type_name, existing.type_name)
+        compare_flag(*compare, "durable", durable, existing.durable)
+        compare_flag(*compare, "auto_delete", auto_delete, existing.auto_delete)
+        compare_flag(*compare, "internal", internal, existing.internal)
+        known = self.state.personality.equivalence_ignores_unknown_arguments
+        considered = ("alternate-exchange",) if known else None
+        compare_arguments(*compare, arguments, existing.arguments, considered)
+
+    def delete_exchange(self, name: str, *, if_unused: bool = False) -> None:
+        """Delete an exchange and its bindings.
+
+        Raises:
+            AccessRefused: it is one of those the broker itself declared (exchange/predeclared-permanent).
+            PreconditionFailed: it has bindings and `if_unused` is set.
+            NotFound: there is none, in personality `spec`.
+        """
+        if not name:
+            raise AccessRefused("operation not permitted on the default exchange")
+        if name.startswith("amq."):
+            raise AccessRefused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
+        exchange = self.exchanges.get(name)
+        if exchange is None:
+            if self.state.personality.deleting_missing_is_an_error:
+                raise NotFound(f"no exchange '{name}' in vhost '{self.name}'")
+            return
+        if if_unused and exchange.bindings:
+            raise PreconditionFailed(f"exchange '{name}' in vhost '{self.name}' in use")
+        self.remove_exchange(exchange)
+
+    def remove_exchange(self, exchange: Exchange) -> None:
+        """Take an exchange out with everything bound to it or by it."""
+        if self.exchanges.pop(exchange.name, None) is None:
+            return
+        for binding in list(exchange.bindings.values()):
+            exchange.drop(binding)
+        self._drop_incoming(exchange)
+        self.forget_routes()
+
+    # --- queues -------------------------------------------------------------------------------------
+
+    def queue(self, name: str, owner: object = None) -> Queue:
+        """The queue called `name`, for use by `owner`.
+
+        Raises:
+            NotFound: there is none.
+            ResourceLocked: it is exclusive to somebody else (queue.declare/exclusive-exclusive).
+        """
+        queue = self.queues.get(name)
+        if queue is None:
+            raise NotFound(f"no queue '{name}' in vhost '{self.name}'")
+        self._check_owner(queue, owner)
+        return queue
+
+    def _check_owner(self, queue: Queue, owner: object) -> None:
+        if queue.exclusive_owner is not None and queue.exclusive_owner is not owner:
+            self._locked(queue.name)
+
+    def _locked(self, name: str) -> None:
+        raise ResourceLocked(
+            f"cannot obtain exclusive access to locked queue '{name}' in vhost '{self.name}'. It could be "
+            "originally declared on another connection or the exclusive property value does not match that "
+            "of the original declaration."
+        )
+
+    def declare_queue(
+        self,
+        name: str,
+        *,
+        owner: object,
+        durable: bool = False,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Queue:
+        """Create the queue (with a name of the broker's making where `name` is empty), or confirm it.
+
+        `owner` is the connection or session that an exclusive queue belongs to.
+
+        Raises:
+            AccessRefused: the name is reserved.
+            ResourceLocked: the queue is exclusive to somebody else, or exclusivity differs.
+            PreconditionFailed: there is one that differs, or an argument or the name is illegal.
+            NotImplementedHere: an argument asks for what this broker does not have.
+        """
+        arguments = arguments or {}
+        if not name:
+            name = self.state.names.queue()
+        else:
+            self._check_name("queue", name)
+            existing = self.queues.get(name)
+            if existing is not None:
+                self._check_equivalent_queue(existing, owner, durable, exclusive, auto_delete, arguments)
+                existing.used()
+                return existing
+            if name.startswith("amq."):
+                raise AccessRefused(f"queue name '{name}' contains reserved prefix 'amq.*'")
+        options = queue_options(name, self.name, arguments)
+        priorities = options.max_priority
+        if priorities is None and self.state.personality.queues_have_priorities:
+            priorities = _PRIORITY_LEVELS_OF_SPEC
+        queue = Queue(
+            self,
+            name,
+            durable=durable and not exclusive,  # Exclusive queues go with their connection: never durable.
+            exclusive_owner=owner if exclusive else None,
+            auto_delete=auto_delete,
+            arguments=arguments,
+            options=options,
+            priorities=priorities,
+        )
+        self.queues[name] = queue
+        self.forget_routes()
+        return queue
+
+    def _check_equivalent_queue(
+        self,
+        existing: Queue,
+        owner: object,
+        durable: bool,
+        exclusive: bool,
+        auto_delete: bool,
+        arguments: Mapping[str, Any],
+    ) -> None:
+        self._check_owner(existing, owner)
+        personality = self.state.personality
+        if exclusive != (existing.exclusive_owner is not None):
+            self._locked(existing.name)
+        compare = ("queue", existing.name, self.name)
+        if not exclusive:
+            compare_flag(*compare, "durable", durable, existing.durable)
+        if personality.compares_auto_delete:
+            compare_flag(*compare, "auto_delete", auto_delete, existing.auto_delete)
+        considered = EQUIVALENCE_ARGUMENTS if personality.equivalence_ignores_unknown_arguments else None
+        compare_arguments(
+            *compare, _with_default_type(arguments), _with_default_type(existing.arguments), considered
+        )
+
+    def delete_queue(
+        self, name: str, owner: object, *, if_unused: bool = False, if_empty: bool = False
+    ) -> int:
+        """Delete a queue with what it holds; returns how many messages were ready.
+
+        Raises:
+            PreconditionFailed: it is in use or not empty and the request forbids that.
+            ResourceLocked: it is exclusive to somebody else.
+            NotFound: there is none, in personality `spec`.
+        """
+        queue = self.queues.get(name)
+        if queue is None:
+            if self.state.personality.deleting_missing_is_an_error:
+                raise NotFound(f"no queue '{name}' in vhost '{self.name}'")
+            return 0
+        self._check_owner(queue, owner)
+        if if_unused and queue.subscriptions:
+            raise PreconditionFailed(f"queue '{name}' in vhost '{self.name}' in use")
+        if if_empty and queue.ready:
+            raise PreconditionFailed(f"queue '{name}' in vhost '{self.name}' not empty")
+        count = len(queue.ready)
+        self.remove_queue(queue)
+        return count
+
+    def remove_queue(self, queue: Queue) -> None:
+        """Take a queue out: its bindings go, its subscriptions end and their clients are told."""
+        if self.queues.get(queue.name) is not queue:
+            return
+        del self.queues[queue.name]
+        self._drop_incoming(queue)
+        self.forget_routes()
+        for subscription in queue.detach_all():
+            subscription.subscriber.cancelled(subscription)
+
+    def release_owner(self, owner: object) -> None:
+        """The owner has gone: its exclusive queues go too (queue.declare/exclusive-deleted-on-close)."""
+        for queue in [queue for queue in self.queues.values() if queue.exclusive_owner is owner]:
+            self.remove_queue(queue)
+
+    # --- bindings -----------------------------------------------------------------------------------
+
+    def bind(
+        self,
+        source: str,
+        destination: Destination,
+        routing_key: str,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Bind a queue or exchange to the exchange called `source`.
+
+        Raises:
+            NotFound: there is no such exchange.
+            AccessRefused: it is the default exchange, where the personality forbids that.
+            PreconditionFailed: the exchange cannot work with the arguments.
+        """
+        self._check_bindable(source)
+        self.exchange(source).bind(destination, routing_key, arguments or {})
+        self.forget_routes()
+
+    def unbind(
+        self,
+        source: str,
+        destination: Destination,
+        routing_key: str,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Undo `bind`.
+
+        Raises:
+            AccessRefused: it is the default exchange, where the personality forbids that.
+            NotFound: there is no such exchange or binding, in personality `spec`.
+        """
+        self._check_bindable(source)
+        strict = self.state.personality.unbinding_missing_is_an_error
+        exchange = self.exchanges.get(source)
+        if exchange is None:
+            if strict:
+                raise NotFound(f"no exchange '{source}' in vhost '{self.name}'")
+            return
+        removed = exchange.unbind(destination, routing_key, arguments or {})
+        if removed:
+            self.forget_routes()
+            self._delete_if_unused(exchange)
+        elif strict:
+            raise NotFound(
+                f"no binding '{routing_key}' between exchange '{source}' in vhost '{self.name}' and "
+                f"'{destination.name}' in vhost '{self.name}'"
+            )
+
+    def _check_bindable(self, source: str) -> None:
+        if not source and not self.state.personality.default_exchange_bindable:
+            raise AccessRefused("operation not permitted on the default exchange")
+
+    def _drop_incoming(self, destination: Destination) -> None:
+        sources = dict.fromkeys(binding.source for binding in destination.incoming)
+        for binding in list(destination.incoming):
+            binding.source.drop(binding)
+        for exchange in sources:
+            self._delete_if_unused(exchange)
+
+    def _delete_if_unused(self, exchange: Exchange) -> None:
+        """An auto-delete exchange goes with the last thing bound to it (RabbitMQ: documented)."""
+        if exchange.auto_delete and not exchange.bindings:
+            self.remove_exchange(exchange)
+
+    def bindings(self) -> list[Binding]:
+        """All explicit bindings, by exchange."""
+        return [binding for exchange in self.exchanges.values() for binding in exchange.bindings.values()]
+
+    # --- messages -----------------------------------------------------------------------------------
+
+    def publish(self, message: Message, *, immediate: bool = False) -> Outcome:
+        """Route a message and offer it to each queue found.
+
+        `immediate` messages are only handed over where a subscription can take them at once.
+
+        Raises:
+            NotFound: there is no such exchange.
+        """
+        outcome = self._routes.get((message.exchange, message.routing_key))
+        headers = message.properties.headers
+        copies = headers and ("CC" in headers or "BCC" in headers)
+        if outcome is None or copies:
+            outcome = self.route(message)
+            if copies and headers and "BCC" in headers and self.state.personality.routes_by_cc_headers:
+                message = message.without_headers("BCC")
+        if immediate:
+            able = tuple(queue for queue in outcome.queues if queue.could_take(message))
+            if not able:
+                return self._published(message, Outcome(outcome.queues, unconsumed=outcome.routed))
+            outcome = Outcome(able)
+        refused: tuple[Queue, ...] = ()
+        for queue in outcome.queues:
+            if not queue.enqueue(message):
+                refused = (*refused, queue)
+        if refused:
+            outcome = Outcome(outcome.queues, refused)
+        state = self.state
+        if state.published is None and state.tap is None:
+            return outcome
+        return self._published(message, outcome)
+
+    def _published(self, message: Message, outcome: Outcome) -> Outcome:
+        """Leave a record for whoever looks."""
+        if self.state.published is not None:
+            self.state.published.append((self.name, message, outcome))
+        if self.state.tap is not None:
+            self.state.tap.model("published", message=message, outcome=outcome, virtual_host=self.name)
+        return outcome
+
+    def route(self, message: Message) -> Outcome:
+        """The queues a message goes to, each once, in the order of their bindings.
+
+        Raises:
+            NotFound: there is no such exchange.
+        """
+        first = self.exchange(message.exchange)
+        keys = [message.routing_key]
+        if self.state.personality.routes_by_cc_headers and message.properties.headers:
+            headers = message.properties.headers
+            keys += carbon_copies(headers.get("CC")) + carbon_copies(headers.get("BCC"))
+        queues: dict[Any, None] = {}
+        visited = {first}
+        pending = deque((first,))
+        by_key_alone = len(keys) == 1
+        while pending:
+            exchange = pending.popleft()
+            by_key_alone = by_key_alone and exchange.by_key_alone
+            found = [where for key in keys for where in exchange.destinations(key, message)]
+            if exchange.name == "":
+                found += [self.reply_addresses[key] for key in keys if key in self.reply_addresses]  # type: ignore[misc]
+            if not found and exchange.alternate_exchange is not None:
+                alternate = self.exchanges.get(exchange.alternate_exchange)
+                found = [] if alternate is None else [alternate]
+            for destination in found:
+                if not isinstance(destination, Exchange):
+                    queues[destination] = None
+                elif destination not in visited:
+                    visited.add(destination)
+                    pending.append(destination)
+        outcome = Outcome(tuple(queues)) if queues else UNROUTABLE
+        if by_key_alone:
+            if len(self._routes) >= _MOST_REMEMBERED_ROUTES:
+                self._routes.clear()
+            self._routes[message.exchange, message.routing_key] = outcome
+        return outcome
+
+    def forget_routes(self) -> None:
+        """Something that routing depends on has changed."""
+        self._routes.clear()
+
+    def dead_letter(self, queue: Queue, message: Message, reason: DeathReason) -> None:
+        """A message died in `queue`: pass it to the queue's dead-letter exchange, or drop it."""
+        tap = self.state.tap
+        target = queue.options.dead_letter_exchange
+        if tap is not None:
+            event = "dropped" if target is None else "dead-lettered"
+            tap.model(event, message=message, queue=queue.name, reason=reason)
+        if target is None or target not in self.exchanges:
+            return
+        dead = dead_lettered(queue, message, reason, self.state.clock.time())
+        for each in self.route(dead).queues:
+            if reason == "rejected" or not is_cycle(each.name, dead):
+                each.enqueue(dead)
+            elif tap is not None:
+                tap.model("dropped", message=dead, queue=each.name, reason="dead-letter cycle")
+
+    # --- direct reply-to ----------------------------------------------------------------------------
+
+    def open_reply_address(self, subscription: Subscription) -> ReplyAddress:
+        """Give a consumer of the pseudo-queue an address of its own."""
+        address = ReplyAddress(f"{PSEUDO_QUEUE}.{self.state.names.token()}", subscription)
+        self.reply_addresses[address.name] = address
+        self.forget_routes()
+        return address
+
+    def close_reply_address(self, address: ReplyAddress) -> None:
+        """The consumer has gone: answers find nobody."""
+        self.reply_addresses.pop(address.name, None)
+        self.forget_routes()
+
+    # --- restart ------------------------------------------------------------------------------------
+
+    def restart(self) -> None:
+        """Forget what a restart loses: transient entities, and non-persistent messages of durable queues.
+
+        What clients held unsettled is ready again, in its old place, marked redelivered. All connections
+        are gone by the time this is called.
+        """
+        for queue in list(self.queues.values()):
+            if queue.durable:
+                queue.keep_persistent()
+            else:
+                self.remove_queue(queue)
+        for exchange in list(self.exchanges.values()):
+            if not exchange.durable:
+                self.remove_exchange(exchange)
+        self.forget_routes()
+
+    # --- names --------------------------------------------------------------------------------------
+
+    def _check_name(self, kind: str, name: str) -> None:
+        personality = self.state.personality
+        if len(name.encode("utf-8", "surrogateescape")) > personality.longest_name:
+            raise PreconditionFailed(
+                f"{kind} name is longer than {personality.longest_name} octets: '{name[:60]}...'"
+            )
+        if personality.restricts_names and not _LEGAL_NAME.fullmatch(name):
+            raise PreconditionFailed(
+                f"{kind} name '{name}' holds characters other than letters, digits, '-', '_', '.' and ':'"
+            )
+
+
+def _with_default_type(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Naming the default queue type changes nothing (RabbitMQ: classic is what is meant without)."""
+    return {"x-queue-type": "classic", **arguments}
