@@ -1,0 +1,208 @@
+"""Timers: order, lateness, cancelling."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from fakeamqp.model.timers import Timers
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.instant = 100.0
+
+    def now(self) -> float:
+        return self.instant
+
+    def time(self) -> float:
+        return self.instant
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def timers(clock: Clock) -> Timers:
+    return Timers(clock)
+
+
+def test_due_timers_run_in_order_of_instant_then_of_asking(clock: Clock, timers: Timers) -> None:
+    ran: list[str] = []
+    for due, name in [(103, "d"), (101, "a"), (102, "b"), (102, "c"), (101, "a2")]:
+        timers.call_at(due, lambda name=name: ran.append(name), name)
+    clock.instant = 103
+    assert timers.run_due() == 5
+    assert ran == ["a", "a2", "b", "c", "d"]
+
+
+def test_a_timer_runs_at_its_instant_and_not_before(clock: Clock, timers: Timers) -> None:
+    ran: list[float] = []
+    timers.call_at(101, lambda: ran.append(clock.now()))
+    clock.instant = 100.999
+    assert timers.run_due() == 0
+    clock.instant = 101
+    assert timers.run_due() == 1
+    assert timers.run_due() == 0
+    assert ran == [101]
+
+
+def test_a_timer_in_the_past_runs_at_the_next_opportunity(timers: Timers) -> None:
+    ran: list[int] = []
+    timers.call_at(1, lambda: ran.append(1))
+    assert ran == []
+    assert timers.run_due() == 1
+    assert ran == [1]
+
+
+def test_timers_set_by_timers_run_too_if_due(clock: Clock, timers: Timers) -> None:
+    ran: list[str] = []
+
+    def first() -> None:
+        ran.append("first")
+        timers.call_at(100, lambda: ran.append("due"))
+        timers.call_at(101, lambda: ran.append("later"))
+
+    timers.call_at(100, first)
+    assert timers.run_due() == 2
+    assert ran == ["first", "due"]
+    assert timers.next_due() == 101
+
+
+def test_a_timer_that_moves_the_clock_makes_others_due(clock: Clock, timers: Timers) -> None:
+    ran: list[str] = []
+    timers.call_at(100, lambda: setattr(clock, "instant", 200.0))
+    timers.call_at(150, lambda: ran.append("150"))
+    assert timers.run_due() == 2
+    assert ran == ["150"]
+
+
+def test_next_due_skips_cancelled_timers(timers: Timers) -> None:
+    first = timers.call_at(101, lambda: None)
+    timers.call_at(102, lambda: None)
+    assert timers.next_due() == 101
+    first.cancel()
+    assert timers.next_due() == 102
+    assert len(timers) == 1
+
+
+def test_nothing_due_without_timers(timers: Timers) -> None:
+    assert timers.next_due() is None
+    assert timers.run_due() == 0
+
+
+def test_a_cancelled_timer_does_not_run(clock: Clock, timers: Timers) -> None:
+    ran: list[str] = []
+    timer = timers.call_at(101, lambda: ran.append("cancelled"))
+    timers.call_at(101, lambda: ran.append("kept"))
+    assert timer.active
+    timer.cancel()
+    timer.cancel()
+    assert not timer.active
+    clock.instant = 102
+    assert timers.run_due() == 1
+    assert ran == ["kept"]
+    assert len(timers) == 0
+
+
+def test_a_timer_may_cancel_one_that_is_due_at_the_same_instant(timers: Timers) -> None:
+    ran: list[str] = []
+    timers.call_at(100, lambda: second.cancel())
+    second = timers.call_at(100, lambda: ran.append("second"))
+    assert timers.run_due() == 1
+    assert ran == []
+
+
+def test_a_timer_may_cancel_itself_while_it_runs(timers: Timers) -> None:
+    timer = timers.call_at(100, lambda: timer.cancel())
+    assert timers.run_due() == 1
+    assert len(timers) == 0
+    assert timers.next_due() is None
+
+
+def test_cancelling_after_the_run_changes_nothing(timers: Timers) -> None:
+    timer = timers.call_at(100, lambda: None)
+    timers.call_at(101, lambda: None)
+    timers.run_due()
+    timer.cancel()
+    assert len(timers) == 1
+
+
+class Thing:
+    def act(self) -> None: ...
+
+
+def test_a_cancelled_timer_lets_go_of_its_callback(timers: Timers) -> None:
+    thing = Thing()
+    timers.call_at(50_000, lambda: None)
+    timer = timers.call_at(60_000, thing.act)
+    gone = weakref.ref(thing)
+    del thing
+    assert gone() is not None
+    timer.cancel()
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_timer_that_ran_lets_go_of_its_callback(timers: Timers) -> None:
+    thing = Thing()
+    timer = timers.call_at(100, thing.act)
+    gone = weakref.ref(thing)
+    del thing
+    timers.run_due()
+    gc.collect()
+    assert gone() is None
+    assert not timer.active
+
+
+def test_the_heap_does_not_grow_with_cancelled_timers(timers: Timers) -> None:
+    timers.call_at(999_999, lambda: None)
+    for number in range(10_000):
+        timers.call_at(1000 + number, lambda: None).cancel()
+    assert len(timers) == 1
+    assert len(timers._heap) < 200
+    assert timers.next_due() == 999_999
+
+
+def test_compaction_keeps_order(clock: Clock, timers: Timers) -> None:
+    ran: list[int] = []
+    handles = [timers.call_at(1000, lambda n=n: ran.append(n)) for n in range(1000)]
+    for number, handle in enumerate(handles):
+        if number % 7:
+            handle.cancel()
+    clock.instant = 1000
+    timers.run_due()
+    assert ran == list(range(0, 1000, 7))
+
+
+def test_compaction_while_running(clock: Clock, timers: Timers) -> None:
+    ran: list[str] = []
+    handles = [timers.call_at(200 + n, lambda: ran.append("cancelled")) for n in range(500)]
+    timers.call_at(150, lambda: [handle.cancel() for handle in handles])
+    timers.call_at(900, lambda: ran.append("last"))
+    clock.instant = 1000
+    assert timers.run_due() == 2
+    assert ran == ["last"]
+
+
+def test_an_exception_passes_and_the_others_still_run(clock: Clock, timers: Timers) -> None:
+    ran: list[str] = []
+
+    def broken() -> None:
+        raise LookupError("broken timer")
+
+    timers.call_at(100, broken)
+    timers.call_at(100, lambda: ran.append("other"))
+    with pytest.raises(LookupError, match="broken timer"):
+        timers.run_due()
+    assert timers.run_due() == 1
+    assert ran == ["other"]
+
+
+def test_repr_names_the_timer(timers: Timers) -> None:
+    timer = timers.call_at(101.5, lambda: None, "queue expiry")
+    assert repr(timer) == "<Timer queue expiry due=101.500 active>"

@@ -1,0 +1,19 @@
+"""What makes the broker move: clock, loop thread, transports."""
+
+from __future__ import annotations
+
+from fakeamqp.runtime.clock import RealClock
+from fakeamqp.runtime.engine import Engine
+from fakeamqp.runtime.errors import CannotListen, EngineError, InterceptError, PortInUse, TLSUnavailable
+from fakeamqp.runtime.listener import Listener
+
+__all__ = [
+    "CannotListen",
+    "Engine",
+    "EngineError",
+    "InterceptError",
+    "Listener",
+    "PortInUse",
+    "RealClock",
+    "TLSUnavailable",
+]

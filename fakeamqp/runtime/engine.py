@@ -1,0 +1,336 @@
+"""The engine: what makes the broker move.
+
+One lock and one thread. The loop thread sleeps in the selector; when something arrives or falls due it takes
+the lock, lets the connections and timers work, writes out what came of it and lets the lock go. A test's
+thread enters with `with engine:`, does what it likes with the broker, and what came of that is written out
+when it leaves. Nothing else ever touches the broker, so nothing in it needs a lock of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import weakref
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from fakeamqp.runtime.clock import EngineClock, RealClock, TimerQueue
+from fakeamqp.runtime.errors import EngineError
+from fakeamqp.runtime.link import OPEN, Link
+from fakeamqp.runtime.listener import Listener
+from fakeamqp.runtime.lock import EngineLock
+from fakeamqp.runtime.loop import Failure, Loop, Waiter
+from fakeamqp.runtime.transport import TcpTransport
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from fakeamqp.dialects import Connection
+    from fakeamqp.runtime.link import Accept
+    from fakeamqp.runtime.transport import Transport
+
+__all__ = ["Engine"]
+
+# A loop that does not end within this many real seconds is stuck in a handler: say so, do not hang.
+_STOP_SECONDS = 30.0
+
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+class Engine:
+    """The lock, the loop thread and the transports of one broker.
+
+    Args:
+        clock: the broker's time.
+        timers: the broker's timers, on that clock.
+        accept: makes the sans-I/O connection for a new peer.
+        transport_timers: timers on a `RealClock` for handshakes and lingering sockets. Needed when `clock`
+            is not real time, so that moving the clock never cuts a peer off; default: `timers`.
+        name: of the loop thread.
+    """
+
+    def __init__(
+        self,
+        clock: EngineClock,
+        timers: TimerQueue,
+        accept: Accept,
+        *,
+        transport_timers: TimerQueue | None = None,
+        name: str = "fakeamqp",
+    ) -> None:
+        self.clock = clock
+        self.timers = timers
+        #: Bugs that surfaced while the loop ran, in order. Empty, whatever peers do.
+        self.failures: list[Failure] = []
+        self.name = name
+        self._accept = accept
+        self._transport_timers = timers if transport_timers is None else transport_timers
+        self._transport_clock: EngineClock = clock if transport_timers is None else RealClock()
+        self._lock = EngineLock()
+        self._loop: Loop | None = None
+        self._thread: threading.Thread | None = None
+        self._listeners: list[Listener] = []
+        self._socketpairs = 0
+        self._turns = 0
+        _engines.add(self)
+
+    # -- life
+
+    @property
+    def running(self) -> bool:
+        """Whether peers are being served."""
+        return self._loop is not None
+
+    @property
+    def turns(self) -> int:
+        """How often the loop woke up. It stands still while nothing happens."""
+        loop = self._loop
+        return self._turns if loop is None else self._turns + loop.turns
+
+    def start(self) -> None:
+        """Start the loop thread; it is ready when this returns. Does nothing when it runs."""
+        with self._held():
+            if self._loop is not None:
+                return
+            loop = Loop(self.clock, self.timers, self._transport_clock, self._transport_timers, self.failures)
+            thread = threading.Thread(target=self._run, args=(loop,), name=self.name, daemon=True)
+            self._loop, self._thread = loop, thread
+            try:
+                thread.start()
+            except BaseException:
+                self._close(loop)
+                self._thread = None
+                raise
+
+    def stop(self) -> None:
+        """Stop serving: send what is ready, close every port and connection, end the thread. Idempotent.
+
+        Any thread may call it. On the loop thread itself it takes effect when the turn ends. A thread inside
+        `with engine:` gives the lock up while the loop ends.
+        """
+        thread = self._thread
+        loop = self._loop
+        if loop is not None:
+            loop.stopping = True
+            loop.wake()
+        if thread is None or thread is threading.current_thread():
+            return
+        depth = self._lock.release_all()
+        try:
+            thread.join(_STOP_SECONDS)
+        finally:
+            self._lock.acquire_again(depth)
+        if thread.is_alive():
+            raise EngineError(f"the loop thread did not end within {_STOP_SECONDS:g} s: a handler is stuck")
+        self._thread = None
+
+    def _run(self, loop: Loop) -> None:
+        try:
+            loop.run(self._lock)
+        except BaseException as error:
+            loop.record("the loop", error)
+        finally:
+            with self._held():
+                self._close(loop)
+
+    def _close(self, loop: Loop) -> None:
+        for listener in self._listeners:
+            listener.close()
+        self._listeners = []
+        loop.close()
+        self._turns += loop.turns
+        self._loop = None
+
+    def _abandon(self) -> None:
+        """In a forked child: the thread is not here, and the sockets are the parent's."""
+        self._lock.after_fork()
+        loop, self._loop, self._thread = self._loop, None, None
+        listeners, self._listeners = self._listeners, []
+        if loop is not None:
+            loop.abandon()
+        for listener in listeners:
+            listener.abandon()
+
+    # -- the lock
+
+    def __enter__(self) -> Self:
+        """Take the lock: the broker stands still for everybody else. Reentrant."""
+        self._lock.acquire()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """On the outermost level, write out what came of it, then let the lock go."""
+        try:
+            if self._lock.depth == 1 and self._loop is not None:
+                self._leave(self._loop)
+        finally:
+            self._lock.release()
+
+    def _leave(self, loop: Loop) -> None:
+        loop.flush()
+        if loop.waiters:
+            loop.judge()
+        if loop.dirty or loop.oversleeps():
+            loop.wake()
+
+    def _held(self) -> _Held:
+        return _Held(self._lock)
+
+    def wake(self) -> None:
+        """Make the loop take a turn now. Any thread."""
+        loop = self._loop
+        if loop is not None:
+            loop.wake()
+
+    def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
+        """Wait until `predicate()` is true, at most `timeout` real seconds; whether it was.
+
+        The predicate is asked inside the engine, now and at the end of every turn, so it may look at anything
+        and misses nothing that lasts a turn. What it raises is raised here.
+
+        Raises:
+            EngineError: called on the loop thread, which would wait for itself.
+        """
+        if threading.current_thread() is self._thread:
+            raise EngineError("the loop thread cannot wait for what only the loop can do")
+        waiter = Waiter(predicate)
+        with self:
+            if waiter.judge() or self._loop is None:
+                return self._outcome(waiter)
+            self._loop.waiters.append(waiter)
+            self._leave(self._loop)
+            depth = self._lock.release_all()
+            try:
+                waiter.event.wait(timeout)
+            finally:
+                self._lock.acquire_again(depth)
+                if self._loop is not None and waiter in self._loop.waiters:
+                    self._loop.waiters.remove(waiter)
+            if not waiter.holds and waiter.error is None:
+                waiter.judge()
+            return self._outcome(waiter)
+
+    @staticmethod
+    def _outcome(waiter: Waiter) -> bool:
+        if waiter.error is not None:
+            raise waiter.error
+        return waiter.holds
+
+    def quiet(self) -> bool:
+        """Whether there is nothing to do right now: all input read, all output sent, no timer due."""
+        with self:
+            loop = self._loop
+            if loop is None:
+                return True
+            loop.flush()
+            if loop.dirty or any(link.rest or link.transport.backlog for link in loop.links):
+                return False
+            due = self.timers.next_due()
+            return not (due is not None and due <= self.clock.now()) and not loop.readable()
+
+    # -- peers
+
+    @property
+    def connections(self) -> list[Connection]:
+        """The connections whose transport is open, oldest first."""
+        with self._held():
+            loop = self._loop
+            links = [] if loop is None else list(loop.links)
+            return [link.connection for link in links if link.connection is not None and link.state is OPEN]
+
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """The open listeners, oldest first."""
+        with self._held():
+            self._listeners = [listener for listener in self._listeners if not listener.closed]
+            return tuple(self._listeners)
+
+    def listen(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        wrap: Callable[[socket.socket], Transport] = TcpTransport,
+    ) -> Listener:
+        """Listen on a TCP port; peers can dial it when this returns.
+
+        Args:
+            host: address or name of this machine; nothing but loopback unless you name it.
+            port: 0 takes a free one, see `Listener.port`.
+            wrap: makes the transport from an accepted socket, such as `ServerTLS.wrap`.
+
+        Raises:
+            PortInUse: another socket has the port.
+            CannotListen: the address is not ours or not usable.
+            EngineError: the engine does not run.
+        """
+        with self._held():
+            listener = Listener(self._running_loop(), self._lock, self._accept, host, port, wrap)
+            self._listeners.append(listener)
+            return listener
+
+    def connect_socketpair(self) -> socket.socket:
+        """A connected, blocking socket whose other end is served like any peer: no port, no listener.
+
+        The caller owns the socket and closes it. The peer address is `socketpair` and a running number.
+
+        Raises:
+            EngineError: the engine does not run.
+        """
+        with self:
+            loop = self._running_loop()
+            ours, theirs = socket.socketpair()
+            self._socketpairs += 1
+            link = Link(
+                loop, TcpTransport(ours), self._accept, ("socketpair", self._socketpairs, "socketpair", 0)
+            )
+            try:
+                link.start()
+            except BaseException:
+                theirs.close()
+                link.close()
+                raise
+            return theirs
+
+    def disconnect_all(self) -> None:
+        """Close every connection's transport now, after sending what is ready. Listeners stay."""
+        with self:
+            if self._loop is not None:
+                self._loop.disconnect_all()
+
+    def _running_loop(self) -> Loop:
+        if self._loop is None:
+            raise EngineError("the engine does not run; call start() first")
+        return self._loop
+
+    def __repr__(self) -> str:
+        state = "running" if self.running else "stopped"
+        return f"<Engine {self.name!r} {state} turns={self.turns}>"
+
+
+class _Held:
+    """The bare lock, for work after which there is nothing to flush."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, lock: EngineLock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _abandon_all() -> None:
+    for engine in list(_engines):
+        engine._abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_all)

@@ -1,0 +1,226 @@
+"""Listeners: TCP ports on which peers arrive."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from selectors import EVENT_READ
+from typing import TYPE_CHECKING
+
+from fakeamqp.runtime.errors import CannotListen, PortInUse
+from fakeamqp.runtime.link import Link
+from fakeamqp.runtime.transport import TcpTransport
+
+if TYPE_CHECKING:
+    from fakeamqp.runtime.clock import Timer
+    from fakeamqp.runtime.link import Accept
+    from fakeamqp.runtime.lock import EngineLock
+    from fakeamqp.runtime.loop import Loop
+    from fakeamqp.runtime.transport import Transport
+
+__all__ = ["Listener"]
+
+_BACKLOG = 512
+# How long to leave newcomers waiting when the process has no descriptor left, in real seconds.
+_EXHAUSTED_SECONDS = 0.5
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class Listener:
+    """One listening TCP socket. Made by `Engine.listen`."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        lock: EngineLock,
+        accept: Accept,
+        host: str,
+        port: int,
+        wrap: Callable[[socket.socket], Transport] = TcpTransport,
+    ) -> None:
+        self._loop = loop
+        self._lock = lock
+        self._accept = accept
+        self._wrap = wrap
+        self._resume_timer: Timer | None = None
+        self._watched = False
+        self._family, self._sockaddr = _resolve(host, port)
+        self._socket = _bind(self._family, self._sockaddr)
+        #: The address listened on, as given.
+        self.host = host
+        #: The port, also when 0 was asked for.
+        self.port: int = self._socket.getsockname()[1]
+        self._sockaddr = (self._sockaddr[0], self.port, *self._sockaddr[2:])
+        #: Whether dials are refused for the time being.
+        self.paused = True
+        #: Whether the listener is gone for good.
+        self.closed = False
+        try:
+            self.resume()
+        except BaseException:
+            self._socket.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """For logs."""
+        return f"listener {self.host}:{self.port}"
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Numeric host and port."""
+        return self._sockaddr[0], self.port
+
+    def resume(self) -> None:
+        """Let peers in (again), on the same port. Raises `PortInUse` if it was taken meanwhile."""
+        self._lock.acquire()
+        try:
+            if self.closed or not self.paused:
+                return
+            if self._socket.fileno() == -1:
+                self._socket = _bind(self._family, self._sockaddr)
+            try:
+                self._socket.listen(_BACKLOG)
+            except OSError as error:
+                raise _explained(error, self._sockaddr) from error
+            self.paused = False
+            self._watch(True)
+        finally:
+            self._lock.release()
+
+    def pause(self) -> None:
+        """Refuse dials, and drop those nobody has accepted yet, but keep the port for `resume`."""
+        self._lock.acquire()
+        try:
+            if self.closed or self.paused:
+                return
+            self._watch(False)
+            self._socket.close()
+            self.paused = True
+            # A socket that is bound and does not listen keeps the port and refuses dials. Should somebody
+            # snatch the port in between, `resume` tells.
+            with suppress(CannotListen):
+                self._socket = _bind(self._family, self._sockaddr)
+        finally:
+            self._lock.release()
+
+    def close(self) -> None:
+        """Give the port up. Idempotent."""
+        self._lock.acquire()
+        try:
+            if not self.closed:
+                self.closed = True
+                self._watch(False)
+                self._socket.close()
+        finally:
+            self._lock.release()
+
+    def abandon(self) -> None:
+        """Close our copy of the descriptor and do nothing else: for a forked child."""
+        self.closed = True
+        self._watched = False
+        self._resume_timer = None
+        self._socket.close()
+
+    # -- what the selector reports
+
+    def ready(self, _mask: int) -> None:
+        """Accept every peer that has arrived."""
+        while not self.paused and not self.closed:
+            try:
+                sock, address = self._socket.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    self._rest(error)
+                    return
+                continue  # this one peer gave up before we came to it
+            self._welcome(sock, address)
+
+    def failed(self) -> None:
+        """A bug while accepting: the peer is gone, the port stays open."""
+
+    def _welcome(self, sock: socket.socket, address: tuple[str, int]) -> None:
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            server = sock.getsockname()
+            transport = self._wrap(sock)
+        except OSError:
+            sock.close()
+            return
+        except BaseException:
+            sock.close()
+            raise
+        link = Link(self._loop, transport, self._accept, (address[0], address[1], server[0], server[1]))
+        try:
+            link.start()
+        except Exception as error:
+            self._loop.give_up_on(link, "accepting", error)
+
+    def _rest(self, error: OSError) -> None:
+        # The waiting peer keeps the socket readable: without a pause this would spin.
+        self._loop.log.warning("%s: cannot accept a connection for now: %s", self.name, error)
+        self._watch(False)
+        due = self._loop.transport_clock.now() + _EXHAUSTED_SECONDS
+        timers = self._loop.transport_timers
+        self._resume_timer = timers.call_at(due, lambda: self._watch(True), f"accept again on {self.name}")
+
+    def _watch(self, wanted: bool) -> None:
+        if self._resume_timer is not None:
+            self._resume_timer.cancel()
+            self._resume_timer = None
+        if wanted != self._watched:
+            self._watched = wanted
+            before, after = (0, EVENT_READ) if wanted else (EVENT_READ, 0)
+            self._loop.watch(self, self._socket.fileno(), before, after)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "paused" if self.paused else "open"
+        return f"<Listener {self.host}:{self.port} {state}>"
+
+
+def _resolve(host: str, port: int) -> tuple[int, tuple[str, int] | tuple[str, int, int, int]]:
+    if not host:
+        raise CannotListen(
+            "an empty host would listen on every network of this machine; name the address, "
+            "such as host='127.0.0.1', or host='0.0.0.0' if all networks are what you want"
+        )
+    try:
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise CannotListen(f"cannot listen on {host!r}: {error}; use an address of this machine") from error
+    # `localhost` may name both families: take IPv4, which every client tries.
+    infos.sort(key=lambda info: info[0] != socket.AF_INET)
+    family, _type, _proto, _name, sockaddr = infos[0]
+    return family, sockaddr  # type: ignore[return-value]
+
+
+def _bind(family: int, sockaddr: tuple[str, int] | tuple[str, int, int, int]) -> socket.socket:
+    try:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise _explained(error, sockaddr) from error
+    try:
+        sock.setblocking(False)
+        if os.name == "posix":
+            # So that connections of an earlier listener that are not quite dead do not keep the port.
+            # (Elsewhere this option means to share the port with a stranger.)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind(sockaddr)
+    except OSError as error:
+        sock.close()
+        raise _explained(error, sockaddr) from error
+    return sock
+
+
+def _explained(error: OSError, sockaddr: tuple[str, int] | tuple[str, int, int, int]) -> CannotListen:
+    host, port = sockaddr[:2]
+    if error.errno == errno.EADDRINUSE:
+        return PortInUse(host, port)
+    return CannotListen(f"cannot listen on {host} port {port}: {error.strerror or error}")

@@ -1,0 +1,72 @@
+"""The engine's one lock."""
+
+from __future__ import annotations
+
+from threading import Lock, get_ident
+
+__all__ = ["EngineLock"]
+
+
+class EngineLock:
+    """A reentrant lock that a busy thread cannot keep to itself.
+
+    The loop thread gives its lock up for a moment in each turn. With a plain `RLock` a busy loop mostly gets
+    it back before a waiting thread has woken up. Here whoever comes passes a turnstile first, and who waits
+    for the lock blocks the turnstile: the loop queues behind a waiting test thread.
+    """
+
+    __slots__ = ("_lock", "_owner", "_turnstile", "depth")
+
+    def __init__(self) -> None:
+        self._turnstile = Lock()
+        self._lock = Lock()
+        self._owner: int | None = None
+        self.depth = 0
+
+    def held(self) -> bool:
+        """Whether the calling thread holds the lock."""
+        return self._owner == get_ident()
+
+    def acquire(self) -> None:
+        """Take the lock, or go one level deeper when this thread holds it."""
+        me = get_ident()
+        if self._owner == me:
+            self.depth += 1
+            return
+        with self._turnstile:
+            self._lock.acquire()
+        self._owner = me
+        self.depth = 1
+
+    def release(self) -> None:
+        """Give one level back; the outermost level frees the lock."""
+        if self._owner != get_ident():
+            raise RuntimeError("the engine lock is released by a thread that does not hold it")
+        self.depth -= 1
+        if self.depth == 0:
+            self._owner = None
+            self._lock.release()
+
+    def release_all(self) -> int:
+        """Free the lock whatever its depth (0 when this thread does not hold it); returns the depth."""
+        if self._owner != get_ident():
+            return 0
+        depth, self.depth, self._owner = self.depth, 0, None
+        self._lock.release()
+        return depth
+
+    def acquire_again(self, depth: int) -> None:
+        """Undo `release_all`."""
+        if depth:
+            self.acquire()
+            self.depth = depth
+
+    def after_fork(self) -> None:
+        """In a forked child: forget holders that do not exist here, keep what this thread holds."""
+        self._turnstile = Lock()
+        self._lock = Lock()
+        if self.held():
+            self._lock.acquire()
+        else:
+            self._owner = None
+            self.depth = 0

@@ -1,0 +1,108 @@
+"""Transports: how octets travel, in an interface small enough to fake."""
+
+from __future__ import annotations
+
+import socket
+from typing import Protocol
+
+__all__ = ["RECEIVE_SIZE", "TcpTransport", "Transport"]
+
+# One read takes at most this many octets, so that one busy peer cannot keep the loop to itself.
+RECEIVE_SIZE = 256 * 1024
+
+
+class Transport(Protocol):
+    """One peer's stream of octets. No call ever blocks.
+
+    A call that finds the stream broken raises OSError; the transport is then good for `close` only.
+    """
+
+    @property
+    def secure(self) -> bool:
+        """Whether the stream is encrypted."""
+        ...
+
+    @property
+    def certificate_subject(self) -> str | None:
+        """Common name in the peer's verified certificate, if it showed one."""
+        ...
+
+    @property
+    def backlog(self) -> bool:
+        """Whether octets that `send` accepted still wait for the socket to become writable."""
+        ...
+
+    def fileno(self) -> int:
+        """The descriptor to wait on; -1 once closed."""
+        ...
+
+    def open(self) -> bool:
+        """Advance the opening handshake. True once octets can flow, False when more must arrive first."""
+        ...
+
+    def recv(self) -> bytes | None:
+        """Octets that have arrived; `b""` when the peer has ended its side; None when there are none now."""
+        ...
+
+    def send(self, data: bytes | memoryview) -> int:
+        """Send the beginning of `data`, or an earlier backlog; how many octets were taken, 0 when full."""
+        ...
+
+    def shutdown(self) -> bool:
+        """End our side. False when a backlog goes first: call again when writable.
+
+        After it `recv` still shows that the peer sends and when it ends; what it returns is to be discarded.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the descriptor at once. Idempotent."""
+        ...
+
+
+class TcpTransport:
+    """Plain octets over a connected stream socket (TCP or a socketpair), which it makes non-blocking."""
+
+    __slots__ = ("_socket",)
+
+    secure = False
+    certificate_subject: str | None = None
+    backlog = False
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._socket = sock
+
+    def fileno(self) -> int:
+        """The socket's descriptor; -1 once closed."""
+        return self._socket.fileno()
+
+    def open(self) -> bool:
+        """A plain stream is open from the start."""
+        return True
+
+    def recv(self) -> bytes | None:
+        """Octets that have arrived; `b""` at the peer's end; None when there are none now."""
+        try:
+            return self._socket.recv(RECEIVE_SIZE)
+        except (BlockingIOError, InterruptedError):
+            return None
+
+    def send(self, data: bytes | memoryview) -> int:
+        """Hand the beginning of `data` to the kernel; how many octets it took."""
+        try:
+            return self._socket.send(data)
+        except (BlockingIOError, InterruptedError):
+            return 0
+
+    def shutdown(self) -> bool:
+        """Send the end of our side."""
+        self._socket.shutdown(socket.SHUT_WR)
+        return True
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} fd={self.fileno()}>"
