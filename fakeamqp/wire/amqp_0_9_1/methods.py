@@ -89,6 +89,9 @@ __all__ = [
     "TxSelectOk",
 ]
 
+# `decode` fills a bare instance: a fifth faster for basic.publish than going through `__init__`
+new = object.__new__
+
 _read_HH = Struct(">HH").unpack_from
 _read_I = Struct(">I").unpack_from
 _read_II = Struct(">II").unpack_from
@@ -177,22 +180,23 @@ class ConnectionStart(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            version_major, version_minor = _read_idsBB(payload)
-            server_properties, end = grammar.decode(payload, 6, len(payload))
+            method.version_major, method.version_minor = _read_idsBB(payload)
+            method.server_properties, end = grammar.decode(payload, 6, len(payload))
             (size,) = _read_I(payload, end)
             start = end + 4
             end = start + size
-            mechanisms = payload[start:end]
+            method.mechanisms = payload[start:end]
             (size,) = _read_I(payload, end)
             start = end + 4
             end = start + size
-            locales = payload[start:end]
+            method.locales = payload[start:end]
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(version_major, version_minor, server_properties, mechanisms, locales)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -256,23 +260,23 @@ class ConnectionStartOk(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            client_properties, end = grammar.decode(payload, 4, len(payload))
+            method.client_properties, end = grammar.decode(payload, 4, len(payload))
             start = end + 1
             end = start + payload[end]
-            mechanism = payload[start:end].decode("utf-8", "surrogateescape")
+            method.mechanism = payload[start:end].decode("utf-8", "surrogateescape")
             (size,) = _read_I(payload, end)
             start = end + 4
             end = start + size
-            response = payload[start:end]
+            method.response = payload[start:end]
             start = end + 1
             end = start + payload[end]
-            locale = payload[start:end].decode("utf-8", "surrogateescape")
+            method.locale = payload[start:end].decode("utf-8", "surrogateescape")
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(client_properties, mechanism, response, locale)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -309,16 +313,17 @@ class ConnectionSecure(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             (size,) = _read_idsI(payload)
             start = 8
             end = start + size
-            challenge = payload[start:end]
+            method.challenge = payload[start:end]
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(challenge)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -352,16 +357,17 @@ class ConnectionSecureOk(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             (size,) = _read_idsI(payload)
             start = 8
             end = start + size
-            response = payload[start:end]
+            method.response = payload[start:end]
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(response)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -399,13 +405,14 @@ class ConnectionTune(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            channel_max, frame_max, heartbeat = _read_idsHIH(payload)
+            method.channel_max, method.frame_max, method.heartbeat = _read_idsHIH(payload)
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 12:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(channel_max, frame_max, heartbeat)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -443,13 +450,14 @@ class ConnectionTuneOk(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            channel_max, frame_max, heartbeat = _read_idsHIH(payload)
+            method.channel_max, method.frame_max, method.heartbeat = _read_idsHIH(payload)
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 12:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(channel_max, frame_max, heartbeat)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -502,22 +510,22 @@ class ConnectionOpen(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             size = payload[4]
             start = 5
             end = start + size
-            virtual_host = payload[start:end].decode("utf-8", "surrogateescape")
+            method.virtual_host = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            reserved_1 = payload[start:end].decode("utf-8", "surrogateescape")
+            method.reserved_1 = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            reserved_2 = bits & 1 != 0
+            method.reserved_2 = bits & 1 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(virtual_host, reserved_1, reserved_2)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -555,16 +563,16 @@ class ConnectionOpenOk(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             size = payload[4]
             start = 5
             end = start + size
-            reserved_1 = payload[start:end].decode("utf-8", "surrogateescape")
+            method.reserved_1 = payload[start:end].decode("utf-8", "surrogateescape")
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -621,18 +629,18 @@ class ConnectionClose(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reply_code, size = _read_idsHB(payload)
+            method.reply_code, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            reply_text = payload[start:end].decode("utf-8", "surrogateescape")
-            class_id, method_id = _read_HH(payload, end)
+            method.reply_text = payload[start:end].decode("utf-8", "surrogateescape")
+            method.class_id, method.method_id = _read_HH(payload, end)
             end += 4
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reply_code, reply_text, class_id, method_id)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -698,16 +706,16 @@ class ConnectionBlocked(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             size = payload[4]
             start = 5
             end = start + size
-            reason = payload[start:end].decode("utf-8", "surrogateescape")
+            method.reason = payload[start:end].decode("utf-8", "surrogateescape")
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reason)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -780,19 +788,19 @@ class ConnectionUpdateSecret(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             (size,) = _read_idsI(payload)
             start = 8
             end = start + size
-            new_secret = payload[start:end]
+            method.new_secret = payload[start:end]
             start = end + 1
             end = start + payload[end]
-            reason = payload[start:end].decode("utf-8", "surrogateescape")
+            method.reason = payload[start:end].decode("utf-8", "surrogateescape")
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(new_secret, reason)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -858,16 +866,16 @@ class ChannelOpen(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             size = payload[4]
             start = 5
             end = start + size
-            reserved_1 = payload[start:end].decode("utf-8", "surrogateescape")
+            method.reserved_1 = payload[start:end].decode("utf-8", "surrogateescape")
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -904,16 +912,17 @@ class ChannelOpenOk(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             (size,) = _read_idsI(payload)
             start = 8
             end = start + size
-            reserved_1 = payload[start:end]
+            method.reserved_1 = payload[start:end]
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(reserved_1)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -948,14 +957,15 @@ class ChannelFlow(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             bits = payload[4]
-            active = bits & 1 != 0
+            method.active = bits & 1 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 5:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(active)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -990,14 +1000,15 @@ class ChannelFlowOk(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             bits = payload[4]
-            active = bits & 1 != 0
+            method.active = bits & 1 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 5:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(active)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -1051,18 +1062,18 @@ class ChannelClose(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reply_code, size = _read_idsHB(payload)
+            method.reply_code, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            reply_text = payload[start:end].decode("utf-8", "surrogateescape")
-            class_id, method_id = _read_HH(payload, end)
+            method.reply_text = payload[start:end].decode("utf-8", "surrogateescape")
+            method.class_id, method.method_id = _read_HH(payload, end)
             end += 4
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reply_code, reply_text, class_id, method_id)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -1163,23 +1174,23 @@ class AccessRequest(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             size = payload[4]
             start = 5
             end = start + size
-            realm = payload[start:end].decode("utf-8", "surrogateescape")
+            method.realm = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            exclusive = bits & 1 != 0
-            passive = bits & 2 != 0
-            active = bits & 4 != 0
-            write = bits & 8 != 0
-            read = bits & 16 != 0
+            method.exclusive = bits & 1 != 0
+            method.passive = bits & 2 != 0
+            method.active = bits & 4 != 0
+            method.write = bits & 8 != 0
+            method.read = bits & 16 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(realm, exclusive, passive, active, write, read)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -1216,13 +1227,14 @@ class AccessRequestOk(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            (ticket,) = _read_idsH(payload)
+            (method.ticket,) = _read_idsH(payload)
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 6:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(ticket)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -1321,27 +1333,27 @@ class ExchangeDeclare(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reserved_1, size = _read_idsHB(payload)
+            method.reserved_1, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            exchange = payload[start:end].decode("utf-8", "surrogateescape")
+            method.exchange = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            type = payload[start:end].decode("utf-8", "surrogateescape")
+            method.type = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            passive = bits & 1 != 0
-            durable = bits & 2 != 0
-            auto_delete = bits & 4 != 0
-            internal = bits & 8 != 0
-            no_wait = bits & 16 != 0
-            arguments, end = grammar.decode(payload, end, len(payload))
+            method.passive = bits & 1 != 0
+            method.durable = bits & 2 != 0
+            method.auto_delete = bits & 4 != 0
+            method.internal = bits & 8 != 0
+            method.no_wait = bits & 16 != 0
+            method.arguments, end = grammar.decode(payload, end, len(payload))
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1, exchange, type, passive, durable, auto_delete, internal, no_wait, arguments)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -1421,20 +1433,20 @@ class ExchangeDelete(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reserved_1, size = _read_idsHB(payload)
+            method.reserved_1, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            exchange = payload[start:end].decode("utf-8", "surrogateescape")
+            method.exchange = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            if_unused = bits & 1 != 0
-            no_wait = bits & 2 != 0
+            method.if_unused = bits & 1 != 0
+            method.no_wait = bits & 2 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1, exchange, if_unused, no_wait)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -1539,26 +1551,26 @@ class ExchangeBind(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reserved_1, size = _read_idsHB(payload)
+            method.reserved_1, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            destination = payload[start:end].decode("utf-8", "surrogateescape")
+            method.destination = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            source = payload[start:end].decode("utf-8", "surrogateescape")
+            method.source = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            routing_key = payload[start:end].decode("utf-8", "surrogateescape")
+            method.routing_key = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            no_wait = bits & 1 != 0
-            arguments, end = grammar.decode(payload, end, len(payload))
+            method.no_wait = bits & 1 != 0
+            method.arguments, end = grammar.decode(payload, end, len(payload))
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1, destination, source, routing_key, no_wait, arguments)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -1666,26 +1678,26 @@ class ExchangeUnbind(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reserved_1, size = _read_idsHB(payload)
+            method.reserved_1, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            destination = payload[start:end].decode("utf-8", "surrogateescape")
+            method.destination = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            source = payload[start:end].decode("utf-8", "surrogateescape")
+            method.source = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            routing_key = payload[start:end].decode("utf-8", "surrogateescape")
+            method.routing_key = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            no_wait = bits & 1 != 0
-            arguments, end = grammar.decode(payload, end, len(payload))
+            method.no_wait = bits & 1 != 0
+            method.arguments, end = grammar.decode(payload, end, len(payload))
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1, destination, source, routing_key, no_wait, arguments)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -1807,24 +1819,24 @@ class QueueDeclare(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reserved_1, size = _read_idsHB(payload)
+            method.reserved_1, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            queue = payload[start:end].decode("utf-8", "surrogateescape")
+            method.queue = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            passive = bits & 1 != 0
-            durable = bits & 2 != 0
-            exclusive = bits & 4 != 0
-            auto_delete = bits & 8 != 0
-            no_wait = bits & 16 != 0
-            arguments, end = grammar.decode(payload, end, len(payload))
+            method.passive = bits & 1 != 0
+            method.durable = bits & 2 != 0
+            method.exclusive = bits & 4 != 0
+            method.auto_delete = bits & 8 != 0
+            method.no_wait = bits & 16 != 0
+            method.arguments, end = grammar.decode(payload, end, len(payload))
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1, queue, passive, durable, exclusive, auto_delete, no_wait, arguments)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -1868,18 +1880,18 @@ class QueueDeclareOk(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             size = payload[4]
             start = 5
             end = start + size
-            queue = payload[start:end].decode("utf-8", "surrogateescape")
-            message_count, consumer_count = _read_II(payload, end)
+            method.queue = payload[start:end].decode("utf-8", "surrogateescape")
+            method.message_count, method.consumer_count = _read_II(payload, end)
             end += 8
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(queue, message_count, consumer_count)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -1956,26 +1968,26 @@ class QueueBind(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reserved_1, size = _read_idsHB(payload)
+            method.reserved_1, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            queue = payload[start:end].decode("utf-8", "surrogateescape")
+            method.queue = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            exchange = payload[start:end].decode("utf-8", "surrogateescape")
+            method.exchange = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            routing_key = payload[start:end].decode("utf-8", "surrogateescape")
+            method.routing_key = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            no_wait = bits & 1 != 0
-            arguments, end = grammar.decode(payload, end, len(payload))
+            method.no_wait = bits & 1 != 0
+            method.arguments, end = grammar.decode(payload, end, len(payload))
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1, queue, exchange, routing_key, no_wait, arguments)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -2046,19 +2058,19 @@ class QueuePurge(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reserved_1, size = _read_idsHB(payload)
+            method.reserved_1, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            queue = payload[start:end].decode("utf-8", "surrogateescape")
+            method.queue = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            no_wait = bits & 1 != 0
+            method.no_wait = bits & 1 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1, queue, no_wait)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -2095,13 +2107,14 @@ class QueuePurgeOk(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            (message_count,) = _read_idsI(payload)
+            (method.message_count,) = _read_idsI(payload)
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 8:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(message_count)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -2158,21 +2171,21 @@ class QueueDelete(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reserved_1, size = _read_idsHB(payload)
+            method.reserved_1, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            queue = payload[start:end].decode("utf-8", "surrogateescape")
+            method.queue = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            if_unused = bits & 1 != 0
-            if_empty = bits & 2 != 0
-            no_wait = bits & 4 != 0
+            method.if_unused = bits & 1 != 0
+            method.if_empty = bits & 2 != 0
+            method.no_wait = bits & 4 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1, queue, if_unused, if_empty, no_wait)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -2209,13 +2222,14 @@ class QueueDeleteOk(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            (message_count,) = _read_idsI(payload)
+            (method.message_count,) = _read_idsI(payload)
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 8:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(message_count)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -2283,23 +2297,23 @@ class QueueUnbind(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reserved_1, size = _read_idsHB(payload)
+            method.reserved_1, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            queue = payload[start:end].decode("utf-8", "surrogateescape")
+            method.queue = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            exchange = payload[start:end].decode("utf-8", "surrogateescape")
+            method.exchange = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            routing_key = payload[start:end].decode("utf-8", "surrogateescape")
-            arguments, end = grammar.decode(payload, end, len(payload))
+            method.routing_key = payload[start:end].decode("utf-8", "surrogateescape")
+            method.arguments, end = grammar.decode(payload, end, len(payload))
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1, queue, exchange, routing_key, arguments)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -2369,14 +2383,15 @@ class BasicQos(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            prefetch_size, prefetch_count, bits = _read_idsIHB(payload)
-            global_ = bits & 1 != 0
+            method.prefetch_size, method.prefetch_count, bits = _read_idsIHB(payload)
+            method.global_ = bits & 1 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 11:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(prefetch_size, prefetch_count, global_)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -2497,26 +2512,26 @@ class BasicConsume(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reserved_1, size = _read_idsHB(payload)
+            method.reserved_1, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            queue = payload[start:end].decode("utf-8", "surrogateescape")
+            method.queue = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            consumer_tag = payload[start:end].decode("utf-8", "surrogateescape")
+            method.consumer_tag = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            no_local = bits & 1 != 0
-            no_ack = bits & 2 != 0
-            exclusive = bits & 4 != 0
-            no_wait = bits & 8 != 0
-            arguments, end = grammar.decode(payload, end, len(payload))
+            method.no_local = bits & 1 != 0
+            method.no_ack = bits & 2 != 0
+            method.exclusive = bits & 4 != 0
+            method.no_wait = bits & 8 != 0
+            method.arguments, end = grammar.decode(payload, end, len(payload))
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1, queue, consumer_tag, no_local, no_ack, exclusive, no_wait, arguments)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -2554,16 +2569,16 @@ class BasicConsumeOk(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             size = payload[4]
             start = 5
             end = start + size
-            consumer_tag = payload[start:end].decode("utf-8", "surrogateescape")
+            method.consumer_tag = payload[start:end].decode("utf-8", "surrogateescape")
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(consumer_tag)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -2604,19 +2619,19 @@ class BasicCancel(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             size = payload[4]
             start = 5
             end = start + size
-            consumer_tag = payload[start:end].decode("utf-8", "surrogateescape")
+            method.consumer_tag = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            no_wait = bits & 1 != 0
+            method.no_wait = bits & 1 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(consumer_tag, no_wait)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -2654,16 +2669,16 @@ class BasicCancelOk(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             size = payload[4]
             start = 5
             end = start + size
-            consumer_tag = payload[start:end].decode("utf-8", "surrogateescape")
+            method.consumer_tag = payload[start:end].decode("utf-8", "surrogateescape")
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(consumer_tag)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -2732,23 +2747,23 @@ class BasicPublish(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reserved_1, size = _read_idsHB(payload)
+            method.reserved_1, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            exchange = payload[start:end].decode("utf-8", "surrogateescape")
+            method.exchange = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            routing_key = payload[start:end].decode("utf-8", "surrogateescape")
+            method.routing_key = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            mandatory = bits & 1 != 0
-            immediate = bits & 2 != 0
+            method.mandatory = bits & 1 != 0
+            method.immediate = bits & 2 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1, exchange, routing_key, mandatory, immediate)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -2810,22 +2825,22 @@ class BasicReturn(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reply_code, size = _read_idsHB(payload)
+            method.reply_code, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            reply_text = payload[start:end].decode("utf-8", "surrogateescape")
+            method.reply_text = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            exchange = payload[start:end].decode("utf-8", "surrogateescape")
+            method.exchange = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            routing_key = payload[start:end].decode("utf-8", "surrogateescape")
+            method.routing_key = payload[start:end].decode("utf-8", "surrogateescape")
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reply_code, reply_text, exchange, routing_key)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -2896,24 +2911,24 @@ class BasicDeliver(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             size = payload[4]
             start = 5
             end = start + size
-            consumer_tag = payload[start:end].decode("utf-8", "surrogateescape")
-            delivery_tag, bits, size = _read_QBB(payload, end)
+            method.consumer_tag = payload[start:end].decode("utf-8", "surrogateescape")
+            method.delivery_tag, bits, size = _read_QBB(payload, end)
             start = end + 10
             end = start + size
-            redelivered = bits & 1 != 0
-            exchange = payload[start:end].decode("utf-8", "surrogateescape")
+            method.redelivered = bits & 1 != 0
+            method.exchange = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            routing_key = payload[start:end].decode("utf-8", "surrogateescape")
+            method.routing_key = payload[start:end].decode("utf-8", "surrogateescape")
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(consumer_tag, delivery_tag, redelivered, exchange, routing_key)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -2956,19 +2971,19 @@ class BasicGet(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            reserved_1, size = _read_idsHB(payload)
+            method.reserved_1, size = _read_idsHB(payload)
             start = 7
             end = start + size
-            queue = payload[start:end].decode("utf-8", "surrogateescape")
+            method.queue = payload[start:end].decode("utf-8", "surrogateescape")
             bits = payload[end]
             end += 1
-            no_ack = bits & 1 != 0
+            method.no_ack = bits & 1 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1, queue, no_ack)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -3037,22 +3052,22 @@ class BasicGetOk(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            delivery_tag, bits, size = _read_idsQBB(payload)
+            method.delivery_tag, bits, size = _read_idsQBB(payload)
             start = 14
             end = start + size
-            redelivered = bits & 1 != 0
-            exchange = payload[start:end].decode("utf-8", "surrogateescape")
+            method.redelivered = bits & 1 != 0
+            method.exchange = payload[start:end].decode("utf-8", "surrogateescape")
             start = end + 1
             end = start + payload[end]
-            routing_key = payload[start:end].decode("utf-8", "surrogateescape")
-            (message_count,) = _read_I(payload, end)
+            method.routing_key = payload[start:end].decode("utf-8", "surrogateescape")
+            (method.message_count,) = _read_I(payload, end)
             end += 4
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(delivery_tag, redelivered, exchange, routing_key, message_count)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -3090,16 +3105,16 @@ class BasicGetEmpty(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             size = payload[4]
             start = 5
             end = start + size
-            reserved_1 = payload[start:end].decode("utf-8", "surrogateescape")
+            method.reserved_1 = payload[start:end].decode("utf-8", "surrogateescape")
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if end != len(payload):
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        method = cls(reserved_1)
         if grammar.forbids_nul:
             forbid_nul(method)
         return method
@@ -3139,14 +3154,15 @@ class BasicAck(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            delivery_tag, bits = _read_idsQB(payload)
-            multiple = bits & 1 != 0
+            method.delivery_tag, bits = _read_idsQB(payload)
+            method.multiple = bits & 1 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 13:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(delivery_tag, multiple)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -3183,14 +3199,15 @@ class BasicReject(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            delivery_tag, bits = _read_idsQB(payload)
-            requeue = bits & 1 != 0
+            method.delivery_tag, bits = _read_idsQB(payload)
+            method.requeue = bits & 1 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 13:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(delivery_tag, requeue)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -3225,14 +3242,15 @@ class BasicRecoverAsync(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             bits = payload[4]
-            requeue = bits & 1 != 0
+            method.requeue = bits & 1 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 5:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(requeue)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -3267,14 +3285,15 @@ class BasicRecover(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             bits = payload[4]
-            requeue = bits & 1 != 0
+            method.requeue = bits & 1 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 5:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(requeue)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -3341,15 +3360,16 @@ class BasicNack(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
-            delivery_tag, bits = _read_idsQB(payload)
-            multiple = bits & 1 != 0
-            requeue = bits & 2 != 0
+            method.delivery_tag, bits = _read_idsQB(payload)
+            method.multiple = bits & 1 != 0
+            method.requeue = bits & 2 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 13:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(delivery_tag, multiple, requeue)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -3387,14 +3407,15 @@ class ConfirmSelect(Method):
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """Read a whole payload; see `Method.decode`."""
+        method = new(cls)
         try:
             bits = payload[4]
-            no_wait = bits & 1 != 0
+            method.no_wait = bits & 1 != 0
         except UNREADABLE:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar) from None
         if len(payload) != 5:
             raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
-        return cls(no_wait)
+        return method
 
 
 @dataclass(init=False, repr=False, eq=False)

@@ -88,6 +88,7 @@ class BasicProperties(Properties):
     user_id: str | None
     app_id: str | None
     cluster_id: str | None
+    _raw_headers: RawTable | None
 
     def __init__(
         self,
@@ -105,6 +106,7 @@ class BasicProperties(Properties):
         user_id: str | None = None,
         app_id: str | None = None,
         cluster_id: str | None = None,
+        _raw_headers: RawTable | None = None,
     ) -> None:
         self.content_type = content_type
         self.content_encoding = content_encoding
@@ -120,7 +122,7 @@ class BasicProperties(Properties):
         self.user_id = user_id
         self.app_id = app_id
         self.cluster_id = cluster_id
-        self._raw_headers: RawTable | None = None
+        self._raw_headers = _raw_headers
 
     def encode(self) -> bytes:
         """Flags and values."""
@@ -208,44 +210,45 @@ class BasicProperties(Properties):
             if flags & 0x1000:
                 properties.delivery_mode = payload[end]
                 end += 1
-            if flags & 0x0800:
-                properties.priority = payload[end]
-                end += 1
-            if flags & 0x0400:
-                start = end + 1
-                end = start + payload[end]
-                properties.correlation_id = payload[start:end].decode("utf-8", "surrogateescape")
-            if flags & 0x0200:
-                start = end + 1
-                end = start + payload[end]
-                properties.reply_to = payload[start:end].decode("utf-8", "surrogateescape")
-            if flags & 0x0100:
-                start = end + 1
-                end = start + payload[end]
-                properties.expiration = payload[start:end].decode("utf-8", "surrogateescape")
-            if flags & 0x0080:
-                start = end + 1
-                end = start + payload[end]
-                properties.message_id = payload[start:end].decode("utf-8", "surrogateescape")
-            if flags & 0x0040:
-                properties.timestamp = _read_Q(payload, end)[0]
-                end += 8
-            if flags & 0x0020:
-                start = end + 1
-                end = start + payload[end]
-                properties.type = payload[start:end].decode("utf-8", "surrogateescape")
-            if flags & 0x0010:
-                start = end + 1
-                end = start + payload[end]
-                properties.user_id = payload[start:end].decode("utf-8", "surrogateescape")
-            if flags & 0x0008:
-                start = end + 1
-                end = start + payload[end]
-                properties.app_id = payload[start:end].decode("utf-8", "surrogateescape")
-            if flags & 0x0004:
-                start = end + 1
-                end = start + payload[end]
-                properties.cluster_id = payload[start:end].decode("utf-8", "surrogateescape")
+            if flags & 0x0FFC:
+                if flags & 0x0800:
+                    properties.priority = payload[end]
+                    end += 1
+                if flags & 0x0400:
+                    start = end + 1
+                    end = start + payload[end]
+                    properties.correlation_id = payload[start:end].decode("utf-8", "surrogateescape")
+                if flags & 0x0200:
+                    start = end + 1
+                    end = start + payload[end]
+                    properties.reply_to = payload[start:end].decode("utf-8", "surrogateescape")
+                if flags & 0x0100:
+                    start = end + 1
+                    end = start + payload[end]
+                    properties.expiration = payload[start:end].decode("utf-8", "surrogateescape")
+                if flags & 0x0080:
+                    start = end + 1
+                    end = start + payload[end]
+                    properties.message_id = payload[start:end].decode("utf-8", "surrogateescape")
+                if flags & 0x0040:
+                    properties.timestamp = _read_Q(payload, end)[0]
+                    end += 8
+                if flags & 0x0020:
+                    start = end + 1
+                    end = start + payload[end]
+                    properties.type = payload[start:end].decode("utf-8", "surrogateescape")
+                if flags & 0x0010:
+                    start = end + 1
+                    end = start + payload[end]
+                    properties.user_id = payload[start:end].decode("utf-8", "surrogateescape")
+                if flags & 0x0008:
+                    start = end + 1
+                    end = start + payload[end]
+                    properties.app_id = payload[start:end].decode("utf-8", "surrogateescape")
+                if flags & 0x0004:
+                    start = end + 1
+                    end = start + payload[end]
+                    properties.cluster_id = payload[start:end].decode("utf-8", "surrogateescape")
         except UNREADABLE:
             raise unreadable_properties(cls, payload, offset, grammar, 0x0002) from None
         if end != len(payload):

@@ -46,6 +46,7 @@ __all__ = [
     "Timestamp",
     "edit_table",
     "encode_table",
+    "splice_table",
 ]
 
 #: Tables and arrays may nest this deep; deeper ones are refused with FieldError. The protocol names no limit
@@ -477,6 +478,11 @@ def edit_table(
     _, end = grammar.decode(table, 0, len(table))
     if end != len(table):
         raise FrameError(f"{len(table) - end} octets are left over after the field table")
+    return splice_table(table, changes, grammar)
+
+
+def splice_table(table: bytes, changes: Mapping[str, FieldInput | Removed], grammar: Grammar) -> bytes:
+    """`edit_table` for a table that is known to be whole and readable."""
     written = {
         name: encode_table({name: value})[4:] for name, value in changes.items() if value is not REMOVED
     }
