@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import builtins
+import socket
+from importlib.metadata import version
+
+import pytest
+
+from fakeamqp.cli import main
+
+
+def test_the_version_is_that_of_the_distribution(capsys):
+    with pytest.raises(SystemExit) as leaving:
+        main(["--version"])
+    assert leaving.value.code == 0
+    assert capsys.readouterr().out == f"fakeamqp {version('fakeamqp')}\n"
+
+
+def test_without_a_command_the_usage_is_shown(capsys):
+    with pytest.raises(SystemExit) as leaving:
+        main([])
+    assert leaving.value.code == 2
+    assert "usage: fakeamqp" in capsys.readouterr().err
+
+
+def test_the_help_of_serve_quotes_the_line_to_wait_for(capsys):
+    with pytest.raises(SystemExit) as leaving:
+        main(["serve", "--help"])
+    assert leaving.value.code == 0
+    assert "amqp://guest:guest@127.0.0.1:PORT/" in "".join(capsys.readouterr().out.split("\n"))
+
+
+def test_the_demo_tells_what_happened(capsys):
+    assert main(["demo"]) == 0
+    out = capsys.readouterr().out
+    for words in (
+        "redelivered=True",
+        "404",
+        "NOT_FOUND - no queue 'no-such-queue'",
+        "restarted",
+        "basic.publish",
+    ):
+        assert words in out
+
+
+def test_the_demo_without_pika_says_what_to_install(capsys, monkeypatch):
+    real_import = builtins.__import__
+
+    def without_pika(name, *arguments, **keywords):
+        if name.split(".")[0] == "pika":
+            raise ImportError(name)
+        return real_import(name, *arguments, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", without_pika)
+    assert main(["demo"]) == 1
+    assert "pip install 'fakeamqp[pika]'" in capsys.readouterr().err
+
+
+def test_the_doctor_finds_this_machine_ready(capsys):
+    assert main(["doctor"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    subjects = {line[9:].split("  ")[0].strip(): line for line in lines}
+    assert subjects["broker"].startswith("ok ") and "starts, answers and stops" in subjects["broker"]
+    assert version("pika") in subjects["pika"]
+    assert lines[-1].startswith("Ready")
+
+
+def test_the_doctor_says_how_to_get_what_is_missing(capsys, monkeypatch):
+    monkeypatch.setattr("fakeamqp.cli._LIBRARIES", (("no-such-library", "pip install no-such-library"),))
+    assert main(["doctor"]) == 0
+    assert "missing  no-such-library" in (out := capsys.readouterr().out)
+    assert "not installed: pip install no-such-library" in out
+
+
+def test_the_doctor_finds_a_machine_without_loopback_not_ready(capsys, monkeypatch):
+    def refuse(self, address):
+        raise OSError(99, "Cannot assign requested address")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert (
+        "failed   IPv4 loopback" in out
+        and "cannot listen on 127.0.0.1: Cannot assign requested address" in out
+    )
+    assert "Not ready: IPv4 loopback, broker." in out

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pika
+import pytest
+
+LISTENING = re.compile(r"listening on (amqps?://guest:guest@127\.0\.0\.1:(\d+)/)\n")
+TIMEOUT = 30
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str, int]]:
+    """A running `fakeamqp serve`, the URL it prints, and its port."""
+    # Unbuffered output of the child would hide a line that it forgets to flush, so none is asked for.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "fakeamqp", "serve", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        guard = threading.Timer(TIMEOUT, process.kill)  # So that a silent child cannot hang the test.
+        guard.start()
+        try:
+            assert process.stdout is not None and process.stderr is not None
+            line = process.stdout.readline()
+            found = LISTENING.fullmatch(line)
+            assert found, (line, process.stderr.read())
+            yield process, found[1], int(found[2])
+        finally:
+            guard.cancel()
+            process.kill()
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "fakeamqp", *arguments], capture_output=True, text=True, timeout=TIMEOUT
+    )
+
+
+def test_the_printed_url_works_at_once():
+    with (
+        serving("--port", "0") as (_, url, _),
+        pika.BlockingConnection(pika.URLParameters(url)) as connection,
+    ):
+        connection.channel().queue_declare("orders")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_cleanly_even_with_a_client_inside(number):
+    with serving("--port", "0") as (process, url, port):
+        connection = pika.BlockingConnection(pika.URLParameters(url))
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=TIMEOUT)
+        assert (process.returncode, output, errors) == (0, "", "")
+        with pytest.raises(pika.exceptions.AMQPConnectionError):
+            while True:
+                connection.process_data_events(time_limit=None)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port)).close()
+
+
+def test_two_signals_are_no_more_than_one():
+    with serving("--port", "0") as (process, _, _):
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=TIMEOUT)
+        assert (process.returncode, errors) == (0, "")
+
+
+def test_a_port_can_be_asked_for():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with serving("--port", str(port)) as (_, _, actual):
+        assert actual == port
+
+
+def test_a_port_in_use_is_an_error_at_once():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run("serve", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == 1
+    assert "in use" in done.stderr and "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_the_personality_can_be_chosen():
+    with (
+        serving("--port", "0", "--personality", "spec") as (_, url, _),
+        pika.BlockingConnection(pika.URLParameters(url)) as connection,
+    ):
+        assert connection._impl.server_properties["product"] != "RabbitMQ"
+
+
+def test_definitions_are_loaded_before_it_listens(tmp_path):
+    path = tmp_path / "definitions.json"
+    path.write_text('{"queues": [{"name": "orders", "vhost": "/", "durable": true, "arguments": {}}]}')
+    with (
+        serving("--port", "0", "--definitions", str(path)) as (_, url, _),
+        pika.BlockingConnection(pika.URLParameters(url)) as connection,
+    ):
+        connection.channel().queue_declare("orders", passive=True)
+
+
+def test_tls_serves_tls():
+    import ssl
+
+    with serving("--port", "0", "--tls") as (_, url, port):
+        assert url.startswith("amqps://")
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = (
+            ssl.CERT_NONE
+        )  # The certificate authority is known to the server's process only.
+        with (
+            socket.create_connection(("127.0.0.1", port)) as plain,
+            context.wrap_socket(plain) as client,
+        ):
+            client.sendall(b"AMQP\x00\x00\x09\x01")
+            assert client.recv(1) == b"\x01"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--personality", "rabbitmq-4.x2"], "rabbitmq-4.2"),
+        (["--clock", "virtual"], "not built yet"),
+        (["--clock", "wall"], "not built yet"),
+        (["--clock", "virtul"], "did you mean 'virtual'?"),
+        (["--management-port", "15672"], "not built yet"),
+        (["--port", "65536"], "is not a port"),
+        (["--port", "amqp"], "is not a port"),
+        (["--definitions", "no-such-file.json"], "no-such-file.json"),
+        (["--no-such-option"], "--no-such-option"),
+    ],
+)
+def test_what_does_not_exist_is_refused_with_code_2(arguments, words):
+    done = run("serve", "--port", "0", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr and "Traceback" not in done.stderr
+    assert done.stdout == ""

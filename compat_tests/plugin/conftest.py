@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import dedent
+
+import pytest
+
+# What pytest-asyncio wants to be told, and warnings that must not be lost in an inner run.
+INI = """
+[pytest]
+asyncio_default_fixture_loop_scope = function
+addopts = -p no:cacheprovider -p no:benchmark
+filterwarnings =
+    error::ResourceWarning
+    error::pytest.PytestUnraisableExceptionWarning
+    error::pytest.PytestUnhandledThreadExceptionWarning
+"""
+
+RunTests = Callable[..., pytest.RunResult]
+
+
+@pytest.fixture
+def run_tests(pytester: pytest.Pytester) -> RunTests:
+    """Write a test module, run pytest on it inside this process, and return the result."""
+
+    def run(source: str, *arguments: str) -> pytest.RunResult:
+        pytester.makeini(INI)
+        pytester.makepyfile(test_inner=dedent(source))
+        return pytester.runpytest_inprocess(*arguments)
+
+    return run
+
+
+@pytest.fixture
+def run_tests_apart(pytester: pytest.Pytester) -> RunTests:
+    """The same in a process of its own."""
+
+    def run(source: str, *arguments: str) -> pytest.RunResult:
+        pytester.makeini(INI)
+        pytester.makepyfile(test_inner=dedent(source))
+        return pytester.runpytest_subprocess(*arguments, timeout=120)
+
+    return run

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import pytest
+
+PUBLISH_AND_GET = """
+    import aio_pika
+    import asyncio
+
+    async def round_trip(connection):
+        channel = await connection.channel()
+        queue = await channel.declare_queue("orders", auto_delete=True)
+        await channel.default_exchange.publish(aio_pika.Message(b"one"), routing_key="orders")
+        message = await queue.get(timeout=5)
+        await message.ack()
+        return message.body
+"""
+
+
+def test_pytest_asyncio_in_strict_mode(run_tests):
+    result = run_tests(
+        PUBLISH_AND_GET
+        + """
+    import pytest
+
+    @pytest.mark.asyncio
+    async def test_it(aio_pika_connection):
+        assert await round_trip(aio_pika_connection) == b"one"
+    """,
+        "--asyncio-mode=strict",
+        "-W",
+        "error",
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_pytest_asyncio_in_auto_mode(run_tests):
+    result = run_tests(
+        PUBLISH_AND_GET
+        + """
+    async def test_it(aio_pika_connection):
+        assert await round_trip(aio_pika_connection) == b"one"
+    """,
+        "--asyncio-mode=auto",
+        "-W",
+        "error",
+    )
+    result.assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("scope", ["function", "class", "module", "package", "session"])
+def test_the_connection_is_on_the_loop_of_the_test(run_tests, scope):
+    result = run_tests(
+        PUBLISH_AND_GET
+        + f"""
+    import pytest
+
+    class TestOrders:
+        @pytest.mark.asyncio(loop_scope="{scope}")
+        @pytest.mark.parametrize("turn", range(2))
+        async def test_it(self, aio_pika_connection, turn):
+            assert await round_trip(aio_pika_connection) == b"one"
+    """
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_the_default_loop_scope_of_pytest_asyncio_counts(run_tests):
+    result = run_tests(
+        PUBLISH_AND_GET
+        + """
+    import pytest
+
+    @pytest.mark.asyncio
+    @pytest.mark.parametrize("turn", range(2))
+    async def test_it(aio_pika_connection, turn):
+        assert await round_trip(aio_pika_connection) == b"one"
+    """,
+        "-o",
+        "asyncio_default_test_loop_scope=session",
+    )
+    result.assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize("without", [(), ("-p", "no:asyncio")], ids=["beside-pytest-asyncio", "alone"])
+def test_anyio_runs_on_asyncio_and_skips_trio(run_tests, without):
+    result = run_tests(
+        PUBLISH_AND_GET
+        + """
+    import pytest
+
+    pytestmark = pytest.mark.anyio
+
+    async def test_it(aio_pika_connection):
+        assert await round_trip(aio_pika_connection) == b"one"
+    """,
+        "-rs",
+        *without,
+    )
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(["*aio-pika runs on asyncio only*"])
+
+
+def test_anyio_with_a_backend_of_the_users_choice(run_tests):
+    result = run_tests(
+        PUBLISH_AND_GET
+        + """
+    import pytest
+
+    @pytest.fixture
+    def anyio_backend():
+        return "asyncio", {"debug": True}
+
+    @pytest.mark.anyio
+    async def test_it(aio_pika_connection):
+        assert await round_trip(aio_pika_connection) == b"one"
+    """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_a_trio_test_can_use_the_broker_itself(run_tests):
+    result = run_tests(
+        """
+        import pytest
+        import trio
+
+        @pytest.fixture
+        def anyio_backend():
+            return "trio"
+
+        @pytest.mark.anyio
+        async def test_it(amqp_broker):
+            stream = await trio.open_tcp_stream(amqp_broker.host, amqp_broker.port)
+            async with stream:
+                await stream.send_all(b"AMQP\\0\\0\\x09\\x01")
+                assert (await stream.receive_some(1)) == b"\\x01"
+        """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_asynchronous_fixtures_of_the_user_may_build_on_ours(run_tests):
+    result = run_tests(
+        """
+        import pytest
+        import pytest_asyncio
+
+        @pytest_asyncio.fixture
+        async def channel(aio_pika_connection):
+            async with aio_pika_connection.channel() as channel:
+                yield channel
+
+        @pytest.mark.asyncio
+        async def test_it(channel):
+            await channel.declare_queue("orders")
+        """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_a_test_may_close_the_connection_or_the_broker(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.asyncio
+
+        async def test_closes_it(aio_pika_connection):
+            await aio_pika_connection.close()
+
+        async def test_stops_the_broker(amqp_broker, aio_pika_connection):
+            amqp_broker.stop()
+        """
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_the_broker_is_also_an_asynchronous_context_manager(run_tests):
+    result = run_tests(
+        PUBLISH_AND_GET
+        + """
+    import pytest
+    from fakeamqp import Broker
+
+    @pytest.mark.asyncio
+    async def test_it():
+        async with Broker() as broker:
+            async with await aio_pika.connect(broker.url) as connection:
+                assert await round_trip(connection) == b"one"
+    """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_without_a_plugin_for_asynchronous_tests_the_error_says_what_to_install(run_tests):
+    result = run_tests(
+        """
+        def test_it(aio_pika_connection):
+            pass
+        """,
+        "-p",
+        "no:asyncio",
+        "-p",
+        "no:anyio",
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*install pytest-asyncio and mark the test with @pytest.mark.asyncio*"])
+
+
+def test_an_isolated_asyncio_test_case_is_told_to_connect_itself(run_tests):
+    result = run_tests(
+        """
+        import unittest
+        import pytest
+
+        @pytest.mark.usefixtures("aio_pika_connection")
+        class Orders(unittest.IsolatedAsyncioTestCase):
+            async def test_it(self):
+                pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*connect in asyncSetUp*"])

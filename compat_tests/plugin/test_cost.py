@@ -1,0 +1,49 @@
+"""A test run that does not use the broker shall not pay for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+CLIENTS = ("aio_pika", "amqp", "celery", "kombu", "pika", "pyspark", "trustme")
+HEAVY = (*CLIENTS, "asyncio", "fakeamqp.broker", "http", "ssl")
+
+
+def test_importing_the_plugin_imports_nothing_heavy():
+    program = (
+        "import sys, pytest; before = set(sys.modules); import pytest_fakeamqp;"
+        "print('\\n'.join(sorted(set(sys.modules) - before)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    added = done.stdout.split()
+    assert "pytest_fakeamqp" in added
+    assert not set(added) & set(HEAVY)
+
+
+def test_a_run_without_our_fixtures_imports_no_broker_and_no_client(pytester, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.makepyfile(
+        f"""
+        import sys
+
+        def test_it():
+            assert "pytest_fakeamqp" in sys.modules
+            assert not set(sys.modules) & set({HEAVY!r})
+        """
+    )
+    pytester.runpytest_subprocess("-p", "fakeamqp").assert_outcomes(passed=1)
+
+
+def test_the_plugin_works_by_itself(pytester, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_it(pika_channel):
+            pika_channel.queue_declare("orders")
+            assert "aio_pika" not in sys.modules
+            assert "pytest_asyncio" not in sys.modules
+        """
+    )
+    pytester.runpytest_subprocess("-p", "fakeamqp").assert_outcomes(passed=1)

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+
+def test_a_plain_test_gets_a_running_broker(run_tests):
+    result = run_tests(
+        """
+        import socket
+
+        def test_it(amqp_broker):
+            with socket.create_connection((amqp_broker.host, amqp_broker.port)) as client:
+                client.sendall(b"AMQP\\0\\0\\x09\\x01")
+                assert client.recv(1) == b"\\x01"
+        """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_pika_fixtures_share_one_connection_to_the_broker_of_the_test(run_tests):
+    result = run_tests(
+        """
+        def test_it(amqp_broker, amqp_url, pika_connection, pika_channel):
+            assert amqp_url == amqp_broker.url
+            assert pika_channel.connection is pika_connection
+            pika_channel.queue_declare("orders")
+            pika_channel.basic_publish("", "orders", b"one")
+            assert amqp_broker.queue("orders").wait_for(count=1, timeout=5)
+            assert len(amqp_broker.connections) == 1
+        """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_each_test_has_a_fresh_broker(run_tests):
+    result = run_tests(
+        """
+        import pika
+        import pytest
+
+        seen = []
+
+        @pytest.mark.parametrize("turn", range(2))
+        def test_it(amqp_broker, pika_channel, turn):
+            seen.append(amqp_broker)
+            assert len(set(map(id, seen))) == turn + 1
+            with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="404"):
+                pika_channel.queue_declare("orders", passive=True)
+            pika_channel.connection.channel().queue_declare("orders")
+        """
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_the_broker_is_stopped_after_its_test(run_tests):
+    result = run_tests(
+        """
+        import socket
+        import pytest
+
+        ports = []
+
+        def test_first(amqp_broker):
+            ports.append(amqp_broker.port)
+
+        def test_second():
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", ports[0])).close()
+        """
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_the_factory_makes_brokers_that_do_not_know_each_other(run_tests):
+    result = run_tests(
+        """
+        import pika
+
+        def test_it(make_amqp_broker):
+            first, second = make_amqp_broker(), make_amqp_broker()
+            assert first.port != second.port
+            for broker in (first, second):
+                with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+                    connection.channel().queue_declare("orders", durable=broker is first)
+        """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_a_test_may_break_its_connection(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        def test_closes_it(pika_connection):
+            pika_connection.close()
+
+        def test_closes_the_channel(pika_channel):
+            with pytest.raises(Exception, match="404"):
+                pika_channel.basic_publish("no-such-exchange", "", b"")
+                pika_channel.queue_declare("orders", passive=True)
+
+        def test_stops_the_broker(amqp_broker, pika_channel):
+            amqp_broker.stop()
+
+        def test_restarts_the_broker(amqp_broker, pika_channel):
+            amqp_broker.restart()
+        """
+    )
+    result.assert_outcomes(passed=4)
+
+
+def test_fixtures_of_the_user_may_build_on_ours(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.fixture
+        def orders(pika_channel):
+            pika_channel.queue_declare("orders")
+            return pika_channel
+
+        def test_it(orders, amqp_broker):
+            assert amqp_broker.queue("orders").ready == 0
+        """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_tls_fixtures_trust_the_broker(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.amqp(tls=True)
+
+        def test_pika(amqp_url, pika_channel):
+            assert amqp_url.startswith("amqps://")
+            pika_channel.queue_declare("orders")
+
+        @pytest.mark.asyncio
+        async def test_aio_pika(aio_pika_connection):
+            channel = await aio_pika_connection.channel()
+            await channel.declare_queue("orders")
+        """
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_classes_of_plain_pytest_work(run_tests):
+    result = run_tests(
+        """
+        class TestOrders:
+            def test_it(self, pika_channel):
+                pika_channel.queue_declare("orders")
+        """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_the_fixtures_tell_what_they_are(run_tests):
+    result = run_tests("", "--fixtures")
+    text = result.stdout.str()
+    for name in (
+        "amqp_broker",
+        "amqp_url",
+        "make_amqp_broker",
+        "pika_connection",
+        "pika_channel",
+        "aio_pika_connection",
+    ):
+        line = next(line for line in text.splitlines() if line.startswith(f"{name} --"))
+        described = text.splitlines()[text.splitlines().index(line) + 1]
+        assert described.startswith("    ") and "no docstring" not in described

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import inspect
+import json
+
+import pytest
+from pytest_fakeamqp import marker
+
+
+def test_a_marker_configures_the_broker(run_tests):
+    result = run_tests(
+        """
+        import pika
+        import pytest
+
+        @pytest.mark.amqp(users={"alice": "secret"})
+        def test_it(pika_connection, amqp_url):
+            assert "alice:secret@" in amqp_url
+            with pytest.raises(pika.exceptions.ProbableAuthenticationError):
+                guest = pika.URLParameters(amqp_url)
+                guest.credentials = pika.PlainCredentials("guest", "guest")
+                pika.BlockingConnection(guest)
+        """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_a_marker_loads_definitions(run_tests, pytester):
+    definitions = {"queues": [{"name": "orders", "vhost": "/", "durable": True, "arguments": {}}]}
+    path = pytester.path / "definitions.json"
+    path.write_text(json.dumps(definitions))
+    result = run_tests(
+        f"""
+        import pytest
+
+        @pytest.mark.amqp(definitions={str(path)!r})
+        def test_file(pika_channel):
+            pika_channel.queue_declare("orders", passive=True)
+
+        @pytest.mark.amqp(definitions={definitions!r})
+        def test_dictionary(pika_channel):
+            pika_channel.queue_declare("orders", passive=True)
+        """
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_the_closest_marker_wins_and_the_others_fill_in(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.amqp(personality="spec", users={"module": "m"})
+
+        @pytest.mark.amqp(users={"class": "c"})
+        class TestOrders:
+            @pytest.mark.amqp(users={"test": "t"})
+            def test_closest(self, amqp_url, request, make_amqp_broker):
+                assert "test:t@" in amqp_url
+
+            def test_class(self, amqp_url):
+                assert "class:c@" in amqp_url
+
+        def test_module(amqp_url):
+            assert "module:m@" in amqp_url
+        """
+    )
+    result.assert_outcomes(passed=3)
+
+
+def test_the_factory_takes_the_marker_as_its_base(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.amqp(users={"alice": "secret"})
+        def test_it(make_amqp_broker):
+            assert "alice:secret@" in make_amqp_broker().url
+            assert "bob:secret@" in make_amqp_broker(users={"bob": "secret"}).url
+        """
+    )
+    result.assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("fixtures", ["amqp_broker", ""], ids=["with-fixture", "without-fixture"])
+def test_a_misspelled_argument_names_the_near_match(run_tests, fixtures):
+    result = run_tests(
+        f"""
+        import pytest
+
+        @pytest.mark.amqp(personalty="spec")
+        def test_it({fixtures}):
+            pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*unknown argument 'personalty'; did you mean 'personality'?*"])
+
+
+def test_an_argument_like_no_other_gets_the_whole_list(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.amqp(zzz=1)
+        def test_it():
+            pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*unknown argument 'zzz'; it takes definitions, host, *personality*"])
+
+
+def test_positional_arguments_are_refused(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.amqp("spec")
+        def test_it():
+            pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*takes named arguments only*"])
+
+
+def test_a_misspelled_personality_names_the_near_match(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.amqp(personality="rabbitmq-4.x2")
+        def test_it(amqp_broker):
+            pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*rabbitmq-4.2*"])
+
+
+def test_the_marker_is_known_to_strict_runs(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.amqp(personality="spec")
+        def test_it(amqp_broker):
+            pass
+        """,
+        "--strict-markers",
+    )
+    result.assert_outcomes(passed=1)
+    assert "@pytest.mark.amqp(personality=" in run_tests("", "--markers").stdout.str()
+
+
+def test_the_broker_takes_all_that_the_marker_takes():
+    from fakeamqp import Broker
+
+    assert set(marker.OPTIONS) <= set(inspect.signature(Broker).parameters)
+
+
+def test_the_personality_of_all_tests_is_an_option(run_tests):
+    source = """
+        import pika
+        import pytest
+
+        def test_it(pika_channel):
+            assert pika_channel.connection._impl.server_properties["product"] == {product!r}
+
+        @pytest.mark.amqp(personality="rabbitmq-4.2")
+        def test_marker_wins(pika_channel):
+            assert pika_channel.connection._impl.server_properties["product"] == "RabbitMQ"
+        """
+    usual = run_tests(source.format(product="RabbitMQ"))
+    usual.assert_outcomes(passed=2)
+    from fakeamqp import Broker
+
+    with Broker(personality="spec") as broker:
+        import pika
+
+        with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+            product = connection._impl.server_properties["product"]
+    assert product != "RabbitMQ"
+    run_tests(source.format(product=product), "--amqp-personality=spec").assert_outcomes(passed=2)
+    run_tests(source.format(product=product), "-o", "amqp_personality=spec").assert_outcomes(passed=2)

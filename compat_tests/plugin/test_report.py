@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import pytest
+
+FAILS = """
+    def test_it(pika_channel):
+        pika_channel.queue_declare("orders")
+        assert False, "on purpose"
+"""
+
+
+def test_a_failing_test_reports_the_timeline(run_tests):
+    result = run_tests(FAILS)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*AMQP timeline*", "*queue.declare*orders*", "*queue.declare-ok*"])
+
+
+def test_a_passing_test_reports_nothing(run_tests):
+    result = run_tests(FAILS.replace("assert False", "assert True"), "-rA")
+    result.assert_outcomes(passed=1)
+    assert "AMQP timeline" not in result.stdout.str()
+
+
+def test_a_failing_asynchronous_test_reports_the_timeline(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.asyncio
+        async def test_it(aio_pika_connection):
+            channel = await aio_pika_connection.channel()
+            await channel.declare_queue("orders")
+            assert False, "on purpose"
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*AMQP timeline*", "*queue.declare*orders*"])
+
+
+def test_a_fixture_that_fails_reports_the_timeline(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.fixture
+        def orders(pika_channel):
+            pika_channel.queue_declare("orders", passive=True)
+
+        def test_it(orders):
+            pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*AMQP timeline*", "*404*NOT_FOUND*"])
+
+
+def test_every_broker_of_the_test_has_a_section(run_tests):
+    result = run_tests(
+        """
+        def test_it(make_amqp_broker):
+            for broker in (make_amqp_broker(), make_amqp_broker()):
+                print("made", broker.url)
+            assert False, "on purpose"
+        """
+    )
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    urls = [line.removeprefix("made ") for line in text.splitlines() if line.startswith("made amqp")]
+    assert len(urls) == 2
+    for url in urls:
+        assert f"AMQP timeline of {url}" in text
+
+
+@pytest.mark.parametrize("lines", [5, 0])
+def test_the_last_lines_are_reported_and_the_number_can_be_set(run_tests, lines):
+    result = run_tests(
+        """
+        def test_it(pika_channel):
+            for number in range(50):
+                pika_channel.queue_declare(f"queue-{number}")
+            assert False, "on purpose"
+        """,
+        "-o",
+        f"amqp_timeline_lines={lines}",
+    )
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    assert "queue-49" in text.split("AMQP timeline")[1]
+    assert ("queue-0" in text.split("AMQP timeline")[1]) is (lines == 0)
+    assert ("earlier lines left out" in text) is (lines != 0)
+
+
+def test_the_number_of_lines_must_be_a_number(run_tests):
+    result = run_tests("", "-o", "amqp_timeline_lines=many")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*'many' is not a number of lines*"])
+
+
+def test_a_broker_that_was_stopped_still_tells_what_happened(run_tests):
+    result = run_tests(
+        """
+        def test_it(amqp_broker, pika_channel):
+            pika_channel.queue_declare("orders")
+            amqp_broker.stop()
+            assert False, "on purpose"
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*AMQP timeline*", "*queue.declare*orders*"])

@@ -1,0 +1,164 @@
+"""The distribution: what a wheel holds, what an editable install finds, what an import costs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from email.message import Message
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = {"fakeamqp": "fakeamqp", "pytest_fakeamqp": "pytest_plugin"}  # import name: folder
+
+BUILD = """
+import sys
+from setuptools import build_meta
+print(getattr(build_meta, "build_" + sys.argv[1])(sys.argv[2]))
+"""
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what is packaged, so that building leaves nothing in the checkout."""
+    copy = tmp_path_factory.mktemp("source")
+    for folder in PACKAGES.values():
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy / name)
+    return copy
+
+
+def build(kind: str, source: Path, target: Path) -> Path:
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD, kind, str(target)], cwd=source, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return target / done.stdout.split()[-1]
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", source, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return Parser().parsestr(archive.read(name).decode())
+
+
+def packaged_files() -> set[str]:
+    """What a wheel must hold, by the path it has there."""
+    return {
+        f"{package}/{path.relative_to(ROOT / folder).as_posix()}"
+        for package, folder in PACKAGES.items()
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix == ".py" or path.name == "py.typed"
+    }
+
+
+def test_a_wheel_holds_every_module_and_the_type_marks(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        types = {f"{package}/py.typed" for package in PACKAGES}
+        assert types <= names
+        assert names == packaged_files()
+
+
+def test_a_wheel_names_its_commands_and_its_plugin(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".dist-info/entry_points.txt"))
+        text = archive.read(name).decode()
+    assert re.search(r"\[console_scripts\]\nfakeamqp = fakeamqp\.cli:main\n", text)
+    assert re.search(r"\[pytest11\]\nfakeamqp = pytest_fakeamqp\n", text)
+
+
+def test_a_wheel_carries_the_licence(wheel, metadata):
+    assert metadata["License-Expression"] == "Apache-2.0"
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith("licenses/LICENSE"))
+        assert "Apache License" in archive.read(name).decode()
+
+
+def test_the_only_requirement_is_typing_extensions(metadata):
+    unconditional = [item for item in metadata.get_all("Requires-Dist") if "extra ==" not in item]
+    assert [re.split(r"[<>=!~ ;]", item)[0] for item in unconditional] == ["typing-extensions"]
+    assert metadata["Requires-Python"] == ">=3.10"
+
+
+def test_the_extras_are_there(metadata):
+    assert set(metadata.get_all("Provides-Extra")) == {
+        "aio-pika",
+        "management",
+        "pika",
+        "pytest",
+        "spark",
+        "test",
+        "tls",
+    }
+
+
+@pytest.mark.parametrize("kind", ["wheel", "editable"])
+def test_an_installation_finds_both_packages(kind, source, tmp_path):
+    built = build(kind, source, tmp_path)
+    venv.create(tmp_path / "environment", with_pip=False)
+    python = tmp_path / "environment" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    subprocess.run(
+        [sys.executable, "-m", "pip", f"--python={python}", "install", "--no-deps", "--no-index", str(built)],
+        check=True,
+        capture_output=True,
+    )
+    program = (
+        "import importlib.util, pathlib, sys\n"
+        "for name in sys.argv[1:]:\n"
+        "    for folder in importlib.util.find_spec(name).submodule_search_locations:\n"
+        "        for path in pathlib.Path(folder).rglob('*'):\n"
+        "            if path.suffix == '.py' or path.name == 'py.typed':\n"
+        "                print(name + '/' + path.relative_to(folder).as_posix())\n"
+    )
+    done = subprocess.run(
+        [str(python), "-I", "-c", program, *PACKAGES],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert set(done.stdout.split()) == packaged_files()
+
+
+def test_importing_the_library_imports_nothing_optional_and_nothing_heavy():
+    program = (
+        "import sys; before = set(sys.modules); import fakeamqp;"
+        "print('\\n'.join(sorted({name.split('.')[0] for name in set(sys.modules) - before})))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    added = set(done.stdout.split())
+    assert not added & {"asyncio", "ssl", "json", "http", "logging", "xml", "email", "urllib", "concurrent"}
+    assert added <= {"fakeamqp", "typing_extensions"} | set(sys.stdlib_module_names)
+
+
+def test_every_module_can_be_imported_without_optional_libraries():
+    """Modules may import clients and pytest where they are used, never at the top."""
+    program = (
+        "import importlib, pkgutil, sys\n"
+        "import typing_extensions, fakeamqp\n"
+        "class Refuse:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        top = name.partition('.')[0]\n"
+        "        if top not in sys.stdlib_module_names and top not in ('fakeamqp', 'typing_extensions'):\n"
+        "            raise ImportError(f'{name} was imported')\n"
+        "sys.meta_path.insert(0, Refuse())\n"
+        "for module in pkgutil.walk_packages(fakeamqp.__path__, 'fakeamqp.'):\n"
+        "    if module.name != 'fakeamqp.__main__':\n"
+        "        importlib.import_module(module.name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
