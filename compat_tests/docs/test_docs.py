@@ -1,0 +1,47 @@
+"""Every code block of the documentation works, and every link leads somewhere."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from compat_tests.docs.pages import ROOT, Page, pages
+
+PAGES = pages()
+BLOCKS = [
+    pytest.param(page, index, id=f"{page.name}:{block.line}")
+    for page in PAGES
+    for index, block in enumerate(page.blocks)
+]
+TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
+
+
+@pytest.mark.parametrize(("page", "index"), BLOCKS)
+def test_block(page: Page, index: int, pytester: pytest.Pytester) -> None:
+    page.run_through(index)
+    if page.blocks[index].is_test_file:
+        page.write_files(index, pytester.path)
+        result = pytester.runpytest_inprocess(
+            "-p", "no:cacheprovider", "-o", "asyncio_default_fixture_loop_scope=function"
+        )
+        outcomes = result.parseoutcomes()
+        assert outcomes.get("passed", 0) > 0
+        assert not set(outcomes) & {"failed", "errors", "warnings"}
+
+
+def test_the_how_tos_have_code() -> None:
+    assert {
+        "README.md",
+        "docs/getting-started.md",
+        "docs/inspecting.md",
+        "docs/pytest-fixtures.md",
+        "docs/transports.md",
+    } <= {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text()):
+        if not re.match(r"[a-z]+:", target):
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
