@@ -52,20 +52,23 @@ class AccessControl:
 
     def __init__(self) -> None:
         self.users: dict[str, User] = {}
+        self.version = 0
+        """Counts up with every change, so that others know when to ask again."""
         self._granted: set[tuple[str, str, Action, str]] = set()
 
     def add(self, user: User) -> None:
         """Add or replace an account."""
         self.users[user.name] = user
-        self._granted.clear()
+        self.changed()
 
     def remove(self, name: str) -> None:
         """Remove an account; nothing happens where there is none."""
         self.users.pop(name, None)
-        self._granted.clear()
+        self.changed()
 
     def changed(self) -> None:
         """Forget remembered answers after an account was changed in place."""
+        self.version += 1
         self._granted.clear()
 
     def authenticate(self, name: str, password: str) -> User:

@@ -16,10 +16,11 @@ __all__ = ["Delivery", "Ledger", "accept_all", "reject_all", "release_all"]
 class Delivery:
     """One acquired message. It ends once: accepted, rejected or released.
 
-    `holder` is the subscription it went to, or None for a get; `credits` are those it was taken from.
+    `holder` is the subscription it went to, or None for a get; `credits` are those it was taken from;
+    `tag` is what a `Ledger` knows it by.
     """
 
-    __slots__ = ("credits", "delivered_at", "holder", "owner", "queue", "queued", "settled")
+    __slots__ = ("credits", "delivered_at", "holder", "owner", "queue", "queued", "settled", "tag")
 
     def __init__(
         self,
@@ -37,6 +38,7 @@ class Delivery:
         self.credits = credits
         self.delivered_at = delivered_at
         self.settled = False
+        self.tag = 0
 
     def accept(self) -> None:
         """The client has dealt with the message: it is gone for good (basic.ack/removes-message)."""
@@ -109,7 +111,7 @@ class Ledger:
 
     def add(self, delivery: Delivery) -> int:
         """Enter a delivery under the next tag."""
-        self.last_tag = tag = self.last_tag + 1
+        self.last_tag = delivery.tag = tag = self.last_tag + 1
         self.outstanding[tag] = delivery
         return tag
 
@@ -144,7 +146,7 @@ class Ledger:
         self.outstanding.clear()
         return taken
 
-    def put_back(self, entries: Iterable[tuple[int, Delivery]]) -> None:
+    def put_back(self, deliveries: Iterable[Delivery]) -> None:
         """Enter deliveries again under their old tags (tx.rollback/undoes-acks)."""
-        merged = {**self.outstanding, **dict(entries)}
+        merged = {**self.outstanding, **{delivery.tag: delivery for delivery in deliveries}}
         self.outstanding = dict(sorted(merged.items()))

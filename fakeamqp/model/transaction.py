@@ -23,15 +23,15 @@ class Transaction:
 
     def __init__(self) -> None:
         self._publishes: list[Callable[[], None]] = []
-        self._settlements: list[tuple[Settlement, int, Delivery]] = []
+        self._settlements: list[tuple[Settlement, Delivery]] = []
 
     def publish(self, perform: Callable[[], None]) -> None:
         """Keep one publish; `perform` does it at commit."""
         self._publishes.append(perform)
 
-    def settle(self, how: Settlement, tag: int, delivery: Delivery) -> None:
-        """Keep one settlement of the delivery that had this tag."""
-        self._settlements.append((how, tag, delivery))
+    def settle(self, how: Settlement, delivery: Delivery) -> None:
+        """Keep one settlement."""
+        self._settlements.append((how, delivery))
 
     def commit(self) -> None:
         """Do everything in the order it was asked for: publishes first, then settlements."""
@@ -40,13 +40,13 @@ class Transaction:
         for perform in publishes:
             perform()
         for how, act in (("accept", accept_all), ("reject", reject_all), ("release", release_all)):
-            chosen = [delivery for kind, _, delivery in settlements if kind == how]
+            chosen = [delivery for kind, delivery in settlements if kind == how]
             if chosen:
                 act(chosen)
 
-    def rollback(self) -> list[tuple[int, Delivery]]:
-        """Drop everything; the deliveries are outstanding again, by tag (tx.rollback/undoes-acks)."""
+    def rollback(self) -> list[Delivery]:
+        """Drop everything; the deliveries are outstanding again (tx.rollback/undoes-acks)."""
         self._publishes.clear()
-        undone = [(tag, delivery) for _, tag, delivery in self._settlements]
+        undone = [delivery for _, delivery in self._settlements]
         self._settlements.clear()
         return undone

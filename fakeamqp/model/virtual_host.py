@@ -405,11 +405,13 @@ class VirtualHost:
 
         Raises:
             NotFound: there is no such exchange.
+            AccessRefused: it is internal (basic.publish/exchange-02).
         """
         outcome = self._routes.get((message.exchange, message.routing_key))
         headers = message.properties.headers
         copies = headers and ("CC" in headers or "BCC" in headers)
         if outcome is None or copies:
+            self.check_publishable(message.exchange)
             outcome = self.route(message)
             if copies and headers and "BCC" in headers and self.state.personality.routes_by_cc_headers:
                 message = message.without_headers("BCC")
@@ -428,6 +430,16 @@ class VirtualHost:
         if state.published is None and state.tap is None:
             return outcome
         return self._published(message, outcome)
+
+    def check_publishable(self, exchange: str) -> None:
+        """May anybody publish to this exchange?
+
+        Raises:
+            NotFound: there is none.
+            AccessRefused: it is internal.
+        """
+        if self.exchange(exchange).internal:
+            raise AccessRefused(f"cannot publish to internal exchange '{exchange}' in vhost '{self.name}'")
 
     def _published(self, message: Message, outcome: Outcome) -> Outcome:
         """Leave a record for whoever looks."""

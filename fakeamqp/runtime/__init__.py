@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.engine import Engine
-from fakeamqp.runtime.errors import CannotListen, EngineError, InterceptError, PortInUse, TLSUnavailable
+from fakeamqp.runtime.errors import (
+    BadCertificate,
+    CannotListen,
+    EngineError,
+    InterceptError,
+    PortInUse,
+    TLSUnavailable,
+)
 from fakeamqp.runtime.listener import Listener
 
 __all__ = [
+    "BadCertificate",
     "CannotListen",
     "Engine",
     "EngineError",

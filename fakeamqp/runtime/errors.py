@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = ["CannotListen", "EngineError", "InterceptError", "PortInUse", "TLSUnavailable"]
+__all__ = ["BadCertificate", "CannotListen", "EngineError", "InterceptError", "PortInUse", "TLSUnavailable"]
 
 
 class EngineError(FakeAMQPError):
@@ -29,6 +29,10 @@ class PortInUse(CannotListen):
 
 class TLSUnavailable(FakeAMQPError):
     """TLS was asked for without a certificate, and the package that makes one is not installed."""
+
+
+class BadCertificate(FakeAMQPError):
+    """A certificate or key cannot be used."""
 
 
 class InterceptError(FakeAMQPError):

@@ -124,6 +124,8 @@ class Link:
                 self._read()
             elif self.state is OPENING:
                 self._open()
+                if self.state is OPEN:  # the end of the handshake may have brought the first octets with it
+                    self._read()
             else:
                 self._discard()
         if mask & EVENT_WRITE:
@@ -145,7 +147,6 @@ class Link:
         self._disarm()
         self.connection = self._accept(self._peer_address(), self.notify)
         self.state = OPEN
-        self._read()  # the end of a handshake may have brought the first octets with it
 
     def _peer_address(self) -> PeerAddress:
         from fakeamqp.dialects import PeerAddress
@@ -179,7 +180,7 @@ class Link:
             self._input_ended = True
             self._finish()
             self.notify()
-        if self.transport.backlog:
+        if self.transport.backlog or self.transport.input_left:
             self.notify()
 
     def _discard(self) -> None:
@@ -236,11 +237,9 @@ class Link:
             return
         if self.state is OPEN and connection is not None and connection.finished:
             self._finish()
-        drained = not self.rest and not self.dirty
-        if self.state is FINISHING and drained and not transport.backlog and self._input_ended:
-            self.close()
-            return
-        if self.state is FINISHING and drained:
+        if self.state is OPEN and transport.input_left:
+            self._read()
+        if self.state is FINISHING and not self.rest and not self.dirty:
             try:
                 if transport.shutdown():
                     self.state = LINGERING

@@ -32,6 +32,11 @@ class Transport(Protocol):
         """Whether octets that `send` accepted still wait for the socket to become writable."""
         ...
 
+    @property
+    def input_left(self) -> bool:
+        """Whether `recv` has more to tell although the socket may never become readable again."""
+        ...
+
     def fileno(self) -> int:
         """The descriptor to wait on; -1 once closed."""
         ...
@@ -68,6 +73,7 @@ class TcpTransport:
     secure = False
     certificate_subject: str | None = None
     backlog = False
+    input_left = False
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import copy
 import struct
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.wire.amqp_0_9_x.method import Record, unreadable
 from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ, Removed, encode_table, splice_table
@@ -37,8 +37,18 @@ class Properties(Record):
     else:
         __slots__ = ()
 
-    def with_headers(self, changes: Mapping[str, FieldInput | Removed]) -> Self:
-        """A copy with header fields added, replaced, or (value `REMOVED`) taken away.
+    def replace(self, **changes: Any) -> Self:
+        """A copy with other values for some properties. Raises FieldError for a name that is no property."""
+        changed = copy.copy(self)
+        known = dict(self.LAYOUT)
+        for name, value in changes.items():
+            if name not in known:
+                raise FieldError(f"{self.NAME} have no {name!r}; there are {', '.join(known)}")
+            setattr(changed, name, value)
+        return changed
+
+    def with_headers(self, changes: Mapping[str, FieldInput | Removed], remove: Iterable[str] = ()) -> Self:
+        """A copy with header fields added or replaced, and those named in `remove` taken away.
 
         Every other header field is written back with the octets and tag it came with. Raises FieldError for
         a value that a field table cannot hold.

@@ -1,0 +1,261 @@
+"""Class basic: qos, consume, cancel, get, and the settling of what was delivered.
+
+basic.publish is in `publishing`, basic.deliver, get-ok and return are in `delivering`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.dialects.amqp_0_9_1 import delivering, publishing
+from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError
+from fakeamqp.model.credit import Credit, Limit
+from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.errors import AccessRefused, NotAllowed, NotImplementedHere, PreconditionFailed
+from fakeamqp.model.queue import Queue
+from fakeamqp.model.reply_to import PSEUDO_QUEUE
+from fakeamqp.model.subscription import Subscription
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.transaction import Settlement
+
+__all__ = ["HANDLERS"]
+
+_ACTS = {"accept": accept_all, "reject": reject_all, "release": release_all}
+
+
+# --- qos ---------------------------------------------------------------------------------------------
+
+
+def qos(channel: ChannelEnd, method: m.BasicQos) -> None:
+    """Limit what is sent in advance; what `global` means is the personality's (basic.qos/*)."""
+    if method.prefetch_size and not channel.personality.honours_prefetch_size:
+        raise ProtocolError("not-implemented", f"prefetch_size!=0 ({method.prefetch_size})")
+    if not channel.personality.prefetch_is_per_consumer:
+        _set_documented_windows(channel, method)
+    elif method.global_:
+        channel.credit = _set_window(channel.credit, method.prefetch_count, 0, [channel])
+    else:
+        channel.prefetch = (method.prefetch_count, 0)
+    channel.send(m.BasicQosOk())
+
+
+def _set_documented_windows(channel: ChannelEnd, method: m.BasicQos) -> None:
+    """Without global for this channel, with it for the connection; running consumers are included."""
+    count, size = method.prefetch_count, method.prefetch_size
+    if method.global_:
+        endpoint = channel.endpoint
+        endpoint.credit = _set_window(endpoint.credit, count, size, list(endpoint.channels.values()))
+    else:
+        channel.credit = _set_window(channel.credit, count, size, [channel])
+
+
+def _set_window(credit: Credit | None, count: int, size: int, channels: list[ChannelEnd]) -> Credit:
+    """Set a shared window; a new one begins with what the channels have outstanding."""
+    if credit is None:
+        credit = Credit(count, size)
+        for channel in channels:
+            for subscription in channel.consumers.values():
+                if not subscription.no_ack:
+                    credits = (*subscription.credits, credit)
+                    subscription.depend_on((*subscription.limits, credit), credits)
+            for delivery in channel.ledger.outstanding.values():
+                if delivery.holder is not None:
+                    delivery.credits = (*delivery.credits, credit)
+                    credit.take(len(delivery.queued.message.body))
+    else:
+        credit.resize(count, size)
+    if credit.open:
+        credit.resume()
+    return credit
+
+
+# --- consumers ---------------------------------------------------------------------------------------
+
+
+def consume(channel: ChannelEnd, method: m.BasicConsume) -> None:
+    """Start a consumer; consume-ok goes before the first delivery (basic.consume/consume-ok-first)."""
+    name = channel.queue_name(method.queue)
+    if channel.personality.direct_reply_to and name == PSEUDO_QUEUE:
+        _consume_replies(channel, method)
+        return
+    channel.authorise("read", "queue", name)
+    queue = channel.virtual_host.queue(name, channel.endpoint)
+    tag = _new_tag(channel, method.consumer_tag)
+    limits: list[Limit] = [channel.endpoint.gate]
+    credits: list[Credit] = []
+    if channel.personality.honours_client_flow:
+        limits.append(channel.gate)
+    if not method.no_ack:
+        if channel.prefetch[0]:
+            credits.append(Credit(*channel.prefetch))
+        credits += [each for each in (channel.credit, channel.endpoint.credit) if each is not None]
+    subscription = Subscription(
+        tag,
+        queue,
+        channel,
+        owner=channel.endpoint,
+        group=channel,
+        no_ack=method.no_ack,
+        no_local=method.no_local and channel.personality.honours_no_local,
+        exclusive=method.exclusive,
+        priority=_priority(method.arguments),
+        arguments=method.arguments,
+        limits=(*limits, *credits),
+        credits=tuple(credits),
+    )
+    queue.subscribe(subscription)
+    channel.consumers[tag] = subscription
+    if not method.no_wait:
+        channel.send(m.BasicConsumeOk(consumer_tag=tag))
+    queue.dispatch()
+
+
+def _new_tag(channel: ChannelEnd, tag: str) -> str:
+    if not tag:
+        return channel.endpoint.broker.names.consumer_tag()
+    if tag in channel.consumers:
+        raise NotAllowed(f"attempt to reuse consumer tag '{tag}'")
+    return tag
+
+
+def _priority(arguments: Mapping[str, Any]) -> int:
+    if "x-consumer-timeout" in arguments:
+        raise NotImplementedHere("consumer argument 'x-consumer-timeout' is not supported by fakeamqp yet")
+    priority = arguments.get("x-priority", 0)
+    if isinstance(priority, bool) or not isinstance(priority, int):
+        raise PreconditionFailed(f"invalid arg 'x-priority': expected an integer, got {priority!r}")
+    return priority
+
+
+def _consume_replies(channel: ChannelEnd, method: m.BasicConsume) -> None:
+    """Direct reply-to: one consumer per channel, without acknowledgements (RabbitMQ: documented)."""
+    if not method.no_ack:
+        raise PreconditionFailed("reply consumer cannot acknowledge")
+    if channel.reply_address is not None:
+        raise PreconditionFailed("reply consumer already set")
+    tag = _new_tag(channel, method.consumer_tag)
+    nowhere = Queue(channel.virtual_host, PSEUDO_QUEUE)
+    subscription = Subscription(
+        tag, nowhere, channel, owner=channel.endpoint, group=channel, no_ack=True, arguments=method.arguments
+    )
+    channel.consumers[tag] = subscription
+    channel.reply_address = channel.virtual_host.open_reply_address(subscription)
+    if not method.no_wait:
+        channel.send(m.BasicConsumeOk(consumer_tag=tag))
+
+
+def cancel(channel: ChannelEnd, method: m.BasicCancel) -> None:
+    """End a consumer; an unknown tag is confirmed as well (basic.cancel/unknown-tag)."""
+    subscription = channel.consumers.pop(method.consumer_tag, None)
+    if not method.no_wait:
+        channel.send(m.BasicCancelOk(consumer_tag=method.consumer_tag))
+    if subscription is not None:
+        channel.end_consumer(subscription)
+
+
+def cancel_ok(channel: ChannelEnd, method: m.BasicCancelOk) -> None:
+    """The client has taken note that its consumer was cancelled."""
+
+
+# --- get ---------------------------------------------------------------------------------------------
+
+
+def get(channel: ChannelEnd, method: m.BasicGet) -> None:
+    """Take one message at once, or learn that there is none."""
+    name = channel.queue_name(method.queue)
+    channel.authorise("read", "queue", name)
+    queue = channel.virtual_host.queue(name, channel.endpoint)
+    exclusive = queue.exclusive_subscription
+    if (
+        channel.personality.exclusive_consumer_blocks_get
+        and exclusive is not None
+        and exclusive.owner is not channel.endpoint
+    ):
+        raise AccessRefused(f"queue '{name}' in vhost '{channel.virtual_host.name}' in exclusive use")
+    taken = queue.get(channel.endpoint, no_ack=method.no_ack)
+    if taken is None:
+        channel.send(m.BasicGetEmpty())
+    else:
+        delivering.get_ok(channel, queue, *taken)
+
+
+# --- settling ----------------------------------------------------------------------------------------
+
+
+def ack(channel: ChannelEnd, method: m.BasicAck) -> None:
+    """The messages have been dealt with."""
+    _settle(channel, "accept", method.delivery_tag, method.multiple)
+
+
+def nack(channel: ChannelEnd, method: m.BasicNack) -> None:
+    """The messages have not been dealt with (RabbitMQ: documented extension)."""
+    _settle(channel, "release" if method.requeue else "reject", method.delivery_tag, method.multiple)
+
+
+def reject(channel: ChannelEnd, method: m.BasicReject) -> None:
+    """One message cannot be dealt with."""
+    _settle(channel, "release" if method.requeue else "reject", method.delivery_tag, multiple=False)
+
+
+def _settle(channel: ChannelEnd, how: Settlement, tag: int, multiple: bool) -> None:
+    deliveries = channel.ledger.take(tag, multiple)
+    if deliveries is None:
+        raise PreconditionFailed(f"unknown delivery tag {tag}")
+    if channel.transaction is not None:
+        for delivery in deliveries:
+            channel.transaction.settle(how, delivery)
+    elif how == "release" and channel.personality.rejected_avoids_same_channel:
+        release_all(deliveries, avoid=channel)
+    else:
+        _ACTS[how](deliveries)
+
+
+def recover(channel: ChannelEnd, method: m.BasicRecover) -> None:
+    """Send everything unsettled again, and say so first (basic.recover/synchronous)."""
+    _check_recover(channel, method.requeue)
+    channel.send(m.BasicRecoverOk())
+    _recover(channel, method.requeue)
+
+
+def recover_async(channel: ChannelEnd, method: m.BasicRecoverAsync) -> None:
+    """As `recover`, without an answer (basic.recover-async/no-reply)."""
+    _check_recover(channel, method.requeue)
+    _recover(channel, method.requeue)
+
+
+def _check_recover(channel: ChannelEnd, requeue: bool) -> None:
+    if not requeue and not channel.personality.recovers_to_original_consumer:
+        raise ProtocolError("not-implemented", "requeue=false")
+
+
+def _recover(channel: ChannelEnd, requeue: bool) -> None:
+    outstanding = channel.ledger.take_all()
+    if requeue:
+        release_all(outstanding)
+    else:
+        release_all([delivery for delivery in outstanding if not _redelivered(delivery)])
+
+
+def _redelivered(delivery: Delivery) -> bool:
+    """Whether the message could go back to whom it was sent (basic.recover/requeue-false)."""
+    return delivery.queue.redeliver(delivery)
+
+
+HANDLERS = {
+    m.BasicQos: qos,
+    m.BasicConsume: consume,
+    m.BasicCancel: cancel,
+    m.BasicCancelOk: cancel_ok,
+    m.BasicGet: get,
+    m.BasicAck: ack,
+    m.BasicNack: nack,
+    m.BasicReject: reject,
+    m.BasicRecover: recover,
+    m.BasicRecoverAsync: recover_async,
+    m.BasicPublish: publishing.begin,
+}

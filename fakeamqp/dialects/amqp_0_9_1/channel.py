@@ -1,0 +1,46 @@
+"""Class channel: flow and close. Opening is the endpoint's, since there is no channel before it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
+
+__all__ = ["HANDLERS"]
+
+
+def flow(channel: ChannelEnd, method: m.ChannelFlow) -> None:
+    """Stop or resume deliveries on the channel, where the personality does so (channel.flow/*)."""
+    if not method.active and not channel.personality.honours_client_flow:
+        raise ProtocolError("not-implemented", "active=false")
+    channel.send(m.ChannelFlowOk(active=method.active))
+    if method.active:
+        channel.gate.reopen()
+    else:
+        channel.gate.shut()
+
+
+def flow_ok(channel: ChannelEnd, method: m.ChannelFlowOk) -> None:
+    """The client has done as it was told."""
+
+
+def close(channel: ChannelEnd, method: m.ChannelClose) -> None:
+    """Close the channel at the client's wish."""
+    channel.closed_by_client()
+
+
+def close_ok(channel: ChannelEnd, method: m.ChannelCloseOk) -> None:
+    """The answer to a close that was never sent, since the channel is open."""
+    raise ProtocolError("command-invalid", "'channel.close-ok' without a close")
+
+
+HANDLERS = {
+    m.ChannelFlow: flow,
+    m.ChannelFlowOk: flow_ok,
+    m.ChannelClose: close,
+    m.ChannelCloseOk: close_ok,
+}

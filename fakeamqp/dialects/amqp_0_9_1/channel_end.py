@@ -1,0 +1,325 @@
+"""The broker's end of one channel: its state, its consumers, what is unsettled, and the content under way.
+
+A content is a method that has one, a header, and body frames until the announced size is reached
+(content/follows-method). While one is under way nothing else may come on the channel; where it is
+complete `publishing.publish` takes over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from fakeamqp.dialects.amqp_0_9_1 import delivering, publishing
+from fakeamqp.dialects.amqp_0_9_1.dispatch import HANDLERS
+from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError, Reply
+from fakeamqp.dialects.amqp_0_9_1.states import CHANNEL_TRANSITIONS, ChannelState
+from fakeamqp.model.credit import Credit, Gate
+from fakeamqp.model.delivery import Delivery, Ledger, release_all
+from fakeamqp.model.errors import NotFound
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
+from fakeamqp.wire.errors import FrameError
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_9_1.endpoint import Endpoint
+    from fakeamqp.dialects.amqp_0_9_1.publishing import Target
+    from fakeamqp.model.access import Action
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.reply_to import ReplyAddress
+    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.transaction import Transaction
+    from fakeamqp.model.virtual_host import VirtualHost
+    from fakeamqp.wire.amqp_0_9_x.method import Method
+
+__all__ = ["ChannelEnd"]
+
+_PUBLISH = m.BasicPublish.INDEX
+_LARGEST_CONTENT = 512 * 1024 * 1024
+_MOST_REMEMBERED = 1000
+_LONGEST_REMEMBERED = 128
+
+
+class ChannelEnd:
+    """One open channel. It is also the subscriber of its consumers: see `model.subscription.Subscriber`."""
+
+    def __init__(self, endpoint: Endpoint, number: int) -> None:
+        self.endpoint = endpoint
+        self.number = number
+        self.state = ChannelState.OPEN
+        assert endpoint.virtual_host is not None
+        assert endpoint.user is not None
+        self.virtual_host: VirtualHost = endpoint.virtual_host
+        self.user = endpoint.user
+        self.personality = endpoint.personality
+        self.access = endpoint.broker.access
+        self.ledger = Ledger()
+        self.consumers: dict[str, Subscription] = {}
+        self.current_queue: str | None = None
+        self.mode: Literal["confirm", "tx"] | None = None
+        self.transaction: Transaction | None = None
+        self.gate = Gate()
+        """Shut while the client has stopped deliveries with channel.flow."""
+        self.prefetch = (0, 0)
+        """Messages and octets that each new consumer may have in advance."""
+        self.credit: Credit | None = None
+        """The window all consumers of the channel share, where one was asked for."""
+        self.reply_address: ReplyAddress | None = None
+        self.published = 0
+        """Publishes since confirm.select: the tag of the latest."""
+        self.unconfirmed: list[tuple[int, bool]] = []
+        """Tags to confirm at the end of the turn, and whether each was accepted."""
+        self.targets: dict[bytes, Target] = {}
+        self.deliver_prefixes: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
+
+        self._target: Target | None = None
+        self._properties: BasicProperties | None = None
+        self._properties_octets = b""
+        self._body: list[bytes] = []
+        self._missing = 0
+
+    def __repr__(self) -> str:
+        return f"<ChannelEnd {self.number} of {self.endpoint.name} {self.state.name.lower()}>"
+
+    # --- frames in ------------------------------------------------------------------------------------
+
+    def receive_method(self, payload: bytes) -> None:
+        """A method frame."""
+        # Publishers repeat themselves to the octet, so their method is looked up before it is read:
+        # see publishing.Target for the gain.
+        target = self.targets.get(payload)
+        if target is not None and self._target is None and self.state is ChannelState.OPEN:
+            self._target = target
+            return
+        if self.state is not ChannelState.OPEN:
+            self._receive_while_closing(payload)
+            return
+        if self._target is not None:
+            self.endpoint.note_method(_PUBLISH)
+            raise ProtocolError(
+                "unexpected-frame",
+                "expected content header for class 60, got non content header frame instead"
+                if self._properties is None
+                else "expected content body, got non content body frame instead",
+            )
+        index = int.from_bytes(payload[:4], "big")
+        self.endpoint.note_method(index)
+        handler = HANDLERS.get(index)
+        if handler is None:
+            self._refuse_method(payload)
+            return
+        handler(self, m.METHODS[index].decode(payload, self.endpoint.grammar))
+        if index == _PUBLISH:
+            if len(self.targets) >= _MOST_REMEMBERED:
+                self.targets.clear()
+            assert self._target is not None
+            self.targets[payload] = self._target
+
+    def _refuse_method(self, payload: bytes) -> None:
+        method = self.endpoint._decode(payload)
+        if isinstance(method, m.ChannelOpen):
+            raise ProtocolError("channel-error", "second 'channel.open' seen")
+        if method.NAME.startswith("connection."):
+            raise self.endpoint.connection_class_elsewhere()
+        raise ProtocolError("command-invalid", f"'{method.NAME}' is not for a broker to receive")
+
+    def _receive_while_closing(self, payload: bytes) -> None:
+        """Only close and close-ok count; a crossed close is answered (channel.close/stability)."""
+        index = int.from_bytes(payload[:4], "big")
+        if index == m.ChannelClose.INDEX:
+            self.send(m.ChannelCloseOk())
+        elif index == m.ChannelCloseOk.INDEX:
+            self.follow("channel.close-ok")
+            self.endpoint.channels.pop(self.number, None)
+
+    def expect_content(self, target: Target) -> None:
+        """basic.publish has come: a header is due."""
+        self._target = target
+
+    def receive_header(self, payload: bytes) -> None:
+        """A content header frame."""
+        if self.state is not ChannelState.OPEN:
+            return
+        if self._target is None or self._properties is not None:
+            self.endpoint.note_method(_PUBLISH if self._target else 0)
+            raise ProtocolError("unexpected-frame", "expected method frame, got content header frame instead")
+        # Errors from here on are the publish's, also where its octets were recognised and never decoded.
+        self.endpoint.note_method(_PUBLISH)
+        if len(payload) < 14:
+            raise FrameError(f"a content header has at least 14 octets, got {len(payload)}")
+        class_id, weight, size = CONTENT_HEADER.unpack_from(payload)
+        if class_id != 60:
+            raise ProtocolError(
+                self.personality.content_class_mismatch,
+                f"expected content header for class 60, got one for class {class_id} instead",
+            )
+        if weight:
+            raise ProtocolError("unexpected-frame", f"a content header has weight 0, got {weight}")
+        if size > _LARGEST_CONTENT and self.personality.largest_message:
+            raise ProtocolError("frame-error", f"a content of {size} octets is beyond all limits")
+        octets = payload[12:]
+        # Most publishers send the same few property lists over and over; short ones are read once
+        # (see publishing.Target for the gain).
+        known = self.endpoint.known_properties
+        properties = known.get(octets)
+        if properties is None:
+            properties = BasicProperties.decode(payload, 12, self.endpoint.grammar)
+            if len(octets) <= _LONGEST_REMEMBERED:
+                if len(known) >= _MOST_REMEMBERED:
+                    known.clear()
+                known[octets] = properties
+        if size == 0:
+            target, self._target = self._target, None
+            publishing.publish(self, target, properties, octets, b"")
+            return
+        self._properties = properties
+        self._properties_octets = octets
+        self._missing = size
+
+    def receive_body(self, payload: bytes) -> None:
+        """A body frame."""
+        properties = self._properties
+        target = self._target
+        if properties is None or target is None:
+            if self.state is not ChannelState.OPEN:
+                return
+            self.endpoint.note_method(_PUBLISH if target else 0)
+            raise ProtocolError(
+                "unexpected-frame",
+                "expected content header for class 60, got non content header frame instead"
+                if target
+                else "expected method frame, got non method frame instead",
+            )
+        missing = self._missing = self._missing - len(payload)
+        if missing > 0:
+            self._body.append(payload)
+            return
+        if missing < 0:
+            raise ProtocolError(
+                self.personality.body_overrun, f"{-missing} octets of body more than the header announced"
+            )
+        if self._body:
+            self._body.append(payload)
+            payload = b"".join(self._body)
+            self._body.clear()
+        self._target = self._properties = None
+        publishing.publish(self, target, properties, self._properties_octets, payload)
+
+    # --- methods out ----------------------------------------------------------------------------------
+
+    def send(self, method: Method) -> None:
+        """Send a method on this channel."""
+        self.endpoint.send(self.number, method)
+
+    def deliver(
+        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
+    ) -> None:
+        """See `model.subscription.Subscriber`."""
+        delivering.deliver(self, subscription, message, redelivered, delivery)
+
+    def cancelled(self, subscription: Subscription) -> None:
+        """See `model.subscription.Subscriber`: the queue has gone (RabbitMQ: consumer cancel notification)."""
+        self.consumers.pop(subscription.tag, None)
+        if self.state is ChannelState.OPEN and self.endpoint.has_capability("consumer_cancel_notify"):
+            self.send(m.BasicCancel(consumer_tag=subscription.tag, no_wait=True))
+
+    # --- confirms -------------------------------------------------------------------------------------
+
+    def confirm(self, tag: int, outcome: Outcome) -> None:
+        """Have a publish confirmed at the end of the turn."""
+        self.unconfirmed.append((tag, outcome.accepted))
+
+    def confirm_now(self) -> None:
+        """Send the confirms that are due: one for every run of equal ones (confirms may be `multiple`)."""
+        waiting, self.unconfirmed = self.unconfirmed, []
+        if self.state is not ChannelState.OPEN:
+            return
+        for position, (tag, accepted) in enumerate(waiting):
+            following = waiting[position + 1] if position + 1 < len(waiting) else None
+            if following is not None and following[1] == accepted:
+                continue
+            multiple = position > 0 and waiting[position - 1][1] == accepted
+            if accepted:
+                self.send(m.BasicAck(delivery_tag=tag, multiple=multiple))
+            else:
+                self.send(m.BasicNack(delivery_tag=tag, multiple=multiple))
+
+    # --- what handlers need ---------------------------------------------------------------------------
+
+    def authorise(self, action: Action, kind: str, name: str) -> None:
+        """May the connection's user do this here?
+
+        Raises:
+            AccessRefused: no.
+        """
+        self.access.check(self.user, self.virtual_host.name, action, kind, name)
+
+    def queue_name(self, name: str) -> str:
+        """The name given, or for a blank one the queue last declared here (domain.queue-name/current-queue).
+
+        Raises:
+            NotFound: none was declared (see docs/decisions.md for the code).
+        """
+        if name:
+            return name
+        if self.current_queue is None:
+            raise NotFound("no previously declared queue")
+        return self.current_queue
+
+    # --- end ------------------------------------------------------------------------------------------
+
+    def follow(self, event: str) -> None:
+        """Move to the state the table names; an event it does not know changes nothing."""
+        self.state = CHANNEL_TRANSITIONS[self.state].get(event, self.state)
+
+    def close(self, reply: Reply, method: int) -> None:
+        """Close the channel for an error; until close-ok comes everything else is discarded."""
+        self.follow("CLOSE")
+        self.confirm_now()
+        self.send(
+            m.ChannelClose(
+                reply_code=reply.code,
+                reply_text=reply.text,
+                class_id=method >> 16,
+                method_id=method & 0xFFFF,
+            )
+        )
+        self.release()
+
+    def closed_by_client(self) -> None:
+        """channel.close came: everything goes back, then comes the answer (channel.close-ok/number-free)."""
+        self.confirm_now()
+        self.follow("channel.close")
+        self.release()
+        self.endpoint.channels.pop(self.number, None)
+        self.send(m.ChannelCloseOk())
+
+    def lost(self) -> None:
+        """The connection is gone."""
+        self.follow("LOST")
+        self.release()
+
+    def release(self) -> None:
+        """Consumers end, unsettled messages return, an open transaction is discarded.
+
+        Sources: channel.close/cancels-consumers, channel.close/rolls-back, server-model/closure-requeues.
+        """
+        self._target = self._properties = None
+        self._body.clear()
+        outstanding = self.ledger.take_all()
+        if self.transaction is not None:
+            outstanding += self.transaction.rollback()
+        consumers = list(self.consumers.values())
+        self.consumers.clear()
+        for subscription in consumers:
+            self.end_consumer(subscription)
+        release_all(outstanding)
+
+    def end_consumer(self, subscription: Subscription) -> None:
+        """End one consumer at its queue, or at its reply address."""
+        if self.reply_address is not None and self.reply_address.subscription is subscription:
+            self.virtual_host.close_reply_address(self.reply_address)
+            self.reply_address = None
+        else:
+            subscription.queue.unsubscribe(subscription)

@@ -1,0 +1,600 @@
+"""The broker's end of one 0-9-1 connection: cuts frames, keeps the state, turns errors into closes.
+
+Octets come in through `receive`. A frame for an open channel goes to its `ChannelEnd`; channel 0 belongs
+to the handlers in `connection`. Whatever they raise is turned into channel.close or connection.close
+here and nowhere else. Octets to send gather in `_out` until the runtime takes them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.dialects.amqp_0_9_1 import connection as connection_class
+from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
+from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError, Reply, reply_for, short_text
+from fakeamqp.dialects.amqp_0_9_1.states import CONNECTION_TRANSITIONS, ChannelState, ConnectionState
+from fakeamqp.model.credit import Credit, Gate
+from fakeamqp.model.errors import ModelError
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.constants import METHOD_NAMES
+from fakeamqp.wire.amqp_0_9_x.frames import (
+    FRAME_BODY,
+    FRAME_CONTENT_HEADER,
+    FRAME_END,
+    FRAME_HEADER,
+    FRAME_HEARTBEAT,
+    FRAME_METHOD,
+    FRAME_OVERHEAD,
+    HEARTBEAT_FRAME,
+    method_frame,
+)
+from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ
+from fakeamqp.wire.errors import WireError
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.interface import Connection, PeerAddress
+    from fakeamqp.dialects.sasl import Mechanism
+    from fakeamqp.model.access import User
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.timers import Timer
+    from fakeamqp.model.virtual_host import VirtualHost
+    from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+    from fakeamqp.wire.amqp_0_9_x.method import Method
+
+__all__ = ["Endpoint"]
+
+_log = logging.getLogger("fakeamqp")
+
+_FULL = 1024 * 1024
+"""Octets waiting to be written beyond which a connection is sent no further deliveries."""
+_STUFFED = 8 * _FULL
+"""Octets waiting to be written beyond which nothing more is read from a connection either."""
+_SMALLEST_FRAME = 4096
+_HANDSHAKE_TIMEOUT = 10.0
+_CLOSE_TIMEOUT = 30.0
+_KNOWN_FRAME_TYPES = frozenset((FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY, FRAME_HEARTBEAT))
+
+
+class Endpoint:
+    """One 0-9-1 connection, without its transport. See `dialects.interface.Connection`."""
+
+    def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
+        self.broker = state
+        self.personality = state.personality
+        self.peer = peer
+        self.name = peer.name
+        self.state = ConnectionState.STARTING
+        self.grammar = PUBLISHED if state.personality.published_field_grammar else RABBITMQ
+        self.client_properties: Mapping[str, Any] = {}
+        self.user: User | None = None
+        self.virtual_host: VirtualHost | None = None
+        self.mechanism: Mechanism | None = None
+        self.mechanism_name = ""
+        self.channel_max = state.personality.channel_max
+        self.frame_max = 0
+        self.heartbeat = 0
+        self.channels: dict[int, ChannelEnd] = {}
+        self.gate = Gate()
+        self.credit: Credit | None = None
+        """The connection-wide prefetch window (basic.qos/global-connection), in personality `spec`."""
+        self.blocked_reason: str | None = None
+        self.finished = False
+        self.aborted = False
+        self.known_properties: dict[bytes, BasicProperties] = {}
+
+        self._notify = notify
+        self._out: list[bytes] = []
+        self._unsent = 0
+        self._noted = False
+        self._largest_payload = _SMALLEST_FRAME - FRAME_OVERHEAD
+        self._partial: list[bytes] = []
+        self._partial_size = 0
+        self._needed = 0
+        self._method: int = 0
+        self._has_received = False
+        self._has_sent = False
+        self._held_back = False
+        self._silent_intervals = 0
+        self._send_timer: Timer | None = None
+        self._watch_timer: Timer | None = None
+        self._patience: Timer | None = self._after(
+            _HANDSHAKE_TIMEOUT, lambda: self.abort("handshake timeout"), "handshake"
+        )
+        state.connections[self] = None
+        if state.tap is not None:
+            state.tap.connection(self.name, "connected")
+        connection_class.start(self)
+
+    def __repr__(self) -> str:
+        return f"<Endpoint {self.name} {self.state.name.lower()} channels={len(self.channels)}>"
+
+    # --- what the model and its inspectors see --------------------------------------------------------
+
+    @property
+    def user_name(self) -> str | None:
+        """The authenticated user, or None before that."""
+        return None if self.user is None else self.user.name
+
+    @property
+    def virtual_host_name(self) -> str | None:
+        """The virtual host opened, or None before that."""
+        return None if self.virtual_host is None else self.virtual_host.name
+
+    @property
+    def channel_numbers(self) -> tuple[int, ...]:
+        """The open channels, ascending."""
+        return tuple(sorted(n for n, each in self.channels.items() if each.state is ChannelState.OPEN))
+
+    def has_capability(self, name: str) -> bool:
+        """Whether the client announced this capability."""
+        capabilities = self.client_properties.get("capabilities")
+        return isinstance(capabilities, Mapping) and capabilities.get(name) is True
+
+    def close_by_operator(self, code: int, text: str) -> None:
+        """Close with a handshake, for a reason of the operator's (reply-code/connection-forced)."""
+        if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
+            return
+        self._method = 0
+        self._close(Reply(code, short_text(text), ends_connection=True))
+
+    def set_blocked(self, reason: str | None) -> None:
+        """Tell the client, if it wants to know, that publishing is held back; None lets it go on.
+
+        What it has published until now is taken; with its next publish reading stops.
+        """
+        if reason == self.blocked_reason or self.state is not ConnectionState.OPEN:
+            return
+        was_blocked = self.blocked_reason is not None
+        self.blocked_reason = reason
+        if reason is None:
+            self._held_back = False
+            self._note()
+        if self.has_capability("connection.blocked"):
+            if reason is None:
+                self.send(0, m.ConnectionUnblocked())
+            elif not was_blocked:
+                self.send(0, m.ConnectionBlocked(reason=short_text(reason)))
+        if self.broker.tap is not None:
+            event = "unblocked" if reason is None else "blocked"
+            self.broker.tap.connection(self.name, event, reason or "")
+
+    def hold_back_publisher(self) -> None:
+        """A publish has come while blocked: read no further (connection.blocked means it)."""
+        self._held_back = True
+        self._note()
+
+    # --- octets out ----------------------------------------------------------------------------------
+
+    @property
+    def reading(self) -> bool:
+        """See `Connection`."""
+        return not self._held_back and self._unsent < _STUFFED
+
+    def send(self, channel: int, method: Method) -> None:
+        """Send a method frame."""
+        self.write(method_frame(channel, method.encode()))
+
+    def write(self, octets: bytes) -> None:
+        """Add whole frames to what the runtime will take with `pending`."""
+        self._out.append(octets)
+        self._unsent += len(octets)
+        if self._unsent > _FULL and self.gate.open:
+            self.gate.shut()
+        if not self._noted:
+            self._note()
+        if self.broker.tap is not None:
+            self._show_sent(octets)
+
+    def pending(self) -> list[bytes]:
+        """See `Connection`."""
+        out, self._out = self._out, []
+        self._noted = False
+        if out:
+            self._has_sent = True
+        return out
+
+    def sent(self, count: int) -> None:
+        """See `Connection`. Below half of what fills it up the connection takes deliveries again."""
+        was_stuffed = self._unsent >= _STUFFED
+        self._unsent -= count
+        if was_stuffed and self._unsent < _STUFFED:
+            self._note()
+        if not self.gate.open and self._unsent < _FULL // 2:
+            self.gate.reopen()
+
+    def _note(self) -> None:
+        self._noted = True
+        self._notify(self)
+
+    # --- octets in -----------------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """See `Connection`: cut frames and hand each to its channel."""
+        self._has_received = True
+        if self._partial_size:
+            # Pieces of one frame are joined once it is whole, so that slow feeding costs no more than fast.
+            self._partial.append(data)
+            self._partial_size += len(data)
+            if self._partial_size < self._needed:
+                return
+            data = b"".join(self._partial)
+            self._partial.clear()
+            self._partial_size = 0
+        position = 0
+        end = len(data)
+        channels = self.channels
+        unpack_header = FRAME_HEADER.unpack_from
+        tap = self.broker.tap
+        while True:
+            number = 0
+            try:
+                while end - position >= 7:
+                    frame_type, number, size = unpack_header(data, position)
+                    stop = position + 7 + size
+                    if size > self._largest_payload or frame_type not in _KNOWN_FRAME_TYPES:
+                        self._refuse_frame(frame_type, size)
+                    if stop >= end:
+                        break
+                    if data[stop] != FRAME_END:
+                        self._refuse_frame_end(data[stop])
+                    payload = data[position + 7 : stop]
+                    position = stop + 1
+                    if tap is not None:
+                        tap.frame(self.name, "received", frame_type, number, payload)
+                    channel = channels.get(number)
+                    if channel is None:
+                        self._receive_elsewhere(frame_type, number, payload)
+                    elif frame_type == FRAME_BODY:
+                        channel.receive_body(payload)
+                    elif frame_type == FRAME_CONTENT_HEADER:
+                        channel.receive_header(payload)
+                    elif frame_type == FRAME_METHOD:
+                        channel.receive_method(payload)
+                    else:
+                        self._receive_heartbeat(number, payload)
+                break
+            except (ProtocolError, ModelError, WireError) as problem:
+                self._fail(number, problem)
+            if self.finished or self.aborted:
+                return
+        rest = end - position
+        if rest:
+            self._partial.append(data[position:] if position else data)
+            self._partial_size = rest
+            self._needed = 7 if rest < 7 else stop + 1 - position
+        for channel in channels.values():
+            if channel.unconfirmed:
+                channel.confirm_now()
+
+    def receive_eof(self) -> None:
+        """See `Connection`."""
+        if self.state is not ConnectionState.CLOSED:
+            self._enter("LOST")
+            self._release()
+        if not self.finished:
+            self.aborted = True
+
+    def _receive_elsewhere(self, frame_type: int, number: int, payload: bytes) -> None:
+        """A frame for channel 0, or for a channel that is not open."""
+        if self.state is ConnectionState.CLOSED:
+            return
+        if frame_type == FRAME_HEARTBEAT:
+            self._receive_heartbeat(number, payload)
+        elif number == 0:
+            if frame_type == FRAME_METHOD:
+                connection_class.receive(self, self._decode(payload))
+            elif self.state is not ConnectionState.CLOSING:
+                self._method = 0
+                raise ProtocolError(
+                    self.personality.content_on_channel_zero,
+                    f"expected a method frame on channel 0, got a frame of type {frame_type}",
+                )
+        elif self.state is ConnectionState.OPEN:
+            if frame_type != FRAME_METHOD:
+                self._method = 0
+                raise ProtocolError("channel-error", "expected 'channel.open'")
+            self._open_channel(number, self._decode(payload))
+        elif self.state is not ConnectionState.CLOSING:
+            self.refuse_sequence(f"a frame on channel {number} before the connection is open")
+
+    def _decode(self, payload: bytes) -> Method:
+        """Read a method.
+
+        Raises:
+            ProtocolError: no such method (frame/unknown-method).
+            WireError: its arguments cannot be read.
+        """
+        if len(payload) < 4:
+            raise ProtocolError("frame-error", f"a method needs 4 octets for its ids, got {len(payload)}")
+        self._method = index = int.from_bytes(payload[:4], "big")
+        method_class = m.METHODS.get(index)
+        if method_class is None:
+            raise ProtocolError(
+                "not-implemented", f"there is no method {index & 0xFFFF} in class {index >> 16}"
+            )
+        return method_class.decode(payload, self.grammar)
+
+    def _open_channel(self, number: int, method: Method) -> None:
+        """The only thing to do with a channel that is not open is to open it (channel/not-open)."""
+        if isinstance(method, m.ChannelCloseOk):
+            return  # Late answer to a close that crossed ours.
+        if number > self.channel_max:
+            raise ProtocolError(
+                self.personality.channel_above_maximum,
+                f"number of channels opened ({number}) has reached the negotiated channel_max "
+                f"({self.channel_max})",
+            )
+        if isinstance(method, connection_class.CONNECTION_METHODS):
+            raise self.connection_class_elsewhere()
+        if not isinstance(method, m.ChannelOpen):
+            raise ProtocolError("channel-error", "expected 'channel.open'")
+        self.channels[number] = ChannelEnd(self, number)
+        self.send(number, m.ChannelOpenOk())
+
+    def connection_class_elsewhere(self) -> ProtocolError:
+        """What to say of a connection method that came on another channel than 0."""
+        return ProtocolError(
+            self.personality.connection_class_off_channel_zero,
+            "methods of class connection belong on channel 0",
+        )
+
+    def _receive_heartbeat(self, number: int, payload: bytes) -> None:
+        if self.state is ConnectionState.CLOSING:
+            return
+        self._method = 0
+        if number != 0:
+            raise ProtocolError(
+                self.personality.heartbeat_off_channel_zero, f"heartbeat on channel {number}, not 0"
+            )
+        if payload:
+            raise ProtocolError("frame-error", f"a heartbeat has no payload, got {len(payload)} octets")
+
+    def _refuse_frame(self, frame_type: int, size: int) -> None:
+        """A frame that cannot be right, told from its first seven octets."""
+        self._method = 0
+        if frame_type not in _KNOWN_FRAME_TYPES:
+            raise ProtocolError(
+                "frame-error",
+                f"type {frame_type}, unknown",
+                silent=self.personality.closes_silently_on_bad_frames,
+            )
+        raise ProtocolError(
+            "frame-error",
+            f"type {frame_type}, {size} octets payload: larger than frame_max "
+            f"{self._largest_payload + FRAME_OVERHEAD}",
+        )
+
+    def _refuse_frame_end(self, octet: int) -> None:
+        self._method = 0
+        raise ProtocolError(
+            "frame-error",
+            f"invalid frame end marker {octet}, expected {FRAME_END}",
+            silent=self.personality.closes_silently_on_bad_frames,
+        )
+
+    # --- errors --------------------------------------------------------------------------------------
+
+    def note_method(self, index: int) -> None:
+        """Remember which method is being worked on, for the ids in a close."""
+        self._method = index
+
+    def refuse_sequence(self, text: str) -> None:
+        """A method at the wrong point of the handshake (connection/out-of-order)."""
+        raise ProtocolError("command-invalid", text, silent=self.personality.closes_silently_before_open)
+
+    def _fail(self, number: int, problem: ProtocolError | ModelError | WireError) -> None:
+        """The one place where an error becomes a close."""
+        if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
+            # Nothing but close and close-ok counts any more, and what cannot even be framed ends it all.
+            if isinstance(problem, (ProtocolError, WireError)) and problem.condition == "frame-error":
+                self.abort("framing error while closing")
+            return
+        reply = reply_for(problem)
+        channel = self.channels.get(number)
+        if reply.silent:
+            self._finish(f"{reply.text} (closed without a word)")
+        elif reply.ends_connection or channel is None:
+            self._close(reply)
+        else:
+            channel.close(reply, self._method)
+
+    def _close(self, reply: Reply) -> None:
+        """Send connection.close; from here on only its answer counts (connection.close/stability)."""
+        self._enter("CLOSE")
+        index = self._method
+        self.send(
+            0,
+            m.ConnectionClose(
+                reply_code=reply.code,
+                reply_text=reply.text,
+                class_id=index >> 16,
+                method_id=index & 0xFFFF,
+            ),
+        )
+        name = METHOD_NAMES.get(index)
+        _log.info("%s: closing: %s%s", self.name, reply.text, f" ({name})" if name else "")
+        self._release()
+        self._stop_patience()
+        self._patience = self._after(_CLOSE_TIMEOUT, lambda: self.abort("no close-ok came"), "close-ok")
+
+    def refuse_login(self, text: str) -> None:
+        """Authentication failed: say so where the client understands it, else just end the transport.
+
+        Sources: connection.start-ok/authentication-failure, security/negotiation-pause.
+        """
+        _log.warning("%s: %s", self.name, text)
+        delay = self.broker.authentication_failure_delay
+
+        def end() -> None:
+            known = "authentication_failure_close" in self.personality.capabilities
+            if known and self.has_capability("authentication_failure_close"):
+                self._close(Reply(403, short_text(f"ACCESS_REFUSED - {text}"), ends_connection=True))
+            else:
+                self._finish("login refused")
+
+        if delay > 0:
+            self._stop_patience()
+            self._patience = self._after(delay, end, "refuses the login")
+        else:
+            end()
+
+    # --- state ---------------------------------------------------------------------------------------
+
+    def enter(self, method_name: str) -> None:
+        """Follow the table for a method the client sent.
+
+        Raises:
+            ProtocolError: the table has no such transition.
+        """
+        following = CONNECTION_TRANSITIONS[self.state].get(method_name)
+        if following is None:
+            if self.state is ConnectionState.OPEN:
+                condition = "command-invalid"
+                if method_name == "connection.open":
+                    condition = self.personality.second_connection_open
+                raise ProtocolError(condition, f"'{method_name}' on a connection that is open already")
+            self.refuse_sequence(f"'{method_name}' is not expected while {self.state.name.lower()}")
+            return
+        self.state = following
+
+    def _enter(self, event: str) -> None:
+        self.state = CONNECTION_TRANSITIONS[self.state].get(event, self.state)
+
+    def challenge(self) -> None:
+        """The SASL mechanism asks back."""
+        self._enter("CHALLENGE")
+
+    def authenticated(self, user: User) -> None:
+        """The client is who it says."""
+        self.user = user
+        self._enter("AUTHENTICATED")
+
+    def agree(self, channel_max: int, frame_max: int, heartbeat: int) -> None:
+        """Take over what tune-ok settled; heartbeats begin (heartbeat/start-after-tune). 0 = no limit."""
+        self.channel_max = channel_max or 65535
+        self.frame_max = frame_max
+        self.heartbeat = heartbeat
+        if frame_max:
+            tolerance = self.personality.frame_size_tolerance
+            self._largest_payload = frame_max - FRAME_OVERHEAD + tolerance
+        else:
+            self._largest_payload = 0xFFFFFFFF
+        if heartbeat:
+            self._send_timer = self._after(
+                heartbeat / self.personality.heartbeats_per_interval,
+                self._send_heartbeat,
+                "sends a heartbeat",
+            )
+            self._watch_timer = self._after(heartbeat, self._watch_heartbeat, "expects a sign of life")
+            self._has_received = False
+
+    @property
+    def body_limit(self) -> int:
+        """Octets that fit into one body frame to this client."""
+        return self.frame_max - FRAME_OVERHEAD if self.frame_max else 0x7FFFFFFF
+
+    def opened(self, virtual_host: VirtualHost) -> None:
+        """The handshake is complete."""
+        self.virtual_host = virtual_host
+        self._stop_patience()
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "opened", f"virtual host {virtual_host.name!r}")
+        if self.broker.blocked_reason is not None:
+            self.set_blocked(self.broker.blocked_reason)
+
+    def closed_by_client(self) -> None:
+        """connection.close came: answer, and end the transport (connection.close-ok/socket-closed-after)."""
+        self.send(0, m.ConnectionCloseOk())
+        if self.state is ConnectionState.CLOSED:
+            self._finish("closed by the client")
+
+    def close_confirmed(self) -> None:
+        """The close-ok we waited for."""
+        self._finish("close confirmed")
+
+    def _finish(self, why: str) -> None:
+        """Nothing more will be said; what is pending still goes out."""
+        self.state = ConnectionState.CLOSED
+        self._release()
+        if not self.finished:
+            self.finished = True
+            if self.broker.tap is not None:
+                self.broker.tap.connection(self.name, "closed", why)
+        self._note()
+
+    def abort(self, why: str) -> None:
+        """End the transport now, without a word (heartbeat/missed-two)."""
+        if self.aborted:
+            return
+        _log.warning("%s: %s", self.name, why)
+        self.state = ConnectionState.CLOSED
+        self._release()
+        self.aborted = True
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "aborted", why)
+        self._note()
+
+    def _release(self) -> None:
+        """Let go of everything the connection holds (connection.close/implies-channels)."""
+        for channel in list(self.channels.values()):
+            channel.lost()
+        self.channels.clear()
+        if self.state is ConnectionState.CLOSED:
+            for timer in (self._send_timer, self._watch_timer):
+                if timer is not None:
+                    timer.cancel()
+            self._stop_patience()
+            self._partial.clear()
+            self._partial_size = 0
+        self.broker.connections.pop(self, None)
+        if self.virtual_host is not None:
+            self.virtual_host.release_owner(self)
+
+    # --- heartbeats ----------------------------------------------------------------------------------
+
+    def next_deadline(self) -> float | None:
+        """See `Connection`."""
+        timers = (self._send_timer, self._watch_timer, self._patience)
+        return min((timer.due for timer in timers if timer is not None and timer.active), default=None)
+
+    def _send_heartbeat(self) -> None:
+        """Send a sign of life if nothing else was sent for an interval (heartbeat/interval)."""
+        if not self._has_sent:
+            self.write(HEARTBEAT_FRAME)
+        self._has_sent = False
+        self._send_timer = self._after(
+            self.heartbeat / self.personality.heartbeats_per_interval,
+            self._send_heartbeat,
+            "sends a heartbeat",
+        )
+
+    def _watch_heartbeat(self) -> None:
+        """Two intervals without an octet are the end (heartbeat/missed-two), unless we do not read."""
+        self._silent_intervals = 0 if self._has_received or not self.reading else self._silent_intervals + 1
+        if self._silent_intervals == 2:
+            self.abort(f"missed heartbeats from client, timeout: {self.heartbeat}s")
+            return
+        self._has_received = False
+        self._watch_timer = self._after(self.heartbeat, self._watch_heartbeat, "expects a sign of life")
+
+    def _after(self, delay: float, callback: Callable[[], None], what: str) -> Timer:
+        due = self.broker.clock.now() + delay
+        return self.broker.timers.call_at(due, callback, f"connection {self.name}: {what}")
+
+    def _stop_patience(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    # --- tap -----------------------------------------------------------------------------------------
+
+    def _show_sent(self, octets: bytes) -> None:
+        """Show the tap each frame of what is written."""
+        tap = self.broker.tap
+        position = 0
+        while tap is not None and position < len(octets):
+            frame_type, number, size = FRAME_HEADER.unpack_from(octets, position)
+            tap.frame(self.name, "sent", frame_type, number, octets[position + 7 : position + 7 + size])
+            position += size + FRAME_OVERHEAD

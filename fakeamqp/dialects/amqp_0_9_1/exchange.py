@@ -1,0 +1,90 @@
+"""Class exchange: declare, delete, and the bindings between exchanges (RabbitMQ: documented extension)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.errors import AccessRefused
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
+
+__all__ = ["HANDLERS"]
+
+
+def declare(channel: ChannelEnd, method: m.ExchangeDeclare) -> None:
+    """Create an exchange, or confirm that it is there and means the same."""
+    virtual_host = channel.virtual_host
+    name = _stripped(method.exchange)
+    if not name:
+        raise AccessRefused("operation not permitted on the default exchange")
+    if method.passive:
+        if method.no_wait and channel.personality.passive_no_wait_is_silent:
+            return
+        virtual_host.exchange(name)
+    else:
+        channel.authorise("configure", "exchange", name)
+        alternate = method.arguments.get("alternate-exchange")
+        if isinstance(alternate, str) and name not in virtual_host.exchanges:
+            channel.authorise("read", "exchange", name)
+            channel.authorise("write", "exchange", alternate)
+        virtual_host.declare_exchange(
+            name,
+            method.type,
+            durable=method.durable,
+            auto_delete=method.auto_delete,
+            internal=method.internal,
+            arguments=method.arguments,
+        )
+    if not method.no_wait:
+        channel.send(m.ExchangeDeclareOk())
+
+
+def delete(channel: ChannelEnd, method: m.ExchangeDelete) -> None:
+    """Delete an exchange."""
+    name = _stripped(method.exchange)
+    if name:
+        channel.authorise("configure", "exchange", name)
+    channel.virtual_host.delete_exchange(name, if_unused=method.if_unused)
+    if not method.no_wait:
+        channel.send(m.ExchangeDeleteOk())
+
+
+def bind(channel: ChannelEnd, method: m.ExchangeBind) -> None:
+    """Bind one exchange to another."""
+    if not method.destination:
+        raise AccessRefused("operation not permitted on the default exchange")
+    channel.authorise("write", "exchange", method.destination)
+    channel.authorise("read", "exchange", method.source)
+    destination = channel.virtual_host.exchange(method.destination)
+    channel.virtual_host.bind(method.source, destination, method.routing_key, method.arguments)
+    if not method.no_wait:
+        channel.send(m.ExchangeBindOk())
+
+
+def unbind(channel: ChannelEnd, method: m.ExchangeUnbind) -> None:
+    """Undo `bind`."""
+    if not method.destination:
+        raise AccessRefused("operation not permitted on the default exchange")
+    channel.authorise("write", "exchange", method.destination)
+    channel.authorise("read", "exchange", method.source)
+    strict = channel.personality.unbinding_missing_is_an_error
+    if strict or method.destination in channel.virtual_host.exchanges:
+        destination = channel.virtual_host.exchange(method.destination)
+        channel.virtual_host.unbind(method.source, destination, method.routing_key, method.arguments)
+    if not method.no_wait:
+        channel.send(m.ExchangeUnbindOk())
+
+
+def _stripped(name: str) -> str:
+    """RabbitMQ takes line ends out of declared names: documented."""
+    return name.replace("\r", "").replace("\n", "")
+
+
+HANDLERS = {
+    m.ExchangeDeclare: declare,
+    m.ExchangeDelete: delete,
+    m.ExchangeBind: bind,
+    m.ExchangeUnbind: unbind,
+}

@@ -1,0 +1,151 @@
+"""basic.publish: from a complete content to the model, and what the publisher is told.
+
+`Target` is what a basic.publish method says. Programs publish with the same few exchanges and keys
+again and again, so targets are kept per channel under the octets of the method.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.dialects.amqp_0_9_1 import delivering
+from fakeamqp.dialects.amqp_0_9_1.delivering import ENCODING
+from fakeamqp.dialects.amqp_0_9_1.replies import CODES, ProtocolError
+from fakeamqp.model.errors import ContentTooLarge, ModelError, PreconditionFailed
+from fakeamqp.model.message import Message
+from fakeamqp.model.queue_options import longest_ttl
+from fakeamqp.model.reply_to import PSEUDO_QUEUE
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
+    from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+
+__all__ = ["Target", "begin", "publish"]
+
+
+class Target:
+    """Where a publish goes. `checked` is the state of the access control it was last checked against."""
+
+    __slots__ = ("checked", "exchange", "immediate", "mandatory", "routing_key")
+
+    def __init__(self, method: m.BasicPublish) -> None:
+        self.exchange = method.exchange
+        self.routing_key = method.routing_key
+        self.mandatory = method.mandatory
+        self.immediate = method.immediate
+        self.checked = -1
+
+
+def begin(channel: ChannelEnd, method: m.BasicPublish) -> None:
+    """basic.publish has come; its content follows."""
+    if method.immediate and not channel.personality.honours_immediate:
+        raise ProtocolError("not-implemented", "immediate=true")
+    channel.expect_content(Target(method))
+
+
+def publish(
+    channel: ChannelEnd, target: Target, properties: BasicProperties, octets: bytes, body: bytes
+) -> None:
+    """A content is complete: route it, and return or confirm it as was asked.
+
+    Raises:
+        NotFound: there is no such exchange.
+        AccessRefused: it is internal, or the user may not write to it.
+        PreconditionFailed: a property is not acceptable, or the message is too large.
+    """
+    if target.checked != channel.access.version:
+        _authorise(channel, target)
+    virtual_host = channel.virtual_host
+    expiry = None
+    if octets != b"\0\0":
+        if properties.user_id is not None:
+            _check_user_id(channel, properties.user_id)
+        if properties.expiration is not None and channel.personality.expiration_is_ttl:
+            expiry = _expiry(properties.expiration)
+        if properties.reply_to == PSEUDO_QUEUE and channel.personality.direct_reply_to:
+            properties = _with_reply_address(channel, properties)
+            octets = properties.encode()
+    largest = channel.personality.largest_message
+    if largest and len(body) > largest:
+        raise _too_large(channel, len(body))
+    message = Message(
+        target.exchange, target.routing_key, properties, body, ENCODING, octets, channel.endpoint, expiry
+    )
+    if channel.mode is None:
+        outcome = virtual_host.publish(message, immediate=target.immediate)
+        if target.mandatory or outcome.unconsumed:
+            _return(channel, target, message, routed=outcome.routed, unconsumed=outcome.unconsumed)
+    elif channel.transaction is not None:
+        virtual_host.check_publishable(target.exchange)
+        channel.transaction.publish(lambda: _perform(channel, target, message))
+    else:
+        # The tag counts from confirm.select on, whatever becomes of the message.
+        channel.published += 1
+        tag = channel.published
+        outcome = virtual_host.publish(message, immediate=target.immediate)
+        if target.mandatory or outcome.unconsumed:
+            _return(channel, target, message, routed=outcome.routed, unconsumed=outcome.unconsumed)
+        channel.confirm(tag, outcome)
+    endpoint = channel.endpoint
+    if endpoint.blocked_reason is not None:
+        endpoint.hold_back_publisher()
+
+
+def _perform(channel: ChannelEnd, target: Target, message: Message) -> None:
+    """A publish of a transaction, at commit."""
+    outcome = channel.virtual_host.publish(message, immediate=target.immediate)
+    if target.mandatory or outcome.unconsumed:
+        _return(channel, target, message, routed=outcome.routed, unconsumed=outcome.unconsumed)
+
+
+def _return(channel: ChannelEnd, target: Target, message: Message, *, routed: bool, unconsumed: bool) -> None:
+    """Send back what the publisher wants back (basic.publish/mandatory-01, basic.publish/immediate-01)."""
+    if unconsumed:
+        delivering.return_message(channel, message, CODES["no-consumers"], "NO_CONSUMERS")
+    elif target.mandatory and not routed:
+        delivering.return_message(channel, message, CODES["no-route"], "NO_ROUTE")
+
+
+def _authorise(channel: ChannelEnd, target: Target) -> None:
+    channel.authorise("write", "exchange", target.exchange)
+    exchange = channel.virtual_host.exchanges.get(target.exchange)
+    if exchange is not None and exchange.type_name == "topic":
+        channel.access.check_topic(
+            channel.user, channel.virtual_host.name, "write", target.exchange, target.routing_key
+        )
+    target.checked = channel.access.version
+
+
+def _check_user_id(channel: ChannelEnd, user_id: str) -> None:
+    """user-id must be the publisher's own, unless it may impersonate (RabbitMQ: documented)."""
+    user = channel.user
+    if not channel.personality.checks_user_id or user_id == user.name or "impersonator" in user.tags:
+        return
+    raise PreconditionFailed(f"user_id property set to '{user_id}' but authenticated user was '{user.name}'")
+
+
+def _expiry(expiration: str) -> float:
+    """The message's own time to live, in seconds."""
+    if expiration.isascii() and expiration.isdecimal() and int(expiration) <= longest_ttl:
+        return int(expiration) / 1000
+    problem = "{value_too_big," + expiration + "}" if expiration.isdecimal() else "no_integer"
+    raise PreconditionFailed(f"invalid expiration '{expiration}': {problem}")
+
+
+def _with_reply_address(channel: ChannelEnd, properties: BasicProperties) -> BasicProperties:
+    """Put the channel's own reply address in the place of the pseudo-queue's name."""
+    if channel.reply_address is None:
+        raise PreconditionFailed("fast reply consumer does not exist")
+    return properties.replace(reply_to=channel.reply_address.name)
+
+
+def _too_large(channel: ChannelEnd, size: int) -> ModelError:
+    personality = channel.personality
+    text = f"message size {size} is larger than configured max size {personality.largest_message}"
+    refusal = (
+        PreconditionFailed
+        if personality.largest_message_condition == "precondition-failed"
+        else ContentTooLarge
+    )
+    return refusal(text)

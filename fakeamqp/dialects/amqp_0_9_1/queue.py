@@ -1,0 +1,125 @@
+"""Class queue: declare, bind, unbind, purge, delete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.errors import NotFound
+from fakeamqp.model.reply_to import PSEUDO_QUEUE
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
+    from fakeamqp.model.queue import Queue
+
+__all__ = ["HANDLERS"]
+
+
+def declare(channel: ChannelEnd, method: m.QueueDeclare) -> None:
+    """Create a queue, or confirm that it is there and means the same."""
+    name = method.queue.replace("\r", "").replace("\n", "")
+    if channel.personality.direct_reply_to and name.startswith(PSEUDO_QUEUE):
+        _declare_reply_address(channel, name, method)
+        return
+    virtual_host = channel.virtual_host
+    if method.passive:
+        if method.no_wait and channel.personality.passive_no_wait_is_silent:
+            return
+        queue = virtual_host.queue(channel.queue_name(name), channel.endpoint)
+        queue.used()
+    else:
+        if name:
+            channel.authorise("configure", "queue", name)
+        target = method.arguments.get("x-dead-letter-exchange")
+        if isinstance(target, str) and name not in virtual_host.queues:
+            channel.authorise("read", "queue", name)
+            channel.authorise("write", "exchange", target)
+        queue = virtual_host.declare_queue(
+            name,
+            owner=channel.endpoint,
+            durable=method.durable,
+            exclusive=method.exclusive,
+            auto_delete=method.auto_delete,
+            arguments=method.arguments,
+        )
+    channel.current_queue = queue.name
+    if not method.no_wait:
+        channel.send(
+            m.QueueDeclareOk(
+                queue=queue.name,
+                message_count=len(queue.ready),
+                consumer_count=_consumer_count(channel, queue),
+            )
+        )
+
+
+def _consumer_count(channel: ChannelEnd, queue: Queue) -> int:
+    """Active consumers; whether paused ones count is the personality's (channel.flow/paused-consumer-count)."""
+    if channel.personality.paused_consumers_count:
+        return len(queue.subscriptions)
+    return sum(not subscription.paused for subscription in queue.subscriptions)
+
+
+def _declare_reply_address(channel: ChannelEnd, name: str, method: m.QueueDeclare) -> None:
+    """Ask whether a reply address is alive; the pseudo-queue itself always is (RabbitMQ: documented)."""
+    if name != PSEUDO_QUEUE and name not in channel.virtual_host.reply_addresses:
+        raise NotFound(f"no queue '{name}' in vhost '{channel.virtual_host.name}'")
+    if not method.no_wait:
+        channel.send(m.QueueDeclareOk(queue=name, message_count=0, consumer_count=1))
+
+
+def bind(channel: ChannelEnd, method: m.QueueBind) -> None:
+    """Bind a queue to an exchange."""
+    name = channel.queue_name(method.queue)
+    # queue.bind/routing-key-shortcut
+    routing_key = name if not method.queue and not method.routing_key else method.routing_key
+    channel.authorise("write", "queue", name)
+    if method.exchange:
+        channel.authorise("read", "exchange", method.exchange)
+    queue = channel.virtual_host.queue(name, channel.endpoint)
+    channel.virtual_host.bind(method.exchange, queue, routing_key, method.arguments)
+    if not method.no_wait:
+        channel.send(m.QueueBindOk())
+
+
+def unbind(channel: ChannelEnd, method: m.QueueUnbind) -> None:
+    """Undo `bind`."""
+    name = channel.queue_name(method.queue)
+    routing_key = name if not method.queue and not method.routing_key else method.routing_key
+    channel.authorise("write", "queue", name)
+    if method.exchange:
+        channel.authorise("read", "exchange", method.exchange)
+    strict = channel.personality.unbinding_missing_is_an_error
+    if strict or name in channel.virtual_host.queues:
+        queue = channel.virtual_host.queue(name, channel.endpoint)
+        channel.virtual_host.unbind(method.exchange, queue, routing_key, method.arguments)
+    channel.send(m.QueueUnbindOk())
+
+
+def purge(channel: ChannelEnd, method: m.QueuePurge) -> None:
+    """Drop all messages that await delivery."""
+    name = channel.queue_name(method.queue)
+    channel.authorise("read", "queue", name)
+    count = channel.virtual_host.queue(name, channel.endpoint).purge()
+    if not method.no_wait:
+        channel.send(m.QueuePurgeOk(message_count=count))
+
+
+def delete(channel: ChannelEnd, method: m.QueueDelete) -> None:
+    """Delete a queue with everything in it."""
+    name = channel.queue_name(method.queue)
+    channel.authorise("configure", "queue", name)
+    count = channel.virtual_host.delete_queue(
+        name, channel.endpoint, if_unused=method.if_unused, if_empty=method.if_empty
+    )
+    if not method.no_wait:
+        channel.send(m.QueueDeleteOk(message_count=count))
+
+
+HANDLERS = {
+    m.QueueDeclare: declare,
+    m.QueueBind: bind,
+    m.QueueUnbind: unbind,
+    m.QueuePurge: purge,
+    m.QueueDelete: delete,
+}

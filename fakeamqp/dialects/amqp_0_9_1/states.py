@@ -1,0 +1,104 @@
+"""The states of a connection and of a channel, as tables.
+
+Theory of operation. A connection walks through its handshake in one order only (connection/grammar):
+start-ok, perhaps secure-ok several times, tune-ok, open. Then it is open until either peer sends close.
+Whoever sends close discards everything but close and close-ok until the answer comes
+(connection.close/stability); whoever receives it answers and is done. A channel is the same without the
+handshake. What a state has no entry for is an illegal event, and the state stays as it was.
+
+Events are the names of methods the client sends; those in capitals are the broker's own doing.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+__all__ = ["CHANNEL_TRANSITIONS", "CONNECTION_TRANSITIONS", "ChannelState", "ConnectionState"]
+
+
+class ConnectionState(Enum):
+    """Where a connection is in its life."""
+
+    STARTING = auto()
+    """connection.start has been sent."""
+    SECURING = auto()
+    """connection.secure has been sent."""
+    TUNING = auto()
+    """connection.tune has been sent."""
+    TUNED = auto()
+    """tune-ok has come; connection.open is due."""
+    OPEN = auto()
+    CLOSING = auto()
+    """connection.close has been sent, close-ok is due."""
+    CLOSED = auto()
+
+
+class ChannelState(Enum):
+    """Where a channel is in its life."""
+
+    OPEN = auto()
+    CLOSING = auto()
+    """channel.close has been sent, close-ok is due."""
+    CLOSED = auto()
+
+
+_C = ConnectionState
+CONNECTION_TRANSITIONS: dict[ConnectionState, dict[str, ConnectionState]] = {
+    _C.STARTING: {
+        "CHALLENGE": _C.SECURING,
+        "AUTHENTICATED": _C.TUNING,
+        "connection.start-ok": _C.STARTING,
+        "connection.close": _C.CLOSED,
+        "CLOSE": _C.CLOSING,
+        "LOST": _C.CLOSED,
+    },
+    _C.SECURING: {
+        "CHALLENGE": _C.SECURING,
+        "AUTHENTICATED": _C.TUNING,
+        "connection.secure-ok": _C.SECURING,
+        "connection.close": _C.CLOSED,
+        "CLOSE": _C.CLOSING,
+        "LOST": _C.CLOSED,
+    },
+    _C.TUNING: {
+        "connection.tune-ok": _C.TUNED,
+        "connection.close": _C.CLOSED,
+        "CLOSE": _C.CLOSING,
+        "LOST": _C.CLOSED,
+    },
+    _C.TUNED: {
+        "connection.open": _C.OPEN,
+        "connection.close": _C.CLOSED,
+        "CLOSE": _C.CLOSING,
+        "LOST": _C.CLOSED,
+    },
+    _C.OPEN: {
+        "connection.update-secret": _C.OPEN,
+        "connection.close": _C.CLOSED,
+        "CLOSE": _C.CLOSING,
+        "LOST": _C.CLOSED,
+    },
+    _C.CLOSING: {
+        "connection.close": _C.CLOSING,
+        "connection.close-ok": _C.CLOSED,
+        "LOST": _C.CLOSED,
+    },
+    _C.CLOSED: {},
+}
+
+CHANNEL_TRANSITIONS: dict[ChannelState, dict[str, ChannelState]] = {
+    ChannelState.OPEN: {
+        "METHOD": ChannelState.OPEN,
+        "channel.close": ChannelState.CLOSED,
+        "CLOSE": ChannelState.CLOSING,
+        "LOST": ChannelState.CLOSED,
+    },
+    ChannelState.CLOSING: {
+        "channel.close": ChannelState.CLOSING,
+        "channel.close-ok": ChannelState.CLOSED,
+        "LOST": ChannelState.CLOSED,
+    },
+    ChannelState.CLOSED: {
+        "channel.open": ChannelState.OPEN,
+    },
+}

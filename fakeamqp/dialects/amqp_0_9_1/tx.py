@@ -1,0 +1,45 @@
+"""Class tx: publishes and settlements that count all together or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.transaction import Transaction
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
+
+__all__ = ["HANDLERS"]
+
+
+def select(channel: ChannelEnd, method: m.TxSelect) -> None:
+    """Make the channel transactional; pending work is kept if it is already (tx.select/repeatable)."""
+    if channel.mode == "confirm":
+        raise PreconditionFailed("cannot switch from confirm to tx mode")
+    channel.mode = "tx"
+    if channel.transaction is None:
+        channel.transaction = Transaction()
+    channel.send(m.TxSelectOk())
+
+
+def commit(channel: ChannelEnd, method: m.TxCommit) -> None:
+    """Do everything since select, the last commit or the last rollback."""
+    _transaction(channel).commit()
+    channel.send(m.TxCommitOk())
+
+
+def rollback(channel: ChannelEnd, method: m.TxRollback) -> None:
+    """Drop it; what was settled is outstanding again, and nothing is redelivered (tx.rollback/*)."""
+    channel.ledger.put_back(_transaction(channel).rollback())
+    channel.send(m.TxRollbackOk())
+
+
+def _transaction(channel: ChannelEnd) -> Transaction:
+    if channel.transaction is None:
+        raise PreconditionFailed("channel is not transactional")
+    return channel.transaction
+
+
+HANDLERS = {m.TxSelect: select, m.TxCommit: commit, m.TxRollback: rollback}

@@ -1,0 +1,150 @@
+"""The protocol header: which dialect a new connection speaks (0-9-1/protocol-header/*).
+
+A client speaks first, eight octets. What they name is what the connection becomes; anything else is
+answered with the header of the best version there is, and the end of the transport.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from fakeamqp.dialects.amqp_0_9_1 import PROTOCOL_HEADER, Endpoint
+from fakeamqp.dialects.interface import Connection, PeerAddress
+from fakeamqp.model.state import BrokerState
+
+__all__ = ["DIALECTS", "Negotiation", "accept"]
+
+_log = logging.getLogger("fakeamqp")
+
+DIALECTS: dict[bytes, Callable[[BrokerState, PeerAddress, Callable[[Connection], None]], Connection]] = {
+    PROTOCOL_HEADER: Endpoint,
+}
+"""Protocol header -> what serves it."""
+
+_BEST_HEADER = PROTOCOL_HEADER
+_HANDSHAKE_TIMEOUT = 10.0
+
+_HINTS = (
+    (b"GET ", "this looks like an HTTP request; this port speaks AMQP"),
+    (b"POST", "this looks like an HTTP request; this port speaks AMQP"),
+    (b"\x16\x03", "this looks like a TLS hello; this port speaks plain AMQP (use Broker(tls=True) for TLS)"),
+    (b"AMQP\x00\x01", "AMQP 1.0 is not spoken here"),
+    (b"AMQP\x03", "AMQP 1.0 (SASL) is not spoken here"),
+)
+
+
+class Negotiation:
+    """A connection until its dialect is known; from then on it stands in front of that dialect's own."""
+
+    def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
+        self._state = state
+        self._peer = peer
+        self._notify = notify
+        self._octets = b""
+        self._answer: list[bytes] = []
+        self._refused = False
+        self._lost = False
+        self._chosen: Connection | None = None
+        self._patience = state.timers.call_at(
+            state.clock.now() + _HANDSHAKE_TIMEOUT, self._give_up, f"{peer.name}: no protocol header"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Negotiation {self.name}>" if self._chosen is None else repr(self._chosen)
+
+    @property
+    def chosen(self) -> Connection | None:
+        """The dialect's connection, once the header has named it."""
+        return self._chosen
+
+    @property
+    def name(self) -> str:
+        """See `Connection`."""
+        return self._peer.name
+
+    @property
+    def finished(self) -> bool:
+        """See `Connection`."""
+        return self._refused if self._chosen is None else self._chosen.finished
+
+    @property
+    def reading(self) -> bool:
+        """See `Connection`."""
+        return True if self._chosen is None else self._chosen.reading
+
+    @property
+    def aborted(self) -> bool:
+        """See `Connection`."""
+        return self._lost if self._chosen is None else self._chosen.aborted
+
+    def receive(self, data: bytes) -> None:
+        """See `Connection`."""
+        if self._chosen is not None:
+            self._chosen.receive(data)
+            return
+        if self._refused or self._lost:
+            return
+        octets = self._octets = self._octets + data
+        if len(octets) < 8:
+            # Four octets tell whether this can become a header at all.
+            if not b"AMQP".startswith(octets[:4]):
+                self._refuse(octets)
+            return
+        dialect = DIALECTS.get(octets[:8])
+        if dialect is None:
+            self._refuse(octets)
+            return
+        self._patience.cancel()
+        self._octets = b""
+        self._chosen = dialect(self._state, self._peer, lambda _: self._notify(self))
+        if len(octets) > 8:
+            self._chosen.receive(octets[8:])
+
+    def receive_eof(self) -> None:
+        """See `Connection`."""
+        self._patience.cancel()
+        if self._chosen is not None:
+            self._chosen.receive_eof()
+        else:
+            self._lost = True
+
+    def pending(self) -> list[bytes]:
+        """See `Connection`."""
+        if self._chosen is not None:
+            return self._chosen.pending()
+        answer, self._answer = self._answer, []
+        return answer
+
+    def sent(self, count: int) -> None:
+        """See `Connection`."""
+        if self._chosen is not None:
+            self._chosen.sent(count)
+
+    def next_deadline(self) -> float | None:
+        """See `Connection`."""
+        if self._chosen is not None:
+            return self._chosen.next_deadline()
+        return self._patience.due if self._patience.active else None
+
+    def _refuse(self, octets: bytes) -> None:
+        hint = next((f": {hint}" for start, hint in _HINTS if octets.startswith(start)), "")
+        _log.warning("%s sent %r instead of a protocol header%s", self._peer.name, octets[:8], hint)
+        self._patience.cancel()
+        self._refused = True
+        self._answer.append(_BEST_HEADER)
+        self._notify(self)
+
+    def _give_up(self) -> None:
+        _log.warning("%s sent no protocol header within %g seconds", self._peer.name, _HANDSHAKE_TIMEOUT)
+        self._lost = True
+        self._notify(self)
+
+
+def accept(state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> Connection:
+    """A connection for a transport that has just been opened.
+
+    `notify` is called, inside the engine, whenever the connection has octets to send or has changed
+    whether it reads, has finished or has aborted.
+    """
+    return Negotiation(state, peer, notify)
