@@ -1,0 +1,294 @@
+"""A raw 0-9-1 client on a sans-I/O broker: whole frames in, whole frames out, time by hand.
+
+Nothing here opens a socket or waits. `Server` is a broker without a runtime; `Client` is one connection
+to it. Everything that arrives is kept in `Client.inbox` until a test takes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from fakeamqp.dialects import PeerAddress, accept
+from fakeamqp.model.personality import personality
+from fakeamqp.model.state import BrokerState
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, content_frames, frame, method_frame
+from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
+
+M = TypeVar("M", bound=Method)
+
+
+class ManualClock:
+    """Time that stands still until a test moves it."""
+
+    def __init__(self, now: float = 1_000.0, time: float = 1_700_000_000.0) -> None:
+        self._now = now
+        self._time = time
+
+    def now(self) -> float:
+        return self._now
+
+    def time(self) -> float:
+        return self._time
+
+    def advance(self, seconds: float) -> None:
+        self._now += seconds
+        self._time += seconds
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame as it came. `method` is set for method frames."""
+
+    type: int
+    channel: int
+    payload: bytes
+    method: Method | None = None
+
+
+@dataclass(frozen=True)
+class Content:
+    """A method with its content."""
+
+    method: Any
+    properties: BasicProperties
+    body: bytes
+
+
+class Server:
+    """A broker without sockets."""
+
+    def __init__(self, name: str = "rabbitmq-4.2", **state: Any) -> None:
+        self.clock = ManualClock()
+        self.state = BrokerState(self.clock, personality=personality(name), seed=1, **state)
+
+    @property
+    def vhost(self) -> Any:
+        return self.state.virtual_hosts["/"]
+
+    def advance(self, seconds: float) -> None:
+        """Move time; timers run in order, each at its own instant."""
+        target = self.clock.now() + seconds
+        while (due := self.state.timers.next_due()) is not None and due <= target:
+            self.clock.advance(max(0.0, due - self.clock.now()))
+            self.state.timers.run_due()
+        self.clock.advance(target - self.clock.now())
+
+    def connect(self, **peer: Any) -> Client:
+        """A client that has sent nothing yet."""
+        return Client(self, PeerAddress(**peer))
+
+    def client(self, *, channels: int = 1, **handshake: Any) -> Client:
+        """A client with an open connection and `channels` open channels, its inbox empty."""
+        client = self.connect()
+        client.handshake(**handshake)
+        for number in range(1, channels + 1):
+            client.call(m.ChannelOpen(), m.ChannelOpenOk, channel=number)
+        return client
+
+
+class Client:
+    """One raw connection."""
+
+    def __init__(self, server: Server, peer: PeerAddress) -> None:
+        self.server = server
+        self.connection = accept(server.state, peer, lambda _connection: None)
+        self.header = b""
+        """Octets that came before the first frame: a refused protocol header."""
+        self._octets = b""
+        self._inbox: list[Frame] = []
+
+    # --- out ---------------------------------------------------------------------------------------
+
+    def send_octets(self, octets: bytes) -> None:
+        self.connection.receive(octets)
+
+    def send_frame(self, frame_type: int, channel: int, payload: bytes) -> None:
+        self.send_octets(frame(frame_type, channel, payload))
+
+    def send(self, method: Method, channel: int = 1) -> None:
+        self.send_octets(method_frame(channel, method.encode()))
+
+    def publish(
+        self,
+        body: bytes = b"body",
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        channel: int = 1,
+        mandatory: bool = False,
+        immediate: bool = False,
+        frame_size: int = 100_000,
+        **properties: Any,
+    ) -> None:
+        """Publish in three or more frames; keyword arguments are message properties."""
+        method = m.BasicPublish(
+            exchange=exchange, routing_key=routing_key, mandatory=mandatory, immediate=immediate
+        )
+        octets = BasicProperties(**properties).encode()
+        frames = content_frames(channel, 60, octets, body, frame_size)
+        self.send_octets(method_frame(channel, method.encode()) + b"".join(frames))
+
+    # --- in ----------------------------------------------------------------------------------------
+
+    @property
+    def inbox(self) -> list[Frame]:
+        """Every frame that has come and was not taken."""
+        self._collect()
+        return self._inbox
+
+    def _collect(self) -> None:
+        octets = b"".join(self.connection.pending())
+        self.connection.sent(len(octets))
+        self._octets += octets
+        if self._octets.startswith(b"AMQP"):
+            self.header, self._octets = self._octets[:8], self._octets[8:]
+        while len(self._octets) >= 8:
+            frame_type, channel, size = FRAME_HEADER.unpack_from(self._octets)
+            payload = self._octets[7 : 7 + size]
+            assert self._octets[7 + size] == 0xCE, "a frame ends with the frame-end octet"
+            self._octets = self._octets[8 + size :]
+            method = None
+            if frame_type == 1:
+                method = m.METHODS[int.from_bytes(payload[:4], "big")].decode(payload, RABBITMQ)
+            self._inbox.append(Frame(frame_type, channel, payload, method))
+
+    def take_frame(self) -> Frame:
+        """The next frame."""
+        assert self.inbox, "a frame is expected, none has come"
+        return self._inbox.pop(0)
+
+    def expect(self, method_class: type[M], channel: int = 1) -> M:
+        """The next frame, which must be this method on this channel."""
+        got = self.take_frame()
+        assert isinstance(got.method, method_class), f"expected {method_class.__name__}, got {got}"
+        assert got.channel == channel, f"expected channel {channel}, got {got}"
+        return got.method
+
+    def call(self, method: Method, reply: type[M], channel: int = 1) -> M:
+        """Send a method and take its reply."""
+        self.send(method, channel)
+        return self.expect(reply, channel)
+
+    def expect_content(self, method_class: type[Method], channel: int = 1) -> Content:
+        """The next frames, which must be this method and its content."""
+        method = self.expect(method_class, channel)
+        header = self.take_frame()
+        assert (header.type, header.channel) == (2, channel), f"expected a content header, got {header}"
+        size = int.from_bytes(header.payload[4:12], "big")
+        body = b""
+        while len(body) < size:
+            part = self.take_frame()
+            assert (part.type, part.channel) == (3, channel), f"expected a content body, got {part}"
+            body += part.payload
+        return Content(method, BasicProperties.decode(header.payload, 12, RABBITMQ), body)
+
+    def expect_nothing(self) -> None:
+        """No frame has come."""
+        assert not self.inbox, f"nothing is expected, got {self._inbox}"
+
+    @property
+    def closed(self) -> bool:
+        """The broker has ended the transport, or will once all is sent."""
+        return self.connection.finished or self.connection.aborted
+
+    def expect_channel_close(self, code: int, channel: int = 1) -> m.ChannelClose:
+        """The channel is closed with this code; it is answered, so that the channel can be opened again."""
+        close = self.expect(m.ChannelClose, channel)
+        assert close.reply_code == code, f"expected {code}, got {close}"
+        self.send(m.ChannelCloseOk(), channel)
+        return close
+
+    def expect_connection_close(self, code: int) -> m.ConnectionClose:
+        """The connection is closed with this code; it is answered, and the transport ends."""
+        close = self.expect(m.ConnectionClose, 0)
+        assert close.reply_code == code, f"expected {code}, got {close}"
+        self.send(m.ConnectionCloseOk(), 0)
+        assert self.closed
+        return close
+
+    def expect_silent_end(self) -> None:
+        """The transport has ended without another frame."""
+        self.expect_nothing()
+        assert self.closed
+
+    # --- shortcuts ---------------------------------------------------------------------------------
+
+    def handshake(
+        self,
+        *,
+        user: str = "guest",
+        password: str = "guest",
+        virtual_host: str = "/",
+        channel_max: int = 2047,
+        frame_max: int = 131072,
+        heartbeat: int = 0,
+        client_properties: dict[str, Any] | None = None,
+    ) -> None:
+        """From the protocol header to open-ok."""
+        self.send_octets(PROTOCOL_HEADER)
+        self.expect(m.ConnectionStart, 0)
+        self.login(user, password, client_properties)
+        self.expect(m.ConnectionTune, 0)
+        self.send(m.ConnectionTuneOk(channel_max=channel_max, frame_max=frame_max, heartbeat=heartbeat), 0)
+        self.call(m.ConnectionOpen(virtual_host=virtual_host), m.ConnectionOpenOk, 0)
+
+    def login(
+        self, user: str = "guest", password: str = "guest", client_properties: dict[str, Any] | None = None
+    ) -> None:
+        """Send start-ok with PLAIN."""
+        self.send(
+            m.ConnectionStartOk(
+                client_properties=client_properties or {},
+                mechanism="PLAIN",
+                response=f"\0{user}\0{password}".encode(),
+                locale="en_US",
+            ),
+            0,
+        )
+
+    def open_channel(self, channel: int = 1) -> None:
+        self.call(m.ChannelOpen(), m.ChannelOpenOk, channel)
+
+    def close_channel(self, channel: int = 1) -> None:
+        self.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk, channel)
+
+    def declare(self, queue: str = "", *, channel: int = 1, **arguments: Any) -> m.QueueDeclareOk:
+        return self.call(m.QueueDeclare(queue=queue, **arguments), m.QueueDeclareOk, channel)
+
+    def count(self, queue: str, channel: int = 1) -> int:
+        """Ready messages, by passive declare."""
+        return self.declare(queue, passive=True, channel=channel).message_count
+
+    def bind(
+        self, queue: str, exchange: str, routing_key: str = "", *, channel: int = 1, **arguments: Any
+    ) -> None:
+        self.call(
+            m.QueueBind(queue=queue, exchange=exchange, routing_key=routing_key, **arguments),
+            m.QueueBindOk,
+            channel,
+        )
+
+    def consume(self, queue: str, tag: str = "", *, channel: int = 1, **arguments: Any) -> str:
+        """Start a consumer and return its tag; deliveries that follow stay in the inbox."""
+        method = m.BasicConsume(queue=queue, consumer_tag=tag, **arguments)
+        return self.call(method, m.BasicConsumeOk, channel).consumer_tag
+
+    def delivery(self, channel: int = 1) -> Content:
+        return self.expect_content(m.BasicDeliver, channel)
+
+    def get(self, queue: str, *, channel: int = 1, no_ack: bool = False) -> Content | None:
+        """One message, or None when the queue is empty."""
+        self.send(m.BasicGet(queue=queue, no_ack=no_ack), channel)
+        if isinstance(self.inbox[0].method, m.BasicGetEmpty):
+            self.take_frame()
+            return None
+        return self.expect_content(m.BasicGetOk, channel)
+
+    def drop(self) -> None:
+        """The transport is lost."""
+        self.connection.receive_eof()
