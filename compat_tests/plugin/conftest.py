@@ -3,6 +3,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from textwrap import dedent
 
+# An inner run forgets what it imports; what is imported here it finds, and need not load every time.
+import aio_pika  # noqa: F401
+import pika  # noqa: F401
 import pytest
 
 # What pytest-asyncio wants to be told, and warnings that must not be lost in an inner run.
