@@ -21,8 +21,10 @@ from enum import Enum
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING
 
+from fakeamqp.dialects import PeerAddress
+
 if TYPE_CHECKING:
-    from fakeamqp.dialects import Connection, PeerAddress
+    from fakeamqp.dialects import Connection
     from fakeamqp.runtime.clock import Timer
     from fakeamqp.runtime.loop import Loop
     from fakeamqp.runtime.transport import Transport
@@ -149,8 +151,6 @@ class Link:
         self.state = OPEN
 
     def _peer_address(self) -> PeerAddress:
-        from fakeamqp.dialects import PeerAddress
-
         host, port, server_host, server_port = self._address
         transport = self.transport
         return PeerAddress(

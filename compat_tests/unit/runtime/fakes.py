@@ -1,0 +1,85 @@
+"""Stand-ins for what the runtime is given: connections, a clock, timers on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakeamqp.model.timers import Timers
+from fakeamqp.runtime import Engine, RealClock
+
+
+@dataclass(eq=False)
+class EchoConnection:
+    """Speaks the simplest dialect: what comes in goes out again, piece by piece."""
+
+    peer: Any
+    notify: Callable[[Any], None]
+    name: str = "echo"
+    finished: bool = False
+    reading: bool = True
+    aborted: bool = False
+    received: bytearray = field(default_factory=bytearray)
+    chunks: list[int] = field(default_factory=list)
+    output: list[bytes] = field(default_factory=list)
+    taken: list[list[bytes]] = field(default_factory=list)
+    sent_octets: int = 0
+    eofs: int = 0
+
+    def receive(self, data: bytes) -> None:
+        self.received += data
+        self.chunks.append(len(data))
+        self.on_data(data)
+
+    def on_data(self, data: bytes) -> None:
+        self.write(data)
+
+    def receive_eof(self) -> None:
+        self.eofs += 1
+
+    def pending(self) -> list[bytes]:
+        output, self.output = self.output, []
+        if output:
+            self.taken.append(output)
+        return output
+
+    def sent(self, count: int) -> None:
+        self.sent_octets += count
+
+    def next_deadline(self) -> float | None:
+        return None
+
+    def write(self, *pieces: bytes) -> None:
+        self.output.extend(pieces)
+        self.notify(self)
+
+    def finish(self) -> None:
+        self.finished = True
+        self.notify(self)
+
+    def set_reading(self, reading: bool) -> None:
+        self.reading = reading
+        self.notify(self)
+
+    def abort(self) -> None:
+        self.aborted = True
+        self.notify(self)
+
+
+class Echoes:
+    """Accepts peers with one kind of connection and remembers them, oldest first."""
+
+    def __init__(self, kind: type[EchoConnection] = EchoConnection) -> None:
+        self.kind = kind
+        self.accepted: list[EchoConnection] = []
+
+    def __call__(self, peer: Any, notify: Callable[[Any], None]) -> EchoConnection:
+        connection = self.kind(peer, notify)
+        self.accepted.append(connection)
+        return connection
+
+
+def real_engine(accept: Any, **options: Any) -> Engine:
+    clock = RealClock()
+    return Engine(clock, Timers(clock), accept, **options)

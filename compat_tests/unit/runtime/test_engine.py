@@ -1,0 +1,528 @@
+"""The engine: octets in and out, in order, once per turn, for every peer alike."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, real_engine
+from fakeamqp.runtime import Engine, EngineError
+
+SECONDS = 20  # until a test that waits in vain gives up
+
+
+def dial(engine: Engine) -> socket.socket:
+    listener = engine.listen()
+    return socket.create_connection(listener.address, timeout=SECONDS)
+
+
+def read(sock: socket.socket, count: int) -> bytes:
+    data = bytearray()
+    while len(data) < count:
+        piece = sock.recv(count - len(data))
+        assert piece, f"end after {len(data)} of {count} octets"
+        data += piece
+    return bytes(data)
+
+
+def read_to_end(sock: socket.socket) -> bytes:
+    data = bytearray()
+    while piece := sock.recv(65536):
+        data += piece
+    return bytes(data)
+
+
+def test_tcp_round_trip(engine: Engine, echoes: Echoes) -> None:
+    with dial(engine) as client:
+        client.sendall(b"hello")
+        assert read(client, 5) == b"hello"
+    peer = echoes.accepted[0].peer
+    assert (peer.host, peer.server_host) == ("127.0.0.1", "127.0.0.1")
+    assert peer.server_port == engine.listeners[0].port
+    assert peer.tls is False and peer.certificate_subject is None
+
+
+def test_socketpair_round_trip(engine: Engine, echoes: Echoes) -> None:
+    with engine.connect_socketpair() as client:
+        assert client.gettimeout() is None
+        client.settimeout(SECONDS)
+        client.sendall(b"hello")
+        assert read(client, 5) == b"hello"
+    assert echoes.accepted[0].peer.host == "socketpair"
+
+
+def test_peers_are_accepted_in_order_and_do_not_mix(engine: Engine, echoes: Echoes) -> None:
+    clients = [engine.connect_socketpair() for _ in range(10)]
+    for number, client in enumerate(clients):
+        client.settimeout(SECONDS)
+        client.sendall(b"%d" % number)
+    for number, client in enumerate(clients):
+        assert read(client, 1) == b"%d" % number
+        client.close()
+    assert [bytes(each.received) for each in echoes.accepted] == [b"%d" % n for n in range(10)]
+
+
+def test_megabytes_both_ways_arrive_in_order(engine: Engine) -> None:
+    data = b"".join(number.to_bytes(4, "big") for number in range(2_000_000))
+    with dial(engine) as client:
+        sender = threading.Thread(target=client.sendall, args=(data,))
+        sender.start()
+        assert read(client, len(data)) == data
+        sender.join()
+
+
+def test_what_one_read_causes_leaves_in_one_write() -> None:
+    class ManyPieces(EchoConnection):
+        def on_data(self, data: bytes) -> None:
+            for _ in range(3000):
+                self.write(b"piece")
+
+    accept = Echoes(ManyPieces)
+    engine = real_engine(accept)
+    engine.start()
+    with engine.connect_socketpair() as client:
+        client.settimeout(SECONDS)
+        client.sendall(b"go")
+        assert read(client, 15_000) == b"piece" * 3000
+    engine.stop()
+    assert [len(pieces) for pieces in accept.accepted[0].taken] == [3000]
+    assert accept.accepted[0].sent_octets == 15_000
+
+
+def test_sent_reports_every_octet(engine: Engine, echoes: Echoes) -> None:
+    size = 30_000_000
+    with dial(engine) as client:
+        assert engine.wait_until(lambda: echoes.accepted, SECONDS)
+        connection = echoes.accepted[0]
+        with engine:
+            connection.write(b"x" * size)
+        with engine:
+            assert 0 < connection.sent_octets < size  # the rest waits for the reader
+        read(client, size)
+        assert engine.wait_until(lambda: connection.sent_octets == size, SECONDS)
+
+
+def test_no_more_is_taken_from_a_connection_while_its_peer_does_not_read(
+    engine: Engine, echoes: Echoes
+) -> None:
+    with engine.connect_socketpair() as client:
+        client.settimeout(SECONDS)
+        connection = echoes.accepted[0]
+        with engine:
+            connection.write(b"a" * 30_000_000)
+        with engine:
+            connection.write(b"b")
+        assert connection.output == [b"b"]
+        assert len(read(client, 30_000_000)) == 30_000_000
+        assert read(client, 1) == b"b"
+
+
+def test_reading_false_stops_reads_until_true_again(engine: Engine, echoes: Echoes) -> None:
+    with engine.connect_socketpair() as client:
+        client.settimeout(SECONDS)
+        connection = echoes.accepted[0]
+        with engine:
+            connection.set_reading(False)
+        client.sendall(b"held back")
+        turns = engine.turns
+        engine.wake()
+        assert engine.wait_until(lambda: engine.turns > turns, SECONDS)
+        assert connection.received == b""
+        with engine:
+            connection.set_reading(True)
+        assert read(client, 9) == b"held back"
+
+
+def test_a_peer_that_is_not_read_is_stopped_by_its_own_socket(engine: Engine, echoes: Echoes) -> None:
+    with engine.connect_socketpair() as client:
+        connection = echoes.accepted[0]
+        with engine:
+            connection.set_reading(False)
+        client.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            while True:
+                client.send(b"x" * 65536)
+        assert connection.received == b""
+
+
+def test_one_read_per_peer_and_turn_is_bounded(engine: Engine, echoes: Echoes) -> None:
+    with dial(engine) as client:
+        sender = threading.Thread(target=client.sendall, args=(b"x" * 3_000_000,))
+        sender.start()
+        read(client, 3_000_000)
+        sender.join()
+    assert max(echoes.accepted[0].chunks) <= 256 * 1024
+
+
+class TestTheEndOfAConnection:
+    def test_peer_closes(self, engine: Engine, echoes: Echoes) -> None:
+        dial(engine).close()
+        assert engine.wait_until(lambda: echoes.accepted and echoes.accepted[0].eofs, SECONDS)
+        assert engine.wait_until(lambda: not engine.connections, SECONDS)
+        assert echoes.accepted[0].eofs == 1
+
+    def test_peer_vanishes_with_a_reset(self, engine: Engine, echoes: Echoes) -> None:
+        client = dial(engine)
+        client.sendall(b"half a fra")
+        assert read(client, 10) == b"half a fra"
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        client.close()
+        assert engine.wait_until(lambda: echoes.accepted[0].eofs == 1, SECONDS)
+        assert engine.wait_until(lambda: not engine.connections, SECONDS)
+
+    def test_half_closed_peer_still_gets_its_answer(self, engine: Engine) -> None:
+        with dial(engine) as client:
+            client.sendall(b"question")
+            client.shutdown(socket.SHUT_WR)
+            assert read_to_end(client) == b"question"
+
+    def test_what_the_connection_says_at_eof_is_sent(self) -> None:
+        class LastWord(EchoConnection):
+            def receive_eof(self) -> None:
+                super().receive_eof()
+                self.write(b"goodbye" * 200_000)
+
+        accept = Echoes(LastWord)
+        engine = real_engine(accept)
+        engine.start()
+        with dial(engine) as client:
+            client.shutdown(socket.SHUT_WR)
+            assert read_to_end(client) == b"goodbye" * 200_000
+        assert engine.wait_until(lambda: not engine.connections, SECONDS)
+        engine.stop()
+        assert accept.accepted[0].eofs == 1
+
+    def test_finished_flushes_and_then_ends(self, engine: Engine, echoes: Echoes) -> None:
+        with engine.connect_socketpair() as client:
+            client.settimeout(SECONDS)
+            connection = echoes.accepted[0]
+            with engine:
+                connection.write(b"last words " * 1_000_000)
+                connection.finish()
+            assert read_to_end(client) == b"last words " * 1_000_000
+        assert engine.wait_until(lambda: connection.eofs == 1, SECONDS)
+
+    def test_last_octets_arrive_although_input_was_never_read(self, engine: Engine, echoes: Echoes) -> None:
+        with dial(engine) as client:
+            assert engine.wait_until(lambda: echoes.accepted, SECONDS)
+            connection = echoes.accepted[0]
+            with engine:
+                connection.set_reading(False)
+            client.sendall(b"x" * 100_000)
+            with engine:
+                connection.write(b"why it ends")
+                connection.finish()
+            # A reset would arrive before this: the peer goes on sending for long after our end.
+            for _ in range(50):
+                client.sendall(b"x" * 100_000)
+            assert read_to_end(client) == b"why it ends"
+            assert connection.received == b""
+
+    def test_a_peer_that_never_closes_is_let_go_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("fakeamqp.runtime.link.LINGER_SECONDS", 0.01)
+        accept = Echoes()
+        engine = real_engine(accept)
+        engine.start()
+        with dial(engine) as client:
+            assert engine.wait_until(lambda: accept.accepted, SECONDS)
+            with engine:
+                accept.accepted[0].finish()
+            assert client.recv(1) == b""
+            assert engine.wait_until(lambda: accept.accepted[0].eofs == 1, SECONDS)
+        engine.stop()
+
+    def test_aborted_ends_at_once_and_sends_nothing(self, engine: Engine, echoes: Echoes) -> None:
+        with engine.connect_socketpair() as client:
+            client.settimeout(SECONDS)
+            connection = echoes.accepted[0]
+            with engine:
+                connection.write(b"never sent")
+                connection.abort()
+            assert connection.eofs == 1
+            assert client.recv(100) == b""
+        assert connection.sent_octets == 0
+
+    def test_connections_lists_the_open_ones(self, engine: Engine, echoes: Echoes) -> None:
+        with engine.connect_socketpair(), engine.connect_socketpair():
+            assert engine.connections == echoes.accepted
+            engine.disconnect_all()
+            assert engine.connections == []
+        assert [each.eofs for each in echoes.accepted] == [1, 1]
+
+
+class Broken(EchoConnection):
+    """A connection with bugs."""
+
+    def on_data(self, data: bytes) -> None:
+        if data.startswith(b"bug"):
+            raise LookupError("a bug in the dialect")
+        super().on_data(data)
+
+
+@pytest.mark.parametrize("through", ["tcp", "socketpair"])
+def test_a_bug_ends_one_connection_and_is_kept(through: str, caplog: pytest.LogCaptureFixture) -> None:
+    accept = Echoes(Broken)
+    engine = real_engine(accept)
+    engine.start()
+    open_one: Any = engine.connect_socketpair if through == "socketpair" else lambda: dial(engine)
+    with open_one() as good, open_one() as bad:
+        good.settimeout(SECONDS)
+        bad.settimeout(SECONDS)
+        bad.sendall(b"bug")
+        assert bad.recv(100) == b""
+        good.sendall(b"still there?")
+        assert read(good, 12) == b"still there?"
+    engine.stop()
+    assert [str(failure) for failure in engine.failures] == [
+        "input of echo: LookupError('a bug in the dialect')"
+    ]
+    assert "a bug in the dialect" in caplog.text
+    assert [each.eofs for each in accept.accepted] == [1, 1]
+
+
+@pytest.mark.parametrize("method", ["pending", "sent", "receive_eof"])
+def test_bugs_elsewhere_do_not_end_the_loop(method: str) -> None:
+    def broken(self: Any, *_: Any) -> Any:
+        raise LookupError(method)
+
+    kind = type("BrokenElsewhere", (EchoConnection,), {method: broken})
+    accept = Echoes(kind)
+    engine = real_engine(accept)
+    engine.start()
+    with engine.connect_socketpair() as client:
+        client.settimeout(SECONDS)
+        with suppress(BrokenPipeError):  # it may have ended before anything was sent
+            client.sendall(b"x")
+            client.shutdown(socket.SHUT_WR)
+        read_to_end(client)
+    assert engine.wait_until(lambda: not engine.connections, SECONDS)
+    accept.kind = EchoConnection
+    with engine.connect_socketpair() as client:
+        client.sendall(b"next")
+        assert read(client, 4) == b"next"
+    engine.stop()
+    assert method in {str(failure.error) for failure in engine.failures}
+
+
+def test_a_bug_while_accepting_ends_that_peer_only(echoes: Echoes) -> None:
+    failing = [True]
+
+    def accept(peer: Any, notify: Any) -> EchoConnection:
+        if failing.pop() if failing else False:
+            raise LookupError("cannot accept")
+        return echoes(peer, notify)
+
+    engine = real_engine(accept)
+    engine.start()
+    with dial(engine) as client:
+        assert client.recv(1) == b""
+    with dial(engine) as client:
+        client.sendall(b"next")
+        assert read(client, 4) == b"next"
+    engine.stop()
+    assert [str(failure.error) for failure in engine.failures] == ["cannot accept"]
+
+
+class TestTimers:
+    def test_a_timer_set_from_another_thread_wakes_the_loop(self, engine: Engine) -> None:
+        ran = threading.Event()
+        with engine:
+            engine.timers.call_at(engine.clock.now() + 3600, lambda: None, "far away")
+        with engine:
+            engine.timers.call_at(engine.clock.now() + 0.01, ran.set, "soon")
+        assert ran.wait(SECONDS)
+
+    def test_what_a_timer_writes_is_sent(self, engine: Engine, echoes: Echoes) -> None:
+        with engine.connect_socketpair() as client:
+            client.settimeout(SECONDS)
+            with engine:
+                engine.timers.call_at(engine.clock.now(), lambda: echoes.accepted[0].write(b"tick"))
+            assert read(client, 4) == b"tick"
+
+    def test_a_bug_in_a_timer_is_kept_and_the_next_timer_runs(self) -> None:
+        engine = real_engine(Echoes())
+        engine.start()
+        ran = threading.Event()
+
+        def broken() -> None:
+            raise LookupError("broken timer")
+
+        with engine:
+            engine.timers.call_at(engine.clock.now(), broken)
+            engine.timers.call_at(engine.clock.now(), ran.set)
+        assert ran.wait(SECONDS)
+        engine.stop()
+        assert [str(failure) for failure in engine.failures] == ["timer: LookupError('broken timer')"]
+
+
+class TestTheLock:
+    def test_nothing_moves_while_a_test_holds_it(self, engine: Engine, echoes: Echoes) -> None:
+        with engine.connect_socketpair() as client:
+            client.settimeout(SECONDS)
+            with engine:
+                client.sendall(b"wait")
+                engine.wake()
+                with engine:  # reentrant, and leaving the inner level lets nobody in
+                    pass
+                assert echoes.accepted[0].received == b""
+            assert read(client, 4) == b"wait"
+
+    def test_only_the_outermost_level_flushes(self, engine: Engine, echoes: Echoes) -> None:
+        with engine.connect_socketpair() as client:
+            client.settimeout(SECONDS)
+            connection = echoes.accepted[0]
+            with engine:
+                with engine:
+                    connection.write(b"one")
+                assert connection.taken == []
+                connection.write(b"two")
+            assert connection.taken == [[b"one", b"two"]]
+            assert connection.sent_octets == 6
+            assert read(client, 6) == b"onetwo"
+
+    def test_what_was_done_before_an_exception_is_sent(self, engine: Engine, echoes: Echoes) -> None:
+        with engine.connect_socketpair() as client:
+            client.settimeout(SECONDS)
+            with pytest.raises(LookupError), engine:
+                echoes.accepted[0].write(b"done")
+                raise LookupError
+            assert read(client, 4) == b"done"
+
+    def test_a_busy_loop_lets_a_test_in(self, engine: Engine, echoes: Echoes) -> None:
+        """Between two entries of the test's thread the loop gets few turns, however busy it is."""
+        with engine.connect_socketpair() as client:
+            echoes.accepted[0].on_data = lambda data: None  # type: ignore[method-assign]
+            stop = threading.Event()
+
+            def flood() -> None:
+                while not stop.is_set():
+                    client.sendall(b"x" * 1000)
+
+            sender = threading.Thread(target=flood)
+            sender.start()
+            for _ in range(200):
+                with engine:
+                    pass
+            stop.set()
+            sender.join()
+
+    def test_releasing_what_is_not_held_is_an_error(self, engine: Engine) -> None:
+        with pytest.raises(RuntimeError, match="does not hold"):
+            engine.__exit__(None, None, None)
+
+
+class TestWaiting:
+    def test_true_at_once(self, engine: Engine) -> None:
+        assert engine.wait_until(lambda: True, 0)
+
+    def test_gives_up(self, engine: Engine) -> None:
+        assert engine.wait_until(lambda: False, 0.001) is False
+
+    def test_sees_what_another_thread_does(self, engine: Engine) -> None:
+        seen: list[int] = []
+
+        def act() -> None:
+            with engine:
+                seen.append(1)
+
+        other = threading.Thread(target=act)
+        with engine:
+            other.start()
+            assert engine.wait_until(lambda: seen, SECONDS)  # gives the lock up meanwhile
+        other.join()
+
+    def test_passes_on_what_the_predicate_raises(self, engine: Engine) -> None:
+        calls: list[int] = []
+
+        def predicate() -> bool:
+            calls.append(1)
+            if len(calls) > 1:
+                raise LookupError("from the predicate")
+            engine.wake()
+            return False
+
+        with pytest.raises(LookupError, match="from the predicate"):
+            engine.wait_until(predicate, SECONDS)
+        assert len(calls) == 2
+
+    def test_ends_when_the_engine_stops(self, engine: Engine) -> None:
+        stopper = threading.Thread(target=engine.stop)
+        with engine:
+            stopper.start()
+            assert engine.wait_until(lambda: False, SECONDS) is False
+        stopper.join()
+
+    def test_on_the_loop_thread_it_is_refused(self, engine: Engine) -> None:
+        caught: list[EngineError] = []
+
+        def wait() -> None:
+            try:
+                engine.wait_until(lambda: True, 1)
+            except EngineError as error:
+                caught.append(error)
+
+        with engine:
+            engine.timers.call_at(engine.clock.now(), wait)
+        assert engine.wait_until(lambda: caught, SECONDS)
+
+
+class TestQuiet:
+    def test_unread_input_and_unsent_output_are_not_quiet(self, engine: Engine, echoes: Echoes) -> None:
+        with engine.connect_socketpair() as client:
+            client.settimeout(SECONDS)
+            assert engine.wait_until(engine.quiet, SECONDS)
+            with engine:
+                client.sendall(b"x")
+                assert not engine.quiet()
+            assert read(client, 1) == b"x"
+            with engine:
+                echoes.accepted[0].write(b"y" * 30_000_000)
+                assert not engine.quiet()
+            read(client, 30_000_000)
+            assert engine.wait_until(engine.quiet, SECONDS)
+
+    def test_a_due_timer_is_not_quiet(self, engine: Engine) -> None:
+        with engine:
+            engine.timers.call_at(engine.clock.now(), lambda: None)
+            assert not engine.quiet()
+        assert engine.wait_until(engine.quiet, SECONDS)
+
+
+def test_idle_means_asleep(engine: Engine, echoes: Echoes) -> None:
+    """A forced wake-up costs one turn; nothing else ever turns the loop, whatever state the peers are in."""
+    with (
+        dial(engine) as idle,
+        engine.connect_socketpair() as blocked,
+        dial(engine) as lingering,
+        engine.connect_socketpair() as slow,
+    ):
+        idle.sendall(b"x")
+        read(idle, 1)
+        lingering.sendall(b"y")
+        read(lingering, 1)
+        by_first = {bytes(each.received[:1]): each for each in echoes.accepted}
+        blocked_connection, slow_connection = (
+            each for each in echoes.accepted if each.peer.host == "socketpair"
+        )
+        with engine:
+            blocked_connection.set_reading(False)
+            by_first[b"y"].finish()
+            slow_connection.write(b"z" * 30_000_000)
+        blocked.sendall(b"x" * 1000)
+        assert lingering.recv(1) == b""
+        # Every turn that is still due for the above has been taken once these have.
+        for _ in range(5):
+            turns = engine.turns
+            engine.wake()
+            assert engine.wait_until(lambda turns=turns: engine.turns > turns, SECONDS)
+        turns = engine.turns
+        for expected in range(1, 11):
+            engine.wake()
+            assert engine.wait_until(lambda n=expected: engine.turns >= turns + n, SECONDS)
+        assert engine.turns == turns + 10
+        slow.settimeout(SECONDS)
+        read(slow, 30_000_000)

@@ -1,0 +1,207 @@
+"""Listeners: addresses, ports in use, pause and resume, running out of descriptors."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+from typing import Any
+
+import pytest
+
+from compat_tests.unit.runtime.fakes import Echoes
+from fakeamqp import FakeAMQPError
+from fakeamqp.runtime import CannotListen, Engine, EngineError, PortInUse
+
+SECONDS = 20
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as sock:
+            sock.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+def echo(address: tuple[str, int]) -> bytes:
+    with socket.create_connection(address, timeout=SECONDS) as client:
+        client.sendall(b"x")
+        return client.recv(1)
+
+
+def test_by_default_a_free_port_on_loopback_only(engine: Engine) -> None:
+    one, two = engine.listen(), engine.listen()
+    assert one.address[0] == two.address[0] == "127.0.0.1"
+    assert one.port != two.port and one.port > 0
+    assert echo(one.address) == echo(two.address) == b"x"
+
+
+def test_a_given_port(engine: Engine) -> None:
+    port = (first := engine.listen()).port
+    first.close()
+    assert engine.listen(port=port).port == port
+    assert echo(("127.0.0.1", port)) == b"x"
+
+
+def test_localhost_is_ipv4_loopback(engine: Engine) -> None:
+    assert engine.listen("localhost").address[0] == "127.0.0.1"
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 loopback")
+def test_ipv6(engine: Engine, echoes: Echoes) -> None:
+    listener = engine.listen("::1")
+    assert echo(listener.address) == b"x"
+    peer = echoes.accepted[0].peer
+    assert (peer.host, peer.server_host, peer.server_port) == ("::1", "::1", listener.port)
+    beside = engine.listen("127.0.0.1", listener.port)  # the families do not share a port
+    assert echo(beside.address) == b"x"
+
+
+def test_a_port_in_use_is_told_at_once(engine: Engine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(PortInUse, match=f"port {port} on 127.0.0.1 is in use; .*port=0") as caught:
+            engine.listen(port=port)
+    assert isinstance(caught.value, FakeAMQPError)
+    assert (caught.value.host, caught.value.port) == ("127.0.0.1", port)
+
+
+def test_a_port_of_our_own_is_in_use_too(engine: Engine) -> None:
+    with pytest.raises(PortInUse):
+        engine.listen(port=engine.listen().port)
+
+
+@pytest.mark.parametrize("host", ["", "192.0.2.1", "no.such.host.invalid"])
+def test_an_address_that_is_not_ours(engine: Engine, host: str) -> None:
+    with pytest.raises(CannotListen):
+        engine.listen(host)
+
+
+def test_an_engine_that_does_not_run_cannot_listen(engine: Engine) -> None:
+    engine.stop()
+    with pytest.raises(EngineError, match="start"):
+        engine.listen()
+
+
+def test_pause_refuses_and_resume_accepts_on_the_same_port(engine: Engine, echoes: Echoes) -> None:
+    listener = engine.listen()
+    port = listener.port
+    with socket.create_connection(listener.address, timeout=SECONDS) as old:
+        old.sendall(b"x")
+        assert old.recv(1) == b"x"
+        listener.pause()
+        listener.pause()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
+        old.sendall(b"y")
+        assert old.recv(1) == b"y"  # who is in stays in
+        engine.disconnect_all()
+        assert old.recv(1) == b""
+        listener.resume()
+        listener.resume()
+        assert listener.port == port
+        assert echo(listener.address) == b"x"
+
+
+def test_a_paused_port_is_kept(engine: Engine) -> None:
+    listener = engine.listen()
+    listener.pause()
+    with socket.socket() as stranger, pytest.raises(OSError) as caught:
+        stranger.bind(listener.address)
+    assert caught.value.errno == errno.EADDRINUSE
+
+
+def test_resume_tells_when_the_port_was_taken(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    listener = engine.listen()
+    listener.pause()
+    listener._socket.close()  # as if somebody had snatched the port in the moment it was free
+    with socket.create_server(listener.address):
+        with pytest.raises(PortInUse):
+            listener.resume()
+        assert listener.paused
+    listener.resume()
+    assert echo(listener.address) == b"x"
+
+
+def test_a_closed_listener_stays_closed(engine: Engine) -> None:
+    listener = engine.listen()
+    listener.close()
+    listener.close()
+    listener.resume()
+    listener.pause()
+    assert engine.listeners == ()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(listener.address, timeout=SECONDS)
+
+
+def test_everyone_who_waits_is_accepted_in_one_turn(engine: Engine, echoes: Echoes) -> None:
+    listener = engine.listen()
+    with engine:
+        clients = [socket.create_connection(listener.address, timeout=SECONDS) for _ in range(100)]
+        turns = engine.turns
+    assert engine.wait_until(lambda: len(echoes.accepted) == 100, SECONDS)
+    # The loop was already on its way into one turn when the lock was taken.
+    assert engine.turns - turns <= 2
+    for client in clients:
+        client.close()
+
+
+def test_accepted_sockets_do_not_delay_small_writes(engine: Engine, echoes: Echoes) -> None:
+    listener = engine.listen()
+    with socket.create_connection(listener.address, timeout=SECONDS):
+        assert engine.wait_until(lambda: echoes.accepted, SECONDS)
+        (link,) = engine._loop.links  # type: ignore[union-attr]
+        assert link.transport._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)  # type: ignore[attr-defined]
+
+
+class Exhausted:
+    """A listening socket whose process has no descriptor left, for a while."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.refusals = 0
+
+    def accept(self) -> Any:
+        self.refusals += 1
+        raise OSError(errno.EMFILE, "too many open files")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.sock, name)
+
+
+def test_out_of_descriptors_does_not_spin(
+    engine: Engine, echoes: Echoes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("fakeamqp.runtime.listener._EXHAUSTED_SECONDS", 0.02)
+    listener = engine.listen()
+    real = listener._socket
+    exhausted = Exhausted(real)
+    with engine:
+        listener._socket = exhausted  # type: ignore[assignment]
+    with socket.create_connection(listener.address, timeout=SECONDS) as client:
+        assert engine.wait_until(lambda: exhausted.refusals >= 2, SECONDS)
+        with engine:
+            refusals, turns = exhausted.refusals, engine.turns
+            assert turns <= 4 * refusals + 10  # each refusal is one rest, not a spin
+            listener._socket = real
+        client.sendall(b"x")
+        assert client.recv(1) == b"x"
+    assert "cannot accept a connection for now" in caplog.text
+
+
+def test_listening_from_many_threads(engine: Engine) -> None:
+    answers: list[bytes] = []
+
+    def work() -> None:
+        listener = engine.listen()
+        answers.append(echo(listener.address))
+        listener.close()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [b"x"] * 8
