@@ -614,7 +614,7 @@ def emit_constants(dialect: Dialect, facts: Facts) -> str:
 
     constants = facts["constants"]
     errors = [c for c in constants if "class" in c]
-    replies = [c for c in constants if c["value"] >= 200 and c["value"] < 600]
+    replies = [c for c in constants if "class" in c or c["name"].startswith("reply-")]
     protocol = facts["protocol"]
     lines = [
         "from typing import Final",

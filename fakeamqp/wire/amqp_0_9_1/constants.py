@@ -41,7 +41,6 @@ INTERNAL_ERROR: Final = 541
 
 #: reply code -> its name as peers print it
 REPLY_NAMES: Final[dict[int, str]] = {
-    206: "FRAME_END",
     200: "REPLY_SUCCESS",
     311: "CONTENT_TOO_LARGE",
     312: "NO_ROUTE",

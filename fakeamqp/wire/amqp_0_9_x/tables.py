@@ -373,6 +373,10 @@ def _write_fields(out: bytearray, fields: Mapping[str, FieldInput], depth: int) 
             raise FieldError(
                 f"field {name!r}: the text is not encodable as UTF-8: {problem.reason}"
             ) from None
+        except FieldError as problem:
+            if depth > 8:  # so much of the path to the value is enough
+                raise
+            raise FieldError(f"field {name!r}: {problem}") from None
 
 
 def _write_value(out: bytearray, value: object, depth: int) -> None:

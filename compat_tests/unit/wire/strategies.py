@@ -1,0 +1,79 @@
+"""Values for fields of every wire type, and whole methods and properties of them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from hypothesis import strategies as st
+
+from fakeamqp.wire.amqp_0_9_1 import METHODS, BasicProperties
+from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
+
+BITS = {"octet": 8, "short": 16, "long": 32, "longlong": 64, "timestamp": 64}
+
+
+def escaped(octets: bytes) -> str:
+    return octets.decode("utf-8", "surrogateescape")
+
+
+def short_texts():
+    """Mostly short, sometimes as long as can be, and not always UTF-8."""
+    return st.one_of(
+        st.text(max_size=12),
+        st.binary(max_size=12).map(escaped),
+        st.sampled_from(["x" * 255, "é" * 127, escaped(b"\xff" * 255)]),
+    )
+
+
+def decimals():
+    mantissas = st.integers(0, 2**32 - 1)
+    return st.builds(lambda mantissa, scale: Decimal(f"{mantissa}E-{scale}"), mantissas, st.integers(0, 255))
+
+
+def scalars():
+    return st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**63), 2**63 - 1),
+        st.floats(allow_nan=False),
+        st.text(max_size=20),
+        st.binary(max_size=20).map(escaped),
+        st.binary(max_size=20),
+        decimals(),
+        st.integers(0, 2**64 - 1).map(Timestamp),
+    )
+
+
+def values():
+    return st.recursive(
+        scalars(),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(short_texts(), inner, max_size=4),
+        max_leaves=12,
+    )
+
+
+def tables():
+    return st.dictionaries(short_texts(), values(), max_size=6)
+
+
+def field_values(kind: str):
+    if kind in BITS:
+        return st.integers(0, 2 ** BITS[kind] - 1)
+    return {
+        "bit": st.booleans(),
+        "shortstr": short_texts(),
+        "longstr": st.binary(max_size=30) | st.just(bytes(300)),
+        "table": tables(),
+    }[kind]
+
+
+@st.composite
+def methods(draw):
+    method = draw(st.sampled_from(list(METHODS.values())))
+    return method(**{name: draw(field_values(kind)) for name, kind in method.LAYOUT})
+
+
+@st.composite
+def properties(draw):
+    values = {name: draw(st.none() | field_values(kind)) for name, kind in BasicProperties.LAYOUT}
+    return BasicProperties(**values)

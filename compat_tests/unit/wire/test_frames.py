@@ -1,0 +1,118 @@
+"""Frames, octet for octet."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakeamqp.wire.amqp_0_9_1 import constants
+from fakeamqp.wire.amqp_0_9_x import frames
+from fakeamqp.wire.errors import FieldError
+
+rule = pytest.mark.rule
+
+
+def cut(octets: bytes) -> list[tuple[int, int, bytes]]:
+    """Type, channel and payload of each frame."""
+    found, offset = [], 0
+    while offset < len(octets):
+        kind, channel, size = frames.FRAME_HEADER.unpack_from(octets, offset)
+        end = offset + 7 + size
+        assert octets[end] == frames.FRAME_END
+        found.append((kind, channel, octets[offset + 7 : end]))
+        offset = end + 1
+    return found
+
+
+@rule("0-9-1/frame/layout")
+@rule("0-9-1/frame/size-excludes-end")
+@rule("0-9-1/frame/frame-end-value")
+@rule("0-9-1/frame/type-method")
+def test_a_method_frame_octet_for_octet() -> None:
+    assert frames.method_frame(0x0102, b"abc") == b"\x01\x01\x02\x00\x00\x00\x03abc\xce"
+    assert frames.frame(1, 0x0102, b"abc") == frames.method_frame(0x0102, b"abc")
+
+
+@rule("0-9-1/frame/type-heartbeat")
+def test_the_heartbeat_frame_is_eight_octets() -> None:
+    assert frames.HEARTBEAT_FRAME == b"\x08\x00\x00\x00\x00\x00\x00\xce"
+    assert frames.frame(frames.FRAME_HEARTBEAT, 0, b"") == frames.HEARTBEAT_FRAME
+
+
+@rule("0-9-1/content/header-layout")
+@rule("0-9-1/content/weight-zero")
+@rule("0-9-1/frame/type-header")
+def test_a_content_header_octet_for_octet() -> None:
+    octets = frames.header_frame(1, 60, 2**40, b"\x80\x00\x01a")
+    payload = b"\x00\x3c" + b"\x00\x00" + b"\x00\x00\x01\x00\x00\x00\x00\x00" + b"\x80\x00\x01a"
+    assert octets == b"\x02\x00\x01\x00\x00\x00\x10" + payload + b"\xce"
+    assert frames.CONTENT_HEADER.unpack_from(payload) == (60, 0, 2**40)
+
+
+@rule("0-9-1/content/zero-body")
+def test_an_empty_body_has_no_frame() -> None:
+    assert frames.split_body(b"", 1, 10) == []
+    assert frames.content_frames(1, 60, bytes(2), b"", 10) == [frames.header_frame(1, 60, 0, bytes(2))]
+
+
+@rule("0-9-1/content/body-split-on-send")
+@rule("0-9-1/frame/type-body")
+@given(st.binary(max_size=200), st.integers(1, 60), st.integers(0, 65535))
+def test_a_body_is_split_into_frames_within_the_limit(body: bytes, limit: int, channel: int) -> None:
+    parts = frames.split_body(body, channel, limit)
+    assert all(isinstance(part, bytes) for part in parts)
+    contents = cut(b"".join(parts))
+    assert len(contents) == len(parts) == -(-len(body) // limit)
+    assert b"".join(payload for _, _, payload in contents) == body
+    assert all(
+        kind == 3 and number == channel and 0 < len(payload) <= limit for kind, number, payload in contents
+    )
+
+
+@rule("0-9-1/frame/frame-max-includes-overhead")
+def test_a_limit_of_frame_max_minus_the_overhead_fills_frames_to_frame_max() -> None:
+    sizes = [len(part) for part in frames.split_body(bytes(10_000), 1, 4096 - frames.FRAME_OVERHEAD)]
+    assert sizes == [4096, 4096, 10_000 - 2 * 4088 + 8]
+
+
+def test_header_and_bodies_of_a_content() -> None:
+    kinds = [kind for kind, _, _ in cut(b"".join(frames.content_frames(7, 60, bytes(2), b"abcde", 2)))]
+    assert kinds == [2, 3, 3, 3]
+
+
+@rule("0-9-1/frame/limits-channel-class-method")
+def test_channels_have_16_bits() -> None:
+    assert frames.method_frame(65535, b"")[1:3] == b"\xff\xff"
+    for channel in (-1, 65536, None):
+        with pytest.raises(FieldError):
+            frames.method_frame(channel, b"")
+        with pytest.raises(FieldError):
+            frames.frame(1, channel, b"")
+        with pytest.raises(FieldError):
+            frames.header_frame(channel, 60, 0, b"")
+        with pytest.raises(FieldError):
+            frames.split_body(b"x", channel, 1)
+
+
+def test_numbers_out_of_range_are_field_errors() -> None:
+    with pytest.raises(FieldError):
+        frames.frame(256, 1, b"")
+    with pytest.raises(FieldError):
+        frames.header_frame(1, 65536, 0, b"")
+    with pytest.raises(FieldError):
+        frames.header_frame(1, 60, 2**64, b"")
+    for limit in (0, -8):
+        with pytest.raises(FieldError):
+            frames.split_body(b"x", 1, limit)
+
+
+def test_the_frame_types_are_those_of_the_protocol() -> None:
+    assert frames.FRAME_METHOD == constants.FRAME_METHOD
+    assert frames.FRAME_CONTENT_HEADER == constants.FRAME_HEADER
+    assert frames.FRAME_BODY == constants.FRAME_BODY
+    assert frames.FRAME_HEARTBEAT == constants.FRAME_HEARTBEAT
+    assert frames.FRAME_END == constants.FRAME_END
+    assert struct.calcsize(">BHI") + 1 == frames.FRAME_OVERHEAD

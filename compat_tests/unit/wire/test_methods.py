@@ -1,0 +1,308 @@
+"""The generated methods: known octets, round trips, and what malformed octets and unfit values lead to."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compat_tests.unit.wire.strategies import BITS, methods
+from fakeamqp.wire.amqp_0_9_1 import METHODS
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.constants import METHOD_NAMES
+from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ, Grammar
+from fakeamqp.wire.errors import FieldError, FieldNameError, FrameError, WireError
+
+rule = pytest.mark.rule
+every_method = pytest.mark.parametrize("method", list(METHODS.values()), ids=lambda method: method.NAME)
+with_fields = pytest.mark.parametrize(
+    "method", [method for method in METHODS.values() if method.LAYOUT], ids=lambda method: method.NAME
+)
+
+#: The largest value of every wire type, and a table that both grammars read
+FULL = {
+    **{kind: 2**bits - 1 for kind, bits in BITS.items()},
+    "bit": True,
+    "shortstr": "é" * 127 + "x",
+    "longstr": b"\x00\xff" * 200,
+    "table": {"a": True, "b": {"c": [1, "x", None]}},
+}
+
+
+def full(method: type[Method]) -> Method:
+    return method(**{name: FULL[kind] for name, kind in method.LAYOUT})
+
+
+@pytest.mark.parametrize(
+    ("method", "octets"),
+    [
+        (
+            m.ConnectionStart(0, 9, {"a": True}, b"PLAIN", b"en_US"),
+            "000a000a 00 09 00000004 01617401 00000005 504c41494e 00000005 656e5f5553",
+        ),
+        (m.ConnectionTune(2047, 131072, 60), "000a001e 07ff 00020000 003c"),
+        (m.ConnectionOpen("/", "", True), "000a0028 01 2f 00 01"),
+        (m.ConnectionClose(404, "no", 50, 10), "000a0032 0194 02 6e6f 0032 000a"),
+        (m.ConnectionCloseOk(), "000a0033"),
+        (m.ChannelOpenOk(b"ab"), "0014000b 00000002 6162"),
+        (m.ChannelFlow(True), "00140014 01"),
+        (m.AccessRequestOk(1), "001e000b 0001"),
+        (
+            m.ExchangeDeclare(exchange="e", type="fanout", auto_delete=True, no_wait=True),
+            "0028000a 0000 01 65 06 66616e6f7574 14 00000000",
+        ),
+        (
+            m.QueueDeclare(queue="q", durable=True, arguments={"x": None}),
+            "0032000a 0000 01 71 02 00000003 017856",
+        ),
+        (m.QueueDeclareOk("q", 1, 2), "0032000b 01 71 00000001 00000002"),
+        (m.BasicQos(1, 2, True), "003c000a 00000001 0002 01"),
+        (
+            m.BasicConsume(queue="q", consumer_tag="t", exclusive=True),
+            "003c0014 0000 01 71 01 74 04 00000000",
+        ),
+        (m.BasicPublish(exchange="e", routing_key="k", mandatory=True), "003c0028 0000 01 65 01 6b 01"),
+        (m.BasicReturn(312, "NO_ROUTE", "e", "k"), "003c0032 0138 08 4e4f5f524f555445 01 65 01 6b"),
+        (m.BasicDeliver("t", 258, True, "e", "k"), "003c003c 01 74 0000000000000102 01 01 65 01 6b"),
+        (m.BasicGetOk(1, False, "e", "k", 7), "003c0047 0000000000000001 00 01 65 01 6b 00000007"),
+        (m.BasicNack(1, False, True), "003c0078 0000000000000001 02"),
+        (m.ConfirmSelect(True), "0055000a 01"),
+        (m.TxSelectOk(), "005a000b"),
+    ],
+    ids=lambda value: getattr(value, "NAME", ""),
+)
+def test_known_octets(method: Method, octets: str) -> None:
+    assert method.encode() == bytes.fromhex(octets)
+    assert type(method).decode(bytes.fromhex(octets), RABBITMQ) == method
+
+
+@given(methods())
+@settings(max_examples=300)
+def test_what_is_written_is_read_back(method: Method) -> None:
+    payload = method.encode()
+    assert payload[:4] == struct.pack(">HH", method.CLASS_ID, method.METHOD_ID)
+    assert type(method).decode(payload, RABBITMQ) == method
+
+
+@every_method
+@pytest.mark.parametrize("grammar", [RABBITMQ, PUBLISHED], ids=repr)
+def test_extreme_values_are_read_back(method: type[Method], grammar: Grammar) -> None:
+    for value in (method(), full(method)):
+        assert method.decode(value.encode(), grammar) == value
+
+
+@rule("0-9-1/frame/truncated-arguments")
+@every_method
+def test_a_payload_cut_at_any_octet_is_a_frame_error_that_names_the_method(method: type[Method]) -> None:
+    payload = full(method).encode()
+    for cut in range(4, len(payload)):
+        with pytest.raises(FrameError, match=rf"^{method.NAME}, field ") as caught:
+            method.decode(payload[:cut], RABBITMQ)
+        assert caught.value.condition == "frame-error"
+
+
+@every_method
+def test_octets_left_over_are_a_frame_error(method: type[Method]) -> None:
+    for value in (method(), full(method)):
+        with pytest.raises(FrameError, match=rf"^{method.NAME}: 2 octets are left over"):
+            method.decode(value.encode() + b"\x00\x01", RABBITMQ)
+
+
+@pytest.mark.parametrize(
+    ("payload", "field"),
+    [
+        (b"\x00\x00\x01", "queue"),
+        (b"\x00\x00\x01q", "passive"),
+        (b"\x00\x00\x01q\x00\x00\x00", "arguments"),
+        (b"\x00\x00\x01q\x00\x00\x00\x00\x09", "arguments"),
+        (b"\x00", "reserved_1"),
+    ],
+)
+def test_the_frame_error_names_the_field(payload: bytes, field: str) -> None:
+    with pytest.raises(FrameError, match=rf"^queue.declare, field {field}: "):
+        m.QueueDeclare.decode(b"\x00\x32\x00\x0a" + payload, RABBITMQ)
+
+
+@rule("0-9-1/frame/illegal-field-value")
+def test_what_is_wrong_inside_a_table_keeps_its_kind_and_gets_the_methods_name() -> None:
+    unknown_tag = b"\x00\x32\x00\x0a\x00\x00\x01q\x00\x00\x00\x00\x04\x01az\x00"
+    with pytest.raises(FieldError, match=r"^queue.declare, field arguments: .*'a'.*unknown tag 'z'"):
+        m.QueueDeclare.decode(unknown_tag, RABBITMQ)
+    bad_name = m.QueueDeclare(arguments={"9x": 1}).encode()
+    with pytest.raises(FieldNameError, match=r"^queue.declare, field arguments: .*'9x'"):
+        m.QueueDeclare.decode(bad_name, PUBLISHED)
+    assert m.QueueDeclare.decode(bad_name, RABBITMQ).arguments == {"9x": 1}
+
+
+@given(
+    st.sampled_from(list(METHODS.values())), st.binary(max_size=80), st.sampled_from([RABBITMQ, PUBLISHED])
+)
+@settings(max_examples=500)
+def test_random_octets_give_a_method_or_a_wire_error(
+    method: type[Method], octets: bytes, grammar: Grammar
+) -> None:
+    try:
+        value = method.decode(bytes(4) + octets, grammar)
+    except WireError as error:
+        assert str(error).startswith(method.NAME)
+    else:
+        assert isinstance(value, method)
+
+
+@given(methods(), st.data(), st.sampled_from([RABBITMQ, PUBLISHED]))
+@settings(max_examples=300)
+def test_damaged_payloads_give_a_method_or_a_wire_error(
+    method: Method, data: st.DataObject, grammar: Grammar
+) -> None:
+    octets = bytearray(method.encode() + bytes(2))
+    for _ in range(data.draw(st.integers(1, 3))):
+        octets[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        type(method).decode(bytes(octets[: data.draw(st.integers(0, len(octets)))]), grammar)
+    except WireError as error:
+        assert str(error).startswith(method.NAME)
+
+
+UNFIT = {
+    "octet": [-1, 256, "1", None, 1.5],
+    "short": [-1, 65536, "1", None],
+    "long": [-1, 2**32, b"1", None],
+    "longlong": [-1, 2**64, [], None],
+    "timestamp": [-1, 2**64, None],
+    "shortstr": ["x" * 256, "é" * 128, "\ud800", b"raw", None, 5],
+    "longstr": ["text", None, 5],
+    "table": [{"k": 2**64}, {"x" * 256: 1}, {"k": object()}, 5, None],
+}
+
+
+@with_fields
+def test_a_value_that_does_not_fit_is_a_field_error_that_names_method_and_field(method: type[Method]) -> None:
+    for name, kind in method.LAYOUT:
+        for value in UNFIT.get(kind, []):
+            record = full(method)
+            setattr(record, name, value)
+            with pytest.raises(FieldError, match=rf"^{method.NAME}, field {name}: "):
+                record.encode()
+
+
+def test_bits_take_any_truth_value_and_never_spill_into_each_other() -> None:
+    method = m.QueueDeclare(passive=8, durable="yes", exclusive=None, auto_delete=[], no_wait=0)
+    assert method.encode()[7:8] == b"\x03"
+
+
+@rule("0-9-1/types/bits-packed")
+@pytest.mark.parametrize(
+    ("field", "octet"),
+    [("passive", 1), ("durable", 2), ("exclusive", 4), ("auto_delete", 8), ("no_wait", 16)],
+)
+def test_bits_fill_an_octet_from_its_low_end(field: str, octet: int) -> None:
+    method = m.QueueDeclare(**{field: True})
+    assert method.encode() == b"\x00\x32\x00\x0a\x00\x00\x00" + bytes([octet]) + bytes(4)
+    assert m.QueueDeclare.decode(method.encode(), RABBITMQ) == method
+
+
+def test_unused_bits_of_an_octet_are_ignored() -> None:
+    assert m.ChannelFlow.decode(b"\x00\x14\x00\x14\xfe", RABBITMQ) == m.ChannelFlow(False)
+    assert m.ChannelFlow.decode(b"\x00\x14\x00\x14\xff", RABBITMQ) == m.ChannelFlow(True)
+
+
+@rule("0-9-1/types/integers-unsigned")
+@pytest.mark.parametrize(
+    ("method", "field", "bits"), [(m.BasicQos, "prefetch_count", 16), (m.BasicQos, "prefetch_size", 32)]
+)
+def test_integers_are_unsigned_and_big_endian(method: type[Method], field: str, bits: int) -> None:
+    for value in (0, 1, 256, 2**bits - 1):
+        record = method(**{field: value})
+        assert value.to_bytes(bits // 8, "big") in record.encode()
+        assert getattr(method.decode(record.encode(), RABBITMQ), field) == value
+
+
+@rule("0-9-1/types/integers-unsigned")
+def test_a_delivery_tag_has_64_bits() -> None:
+    assert m.BasicAck(2**64 - 1).encode() == b"\x00\x3c\x00\x50" + b"\xff" * 8 + b"\x00"
+
+
+@rule("0-9-1/types/shortstr")
+def test_short_strings_are_utf_8_behind_one_length_octet() -> None:
+    name = "ö" * 100
+    payload = m.QueueDeclareOk(name).encode()
+    assert payload == b"\x00\x32\x00\x0b\xc8" + "ö".encode() * 100 + bytes(8)
+    assert m.QueueDeclareOk.decode(payload, PUBLISHED).queue == name
+
+
+def test_octets_that_are_not_utf_8_survive() -> None:
+    payload = b"\x00\x32\x00\x0b\x04\xff\xfe\xed\xa0" + bytes(8)
+    method = m.QueueDeclareOk.decode(payload, RABBITMQ)
+    assert isinstance(method.queue, str)
+    assert method.encode() == payload
+
+
+@rule("0-9-1/types/longstr")
+def test_long_strings_hold_any_octets() -> None:
+    secret = bytes(range(256)) * 3
+    method = m.ConnectionSecureOk(secret)
+    assert method.encode() == b"\x00\x0a\x00\x15\x00\x00\x03\x00" + secret
+    assert m.ConnectionSecureOk.decode(method.encode(), RABBITMQ).response == secret
+
+
+@rule("0-9-1/types/shortstr-no-nul")
+def test_a_zero_octet_in_a_short_string_is_an_error_in_the_published_grammar_only() -> None:
+    for method in METHODS.values():
+        for name, kind in method.LAYOUT:
+            if kind == "shortstr":
+                payload = method(**{name: "a\0b"}).encode()
+                assert getattr(method.decode(payload, RABBITMQ), name) == "a\0b"
+                with pytest.raises(FieldError, match=rf"^{method.NAME}, field {name}: .*zero octet"):
+                    method.decode(payload, PUBLISHED)
+
+
+def test_every_method_is_registered_under_its_ids() -> None:
+    assert {index: method.NAME for index, method in METHODS.items()} == METHOD_NAMES
+    for index, method in METHODS.items():
+        assert index == method.INDEX == method.CLASS_ID << 16 | method.METHOD_ID
+        assert getattr(m, method.__name__) is method
+
+
+def test_responses_are_methods_and_answer_synchronous_ones() -> None:
+    names = {method.NAME for method in METHODS.values()}
+    for method in METHODS.values():
+        assert set(method.RESPONSES) <= names
+        assert method.SYNCHRONOUS or not method.RESPONSES
+        assert set(method.RECEIVED_BY) <= {"client", "server"} != set()
+
+
+def test_methods_with_content() -> None:
+    names = {method.NAME for method in METHODS.values() if method.HAS_CONTENT}
+    assert names == {"basic.publish", "basic.return", "basic.deliver", "basic.get-ok"}
+
+
+@every_method
+def test_methods_compare_by_value_and_can_be_copied(method: type[Method]) -> None:
+    value = full(method)
+    assert value == full(method)
+    assert copy.deepcopy(value) == copy.copy(value) == pickle.loads(pickle.dumps(value)) == value
+    assert eval(repr(value), {method.__name__: method}) == value
+    assert value != object()
+    if method.LAYOUT:
+        assert value != method()
+        name = method.LAYOUT[0][0]
+        changed = dataclasses.replace(value, **{name: getattr(method(), name)})
+        assert changed != value
+        assert [f.name for f in dataclasses.fields(method)] == [name for name, _ in method.LAYOUT]
+
+
+def test_methods_of_two_classes_are_never_equal() -> None:
+    assert m.TxSelect() != m.TxCommit()
+    assert m.BasicReject(1, True) != m.BasicNack(1, True)
+
+
+def test_methods_have_no_dict_and_share_no_table() -> None:
+    assert not hasattr(m.QueueDeclare(), "__dict__")
+    m.QueueDeclare().arguments["x"] = 1
+    assert m.QueueDeclare().arguments == {}
