@@ -387,7 +387,7 @@ def emit_method(dialect: Dialect, structs: Structs, owner: Facts, method: Facts)
         f"    INDEX: ClassVar[int] = 0x{owner['id'] << 16 | method['id']:08X}",
         f"    NAME: ClassVar[str] = {quoted(name)}",
         f"    SYNCHRONOUS: ClassVar[bool] = {method['synchronous']}",
-        f"    HAS_CONTENT: ClassVar[bool] = {method['content']}",
+        f"    HAS_CONTENT: ClassVar[bool] = {method.get('content', False)}",
         *names_lines("RECEIVED_BY", method["received_by"]),
         *names_lines("RESPONSES", responses),
         *layout_lines(fields),
@@ -424,7 +424,7 @@ def describe(owner: Facts, method: Facts, responses: Sequence[str]) -> tuple[str
     notes = []
     if responses:
         notes.append(f"answered by {' or '.join(responses)}")
-    if method["content"]:
+    if method.get("content"):
         notes.append("a content follows")
     if method.get("extension"):
         notes.append(EXTENSIONS[method["extension"]])
@@ -575,7 +575,7 @@ def emit_property_class(dialect: Dialect, structs: Structs, owner: Facts) -> tup
     pad = " " * 12
     for n, item in enumerate(fields):
         if n == len(fields) // 3:
-            # Most contents have none of the later properties; asking for all at once saves them a fifth.
+            # Most contents have none of the later properties; asking for all at once saves them a sixth.
             lines.append(f"{pad}if flags & 0x{sum(0x8000 >> later for later in range(n, len(fields))):04X}:")
             pad += "    "
         lines.append(f"{pad}if flags & 0x{0x8000 >> n:04X}:")

@@ -10,8 +10,8 @@ from fakeamqp.wire.errors import FieldError
 
 __all__ = ["OCTET", "encode_short_string", "text"]
 
-# OCTET[n] is the one-octet string n: 15 % faster in a join than Struct("B").pack, which matters because every
-# short string has one. Only for numbers that cannot be negative.
+# OCTET[n] is the one-octet string n. Taking it from here makes a method with two short strings a tenth faster
+# to write than Struct("B").pack does. Only for numbers that cannot be negative.
 OCTET = tuple(bytes((number,)) for number in range(256))
 
 

@@ -102,6 +102,7 @@ FieldInput: TypeAlias = Union[
 _Reader: TypeAlias = "tuple[Callable[[bytes, int], tuple[Any, ...]], int]"
 
 _read_uint32 = struct.Struct(">I").unpack_from
+_read_int32 = struct.Struct(">i").unpack_from
 _read_uint64 = struct.Struct(">Q").unpack_from
 
 
@@ -193,12 +194,13 @@ class Grammar:
         stop = start + _read_uint32(buffer, offset)[0]
         if stop > end:
             raise FrameError(f"a field table announces {stop - start} octets, {end - start} are left")
-        if start == stop:
-            return {}, start
-        try:
-            return _read_fields(buffer, start, stop, self), stop
-        except RecursionError:
-            raise FieldError("a field table nests deeper than the caller's stack allows") from None
+        fields: dict[str, FieldValue] = {}
+        if start != stop:
+            try:
+                _read_values(buffer, start, stop, self, 1, fields, None)
+            except RecursionError:
+                raise FieldError("a field table nests deeper than the caller's stack allows") from None
+        return fields, stop
 
 
 #: The tags as RabbitMQ reads them and clients send them (source: RabbitMQ, documented behaviour).
@@ -209,15 +211,6 @@ RABBITMQ: Final = Grammar(
 PUBLISHED: Final = Grammar(
     "PUBLISHED", numbers={"U": "h", "l": "Q"}, mantissa=">Bi", short_strings=True, checks=True
 )
-
-
-def _read_fields(
-    buffer: bytes, offset: int, end: int, grammar: Grammar, depth: int = 1
-) -> dict[str, FieldValue]:
-    """The fields between `offset` and `end`."""
-    fields: dict[str, FieldValue] = {}
-    _read_values(buffer, offset, end, grammar, depth, fields, None)
-    return fields
 
 
 def _read_values(
@@ -231,8 +224,8 @@ def _read_values(
 ) -> None:
     """Read the values between `offset` and `end` into `items`, or, if that is None, by name into `fields`.
 
-    One flat function for tables and arrays, common tags first: a table of five strings and numbers reads in
-    half the time it takes with one function per tag. No read is checked against `end` on its own; running
+    One flat function for tables and arrays, common tags first: a table of five strings and numbers takes an
+    eighth less time than with one function per tag. No read is checked against `end` on its own; running
     over it shows at the bottom of the loop.
     """
     if depth > MAX_DEPTH:
@@ -255,13 +248,16 @@ def _read_values(
                 start = offset + 4
                 offset = start + _read_uint32(buffer, offset)[0]
                 value = buffer[start:offset].decode("utf-8", "surrogateescape")
+            elif tag == 0x49:  # I
+                value = _read_int32(buffer, offset)[0]
+                offset += 4
+            elif tag == 0x74:  # t
+                value = buffer[offset] != 0
+                offset += 1
             elif tag in numbers:
                 read, size = numbers[tag]
                 value = read(buffer, offset)[0]
                 offset += size
-            elif tag == 0x74:  # t
-                value = buffer[offset] != 0
-                offset += 1
             elif tag == 0x46 or tag == 0x41:  # F, A
                 start = offset + 4
                 offset = start + _read_uint32(buffer, offset)[0]
