@@ -47,13 +47,13 @@ def scalars():
 def values():
     return st.recursive(
         scalars(),
-        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(short_texts(), inner, max_size=4),
-        max_leaves=12,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(short_texts(), inner, max_size=3),
+        max_leaves=5,
     )
 
 
 def tables():
-    return st.dictionaries(short_texts(), values(), max_size=6)
+    return st.dictionaries(short_texts(), values(), max_size=3)
 
 
 def field_values(kind: str):
