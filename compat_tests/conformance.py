@@ -1,0 +1,231 @@
+"""What the protocol demands, what is tested, and the report about both.
+
+The catalogue is spec/rules/amqp-<dialect>.toml, what cannot be tested spec/rules/exceptions-<dialect>.toml.
+Tests name the rules they hold with `@pytest.mark.rule("0-9-1/section/name")`.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+RULES = ROOT / "spec" / "rules"
+DIALECT = "0-9-1"
+#: how a rule can be shown, for those that every release must show
+REQUIRED = frozenset({"wire", "functional", "restart"})
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of the catalogue."""
+
+    id: str
+    level: str
+    testable: str
+    summary: str
+
+    @property
+    def section(self) -> str:
+        """Class and method, class, domain or topic."""
+        return self.id.split("/")[1]
+
+    @property
+    def group(self) -> str:
+        """The class, or the topic."""
+        return self.section.split(".")[0]
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The rules of one dialect, in the order of their file, and the reasons why some have no test."""
+
+    dialect: str
+    rules: Mapping[str, Rule]
+    exceptions: Mapping[str, str]
+
+    def unknown(self, ids: Iterable[str]) -> list[str]:
+        """A line for each id that no rule has, with the nearest one that there is."""
+        lines = []
+        for id_ in dict.fromkeys(ids):
+            if id_ not in self.rules:
+                near = difflib.get_close_matches(id_, self.rules, n=1, cutoff=0.5)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                lines.append(f"no rule {id_!r}{hint}")
+        return lines
+
+
+def read_catalogue(dialect: str = DIALECT, folder: Path = RULES) -> Catalogue:
+    """Read rules and exceptions. Raises ValueError for an id that occurs twice or has no rule."""
+    rules: dict[str, Rule] = {}
+    for entry in _entries(folder / f"amqp-{dialect}.toml", "rule"):
+        if entry["id"] in rules:
+            raise ValueError(f"rule {entry['id']!r} is there twice")
+        rules[entry["id"]] = Rule(entry["id"], entry["level"], entry["testable"], entry["summary"])
+    exceptions: dict[str, str] = {}
+    for entry in _entries(folder / f"exceptions-{dialect}.toml", "exception"):
+        if entry["id"] in exceptions:
+            raise ValueError(f"exception {entry['id']!r} is there twice")
+        exceptions[entry["id"]] = entry["reason"]
+    catalogue = Catalogue(dialect, rules, exceptions)
+    if wrong := catalogue.unknown(exceptions):
+        raise ValueError("exceptions: " + "\n".join(wrong))
+    return catalogue
+
+
+def _entries(path: Path, table: str) -> list[dict[str, str]]:
+    return tomllib.loads(path.read_text(encoding="utf-8")).get(table, []) if path.exists() else []
+
+
+# --- marks, without running anything -------------------------------------------------------------------
+
+
+def marked_rules(folder: Path) -> dict[str, set[str]]:
+    """Rule id -> files that mark it, from the source of all tests below `folder`."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(folder.rglob("test_*.py")):
+        for id_ in marks_in(path.read_text(encoding="utf-8")):
+            found.setdefault(id_, set()).add(path.relative_to(folder).as_posix())
+    return found
+
+
+def marks_in(source: str) -> Iterator[str]:
+    """The ids in all calls of `pytest.mark.rule(...)`, or of a name `rule` that stands for it."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func
+        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
+        if name == "rule":
+            for argument in node.args:
+                if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                    yield argument.value
+
+
+# --- the report ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Results:
+    """What a run showed: rule id -> test -> its outcome, the worst of its parameters."""
+
+    outcomes: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def add(self, rule: str, test: str, outcome: str) -> None:
+        """Note that `test` (without its parameters) has `outcome`: passed, skipped or failed."""
+        tests = self.outcomes.setdefault(rule, {})
+        ranks = ("skipped", "passed", "failed")
+        tests[test] = max(tests.get(test, outcome), outcome, key=ranks.index)
+
+    def state(self, catalogue: Catalogue, rule: str) -> str:
+        """What is known about a rule: passing, failing, excepted, or not yet."""
+        outcomes = set(self.outcomes.get(rule, {}).values())
+        if "failed" in outcomes:
+            return "failing"
+        if "passed" in outcomes:
+            return "passing"
+        return "excepted" if rule in catalogue.exceptions else "not yet"
+
+
+def report(catalogue: Catalogue, results: Results) -> str:
+    """The whole report, in Markdown."""
+    states = {rule: results.state(catalogue, rule) for rule in catalogue.rules}
+    parts = [
+        f"# Conformance to AMQP {catalogue.dialect}",
+        "This report is made by `make conformance`: every rule of the protocol's documents is an entry in "
+        f"[the catalogue](../spec/rules/amqp-{catalogue.dialect}.toml), and tests say which rules they show. "
+        "A rule is *covered* when a test that is marked with it ran, *passing* when all of those passed, "
+        "*excepted* when there is nothing to test (the reasons are below), and otherwise *not yet* covered. "
+        "Where the documents and RabbitMQ differ, both personalities, `spec` and `rabbitmq-4.2`, are tested.",
+        "## Summary",
+        _table(
+            ("Level", *_COLUMNS),
+            [
+                (level, *_counts([states[r.id] for r in catalogue.rules.values() if r.level == level]))
+                for level in ("MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY", "SEMANTIC")
+                if any(r.level == level for r in catalogue.rules.values())
+            ]
+            + [("**all**", *_counts(list(states.values())))],
+        ),
+        "SEMANTIC rules are statements that define behaviour without one of the capitalised words.",
+        "## By class and section",
+    ]
+    for group in dict.fromkeys(rule.group for rule in catalogue.rules.values()):
+        members = [rule for rule in catalogue.rules.values() if rule.group == group]
+        sections = dict.fromkeys(rule.section for rule in members)
+        rows = [
+            (section, *_counts([states[rule.id] for rule in members if rule.section == section]))
+            for section in sections
+        ]
+        if len(rows) > 1:
+            rows.append(("**all**", *_counts([states[rule.id] for rule in members])))
+        parts += [f"### {group}", _table(("Section", *_COLUMNS), rows)]
+    parts.append("## Not yet covered")
+    parts.append(_rule_list(catalogue, [rule for rule, state in states.items() if state == "not yet"]))
+    parts.append("## Failing")
+    failing = []
+    for rule in (rule for rule, state in states.items() if state == "failing"):
+        tests = [test for test, outcome in sorted(results.outcomes[rule].items()) if outcome == "failed"]
+        failing.append(f"- `{rule}`: {catalogue.rules[rule].summary}")
+        failing += [f"  - {test}" for test in tests]
+    parts.append("\n".join(failing) or "None.")
+    parts.append("## Exceptions")
+    parts.append(
+        "\n".join(
+            f"- `{rule}`: {catalogue.rules[rule].summary} *{catalogue.exceptions[rule]}*"
+            for rule in catalogue.rules
+            if states[rule] == "excepted"
+        )
+        or "None."
+    )
+    parts.append("## Rules and their tests")
+    for section in dict.fromkeys(rule.section for rule in catalogue.rules.values()):
+        rows = [
+            (f"`{rule.id.split('/', 2)[2]}`", rule.level, _mark(states[rule.id]), _tests(results, rule.id))
+            for rule in catalogue.rules.values()
+            if rule.section == section
+        ]
+        parts += [f"### {section}: rules", _table(("Rule", "Level", "State", "Tests"), rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+_COLUMNS = ("Rules", "Covered", "Passing", "Excepted", "Not yet")
+
+
+def _counts(states: list[str]) -> tuple[int, ...]:
+    passing = states.count("passing")
+    return (
+        len(states),
+        passing + states.count("failing"),
+        passing,
+        states.count("excepted"),
+        states.count("not yet"),
+    )
+
+
+def _mark(state: str) -> str:
+    return state if state in ("passing", "excepted") else f"**{state}**"
+
+
+def _tests(results: Results, rule: str) -> str:
+    return "<br>".join(sorted(results.outcomes.get(rule, {})))
+
+
+def _rule_list(catalogue: Catalogue, rules: list[str]) -> str:
+    return "\n".join(f"- `{rule}`: {catalogue.rules[rule].summary}" for rule in rules) or "None."
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
+    numeric = [all(isinstance(row[i], int) for row in rows) for i in range(len(head))]
+    lines = [" | ".join(head), " | ".join("---:" if number else "---" for number in numeric)]
+    lines += [" | ".join(str(cell).replace("|", "\\|") for cell in row) for row in rows]
+    return "\n".join(f"| {line} |" for line in lines)

@@ -1,0 +1,84 @@
+"""Pytest plugin: checks the marks `rule`, and writes the conformance report when asked to.
+
+`--conformance PATH` names the file. Ids travel in `user_properties`, so the report is the same under xdist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from compat_tests.conformance import Results, read_catalogue, report
+
+_PROPERTY = "rule"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.getgroup("fakeamqp").addoption(
+        "--conformance",
+        metavar="PATH",
+        type=Path,
+        help="write the report of protocol rules and the tests that show them to this file",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Collect outcomes where the report is written: not in the workers of xdist."""
+    config.addinivalue_line("markers", "rule(id): the rule of the protocol catalogue that this test holds")
+    path = config.getoption("--conformance")
+    if path is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Reporter(config.invocation_params.dir / path), "conformance-reporter")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Note every test's rules. Raises UsageError for an id that no rule has."""
+    catalogue = read_catalogue()
+    wrong = []
+    for item in items:
+        ids = list(_ids(item))
+        wrong += [f"{item.nodeid}: {line}" for line in catalogue.unknown(ids)]
+        item.user_properties += [(_PROPERTY, id_) for id_ in dict.fromkeys(ids)]
+    if wrong:
+        raise pytest.UsageError("\n".join(wrong))
+
+
+def _ids(item: pytest.Item) -> Iterable[str]:
+    for mark in item.iter_markers("rule"):
+        yield from mark.args
+
+
+class _Reporter:
+    """Collects outcomes and writes the report at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.results = Results()
+        self.catalogue = read_catalogue()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count the call, and what goes wrong or is skipped before and after it."""
+        if report.when != "call" and report.passed:
+            return
+        outcome = "skipped" if hasattr(report, "wasxfail") else report.outcome
+        test = report.nodeid.split("[")[0]
+        for name, value in report.user_properties:
+            if name == _PROPERTY:
+                self.results.add(str(value), test, outcome)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the file."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(report(self.catalogue, self.results), encoding="utf-8")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say where it is."""
+        states = [self.results.state(self.catalogue, rule) for rule in self.catalogue.rules]
+        terminalreporter.write_line(
+            f"conformance: {states.count('passing')} of {len(states)} rules pass, "
+            f"{states.count('failing')} fail, {states.count('excepted')} are excepted, "
+            f"{states.count('not yet')} are not covered yet: {self.path}"
+        )

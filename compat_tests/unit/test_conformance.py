@@ -1,0 +1,211 @@
+"""The catalogue of rules, the marks of tests, and the report made from both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from compat_tests.conformance import REQUIRED, Results, marked_rules, marks_in, read_catalogue, report
+
+TESTS = Path(__file__).parents[1]
+CATALOGUE = """
+[[rule]]
+id = "0-9-1/queue.declare/first"
+level = "MUST"
+testable = "wire"
+summary = "One."
+[[rule]]
+id = "0-9-1/queue.declare/second"
+level = "MAY"
+testable = "functional"
+summary = "Two."
+[[rule]]
+id = "0-9-1/queue/third"
+level = "MUST"
+testable = "not-observable"
+summary = "Three."
+"""
+EXCEPTIONS = """
+[[exception]]
+id = "0-9-1/queue/third"
+reason = "Nobody sees it."
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "amqp-0-9-1.toml").write_text(CATALOGUE)
+    (tmp_path / "exceptions-0-9-1.toml").write_text(EXCEPTIONS)
+    return tmp_path
+
+
+# --- the project's own rules ---------------------------------------------------------------------------
+
+
+def test_every_rule_that_can_be_shown_has_a_test_or_an_exception() -> None:
+    catalogue = read_catalogue()
+    marked = marked_rules(TESTS)
+    missing = [
+        rule.id
+        for rule in catalogue.rules.values()
+        if rule.testable in REQUIRED and rule.id not in marked and rule.id not in catalogue.exceptions
+    ]
+    assert not missing, f"{len(missing)} rules have neither a test nor an exception:\n" + "\n".join(missing)
+
+
+def test_no_rule_has_both_a_test_and_an_exception() -> None:
+    both = sorted(set(read_catalogue().exceptions) & set(marked_rules(TESTS)))
+    assert not both, "these have tests, so their exceptions must go:\n" + "\n".join(both)
+
+
+def test_every_exception_has_a_reason_in_one_sentence() -> None:
+    for id_, reason in read_catalogue().exceptions.items():
+        assert len(reason) > 20, id_
+        assert reason.endswith("."), id_
+
+
+# --- reading -------------------------------------------------------------------------------------------
+
+
+def test_marks_are_found_wherever_they_stand() -> None:
+    source = """
+    import pytest
+    rule = pytest.mark.rule
+    pytestmark = [pytest.mark.rule("a")]
+    @rule("b")
+    @pytest.mark.parametrize("x", [pytest.param(1, marks=[rule("c"), pytest.mark.rule("d")])])
+    def test(x): unruly("e"); "rule('f')"
+    class TestIt:
+        @pytest.mark.rule("g")
+        async def test(self): ...
+    """
+    assert sorted(marks_in(dedent(source))) == ["a", "b", "c", "d", "g"]
+
+
+def test_an_unknown_id_is_answered_with_the_nearest_one(folder: Path) -> None:
+    catalogue = read_catalogue(folder=folder)
+    assert catalogue.unknown(["0-9-1/queue.declare/first", "0-9-1/queue.declare/frist", "x"]) == [
+        "no rule '0-9-1/queue.declare/frist'; did you mean '0-9-1/queue.declare/first'?",
+        "no rule 'x'",
+    ]
+
+
+def test_an_exception_for_no_rule_is_refused(folder: Path) -> None:
+    (folder / "exceptions-0-9-1.toml").write_text(EXCEPTIONS.replace("third", "thrid"))
+    with pytest.raises(ValueError, match="did you mean '0-9-1/queue/third'"):
+        read_catalogue(folder=folder)
+
+
+@pytest.mark.parametrize("name", ["amqp", "exceptions"])
+def test_an_id_that_is_there_twice_is_refused(folder: Path, name: str) -> None:
+    path = folder / f"{name}-0-9-1.toml"
+    path.write_text(path.read_text() * 2)
+    with pytest.raises(ValueError, match="is there twice"):
+        read_catalogue(folder=folder)
+
+
+# --- writing -------------------------------------------------------------------------------------------
+
+
+def test_the_report_counts_rules_by_section_and_lists_what_is_missing(folder: Path) -> None:
+    results = Results()
+    results.add("0-9-1/queue.declare/first", "test_a.py::test", "passed")
+    text = report(read_catalogue(folder=folder), results)
+    assert "| MUST | 2 | 1 | 1 | 1 | 0 |" in text
+    assert "| **all** | 3 | 1 | 1 | 1 | 1 |" in text
+    assert "| queue.declare | 2 | 1 | 1 | 0 | 1 |" in text
+    assert "## Not yet covered\n\n- `0-9-1/queue.declare/second`: Two.\n" in text
+    assert "## Failing\n\nNone.\n" in text
+    assert "- `0-9-1/queue/third`: Three. *Nobody sees it.*" in text
+    assert "| `first` | MUST | passing | test_a.py::test |" in text
+
+
+def test_a_rule_fails_when_one_of_its_tests_does(folder: Path) -> None:
+    results = Results()
+    for test, outcome in (("a", "passed"), ("b", "passed"), ("b", "failed"), ("b", "passed")):
+        results.add("0-9-1/queue.declare/first", test, outcome)
+    catalogue = read_catalogue(folder=folder)
+    assert results.state(catalogue, "0-9-1/queue.declare/first") == "failing"
+    assert "## Failing\n\n- `0-9-1/queue.declare/first`: One.\n  - b\n" in report(catalogue, results)
+
+
+def test_a_rule_whose_tests_are_all_skipped_is_not_covered(folder: Path) -> None:
+    results = Results()
+    results.add("0-9-1/queue.declare/first", "a", "skipped")
+    catalogue = read_catalogue(folder=folder)
+    assert results.state(catalogue, "0-9-1/queue.declare/first") == "not yet"
+    results.add("0-9-1/queue.declare/first", "a", "passed")
+    assert results.state(catalogue, "0-9-1/queue.declare/first") == "passing"
+
+
+# --- the plugin ----------------------------------------------------------------------------------------
+
+INNER = """
+import pytest
+rule = pytest.mark.rule
+
+@rule("0-9-1/frame/layout")
+@pytest.mark.parametrize("number", [1, pytest.param(2, marks=rule("0-9-1/frame/type-body"))])
+def test_passes(number): pass
+
+@rule("0-9-1/frame/type-header")
+def test_fails(): assert 0
+
+@pytest.fixture
+def broken(): raise RuntimeError
+
+@rule("0-9-1/frame/type-method")
+def test_errors(broken): pass
+
+@rule("0-9-1/frame/type-heartbeat")
+@pytest.mark.skip
+def test_is_skipped(): pass
+"""
+
+
+def run(pytester: pytest.Pytester, source: str, *arguments: str) -> pytest.RunResult:
+    pytester.makepyfile(test_inner=source)
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
+    plugins = ("-p", "compat_tests.conformance_plugin", "-p", "no:cacheprovider", "-p", "no:benchmark")
+    return pytester.runpytest_inprocess(*plugins, *arguments)
+
+
+@pytest.mark.parametrize("spread", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_a_run_writes_the_report(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, spread: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(TESTS.parent))  # for the workers of xdist
+    result = run(pytester, INNER, "--conformance", "docs/report.md", *spread)
+    result.assert_outcomes(passed=2, failed=1, errors=1, skipped=1)
+    text = (pytester.path / "docs/report.md").read_text()
+    assert "| `layout` | SEMANTIC | passing | test_inner.py::test_passes |" in text
+    assert "| `type-body` | SEMANTIC | passing | test_inner.py::test_passes |" in text
+    assert "| `type-header` | SEMANTIC | **failing** | test_inner.py::test_fails |" in text
+    assert "| `type-method` | SEMANTIC | **failing** | test_inner.py::test_errors |" in text
+    assert "| `type-heartbeat` | SEMANTIC | **not yet** | test_inner.py::test_is_skipped |" in text
+    result.stdout.fnmatch_lines("conformance: 2 of * rules pass, 2 fail, *")
+
+
+def test_the_same_run_writes_the_same_report(pytester: pytest.Pytester) -> None:
+    texts = []
+    for order in ("test_a", "test_b"), ("test_b", "test_a"):
+        source = "import pytest\nmark = pytest.mark.rule('0-9-1/frame/layout')\n"
+        source += "".join(f"@mark\ndef {name}(): pass\n" for name in order)
+        run(pytester, source, "--conformance", "report.md")
+        texts.append((pytester.path / "report.md").read_text())
+    assert texts[0] == texts[1]
+
+
+def test_without_the_option_nothing_is_written(pytester: pytest.Pytester) -> None:
+    run(pytester, INNER)
+    assert not list(pytester.path.rglob("*.md"))
+
+
+def test_a_mark_with_an_unknown_id_stops_the_run(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "import pytest\n@pytest.mark.rule('0-9-1/frame/lay-out')\ndef test(): pass")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        "*test_inner.py::test: no rule '0-9-1/frame/lay-out'; did you mean '0-9-1/frame/layout'?"
+    )
