@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import hmac
 import re
 from dataclasses import dataclass, field
@@ -38,13 +40,28 @@ class TopicPermission:
 
 @dataclass
 class User:
-    """One account. `password` None means that only EXTERNAL or ANONYMOUS can log in as it."""
+    """One account. With neither password nor hash only EXTERNAL or ANONYMOUS can log in as it.
+
+    `password_hash` is (algorithm, base64 of four octets of salt and the digest), as RabbitMQ exports it.
+    """
 
     name: str
     password: str | None = None
     tags: tuple[str, ...] = ()
     permissions: dict[str, Permission] = field(default_factory=dict)
     topic_permissions: dict[tuple[str, str], TopicPermission] = field(default_factory=dict)
+    password_hash: tuple[str, str] | None = None
+
+    def has_password(self, password: str) -> bool:
+        """Whether this is the account's secret."""
+        octets = password.encode("utf-8", "surrogateescape")
+        if self.password is not None:
+            return hmac.compare_digest(self.password.encode("utf-8", "surrogateescape"), octets)
+        if self.password_hash is None:
+            return False
+        algorithm, encoded = self.password_hash
+        salted = base64.b64decode(encoded)
+        return hmac.compare_digest(hashlib.new(algorithm, salted[:4] + octets).digest(), salted[4:])
 
 
 class AccessControl:
@@ -78,9 +95,7 @@ class AccessControl:
             AuthenticationFailed: there is none.
         """
         user = self.users.get(name)
-        if user is None or user.password is None:
-            raise AuthenticationFailed(name)
-        if not hmac.compare_digest(_octets(user.password), _octets(password)):
+        if user is None or not user.has_password(password):
             raise AuthenticationFailed(name)
         return user
 
@@ -142,7 +157,3 @@ class AccessControl:
                 f"{action} access to topic '{routing_key}' in exchange '{exchange}' "
                 f"in vhost '{virtual_host}' refused for user '{user.name}'"
             )
-
-
-def _octets(secret: str) -> bytes:
-    return secret.encode("utf-8", "surrogateescape")

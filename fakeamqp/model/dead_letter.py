@@ -46,7 +46,7 @@ def dead_lettered(queue: Queue, message: Message, reason: DeathReason, time: flo
     # A key of its own replaces all the message had, so the copies' keys go.
     remove = () if routing_key is None else ("CC",)
     properties = message.properties.with_headers(changes, remove).replace(expiration=None)
-    return Message(
+    dead = Message(
         options.dead_letter_exchange or "",
         message.routing_key if routing_key is None else routing_key,
         properties,
@@ -54,6 +54,8 @@ def dead_lettered(queue: Queue, message: Message, reason: DeathReason, time: flo
         publisher=message.publisher,
         published_at=time,
     )
+    dead.secured = message.secured
+    return dead
 
 
 def is_cycle(queue_name: str, message: Message) -> bool:

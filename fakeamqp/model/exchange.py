@@ -26,6 +26,7 @@ __all__ = ["EXCHANGE_TYPES", "DefaultExchange", "Exchange", "topic_matches"]
 class Exchange:
     """What all exchange types share: a name, flags, and bindings in the order they were made."""
 
+    kind: ClassVar[str] = "exchange"
     type_name: ClassVar[str]
     by_key_alone: ClassVar[bool] = True
     """Whether routing looks at nothing of the message but its routing key, so that it can be remembered."""

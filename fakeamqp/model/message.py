@@ -82,7 +82,8 @@ class Message:
     `properties_octets` is the encoding the properties arrived in and `encoding` the name of the dialect
     family it belongs to, so that a delivery over the same family forwards the octets as received.
     `expiry` is the time to live of the message's own expiration in seconds, if it has one.
-    Messages are shared by all queues they were routed to and never changed.
+    `secured` says that the publisher was told the broker has it, so that not even a crash may lose it.
+    Messages are shared by all queues they were routed to and otherwise never changed.
     """
 
     __slots__ = (
@@ -95,6 +96,7 @@ class Message:
         "published_at",
         "publisher",
         "routing_key",
+        "secured",
     )
 
     def __init__(
@@ -118,6 +120,7 @@ class Message:
         self.publisher = publisher
         self.expiry = expiry
         self.published_at = published_at
+        self.secured = False
 
     @property
     def headers(self) -> Headers:
@@ -136,7 +139,7 @@ class Message:
 
     def without_headers(self, *names: str) -> Message:
         """The same message with some headers taken out."""
-        return Message(
+        copy = Message(
             self.exchange,
             self.routing_key,
             self.properties.with_headers({}, names),
@@ -145,6 +148,8 @@ class Message:
             expiry=self.expiry,
             published_at=self.published_at,
         )
+        copy.secured = self.secured
+        return copy
 
     def __repr__(self) -> str:
         shown = self.body if len(self.body) <= 40 else self.body[:37] + b"..."

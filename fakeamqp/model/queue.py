@@ -52,6 +52,8 @@ class QueuedMessage:
 class Queue:
     """One queue of a virtual host. `exclusive_owner` is the connection or session it belongs to, or None."""
 
+    kind = "queue"
+
     __slots__ = (
         "_expiry_timer",
         "_head_timer",
@@ -309,10 +311,15 @@ class Queue:
         self._hand_over(delivery.queued, holder)
         return True
 
-    def keep_persistent(self) -> None:
-        """After a restart: only persistent messages are left, those that were unsettled among them."""
+    def keep_persistent(self, *, crash: bool = False) -> None:
+        """After a restart: only persistent messages are left, those that were unsettled among them.
+
+        After a crash, only those of them whose publisher was told that the broker has them.
+        """
         self.take_back(list(self.unacked))
         kept = [queued for queued in self.ready.clear() if queued.message.persistent]
+        if crash:
+            kept = [queued for queued in kept if queued.message.secured]
         self.ready_octets = sum(len(queued.message.body) for queued in kept)
         if kept:
             self.ready.put_back(kept)

@@ -65,6 +65,7 @@ class BrokerState:
         self.clock = clock
         self.timers = Timers(clock)
         self.personality = personality
+        self._seed = seed
         self.names = NameGenerator(seed)
         self.access = AccessControl()
         self.tap: Tap | None = None
@@ -75,6 +76,10 @@ class BrokerState:
         self.blocked_reason: str | None = None
         self.authentication_failure_delay = 0.0
         self.virtual_hosts: dict[str, VirtualHost] = {}
+        self.populate()
+
+    def populate(self) -> None:
+        """Make the virtual host and the account every fresh broker has."""
         self.add_virtual_host("/")
         self.access.add(User("guest", "guest", ("administrator",), {"/": Permission()}))
 
@@ -110,7 +115,25 @@ class BrokerState:
         for connection in list(self.connections):
             connection.set_blocked(None)
 
-    def restart(self) -> None:
-        """Forget what a restart loses; connections must be gone."""
+    def restart(self, *, crash: bool = False) -> None:
+        """Forget what a restart loses, or what a crash does; connections must be gone.
+
+        A crash also loses persistent messages that no publisher was told the broker has: those neither
+        confirmed nor part of a committed transaction.
+        """
+        self.blocked_reason = None
         for virtual_host in self.virtual_hosts.values():
-            virtual_host.restart()
+            virtual_host.restart(crash=crash)
+
+    def clear(self) -> None:
+        """Forget everything, history included, as if the broker had just been made."""
+        for virtual_host in self.virtual_hosts.values():
+            for queue in list(virtual_host.queues.values()):
+                virtual_host.remove_queue(queue)
+        self.virtual_hosts.clear()
+        self.access.users.clear()
+        self.access.changed()
+        self.names = NameGenerator(self._seed)
+        self.blocked_reason = None
+        if self.published is not None:
+            self.published.clear()

@@ -522,15 +522,15 @@ class VirtualHost:
 
     # --- restart ------------------------------------------------------------------------------------
 
-    def restart(self) -> None:
+    def restart(self, *, crash: bool = False) -> None:
         """Forget what a restart loses: transient entities, and non-persistent messages of durable queues.
 
         What clients held unsettled is ready again, in its old place, marked redelivered. All connections
-        are gone by the time this is called.
+        are gone by the time this is called. After a crash only what publishers were told of is sure to remain.
         """
         for queue in list(self.queues.values()):
             if queue.durable:
-                queue.keep_persistent()
+                queue.keep_persistent(crash=crash)
             else:
                 self.remove_queue(queue)
         for exchange in list(self.exchanges.values()):

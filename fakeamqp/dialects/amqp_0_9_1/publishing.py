@@ -83,6 +83,7 @@ def publish(
         # The tag counts from confirm.select on, whatever becomes of the message.
         channel.published += 1
         tag = channel.published
+        message.secured = True
         outcome = virtual_host.publish(message, immediate=target.immediate)
         if target.mandatory or outcome.unconsumed:
             _return(channel, target, message, routed=outcome.routed, unconsumed=outcome.unconsumed)
@@ -94,6 +95,7 @@ def publish(
 
 def _perform(channel: ChannelEnd, target: Target, message: Message) -> None:
     """A publish of a transaction, at commit."""
+    message.secured = True
     outcome = channel.virtual_host.publish(message, immediate=target.immediate)
     if target.mandatory or outcome.unconsumed:
         _return(channel, target, message, routed=outcome.routed, unconsumed=outcome.unconsumed)

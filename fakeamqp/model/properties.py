@@ -1,0 +1,67 @@
+"""Message properties that never came over a wire: of messages the test itself publishes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from typing_extensions import Self
+
+from fakeamqp.errors import FakeAMQPError
+
+__all__ = ["PlainProperties", "UnknownProperty", "plain_properties"]
+
+
+class UnknownProperty(FakeAMQPError):
+    """There is no message property of this name."""
+
+
+@dataclass(frozen=True)
+class PlainProperties:
+    """Plain values for `message.Properties`; None means absent."""
+
+    content_type: str | None = None
+    content_encoding: str | None = None
+    headers: dict[str, Any] | None = None
+    delivery_mode: int | None = None
+    priority: int | None = None
+    correlation_id: str | None = None
+    reply_to: str | None = None
+    expiration: str | None = None
+    message_id: str | None = None
+    timestamp: int | None = None
+    type: str | None = None
+    user_id: str | None = None
+    app_id: str | None = None
+
+    def with_headers(self, changes: Mapping[str, Any], remove: Iterable[str] = ()) -> Self:
+        """See `message.Properties`."""
+        headers = {**(self.headers or {}), **changes}
+        for name in remove:
+            headers.pop(name, None)
+        return replace(self, headers=headers)
+
+    def replace(self, **changes: Any) -> Self:
+        """See `message.Properties`."""
+        return replace(self, **changes)
+
+
+_NAMES = tuple(field.name for field in fields(PlainProperties))
+
+
+def plain_properties(**values: Any) -> PlainProperties:
+    """Properties from keyword arguments.
+
+    Raises:
+        UnknownProperty: for a name that is no property; the text names the nearest match.
+    """
+    for name in values:
+        if name not in _NAMES:
+            near = difflib.get_close_matches(name, _NAMES, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(_NAMES)}"
+            raise UnknownProperty(f"messages have no property {name!r}{hint}")
+    if values.get("headers") is not None:
+        values["headers"] = dict(values["headers"])
+    return PlainProperties(**values)
