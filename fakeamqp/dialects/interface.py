@@ -12,7 +12,7 @@ __all__ = ["Connection", "PeerAddress"]
 class PeerAddress:
     """Where a connection comes from and how.
 
-    `certificate_subject` is the common name in the client's certificate, where one was asked for and verified.
+    `certificate_subject` is the common name in the client's certificate, where one was verified.
     """
 
     host: str = "127.0.0.1"

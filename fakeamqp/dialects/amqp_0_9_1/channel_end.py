@@ -219,7 +219,7 @@ class ChannelEnd:
         delivering.deliver(self, subscription, message, redelivered, delivery)
 
     def cancelled(self, subscription: Subscription) -> None:
-        """See `model.subscription.Subscriber`: the queue has gone (RabbitMQ: consumer cancel notification)."""
+        """See `model.subscription.Subscriber`: the queue has gone (consumer cancel notification)."""
         self.consumers.pop(subscription.tag, None)
         if self.state is ChannelState.OPEN and self.endpoint.has_capability("consumer_cancel_notify"):
             self.send(m.BasicCancel(consumer_tag=subscription.tag, no_wait=True))

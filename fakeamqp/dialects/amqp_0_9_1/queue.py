@@ -54,7 +54,7 @@ def declare(channel: ChannelEnd, method: m.QueueDeclare) -> None:
 
 
 def _consumer_count(channel: ChannelEnd, queue: Queue) -> int:
-    """Active consumers; whether paused ones count is the personality's (channel.flow/paused-consumer-count)."""
+    """Active consumers; paused ones count by personality (channel.flow/paused-consumer-count)."""
     if channel.personality.paused_consumers_count:
         return len(queue.subscriptions)
     return sum(not subscription.paused for subscription in queue.subscriptions)
