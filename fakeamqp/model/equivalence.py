@@ -22,6 +22,8 @@ def type_name(value: Any) -> str:
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):
+        if type(value) is not int:
+            return "timestamp"  # The only other kind of whole number there is.
         return "signedint" if -(2**31) <= value < 2**31 else "long"
     for kind, name in (
         (float, "double"),
@@ -70,7 +72,7 @@ def compare_arguments(
         if freeze(new) != freeze(old):
             raise PreconditionFailed(
                 f"inequivalent arg '{key}' for {kind} '{name}' in vhost '{virtual_host}': "
-                f"received {_argument(new)} but current is {_argument(old)}"
+                f"{_difference(new, old)}"
             )
 
 
@@ -80,8 +82,10 @@ def freeze(value: Any) -> Any:
         return ("table", tuple(sorted((key, freeze(item)) for key, item in value.items())))
     if isinstance(value, (list, tuple)):
         return ("array", tuple(freeze(item) for item in value))
-    if isinstance(value, bool):
-        return ("bool", value)
+    if isinstance(value, (bool, float)):
+        return (type(value).__name__, value)  # 1, 1.0 and true are not the same to RabbitMQ: measured.
+    if isinstance(value, Decimal):
+        return ("decimal", value.as_tuple())
     return value
 
 
@@ -89,6 +93,12 @@ def _shown(value: object) -> str:
     if isinstance(value, bool):
         return f"'{str(value).lower()}'"
     return f"'{value}'"
+
+
+def _difference(new: object, old: object) -> str:
+    if new is not _ABSENT and old is not _ABSENT:
+        return f"received {_shown(new)} but current is {_shown(old)}"
+    return f"received {_argument(new)} but current is {_argument(old)}"
 
 
 def _argument(value: Any) -> str:
