@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.model.binding import Binding, BindingKey, Destination, binding_key
-from fakeamqp.model.equivalence import freeze
+from fakeamqp.model.equivalence import freeze, type_name
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.topic import TopicTrie
 
@@ -71,13 +71,11 @@ class Exchange:
         destination.incoming[binding] = None
         self._added(binding)
 
-    def unbind(self, destination: Destination, routing_key: str, arguments: Mapping[str, Any]) -> bool:
-        """Remove a binding. False where there is none like it."""
-        binding = self.bindings.get(binding_key(destination, routing_key, arguments))
-        if binding is None:
-            return False
-        self.drop(binding)
-        return True
+    def binding(
+        self, destination: Destination, routing_key: str, arguments: Mapping[str, Any]
+    ) -> Binding | None:
+        """The binding like this, or None (queue.unbind/arguments-identify)."""
+        return self.bindings.get(binding_key(destination, routing_key, arguments))
 
     def drop(self, binding: Binding) -> None:
         """Remove this binding."""
@@ -175,10 +173,12 @@ class HeadersExchange(Exchange):
         """Refuse an x-match that is not one of the four known (exchange-type.headers/invalid-match)."""
         match = arguments.get("x-match", "all")
         if not isinstance(match, str):
-            raise PreconditionFailed("Invalid x-match field type")
+            raise PreconditionFailed(
+                f"Invalid x-match field type {type_name(match)} (value {_erlang(match)}); expected longstr"
+            )
         if match not in ("all", "any", "all-with-x", "any-with-x"):
             raise PreconditionFailed(
-                f"Invalid x-match field value '{match}'; expected all, any, all-with-x, or any-with-x"
+                f"Invalid x-match field value {_erlang(match)}; expected all, any, all-with-x, or any-with-x"
             )
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Destination]:
@@ -197,6 +197,16 @@ def _headers_match(arguments: Mapping[str, Any], headers: Mapping[str, Any]) -> 
         if name != "x-match" and (with_x or not name.startswith("x-"))
     )
     return any(results) if match.startswith("any") else all(results)
+
+
+def _erlang(value: Any) -> str:
+    """A value as RabbitMQ writes it into this text."""
+    if isinstance(value, (str, bytes)):
+        text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
+        return f'<<"{text}">>' if text else "<<>>"
+    if value is None:
+        return "undefined"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def topic_matches(pattern: str, key: str) -> bool:

@@ -65,6 +65,12 @@ class Personality:
     """domain.*/length: octets in the name of a queue, exchange or virtual host."""
     restricts_names: bool
     """domain.*/pattern: letters, digits, hyphen, underscore, period and colon only."""
+    reserved_queue_redeclarable: bool
+    """queue.declare/queue-reserved: an amq. queue that exists may be declared again, not just passively."""
+    passive_declare_needs_permission: bool
+    """A passive declare needs some permission on the name (RabbitMQ: since 4.2.7)."""
+    has_trace_exchange: bool
+    """Every virtual host has the internal exchange amq.rabbitmq.trace (RabbitMQ: measured)."""
     default_exchange_bindable: bool
     """queue.bind/exchange-default-exchange."""
     type_mismatch_ends_connection: bool
@@ -91,6 +97,8 @@ class Personality:
     """basic.qos/prefetch-size-*."""
     honours_client_flow: bool
     """channel.flow/*."""
+    throttles_with_flow: bool
+    """channel.flow/throttling: publishers are held back with channel.flow as well."""
     honours_no_local: bool
     """domain.no-local/*."""
     honours_immediate: bool
@@ -103,6 +111,10 @@ class Personality:
     """basic.reject/requeue-01."""
     queues_have_priorities: bool
     """basic/06: every queue orders by priority, not just those declared with x-max-priority."""
+    discards_low_priority_first: bool
+    """server-model/discard-low-priority-first: a full queue drops its least urgent message, not its head."""
+    dead_letters_deleted: bool
+    """queue.delete/01: what a deleted queue holds goes to its dead-letter exchange."""
     expiration_is_ttl: bool
     """basic/property-expiration."""
     checks_user_id: bool
@@ -162,6 +174,9 @@ RABBITMQ_4_2 = Personality(
     heartbeats_per_interval=2,
     longest_name=255,
     restricts_names=False,
+    reserved_queue_redeclarable=False,
+    passive_declare_needs_permission=True,
+    has_trace_exchange=True,
     default_exchange_bindable=False,
     type_mismatch_ends_connection=False,
     unknown_exchange_type="precondition-failed",
@@ -174,12 +189,15 @@ RABBITMQ_4_2 = Personality(
     prefetch_is_per_consumer=True,
     honours_prefetch_size=False,
     honours_client_flow=False,
+    throttles_with_flow=False,
     honours_no_local=False,
     honours_immediate=False,
     exclusive_consumer_blocks_get=False,
     recovers_to_original_consumer=False,
     rejected_avoids_same_channel=False,
     queues_have_priorities=False,
+    discards_low_priority_first=False,
+    dead_letters_deleted=False,
     expiration_is_ttl=True,
     checks_user_id=True,
     routes_by_cc_headers=True,
@@ -211,6 +229,9 @@ SPEC = replace(
     heartbeats_per_interval=1,
     longest_name=127,
     restricts_names=True,
+    reserved_queue_redeclarable=True,
+    passive_declare_needs_permission=False,
+    has_trace_exchange=False,
     default_exchange_bindable=True,
     type_mismatch_ends_connection=True,
     unknown_exchange_type="command-invalid",
@@ -223,12 +244,15 @@ SPEC = replace(
     prefetch_is_per_consumer=False,
     honours_prefetch_size=True,
     honours_client_flow=True,
+    throttles_with_flow=True,
     honours_no_local=True,
     honours_immediate=True,
     exclusive_consumer_blocks_get=True,
     recovers_to_original_consumer=True,
     rejected_avoids_same_channel=True,
     queues_have_priorities=True,
+    discards_low_priority_first=True,
+    dead_letters_deleted=True,
     expiration_is_ttl=False,
     checks_user_id=False,
     routes_by_cc_headers=False,

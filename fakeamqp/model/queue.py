@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DeathReason", "Queue", "QueuedMessage"]
 
-DeathReason = Literal["rejected", "expired", "maxlen"]
+DeathReason = Literal["rejected", "expired", "maxlen", "deleted"]
 
 _TIMER_MARGIN = 1e-9
 
@@ -172,13 +172,17 @@ class Queue:
         )
 
     def _drop_overflow(self) -> None:
-        """Drop from the head until the limits hold (RabbitMQ: documented default overflow behaviour)."""
+        """Drop until the limits hold: from the head, as RabbitMQ documents, or what is least urgent.
+
+        Source: server-model/discard-low-priority-first.
+        """
         options = self.options
+        lowest_first = self.virtual_host.state.personality.discards_low_priority_first
         while self.ready and (
             (options.max_length is not None and len(self.ready) > options.max_length)
             or (options.max_length_bytes is not None and self.ready_octets > options.max_length_bytes)
         ):
-            self._die(self._pop(), "maxlen")
+            self._die(self._pop(lowest=lowest_first), "maxlen")
 
     # --- departure ---------------------------------------------------------------------------------
 
@@ -259,8 +263,8 @@ class Queue:
         self.unacked[delivery] = None
         subscription.subscriber.deliver(subscription, message, queued.redelivered, delivery)
 
-    def _pop(self) -> QueuedMessage:
-        queued = self.ready.pop()
+    def _pop(self, *, lowest: bool = False) -> QueuedMessage:
+        queued = self.ready.pop_lowest() if lowest else self.ready.pop()
         self.ready_octets -= len(queued.message.body)
         return queued
 

@@ -38,6 +38,10 @@ class Fifo:
         """Take the message delivered next."""
         return self._items.popleft()
 
+    def pop_lowest(self) -> QueuedMessage:
+        """Take the oldest message of the lowest priority; here all are equal."""
+        return self._items.popleft()
+
     def remove(self, queued: QueuedMessage) -> None:
         """Take out a message from anywhere."""
         self._items.remove(queued)
@@ -94,6 +98,12 @@ class PriorityFifo:
     def pop(self) -> QueuedMessage:
         """Take the message delivered next."""
         level = next(level for level in reversed(self._levels) if level)
+        self._count -= 1
+        return level.pop()
+
+    def pop_lowest(self) -> QueuedMessage:
+        """Take the oldest message of the lowest level that has any."""
+        level = next(level for level in self._levels if level)
         self._count -= 1
         return level.pop()
 

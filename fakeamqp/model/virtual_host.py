@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.dead_letter import carbon_copies, dead_lettered, is_cycle
 from fakeamqp.model.equivalence import compare_arguments, compare_flag
+from fakeamqp.model.equivalence import type_name as type_of
 from fakeamqp.model.errors import (
     AccessRefused,
     CommandInvalid,
@@ -63,6 +64,9 @@ class VirtualHost:
         for type_name, kind in EXCHANGE_TYPES.items():
             self.exchanges[f"amq.{type_name}"] = kind(self, f"amq.{type_name}", durable=True)
         self.exchanges["amq.match"] = EXCHANGE_TYPES["headers"](self, "amq.match", durable=True)
+        if self.state.personality.has_trace_exchange:
+            trace = EXCHANGE_TYPES["topic"](self, "amq.rabbitmq.trace", durable=True, internal=True)
+            self.exchanges[trace.name] = trace
 
     # --- time ---------------------------------------------------------------------------------------
 
@@ -86,6 +90,20 @@ class VirtualHost:
         if found is None:
             raise NotFound(f"no exchange '{name}' in vhost '{self.name}'")
         return found
+
+    def exchange_type(self, name: str) -> type[Exchange]:
+        """The exchange type called `name` (exchange.declare/type-support).
+
+        Raises:
+            CommandInvalid, PreconditionFailed: there is none, by personality.
+        """
+        personality = self.state.personality
+        kind = EXCHANGE_TYPES.get(name)
+        if kind is None or name not in personality.exchange_types:
+            refusal = {"command-invalid": CommandInvalid, "precondition-failed": PreconditionFailed}
+            problem = "unknown" if name else "invalid"
+            raise refusal[personality.unknown_exchange_type](f"{problem} exchange type '{name}'")
+        return kind
 
     def declare_exchange(
         self,
@@ -112,10 +130,7 @@ class VirtualHost:
         if not name:
             raise AccessRefused("operation not permitted on the default exchange")
         self._check_name("exchange", name)
-        kind = EXCHANGE_TYPES.get(type_name)
-        if kind is None or type_name not in personality.exchange_types:
-            refusal = {"command-invalid": CommandInvalid, "precondition-failed": PreconditionFailed}
-            raise refusal[personality.unknown_exchange_type](f"unknown exchange type '{type_name}'")
+        kind = self.exchange_type(type_name)
         existing = self.exchanges.get(name)
         if existing is not None:
             if personality.type_mismatch_ends_connection and existing.type_name != type_name:
@@ -130,8 +145,8 @@ class VirtualHost:
         alternate = arguments.get("alternate-exchange")
         if "alternate-exchange" in arguments and not isinstance(alternate, str):
             raise PreconditionFailed(
-                f"invalid arg 'alternate-exchange' for exchange '{name}' in vhost '{self.name}': "
-                "expected the name of an exchange"
+                f"invalid type '{type_of(alternate)}' for arg 'alternate-exchange' in exchange '{name}' "
+                f"in vhost '{self.name}'"
             )
         exchange = kind(
             self, name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
@@ -168,8 +183,7 @@ class VirtualHost:
         """
         if not name:
             raise AccessRefused("operation not permitted on the default exchange")
-        if name.startswith("amq."):
-            raise AccessRefused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
+        self.check_deletable(name)
         exchange = self.exchanges.get(name)
         if exchange is None:
             if self.state.personality.deleting_missing_is_an_error:
@@ -178,6 +192,17 @@ class VirtualHost:
         if if_unused and exchange.bindings:
             raise PreconditionFailed(f"exchange '{name}' in vhost '{self.name}' in use")
         self.remove_exchange(exchange)
+
+    def check_deletable(self, exchange: str) -> None:
+        """Refuse to delete what the broker itself declared (exchange/predeclared-permanent).
+
+        Raises:
+            AccessRefused: the name is one of those reserved for such exchanges.
+        """
+        if exchange.startswith("amq."):
+            raise AccessRefused(
+                f"deletion of system exchange '{exchange}' in vhost '{self.name}' not allowed"
+            )
 
     def remove_exchange(self, exchange: Exchange) -> None:
         """Take an exchange out with everything bound to it or by it."""
@@ -238,14 +263,12 @@ class VirtualHost:
         if not name:
             name = self.state.names.queue()
         else:
-            self._check_name("queue", name)
+            self.check_queue_name(name)
             existing = self.queues.get(name)
             if existing is not None:
                 self._check_equivalent_queue(existing, owner, durable, exclusive, auto_delete, arguments)
                 existing.used()
                 return existing
-            if name.startswith("amq."):
-                raise AccessRefused(f"queue name '{name}' contains reserved prefix 'amq.*'")
         options = queue_options(name, self.name, arguments)
         priorities = options.max_priority
         if priorities is None and self.state.personality.queues_have_priorities:
@@ -263,6 +286,18 @@ class VirtualHost:
         self.queues[name] = queue
         self.forget_routes()
         return queue
+
+    def check_queue_name(self, name: str) -> None:
+        """May a queue be declared under this name?
+
+        Raises:
+            AccessRefused: it is reserved (queue.declare/queue-reserved).
+            PreconditionFailed: it is illegal.
+        """
+        self._check_name("queue", name)
+        known = self.state.personality.reserved_queue_redeclarable and name in self.queues
+        if name.startswith("amq.") and not known:
+            raise AccessRefused(f"queue name '{name}' contains reserved prefix 'amq.*'")
 
     def _check_equivalent_queue(
         self,
@@ -309,6 +344,9 @@ class VirtualHost:
             raise PreconditionFailed(f"queue '{name}' in vhost '{self.name}' not empty")
         count = len(queue.ready)
         self.remove_queue(queue)
+        if self.state.personality.dead_letters_deleted:
+            for queued in queue.ready.clear():
+                self.dead_letter(queue, queued.message, "deleted")
         return count
 
     def remove_queue(self, queue: Queue) -> None:
@@ -328,6 +366,16 @@ class VirtualHost:
 
     # --- bindings -----------------------------------------------------------------------------------
 
+    def bindable(self, source: str) -> Exchange:
+        """The exchange that something is to be bound to.
+
+        Raises:
+            NotFound: there is no such exchange.
+            AccessRefused: it is the default exchange, where the personality forbids that.
+        """
+        self._check_bindable(source)
+        return self.exchange(source)
+
     def bind(
         self,
         source: str,
@@ -342,22 +390,25 @@ class VirtualHost:
             AccessRefused: it is the default exchange, where the personality forbids that.
             PreconditionFailed: the exchange cannot work with the arguments.
         """
-        self._check_bindable(source)
-        self.exchange(source).bind(destination, routing_key, arguments or {})
+        self.bindable(source).bind(destination, routing_key, arguments or {})
         self.forget_routes()
 
     def unbind(
         self,
         source: str,
-        destination: Destination,
+        destination: Destination | None,
         routing_key: str,
         arguments: Mapping[str, Any] | None = None,
+        *,
+        owner: object = None,
     ) -> None:
-        """Undo `bind`.
+        """Undo `bind`, on behalf of `owner`. A destination that does not exist (None) has no bindings.
 
         Raises:
             AccessRefused: it is the default exchange, where the personality forbids that.
-            NotFound: there is no such exchange or binding, in personality `spec`.
+            NotFound: there is no such exchange or binding, in personality `spec`; without the binding the
+                connection ends (queue.unbind/01).
+            ResourceLocked: the binding is that of a queue exclusive to somebody else.
         """
         self._check_bindable(source)
         strict = self.state.personality.unbinding_missing_is_an_error
@@ -366,14 +417,20 @@ class VirtualHost:
             if strict:
                 raise NotFound(f"no exchange '{source}' in vhost '{self.name}'")
             return
-        removed = exchange.unbind(destination, routing_key, arguments or {})
-        if removed:
+        if destination is None:
+            return
+        binding = exchange.binding(destination, routing_key, arguments or {})
+        if binding is not None:
+            if isinstance(destination, Queue):
+                self._check_owner(destination, owner)
+            exchange.drop(binding)
             self.forget_routes()
             self._delete_if_unused(exchange)
         elif strict:
             raise NotFound(
                 f"no binding '{routing_key}' between exchange '{source}' in vhost '{self.name}' and "
-                f"'{destination.name}' in vhost '{self.name}'"
+                f"'{destination.name}' in vhost '{self.name}'",
+                ends_connection=True,
             )
 
     def _check_bindable(self, source: str) -> None:

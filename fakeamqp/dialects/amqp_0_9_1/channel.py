@@ -25,7 +25,9 @@ def flow(channel: ChannelEnd, method: m.ChannelFlow) -> None:
 
 
 def flow_ok(channel: ChannelEnd, method: m.ChannelFlowOk) -> None:
-    """The client has done as it was told."""
+    """The client has done as it was told, where the personality tells it (channel.flow/throttling)."""
+    if not channel.personality.throttles_with_flow:
+        raise ProtocolError("command-invalid", "unimplemented method")
 
 
 def close(channel: ChannelEnd, method: m.ChannelClose) -> None:
@@ -35,7 +37,7 @@ def close(channel: ChannelEnd, method: m.ChannelClose) -> None:
 
 def close_ok(channel: ChannelEnd, method: m.ChannelCloseOk) -> None:
     """The answer to a close that was never sent, since the channel is open."""
-    raise ProtocolError("command-invalid", "'channel.close-ok' without a close")
+    raise ProtocolError("command-invalid", "unimplemented method")
 
 
 HANDLERS = {

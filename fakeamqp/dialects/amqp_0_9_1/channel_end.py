@@ -15,7 +15,7 @@ from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError, Reply
 from fakeamqp.dialects.amqp_0_9_1.states import CHANNEL_TRANSITIONS, ChannelState
 from fakeamqp.model.credit import Credit, Gate
 from fakeamqp.model.delivery import Delivery, Ledger, release_all
-from fakeamqp.model.errors import NotFound
+from fakeamqp.model.errors import AccessRefused, NotFound
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
@@ -122,7 +122,7 @@ class ChannelEnd:
             raise ProtocolError("channel-error", "second 'channel.open' seen")
         if method.NAME.startswith("connection."):
             raise self.endpoint.connection_class_elsewhere()
-        raise ProtocolError("command-invalid", f"'{method.NAME}' is not for a broker to receive")
+        raise ProtocolError("command-invalid", "unimplemented method")
 
     def _receive_while_closing(self, payload: bytes) -> None:
         """Only close and close-ok count; a crossed close is answered (channel.close/stability)."""
@@ -254,6 +254,36 @@ class ChannelEnd:
             AccessRefused: no.
         """
         self.access.check(self.user, self.virtual_host.name, action, kind, name)
+
+    def authorise_passive(self, kind: str, name: str) -> None:
+        """May the connection's user learn whether this exists? Any one permission on the name is enough.
+
+        Raises:
+            AccessRefused: no, where the personality asks for a permission at all.
+        """
+        if not self.personality.passive_declare_needs_permission:
+            return
+        others: tuple[Action, ...] = ("read", "write")
+        for action in others:
+            try:
+                self.authorise(action, kind, name)
+            except AccessRefused:
+                continue
+            return
+        self.authorise("configure", kind, name)
+
+    def authorise_binding(self, source: str, routing_key: str) -> None:
+        """May the connection's user bind something to this exchange, by this key?
+
+        Raises:
+            AccessRefused: no.
+        """
+        if not source:
+            return  # Whether the default exchange can be bound to is the personality's, not the user's.
+        self.authorise("read", "exchange", source)
+        exchange = self.virtual_host.exchanges.get(source)
+        if exchange is not None and exchange.type_name == "topic":
+            self.access.check_topic(self.user, self.virtual_host.name, "read", source, routing_key)
 
     def queue_name(self, name: str) -> str:
         """The name given, or for a blank one the queue last declared here (domain.queue-name/current-queue).

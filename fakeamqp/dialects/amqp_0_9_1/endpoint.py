@@ -156,6 +156,9 @@ class Endpoint:
                 self.send(0, m.ConnectionUnblocked())
             elif not was_blocked:
                 self.send(0, m.ConnectionBlocked(reason=short_text(reason)))
+        if self.personality.throttles_with_flow:
+            for number in self.channel_numbers:
+                self.send(number, m.ChannelFlow(active=reason is None))
         if self.broker.tap is not None:
             event = "unblocked" if reason is None else "blocked"
             self.broker.tap.connection(self.name, event, reason or "")
@@ -332,6 +335,8 @@ class Endpoint:
             raise ProtocolError("channel-error", "expected 'channel.open'")
         self.channels[number] = ChannelEnd(self, number)
         self.send(number, m.ChannelOpenOk())
+        if self.blocked_reason is not None and self.personality.throttles_with_flow:
+            self.send(number, m.ChannelFlow(active=False))
 
     def connection_class_elsewhere(self) -> ProtocolError:
         """What to say of a connection method that came on another channel than 0."""

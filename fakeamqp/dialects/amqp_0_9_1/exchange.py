@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fakeamqp.dialects.amqp_0_9_1.replies import stripped
 from fakeamqp.model.errors import AccessRefused
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
@@ -16,12 +17,15 @@ __all__ = ["HANDLERS"]
 def declare(channel: ChannelEnd, method: m.ExchangeDeclare) -> None:
     """Create an exchange, or confirm that it is there and means the same."""
     virtual_host = channel.virtual_host
-    name = _stripped(method.exchange)
+    name = stripped(method.exchange)
+    if not method.passive:
+        virtual_host.exchange_type(method.type)
     if not name:
         raise AccessRefused("operation not permitted on the default exchange")
     if method.passive:
         if method.no_wait and channel.personality.passive_no_wait_is_silent:
             return
+        channel.authorise_passive("exchange", name)
         virtual_host.exchange(name)
     else:
         channel.authorise("configure", "exchange", name)
@@ -43,8 +47,9 @@ def declare(channel: ChannelEnd, method: m.ExchangeDeclare) -> None:
 
 def delete(channel: ChannelEnd, method: m.ExchangeDelete) -> None:
     """Delete an exchange."""
-    name = _stripped(method.exchange)
+    name = stripped(method.exchange)
     if name:
+        channel.virtual_host.check_deletable(name)
         channel.authorise("configure", "exchange", name)
     channel.virtual_host.delete_exchange(name, if_unused=method.if_unused)
     if not method.no_wait:
@@ -53,33 +58,33 @@ def delete(channel: ChannelEnd, method: m.ExchangeDelete) -> None:
 
 def bind(channel: ChannelEnd, method: m.ExchangeBind) -> None:
     """Bind one exchange to another."""
-    if not method.destination:
-        raise AccessRefused("operation not permitted on the default exchange")
-    channel.authorise("write", "exchange", method.destination)
-    channel.authorise("read", "exchange", method.source)
-    destination = channel.virtual_host.exchange(method.destination)
-    channel.virtual_host.bind(method.source, destination, method.routing_key, method.arguments)
+    name, source = _ends(channel, method)
+    channel.virtual_host.bindable(source)
+    destination = channel.virtual_host.exchange(name)
+    channel.virtual_host.bind(source, destination, method.routing_key, method.arguments)
     if not method.no_wait:
         channel.send(m.ExchangeBindOk())
 
 
 def unbind(channel: ChannelEnd, method: m.ExchangeUnbind) -> None:
     """Undo `bind`."""
-    if not method.destination:
-        raise AccessRefused("operation not permitted on the default exchange")
-    channel.authorise("write", "exchange", method.destination)
-    channel.authorise("read", "exchange", method.source)
-    strict = channel.personality.unbinding_missing_is_an_error
-    if strict or method.destination in channel.virtual_host.exchanges:
-        destination = channel.virtual_host.exchange(method.destination)
-        channel.virtual_host.unbind(method.source, destination, method.routing_key, method.arguments)
+    name, source = _ends(channel, method)
+    virtual_host = channel.virtual_host
+    if channel.personality.unbinding_missing_is_an_error:
+        virtual_host.exchange(name)
+    virtual_host.unbind(source, virtual_host.exchanges.get(name), method.routing_key, method.arguments)
     if not method.no_wait:
         channel.send(m.ExchangeUnbindOk())
 
 
-def _stripped(name: str) -> str:
-    """RabbitMQ takes line ends out of declared names: documented."""
-    return name.replace("\r", "").replace("\n", "")
+def _ends(channel: ChannelEnd, method: m.ExchangeBind | m.ExchangeUnbind) -> tuple[str, str]:
+    """The names of destination and source, once the user may bind them."""
+    destination, source = stripped(method.destination), stripped(method.source)
+    channel.authorise("write", "exchange", destination)
+    if not destination:
+        raise AccessRefused("operation not permitted on the default exchange")
+    channel.authorise_binding(source, method.routing_key)
+    return destination, source
 
 
 HANDLERS = {

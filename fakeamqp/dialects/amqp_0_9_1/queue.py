@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fakeamqp.dialects.amqp_0_9_1.replies import stripped
 from fakeamqp.model.errors import NotFound
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.wire.amqp_0_9_1 import methods as m
@@ -17,7 +18,7 @@ __all__ = ["HANDLERS"]
 
 def declare(channel: ChannelEnd, method: m.QueueDeclare) -> None:
     """Create a queue, or confirm that it is there and means the same."""
-    name = method.queue.replace("\r", "").replace("\n", "")
+    name = stripped(method.queue)
     if channel.personality.direct_reply_to and name.startswith(PSEUDO_QUEUE):
         _declare_reply_address(channel, name, method)
         return
@@ -25,10 +26,12 @@ def declare(channel: ChannelEnd, method: m.QueueDeclare) -> None:
     if method.passive:
         if method.no_wait and channel.personality.passive_no_wait_is_silent:
             return
-        queue = virtual_host.queue(channel.queue_name(name), channel.endpoint)
+        channel.authorise_passive("queue", name)
+        queue = virtual_host.queue(name, channel.endpoint)
         queue.used()
     else:
         if name:
+            virtual_host.check_queue_name(name)
             channel.authorise("configure", "queue", name)
         target = method.arguments.get("x-dead-letter-exchange")
         if isinstance(target, str) and name not in virtual_host.queues:
@@ -70,29 +73,32 @@ def _declare_reply_address(channel: ChannelEnd, name: str, method: m.QueueDeclar
 
 def bind(channel: ChannelEnd, method: m.QueueBind) -> None:
     """Bind a queue to an exchange."""
-    name = channel.queue_name(method.queue)
+    name = channel.queue_name(stripped(method.queue))
+    exchange = stripped(method.exchange)
     # queue.bind/routing-key-shortcut
     routing_key = name if not method.queue and not method.routing_key else method.routing_key
     channel.authorise("write", "queue", name)
-    if method.exchange:
-        channel.authorise("read", "exchange", method.exchange)
+    channel.authorise_binding(exchange, routing_key)
+    channel.virtual_host.bindable(exchange)
     queue = channel.virtual_host.queue(name, channel.endpoint)
-    channel.virtual_host.bind(method.exchange, queue, routing_key, method.arguments)
+    channel.virtual_host.bind(exchange, queue, routing_key, method.arguments)
     if not method.no_wait:
         channel.send(m.QueueBindOk())
 
 
 def unbind(channel: ChannelEnd, method: m.QueueUnbind) -> None:
     """Undo `bind`."""
-    name = channel.queue_name(method.queue)
+    name = channel.queue_name(stripped(method.queue))
+    exchange = stripped(method.exchange)
     routing_key = name if not method.queue and not method.routing_key else method.routing_key
     channel.authorise("write", "queue", name)
-    if method.exchange:
-        channel.authorise("read", "exchange", method.exchange)
-    strict = channel.personality.unbinding_missing_is_an_error
-    if strict or name in channel.virtual_host.queues:
-        queue = channel.virtual_host.queue(name, channel.endpoint)
-        channel.virtual_host.unbind(method.exchange, queue, routing_key, method.arguments)
+    channel.authorise_binding(exchange, routing_key)
+    virtual_host = channel.virtual_host
+    if channel.personality.unbinding_missing_is_an_error:
+        virtual_host.queue(name, channel.endpoint)
+    virtual_host.unbind(
+        exchange, virtual_host.queues.get(name), routing_key, method.arguments, owner=channel.endpoint
+    )
     channel.send(m.QueueUnbindOk())
 
 
@@ -107,7 +113,7 @@ def purge(channel: ChannelEnd, method: m.QueuePurge) -> None:
 
 def delete(channel: ChannelEnd, method: m.QueueDelete) -> None:
     """Delete a queue with everything in it."""
-    name = channel.queue_name(method.queue)
+    name = channel.queue_name(stripped(method.queue))
     channel.authorise("configure", "queue", name)
     count = channel.virtual_host.delete_queue(
         name, channel.endpoint, if_unused=method.if_unused, if_empty=method.if_empty

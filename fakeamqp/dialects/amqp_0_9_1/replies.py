@@ -76,6 +76,11 @@ def reply_for(error: ProtocolError | ModelError | WireError) -> Reply:
     return Reply(code, short_text(f"{c.REPLY_NAMES[code]} - {error}"), ends_connection, silent)
 
 
+def stripped(name: str) -> str:
+    """A name as it is declared, bound and deleted: without line ends (RabbitMQ: measured)."""
+    return name.replace("\r", "").replace("\n", "")
+
+
 def short_text(text: str) -> str:
     """`text`, cut so that it fits a short string."""
     octets = text.encode("utf-8", "surrogateescape")
