@@ -16,7 +16,11 @@ from fakeamqp.model.state import BrokerState
 from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
 from fakeamqp.wire.errors import WireError
 
-__all__ = ["MECHANISMS", "Mechanism", "offered_mechanisms"]
+__all__ = ["MECHANISMS", "MalformedResponse", "Mechanism", "offered_mechanisms"]
+
+
+class MalformedResponse(AuthenticationFailed):
+    """The response is not what the mechanism demands, so whose it is cannot even be told."""
 
 
 class Mechanism(Protocol):
@@ -33,7 +37,7 @@ class Mechanism(Protocol):
 
 
 class Plain:
-    """Authorisation id, user name and password, separated by zero octets."""
+    """User name and password, each after a zero octet. Nobody may act for another, so no authorisation id."""
 
     def __init__(self, state: BrokerState, peer: PeerAddress) -> None:
         self._state = state
@@ -41,8 +45,8 @@ class Plain:
     def step(self, response: bytes) -> User | bytes:
         """See `Mechanism`."""
         parts = response.split(b"\0")
-        if len(parts) != 3:
-            raise AuthenticationFailed("response is not: authorisation id, NUL, user, NUL, password")
+        if len(parts) != 3 or parts[0]:
+            raise MalformedResponse("response is not: NUL, user, NUL, password")
         return self._state.access.authenticate(_text(parts[1]), _text(parts[2]))
 
 
@@ -58,10 +62,10 @@ class AmqPlain:
         try:
             table, _ = RABBITMQ.decode(octets, 0, len(octets))
         except WireError as problem:
-            raise AuthenticationFailed(f"response is not a field table: {problem}") from None
+            raise MalformedResponse(f"response is not a field table: {problem}") from None
         login, password = table.get("LOGIN"), table.get("PASSWORD")
         if not isinstance(login, str) or not isinstance(password, str):
-            raise AuthenticationFailed("response lacks LOGIN or PASSWORD")
+            raise MalformedResponse("response lacks LOGIN or PASSWORD")
         return self._state.access.authenticate(login, password)
 
 

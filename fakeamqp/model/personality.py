@@ -33,8 +33,15 @@ class Personality:
     # --- wire ------------------------------------------------------------------------------------
     closes_silently_on_bad_frames: bool
     """frame/unknown-type, frame/bad-frame-end: end the socket without connection.close."""
-    closes_silently_before_open: bool
-    """errors/pre-open-error, connection.tune-ok/*: end the socket without connection.close."""
+    closes_silently_on_unknown_methods: bool
+    """frame/unknown-method: end the socket without connection.close."""
+    closes_silently_on_illegal_fields: bool
+    """frame/illegal-field-value, types/value-unknown: end the socket without connection.close."""
+    unreadable_is_internal_error: bool
+    """content/incomplete, frame/truncated-arguments: content properties and methods on channel 0 that cannot
+    be read are answered with 541, whatever is wrong with them."""
+    speaks_of_errors_when: Literal["tuned", "open"]
+    """errors/pre-open-error: until then the socket is ended without connection.close."""
     frame_size_tolerance: int
     """frame/oversized-receive: octets a frame may exceed frame-max by."""
     smallest_frame_max: int
@@ -53,8 +60,10 @@ class Personality:
     """content/body-overrun: condition raised."""
     channel_above_maximum: str
     """channel.open/above-channel-max: condition raised."""
-    second_connection_open: str
-    """channels/no-vhost-switch: condition raised."""
+    channel_max_limits: Literal["count", "number"]
+    """connection.tune/channel-max-meaning: how many channels are open at once, or their highest number."""
+    connection_method_out_of_order: str
+    """reply-code/command-invalid, channels/no-vhost-switch: condition raised on an open connection."""
     unknown_virtual_host: str
     """connection.open/unknown-vhost: condition raised."""
     heartbeats_per_interval: int
@@ -125,6 +134,8 @@ class Personality:
     """The pseudo-queue amq.rabbitmq.reply-to (RabbitMQ: documented extension)."""
     paused_consumers_count: bool
     """queue.declare-ok/consumer-count: consumers paused by channel.flow are counted."""
+    largest_content: int
+    """types/max-content-size: octets of body a content header may announce; 0 = no limit."""
     largest_message: int
     """reply-code/content-too-large: octets of body; 0 = no limit."""
     largest_message_condition: str
@@ -159,7 +170,10 @@ RABBITMQ_4_2 = Personality(
     product="RabbitMQ",
     version="4.2.1",
     closes_silently_on_bad_frames=False,
-    closes_silently_before_open=False,
+    closes_silently_on_unknown_methods=True,
+    closes_silently_on_illegal_fields=True,
+    unreadable_is_internal_error=True,
+    speaks_of_errors_when="tuned",
     frame_size_tolerance=8,
     smallest_frame_max=8192,
     published_field_grammar=False,
@@ -169,7 +183,8 @@ RABBITMQ_4_2 = Personality(
     content_class_mismatch="unexpected-frame",
     body_overrun="frame-error",
     channel_above_maximum="not-allowed",
-    second_connection_open="channel-error",
+    channel_max_limits="count",
+    connection_method_out_of_order="channel-error",
     unknown_virtual_host="not-allowed",
     heartbeats_per_interval=2,
     longest_name=255,
@@ -203,6 +218,7 @@ RABBITMQ_4_2 = Personality(
     routes_by_cc_headers=True,
     direct_reply_to=True,
     paused_consumers_count=True,
+    largest_content=512 * _MIB,
     largest_message=16 * _MIB,
     largest_message_condition="precondition-failed",
     announces_host=False,
@@ -215,7 +231,10 @@ SPEC = replace(
     product="fakeamqp",
     version="0.1.0",
     closes_silently_on_bad_frames=True,
-    closes_silently_before_open=True,
+    closes_silently_on_unknown_methods=False,
+    closes_silently_on_illegal_fields=False,
+    unreadable_is_internal_error=False,
+    speaks_of_errors_when="open",
     frame_size_tolerance=0,
     smallest_frame_max=4096,
     published_field_grammar=True,
@@ -224,7 +243,8 @@ SPEC = replace(
     content_class_mismatch="frame-error",
     body_overrun="unexpected-frame",
     channel_above_maximum="channel-error",
-    second_connection_open="command-invalid",
+    channel_max_limits="number",
+    connection_method_out_of_order="command-invalid",
     unknown_virtual_host="invalid-path",
     heartbeats_per_interval=1,
     longest_name=127,
@@ -258,6 +278,7 @@ SPEC = replace(
     routes_by_cc_headers=False,
     direct_reply_to=False,
     paused_consumers_count=False,
+    largest_content=0,
     largest_message=0,
     largest_message_condition="content-too-large",
     announces_host=True,

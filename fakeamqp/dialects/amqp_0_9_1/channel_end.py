@@ -19,7 +19,7 @@ from fakeamqp.model.errors import AccessRefused, NotFound
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
-from fakeamqp.wire.errors import FrameError
+from fakeamqp.wire.errors import FrameError, WireError
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9_1.endpoint import Endpoint
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["ChannelEnd"]
 
 _PUBLISH = m.BasicPublish.INDEX
-_LARGEST_CONTENT = 512 * 1024 * 1024
 _MOST_REMEMBERED = 1000
 _LONGEST_REMEMBERED = 128
 
@@ -143,10 +142,16 @@ class ChannelEnd:
             return
         if self._target is None or self._properties is not None:
             self.endpoint.note_method(_PUBLISH if self._target else 0)
-            raise ProtocolError("unexpected-frame", "expected method frame, got content header frame instead")
+            raise ProtocolError(
+                "unexpected-frame",
+                "expected content body, got non content body frame instead"
+                if self._target
+                else "expected method frame, got non method frame instead",
+            )
         # Errors from here on are the publish's, also where its octets were recognised and never decoded.
         self.endpoint.note_method(_PUBLISH)
-        if len(payload) < 14:
+        if len(payload) < 12:
+            self.endpoint.note_method(0)
             raise FrameError(f"a content header has at least 14 octets, got {len(payload)}")
         class_id, weight, size = CONTENT_HEADER.unpack_from(payload)
         if class_id != 60:
@@ -156,15 +161,24 @@ class ChannelEnd:
             )
         if weight:
             raise ProtocolError("unexpected-frame", f"a content header has weight 0, got {weight}")
-        if size > _LARGEST_CONTENT and self.personality.largest_message:
-            raise ProtocolError("frame-error", f"a content of {size} octets is beyond all limits")
+        largest = self.personality.largest_content
+        if largest and size > largest:
+            raise ProtocolError(
+                "frame-error", f"content body size {size} exceeds maximum allowed size {largest}"
+            )
         octets = payload[12:]
         # Most publishers send the same few property lists over and over; short ones are read once
         # (see publishing.Target for the gain).
         known = self.endpoint.known_properties
         properties = known.get(octets)
         if properties is None:
-            properties = BasicProperties.decode(payload, 12, self.endpoint.grammar)
+            try:
+                properties = BasicProperties.decode(payload, 12, self.endpoint.grammar)
+            except WireError:
+                if not self.personality.unreadable_is_internal_error:
+                    raise
+                self.endpoint.note_method(0)
+                raise ProtocolError("internal-error", "") from None
             if len(octets) <= _LONGEST_REMEMBERED:
                 if len(known) >= _MOST_REMEMBERED:
                     known.clear()
@@ -197,7 +211,7 @@ class ChannelEnd:
             return
         if missing < 0:
             raise ProtocolError(
-                self.personality.body_overrun, f"{-missing} octets of body more than the header announced"
+                self.personality.body_overrun, "content body frame exceeds remaining content size"
             )
         if self._body:
             self._body.append(payload)

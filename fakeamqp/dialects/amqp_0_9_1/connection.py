@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.dialects.amqp_0_9_1.states import ConnectionState
-from fakeamqp.dialects.sasl import MECHANISMS, offered_mechanisms
+from fakeamqp.dialects.sasl import MECHANISMS, MalformedResponse, offered_mechanisms
 from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed, NotAllowed
 from fakeamqp.wire.amqp_0_9_1 import methods as m
@@ -60,19 +60,17 @@ def receive(endpoint: Endpoint, method: Method) -> None:
     if handler is not None:
         endpoint.enter(method.NAME)
         handler(endpoint, method)
-    elif endpoint.state is not ConnectionState.OPEN:
-        endpoint.refuse_sequence(f"'{method.NAME}' is not expected while {endpoint.state.name.lower()}")
     elif isinstance(method, CONNECTION_METHODS):
-        raise ProtocolError("command-invalid", f"'{method.NAME}' is not for a broker to receive now")
+        raise endpoint.out_of_order(endpoint.personality.connection_method_out_of_order)
     else:
-        raise ProtocolError("channel-error", f"'{method.NAME}' needs a channel other than 0")
+        raise endpoint.out_of_order("channel-error")  # frame/channel-nonzero-others
 
 
 def _start_ok(endpoint: Endpoint, method: m.ConnectionStartOk) -> None:
     endpoint.client_properties = method.client_properties
     if method.mechanism not in offered_mechanisms(endpoint.broker, endpoint.peer):
         # connection.start-ok/mechanism-validity
-        endpoint.refuse_login(f"the client chose mechanism {method.mechanism!r}, which was not offered")
+        endpoint.refuse(f"the client chose mechanism {method.mechanism!r}, which was not offered")
         return
     endpoint.mechanism_name = method.mechanism
     endpoint.mechanism = MECHANISMS[method.mechanism](endpoint.broker, endpoint.peer)
@@ -90,6 +88,9 @@ def _authenticate(endpoint: Endpoint, response: bytes) -> None:
         answer = endpoint.mechanism.step(response)
         if isinstance(answer, User):
             _check_loopback(endpoint, answer)
+    except MalformedResponse as problem:
+        endpoint.refuse(f"login with {endpoint.mechanism_name}: {problem}")
+        return
     except AuthenticationFailed:
         endpoint.refuse_login(
             f"Login was refused using authentication mechanism {endpoint.mechanism_name}. "
@@ -128,19 +129,16 @@ def _tune_ok(endpoint: Endpoint, method: m.ConnectionTuneOk) -> None:
 
 def _check_limit(endpoint: Endpoint, name: str, asked: int, offered: int, least: int) -> None:
     """A limit must not be above the one offered, and 0 means none (connection.tune-ok/*)."""
-    silent = endpoint.personality.closes_silently_before_open
     if offered and (asked == 0 or asked > offered):
         raise ProtocolError(
             "not-allowed",
             f"negotiated {name} = {'0 (no limit)' if asked == 0 else asked} is higher than the maximum "
             f"allowed value ({offered})",
-            silent=silent,
         )
     if asked and asked < least:
         raise ProtocolError(
             "not-allowed",
             f"negotiated {name} = {asked} is lower than the minimum allowed value ({least})",
-            silent=silent,
         )
 
 

@@ -17,8 +17,8 @@ from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError, Reply, reply_for
 from fakeamqp.dialects.amqp_0_9_1.states import CONNECTION_TRANSITIONS, ChannelState, ConnectionState
 from fakeamqp.model.credit import Credit, Gate
 from fakeamqp.model.errors import ModelError
+from fakeamqp.wire.amqp_0_9_1 import constants as c
 from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import METHOD_NAMES
 from fakeamqp.wire.amqp_0_9_x.frames import (
     FRAME_BODY,
     FRAME_CONTENT_HEADER,
@@ -31,7 +31,7 @@ from fakeamqp.wire.amqp_0_9_x.frames import (
     method_frame,
 )
 from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ
-from fakeamqp.wire.errors import WireError
+from fakeamqp.wire.errors import FieldError, WireError
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.interface import Connection, PeerAddress
@@ -51,9 +51,10 @@ _FULL = 1024 * 1024
 """Octets waiting to be written beyond which a connection is sent no further deliveries."""
 _STUFFED = 8 * _FULL
 """Octets waiting to be written beyond which nothing more is read from a connection either."""
-_SMALLEST_FRAME = 4096
 _HANDSHAKE_TIMEOUT = 10.0
 _CLOSE_TIMEOUT = 30.0
+_BEFORE_TUNED = frozenset((ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING))
+_MUTE_STATES = {"tuned": _BEFORE_TUNED, "open": _BEFORE_TUNED | {ConnectionState.TUNED}}
 _KNOWN_FRAME_TYPES = frozenset((FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY, FRAME_HEARTBEAT))
 
 
@@ -88,7 +89,7 @@ class Endpoint:
         self._out: list[bytes] = []
         self._unsent = 0
         self._noted = False
-        self._largest_payload = _SMALLEST_FRAME - FRAME_OVERHEAD
+        self._largest_payload = self._payload_limit(state.personality.smallest_frame_max)
         self._partial: list[bytes] = []
         self._partial_size = 0
         self._needed = 0
@@ -216,6 +217,8 @@ class Endpoint:
     def receive(self, data: bytes) -> None:
         """See `Connection`: cut frames and hand each to its channel."""
         self._has_received = True
+        if self._is_deaf():
+            return
         if self._partial_size:
             # Pieces of one frame are joined once it is whole, so that slow feeding costs no more than fast.
             self._partial.append(data)
@@ -260,7 +263,7 @@ class Endpoint:
                 break
             except (ProtocolError, ModelError, WireError) as problem:
                 self._fail(number, problem)
-            if self.finished or self.aborted:
+            if self._is_deaf():
                 return
         rest = end - position
         if rest:
@@ -271,9 +274,15 @@ class Endpoint:
             if channel.unconfirmed:
                 channel.confirm_now()
 
+    def _is_deaf(self) -> bool:
+        """Whether nothing the client may say counts any more."""
+        return self.finished or self.aborted or self.state is ConnectionState.REFUSED
+
     def receive_eof(self) -> None:
         """See `Connection`."""
         if self.state is not ConnectionState.CLOSED:
+            # connection.close-ok/reporting; no more than a note, since a broker that stops gets here too.
+            _log.info("%s: the transport ended without connection.close-ok", self.name)
             self._enter("LOST")
             self._release()
         if not self.finished:
@@ -281,7 +290,7 @@ class Endpoint:
 
     def _receive_elsewhere(self, frame_type: int, number: int, payload: bytes) -> None:
         """A frame for channel 0, or for a channel that is not open."""
-        if self.state is ConnectionState.CLOSED:
+        if self.state in (ConnectionState.CLOSED, ConnectionState.REFUSED):
             return
         if frame_type == FRAME_HEARTBEAT:
             self._receive_heartbeat(number, payload)
@@ -300,7 +309,10 @@ class Endpoint:
                 raise ProtocolError("channel-error", "expected 'channel.open'")
             self._open_channel(number, self._decode(payload))
         elif self.state is not ConnectionState.CLOSING:
-            self.refuse_sequence(f"a frame on channel {number} before the connection is open")
+            self._method = 0
+            raise ProtocolError(
+                "unexpected-frame", f"a frame of type {frame_type} on channel {number} before connection.open"
+            )
 
     def _decode(self, payload: bytes) -> Method:
         """Read a method.
@@ -315,7 +327,9 @@ class Endpoint:
         method_class = m.METHODS.get(index)
         if method_class is None:
             raise ProtocolError(
-                "not-implemented", f"there is no method {index & 0xFFFF} in class {index >> 16}"
+                "not-implemented",
+                f"there is no method {index & 0xFFFF} in class {index >> 16}",
+                silent=self.personality.closes_silently_on_unknown_methods,
             )
         return method_class.decode(payload, self.grammar)
 
@@ -323,16 +337,23 @@ class Endpoint:
         """The only thing to do with a channel that is not open is to open it (channel/not-open)."""
         if isinstance(method, m.ChannelCloseOk):
             return  # Late answer to a close that crossed ours.
-        if number > self.channel_max:
+        by_number = self.personality.channel_max_limits == "number"
+        if by_number and number > self.channel_max:
             raise ProtocolError(
                 self.personality.channel_above_maximum,
-                f"number of channels opened ({number}) has reached the negotiated channel_max "
-                f"({self.channel_max})",
+                f"channel number {number} is above the negotiated channel_max ({self.channel_max})",
             )
         if isinstance(method, connection_class.CONNECTION_METHODS):
             raise self.connection_class_elsewhere()
         if not isinstance(method, m.ChannelOpen):
             raise ProtocolError("channel-error", "expected 'channel.open'")
+        if not by_number and len(self.channels) >= self.channel_max:
+            self._method = 0
+            raise ProtocolError(
+                self.personality.channel_above_maximum,
+                f"number of channels opened ({len(self.channels)}) has reached the negotiated channel_max "
+                f"({self.channel_max})",
+            )
         self.channels[number] = ChannelEnd(self, number)
         self.send(number, m.ChannelOpenOk())
         if self.blocked_reason is not None and self.personality.throttles_with_flow:
@@ -385,25 +406,49 @@ class Endpoint:
         """Remember which method is being worked on, for the ids in a close."""
         self._method = index
 
-    def refuse_sequence(self, text: str) -> None:
-        """A method at the wrong point of the handshake (connection/out-of-order)."""
-        raise ProtocolError("command-invalid", text, silent=self.personality.closes_silently_before_open)
+    def out_of_order(self, condition: str) -> ProtocolError:
+        """What to say of a method on channel 0 that does not belong here now (connection/out-of-order)."""
+        words = {ConnectionState.TUNED: "opening", ConnectionState.OPEN: "running"}
+        word = words.get(self.state, self.state.name.lower())
+        return ProtocolError(condition, f"unexpected method in connection state {word}")
 
     def _fail(self, number: int, problem: ProtocolError | ModelError | WireError) -> None:
         """The one place where an error becomes a close."""
+        if self.state is ConnectionState.REFUSED:
+            return
         if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
             # Nothing but close and close-ok counts any more, and what cannot even be framed ends it all.
             if isinstance(problem, (ProtocolError, WireError)) and problem.condition == "frame-error":
                 self.abort("framing error while closing")
             return
+        if self.state in self._mute_states:
+            self.refuse(problem.text if isinstance(problem, ProtocolError) else str(problem))
+            return
+        if isinstance(problem, WireError):
+            problem = self._unreadable(number, problem)
         reply = reply_for(problem)
         channel = self.channels.get(number)
         if reply.silent:
-            self._finish(f"{reply.text} (closed without a word)")
+            _log.warning("%s: closing without a word: %s", self.name, reply.text)
+            self._finish(reply.text)
         elif reply.ends_connection or channel is None:
             self._close(reply)
         else:
             channel.close(reply, self._method)
+
+    @property
+    def _mute_states(self) -> frozenset[ConnectionState]:
+        """Where errors are not answered with connection.close (errors/pre-open-error)."""
+        return _MUTE_STATES[self.personality.speaks_of_errors_when]
+
+    def _unreadable(self, number: int, problem: WireError) -> ProtocolError | WireError:
+        """What to say of a method whose arguments cannot be read."""
+        if number == 0 and self.personality.unreadable_is_internal_error:
+            self._method = 0
+            return ProtocolError("internal-error", "")
+        if isinstance(problem, FieldError) and self.personality.closes_silently_on_illegal_fields:
+            return ProtocolError(problem.condition, str(problem), silent=True)
+        return problem
 
     def _close(self, reply: Reply) -> None:
         """Send connection.close; from here on only its answer counts (connection.close/stability)."""
@@ -418,32 +463,38 @@ class Endpoint:
                 method_id=index & 0xFFFF,
             ),
         )
-        name = METHOD_NAMES.get(index)
+        name = c.METHOD_NAMES.get(index)
         _log.info("%s: closing: %s%s", self.name, reply.text, f" ({name})" if name else "")
         self._release()
         self._stop_patience()
         self._patience = self._after(_CLOSE_TIMEOUT, lambda: self.abort("no close-ok came"), "close-ok")
 
     def refuse_login(self, text: str) -> None:
-        """Authentication failed: say so where the client understands it, else just end the transport.
+        """Nobody is known by these credentials: say so where the client understands it, else `refuse`.
 
-        Sources: connection.start-ok/authentication-failure, security/negotiation-pause.
+        Source: connection.start-ok/authentication-failure.
         """
-        _log.warning("%s: %s", self.name, text)
-        delay = self.broker.authentication_failure_delay
-
-        def end() -> None:
-            known = "authentication_failure_close" in self.personality.capabilities
-            if known and self.has_capability("authentication_failure_close"):
-                self._close(Reply(403, short_text(f"ACCESS_REFUSED - {text}"), ends_connection=True))
-            else:
-                self._finish("login refused")
-
-        if delay > 0:
-            self._stop_patience()
-            self._patience = self._after(delay, end, "refuses the login")
+        known = "authentication_failure_close" in self.personality.capabilities
+        if known and self.has_capability("authentication_failure_close"):
+            _log.warning("%s: %s", self.name, text)
+            self._method = 0
+            self._close(Reply(c.ACCESS_REFUSED, short_text(f"ACCESS_REFUSED - {text}"), ends_connection=True))
         else:
-            end()
+            self.refuse(text)
+
+    def refuse(self, text: str) -> None:
+        """The handshake failed: end the transport without a word, after a pause where one is configured.
+
+        Sources: errors/pre-open-error, security/negotiation-pause.
+        """
+        _log.warning("%s: handshake failed: %s", self.name, text)
+        self._enter("REFUSE")
+        self._stop_patience()
+        delay = self.broker.authentication_failure_delay
+        if delay > 0:
+            self._patience = self._after(delay, lambda: self._finish(text), "ends a failed handshake")
+        else:
+            self._finish(text)
 
     # --- state ---------------------------------------------------------------------------------------
 
@@ -455,13 +506,7 @@ class Endpoint:
         """
         following = CONNECTION_TRANSITIONS[self.state].get(method_name)
         if following is None:
-            if self.state is ConnectionState.OPEN:
-                condition = "command-invalid"
-                if method_name == "connection.open":
-                    condition = self.personality.second_connection_open
-                raise ProtocolError(condition, f"'{method_name}' on a connection that is open already")
-            self.refuse_sequence(f"'{method_name}' is not expected while {self.state.name.lower()}")
-            return
+            raise self.out_of_order(self.personality.connection_method_out_of_order)
         self.state = following
 
     def _enter(self, event: str) -> None:
@@ -481,11 +526,8 @@ class Endpoint:
         self.channel_max = channel_max or 65535
         self.frame_max = frame_max
         self.heartbeat = heartbeat
-        if frame_max:
-            tolerance = self.personality.frame_size_tolerance
-            self._largest_payload = frame_max - FRAME_OVERHEAD + tolerance
-        else:
-            self._largest_payload = 0xFFFFFFFF
+        self._enter("AGREED")
+        self._largest_payload = self._payload_limit(frame_max)
         if heartbeat:
             self._send_timer = self._after(
                 heartbeat / self.personality.heartbeats_per_interval,
@@ -494,6 +536,12 @@ class Endpoint:
             )
             self._watch_timer = self._after(heartbeat, self._watch_heartbeat, "expects a sign of life")
             self._has_received = False
+
+    def _payload_limit(self, frame_max: int) -> int:
+        """Octets of payload that a frame from this client may have (frame/frame-max-includes-overhead)."""
+        if frame_max == 0:
+            return 0xFFFFFFFF
+        return frame_max - FRAME_OVERHEAD + self.personality.frame_size_tolerance
 
     @property
     def body_limit(self) -> int:

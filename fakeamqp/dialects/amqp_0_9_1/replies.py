@@ -73,7 +73,8 @@ def reply_for(error: ProtocolError | ModelError | WireError) -> Reply:
     if isinstance(error, ModelError) and error.ends_connection is not None:
         ends_connection = error.ends_connection
     silent = isinstance(error, ProtocolError) and error.silent
-    return Reply(code, short_text(f"{c.REPLY_NAMES[code]} - {error}"), ends_connection, silent)
+    name = c.REPLY_NAMES[code]
+    return Reply(code, short_text(f"{name} - {error}" if str(error) else name), ends_connection, silent)
 
 
 def stripped(name: str) -> str:

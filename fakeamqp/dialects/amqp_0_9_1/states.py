@@ -1,7 +1,9 @@
 """The states of a connection and of a channel, as tables.
 
 Theory of operation. A connection walks through its handshake in one order only (connection/grammar):
-start-ok, perhaps secure-ok several times, tune-ok, open. Then it is open until either peer sends close.
+start-ok, perhaps secure-ok several times, tune-ok, open. What goes wrong on the way is not discussed: the
+socket is ended, perhaps after a pause (errors/pre-open-error, security/negotiation-pause). Once open, a
+connection is so until either peer sends close.
 Whoever sends close discards everything but close and close-ok until the answer comes
 (connection.close/stability); whoever receives it answers and is done. A channel is the same without the
 handshake. What a state has no entry for is an illegal event, and the state stays as it was.
@@ -27,6 +29,8 @@ class ConnectionState(Enum):
     """connection.tune has been sent."""
     TUNED = auto()
     """tune-ok has come; connection.open is due."""
+    REFUSED = auto()
+    """The handshake failed; after a pause the transport ends."""
     OPEN = auto()
     CLOSING = auto()
     """connection.close has been sent, close-ok is due."""
@@ -47,29 +51,33 @@ CONNECTION_TRANSITIONS: dict[ConnectionState, dict[str, ConnectionState]] = {
     _C.STARTING: {
         "CHALLENGE": _C.SECURING,
         "AUTHENTICATED": _C.TUNING,
+        "REFUSE": _C.REFUSED,
         "connection.start-ok": _C.STARTING,
-        "connection.close": _C.CLOSED,
         "CLOSE": _C.CLOSING,
         "LOST": _C.CLOSED,
     },
     _C.SECURING: {
         "CHALLENGE": _C.SECURING,
         "AUTHENTICATED": _C.TUNING,
+        "REFUSE": _C.REFUSED,
         "connection.secure-ok": _C.SECURING,
-        "connection.close": _C.CLOSED,
         "CLOSE": _C.CLOSING,
         "LOST": _C.CLOSED,
     },
     _C.TUNING: {
-        "connection.tune-ok": _C.TUNED,
-        "connection.close": _C.CLOSED,
+        "AGREED": _C.TUNED,
+        "REFUSE": _C.REFUSED,
+        "connection.tune-ok": _C.TUNING,
         "CLOSE": _C.CLOSING,
         "LOST": _C.CLOSED,
     },
     _C.TUNED: {
+        "REFUSE": _C.REFUSED,
         "connection.open": _C.OPEN,
-        "connection.close": _C.CLOSED,
         "CLOSE": _C.CLOSING,
+        "LOST": _C.CLOSED,
+    },
+    _C.REFUSED: {
         "LOST": _C.CLOSED,
     },
     _C.OPEN: {
