@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fakeamqp.dialects import PeerAddress, accept
-from fakeamqp.model.personality import personality
+from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
@@ -62,7 +62,7 @@ class Content:
 class Server:
     """A broker without sockets."""
 
-    def __init__(self, name: str = "rabbitmq-4.2", **state: Any) -> None:
+    def __init__(self, name: str | Personality = "rabbitmq-4.2", **state: Any) -> None:
         self.clock = ManualClock()
         self.state = BrokerState(self.clock, personality=personality(name), seed=1, **state)
 
@@ -133,7 +133,20 @@ class Client:
         frames = content_frames(channel, 60, octets, body, frame_size)
         self.send_octets(method_frame(channel, method.encode()) + b"".join(frames))
 
+    def publish_octets(
+        self, properties: bytes, body: bytes = b"", *, exchange: str = "", routing_key: str = ""
+    ) -> None:
+        """Publish on channel 1 with property flags and values as they are."""
+        self.send(m.BasicPublish(exchange=exchange, routing_key=routing_key))
+        self.send_octets(b"".join(content_frames(1, 60, properties, body, 4000)))
+
     # --- in ----------------------------------------------------------------------------------------
+
+    def take_octets(self) -> bytes:
+        """What has come since the last frame that was looked at, as it came."""
+        octets = b"".join(self.connection.pending())
+        self.connection.sent(len(octets))
+        return octets
 
     @property
     def inbox(self) -> list[Frame]:
@@ -142,9 +155,7 @@ class Client:
         return self._inbox
 
     def _collect(self) -> None:
-        octets = b"".join(self.connection.pending())
-        self.connection.sent(len(octets))
-        self._octets += octets
+        self._octets += self.take_octets()
         if self._octets.startswith(b"AMQP"):
             self.header, self._octets = self._octets[:8], self._octets[8:]
         while len(self._octets) >= 8:
