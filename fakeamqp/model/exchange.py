@@ -8,7 +8,7 @@ answer depends on the key alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakeamqp.model.binding import Binding, BindingKey, Destination, binding_key
 from fakeamqp.model.equivalence import freeze, type_name
@@ -26,7 +26,7 @@ __all__ = ["EXCHANGE_TYPES", "DefaultExchange", "Exchange", "topic_matches"]
 class Exchange:
     """What all exchange types share: a name, flags, and bindings in the order they were made."""
 
-    kind: ClassVar[str] = "exchange"
+    kind: ClassVar[Literal["exchange"]] = "exchange"
     type_name: ClassVar[str]
     by_key_alone: ClassVar[bool] = True
     """Whether routing looks at nothing of the message but its routing key, so that it can be remembered."""

@@ -13,7 +13,7 @@ that hold one, or whose subscriptions ask for it, look further than the head.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.errors import AccessRefused
@@ -52,7 +52,7 @@ class QueuedMessage:
 class Queue:
     """One queue of a virtual host. `exclusive_owner` is the connection or session it belongs to, or None."""
 
-    kind = "queue"
+    kind: ClassVar[Literal["queue"]] = "queue"
 
     __slots__ = (
         "_expiry_timer",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from fakeamqp.model.access import AccessControl, Permission, User
 from fakeamqp.model.errors import InvalidPath, NotAllowed
@@ -14,12 +14,43 @@ from fakeamqp.model.timers import Timers
 from fakeamqp.model.virtual_host import VirtualHost
 
 if TYPE_CHECKING:
+    from fakeamqp.model.credit import Credit
+    from fakeamqp.model.delivery import Ledger
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Clock
 
-__all__ = ["BrokerState", "ClientConnection"]
+__all__ = ["BrokerState", "ClientChannel", "ClientConnection"]
+
+
+class ClientChannel(Protocol):
+    """What inspectors see of a connected client's channel (0-9-x) or session (0-10)."""
+
+    @property
+    def number(self) -> int:
+        """What the client knows it by."""
+
+    @property
+    def mode(self) -> Literal["confirm", "tx"] | None:
+        """Whether publishes are confirmed or are part of a transaction."""
+
+    @property
+    def prefetch(self) -> tuple[int, int]:
+        """Messages and octets that each new consumer may have in advance; 0 means any number."""
+
+    @property
+    def credit(self) -> Credit | None:
+        """The window that all consumers of the channel share, if there is one."""
+
+    @property
+    def consumers(self) -> Mapping[str, Subscription]:
+        """The consumers by tag, in the order they came."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """What is unsettled."""
 
 
 class ClientConnection(Protocol):
@@ -38,8 +69,12 @@ class ClientConnection(Protocol):
         """The virtual host opened, or None before that."""
 
     @property
-    def channel_numbers(self) -> tuple[int, ...]:
-        """The open channels (0-9-x) or attached sessions (0-10), ascending."""
+    def blocked_reason(self) -> str | None:
+        """Why the client may not publish, or None."""
+
+    @property
+    def open_channels(self) -> tuple[ClientChannel, ...]:
+        """The open channels (0-9-x) or attached sessions (0-10), by ascending number."""
 
     def close_by_operator(self, code: int, text: str) -> None:
         """Close with a handshake, for a reason of the operator's."""
@@ -51,7 +86,8 @@ class ClientConnection(Protocol):
 class BrokerState:
     """The root of the model. Only the holder of the engine's lock touches it.
 
-    `published` keeps the latest publishes as (virtual host, message, outcome) for inspection, or is None.
+    `published` keeps the latest publishes as (virtual host, message, outcome) for inspection, or is None;
+    `published_count` counts those that are no longer kept as well.
     """
 
     def __init__(
@@ -73,6 +109,7 @@ class BrokerState:
         self.published: deque[tuple[str, Message, Outcome]] | None = (
             deque(maxlen=history) if history else None
         )
+        self.published_count = 0
         self.blocked_reason: str | None = None
         self.authentication_failure_delay = 0.0
         self.virtual_hosts: dict[str, VirtualHost] = {}
@@ -137,3 +174,4 @@ class BrokerState:
         self.blocked_reason = None
         if self.published is not None:
             self.published.clear()
+        self.published_count = 0

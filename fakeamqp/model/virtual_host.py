@@ -502,6 +502,7 @@ class VirtualHost:
         """Leave a record for whoever looks."""
         if self.state.published is not None:
             self.state.published.append((self.name, message, outcome))
+            self.state.published_count += 1
         if self.state.tap is not None:
             self.state.tap.model("published", message=message, outcome=outcome, virtual_host=self.name)
         return outcome

@@ -124,9 +124,10 @@ class Endpoint:
         return None if self.virtual_host is None else self.virtual_host.name
 
     @property
-    def channel_numbers(self) -> tuple[int, ...]:
-        """The open channels, ascending."""
-        return tuple(sorted(n for n, each in self.channels.items() if each.state is ChannelState.OPEN))
+    def open_channels(self) -> tuple[ChannelEnd, ...]:
+        """The open channels, by ascending number."""
+        numbers = sorted(number for number, each in self.channels.items() if each.state is ChannelState.OPEN)
+        return tuple(self.channels[number] for number in numbers)
 
     def has_capability(self, name: str) -> bool:
         """Whether the client announced this capability."""
@@ -285,6 +286,8 @@ class Endpoint:
             _log.info("%s: the transport ended without connection.close-ok", self.name)
             self._enter("LOST")
             self._release()
+            if self.broker.tap is not None:
+                self.broker.tap.connection(self.name, "lost", "the transport ended without a close")
         if not self.finished:
             self.aborted = True
 
