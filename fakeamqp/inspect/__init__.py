@@ -1,0 +1,63 @@
+"""What a test sees of a broker: immutable pictures of one moment, a live look at a queue, expectations.
+
+Functions here read a :class:`~fakeamqp.model.state.BrokerState` and are called inside the engine. What they
+return is free of it: typed, immutable, comparable, with representations that read well in failed assertions.
+"""
+
+from __future__ import annotations
+
+from fakeamqp.inspect.connections import ChannelView, ConnectionView, connection_view, connection_views
+from fakeamqp.inspect.counts import Count
+from fakeamqp.inspect.errors import (
+    BadExpectation,
+    NoSuchExchange,
+    NoSuchQueue,
+    NoSuchVirtualHost,
+    NotPublished,
+    WaitTimeout,
+)
+from fakeamqp.inspect.expectations import Expectation, Wanted, expect_published
+from fakeamqp.inspect.live import Look, QueueInspector
+from fakeamqp.inspect.messages import ContentView, MessageView, Published, PublishedView, published_views
+from fakeamqp.inspect.topology import (
+    BindingView,
+    ConsumerView,
+    ExchangeView,
+    QueueView,
+    exchange_names,
+    exchange_view,
+    queue_names,
+    queue_view,
+)
+
+__all__ = [
+    "BadExpectation",
+    "BindingView",
+    "ChannelView",
+    "ConnectionView",
+    "ConsumerView",
+    "ContentView",
+    "Count",
+    "ExchangeView",
+    "Expectation",
+    "Look",
+    "MessageView",
+    "NoSuchExchange",
+    "NoSuchQueue",
+    "NoSuchVirtualHost",
+    "NotPublished",
+    "Published",
+    "PublishedView",
+    "QueueInspector",
+    "QueueView",
+    "WaitTimeout",
+    "Wanted",
+    "connection_view",
+    "connection_views",
+    "exchange_names",
+    "exchange_view",
+    "expect_published",
+    "published_views",
+    "queue_names",
+    "queue_view",
+]

@@ -1,0 +1,56 @@
+"""How many: a number, or a range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias, Union
+
+from fakeamqp.inspect.errors import BadExpectation
+
+__all__ = ["Count", "Range"]
+
+Count: TypeAlias = Union[int, "tuple[int, int | None]"]
+"""Exactly so many, or (at least, at most), where at most may be None."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """From `least` to `most`, both included; `most` None has no upper end."""
+
+    least: int
+    most: int | None
+
+    @classmethod
+    def of(cls, count: Count, name: str = "count") -> Range:
+        """Read what a test gave.
+
+        Raises:
+            BadExpectation: it is neither a number nor a range.
+        """
+        least, most = count if isinstance(count, tuple) and len(count) == 2 else (count, count)
+        if not _is_number(least) or not (most is None or _is_number(most)):
+            raise BadExpectation(
+                f"{name}={count!r}: give a number, or (at least, at most) where at most may be None"
+            )
+        assert isinstance(least, int)
+        assert most is None or isinstance(most, int)
+        if most is not None and most < least:
+            raise BadExpectation(f"{name}={count!r}: nothing is at least {least} and at most {most}")
+        return cls(least, most)
+
+    def holds(self, count: int) -> bool:
+        """Whether `count` is in the range."""
+        return self.least <= count and (self.most is None or count <= self.most)
+
+    def passed_by(self, count: int) -> bool:
+        """Whether `count` is beyond the range, so that more cannot help."""
+        return self.most is not None and count > self.most
+
+    def __str__(self) -> str:
+        if self.most is None:
+            return f"at least {self.least}"
+        return f"exactly {self.least}" if self.least == self.most else f"{self.least} to {self.most}"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

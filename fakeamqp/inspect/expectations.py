@@ -1,0 +1,355 @@
+"""What a test expects to have been published, and the near misses where it was not.
+
+An `Expectation` is checked when it is made, so that a misspelled keyword fails at once and not after a wait.
+It compares the model's own records and makes views only of what fits or nearly fits: histories are long.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
+
+from fakeamqp.inspect.counts import Count, Range
+from fakeamqp.inspect.errors import BadExpectation, NotPublished, nearest
+from fakeamqp.inspect.messages import PROPERTIES, Published, PublishedView, shortened
+from fakeamqp.model.topic import TopicTrie
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from fakeamqp.inspect.messages import Record
+    from fakeamqp.model.state import BrokerState
+
+__all__ = ["Expectation", "Wanted", "expect_published"]
+
+Text: TypeAlias = "str | re.Pattern[str] | Callable[[Any], object]"
+Number: TypeAlias = "int | Callable[[Any], object]"
+
+
+class Wanted(TypedDict, total=False):
+    """The keywords of `expect_published`. One that is missing or None is not asked about.
+
+    Where a value is wanted it may be the value itself (or anything that equals it), a compiled regular
+    expression that is searched for, or a function of the value that says whether it will do.
+
+    - `exchange`: its name; "" is the default exchange.
+    - `routing_key`: as a str it is a topic pattern, in which the word `*` stands for one word and `#` for any
+      number of words; without these it stands for itself.
+    - `body`: bytes, or a str that is compared in UTF-8, or a dict or list that is compared with the body
+      read as JSON.
+    - `headers`: those that must be there, with what each must be; others do not matter.
+    - `content_type`, `content_encoding`, `delivery_mode`, `priority`, `correlation_id`, `reply_to`,
+      `expiration`, `message_id`, `timestamp`, `type`, `user_id`, `app_id`: the message's properties.
+    - `virtual_host`: where; anywhere when not given.
+    - `count`: how many messages must fit: exactly so many, or (at least, at most) where at most may be None.
+      When not given, at least one.
+    """
+
+    exchange: Text | None
+    routing_key: Text | None
+    body: (
+        bytes
+        | str
+        | dict[str, Any]
+        | list[Any]
+        | re.Pattern[str]
+        | re.Pattern[bytes]
+        | Callable[[bytes], object]
+        | None
+    )
+    headers: Mapping[str, Any] | None
+    content_type: Text | None
+    content_encoding: Text | None
+    delivery_mode: Number | None
+    priority: Number | None
+    correlation_id: Text | None
+    reply_to: Text | None
+    expiration: Text | None
+    message_id: Text | None
+    timestamp: Number | None
+    type: Text | None
+    user_id: Text | None
+    app_id: Text | None
+    virtual_host: Text | None
+    count: Count | None
+
+
+class _Test(NamedTuple):
+    """One thing to look at in each message."""
+
+    name: str
+    wanted: Any
+    shown: str
+    read: Callable[[Record], Any]
+    fits: Callable[[Any], bool]
+
+
+_MOST_CONSIDERED = 50
+_MOST_SHOWN = 5
+_WIDEST = 200
+
+
+class Expectation:
+    """What is expected to have been published; see `Wanted` for the keywords.
+
+    Raises:
+        BadExpectation: a keyword is misspelled, or a value cannot be compared with.
+    """
+
+    def __init__(self, **wanted: Unpack[Wanted]) -> None:
+        for name in wanted:
+            if name not in Wanted.__annotations__:
+                hint = nearest(name, Wanted.__annotations__)
+                raise BadExpectation(f"expect_published knows no keyword {name!r}{hint}")
+        given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
+        self._range = Range.of(given.pop("count", (1, None)))
+        self._tests: list[_Test] = []
+        # In this order, because those that differ most often and cost least come first.
+        for name in ("routing_key", "exchange", "virtual_host", *PROPERTIES, "body"):
+            if name in given:
+                self._tests += _tests(name, given[name])
+
+    def matches(self, published: Published) -> tuple[PublishedView, ...]:
+        """The messages that fit, in order."""
+        return tuple(PublishedView.of(*record) for record in published.records if self._fits(record))
+
+    def check(self, published: Published) -> tuple[PublishedView, ...]:
+        """The messages that fit, if there are as many as expected.
+
+        Raises:
+            NotPublished: there are not; the text shows the nearest misses.
+        """
+        found = self.matches(published)
+        if not self._range.holds(len(found)):
+            raise NotPublished(self._report(published, found))
+        return found
+
+    def follow(self) -> Callable[[BrokerState], bool]:
+        """A predicate to wait with: is it decided, so that `check` either passes or never will?
+
+        It looks at each publish once, however often it is asked.
+        """
+        seen = found = 0
+
+        def decided(state: BrokerState) -> bool:
+            nonlocal seen, found
+            if state.published_count < seen:  # The history was cleared.
+                seen = found = 0
+            fresh = islice(reversed(state.published or ()), state.published_count - seen)
+            found += sum(self._fits(record) for record in fresh)
+            seen = state.published_count
+            return self._range.holds(found) or self._range.passed_by(found)
+
+        return decided
+
+    def _fits(self, record: Record) -> bool:
+        return all(test.fits(test.read(record)) for test in self._tests)
+
+    def __str__(self) -> str:
+        wanted = ", ".join(f"{test.name}={test.shown}" for test in self._tests)
+        return f"{self._range} published with {wanted}" if wanted else f"{self._range} published"
+
+    # --- near misses ----------------------------------------------------------------------------------
+
+    def _report(self, published: Published, found: Sequence[PublishedView]) -> str:
+        """Why it is not as expected."""
+        lines = [f"expected {self._range} published message{'' if self._range == Range(1, 1) else 's'}"]
+        if self._tests:
+            lines[0] += " with"
+            width = max(len(test.name) for test in self._tests)
+            lines += [f"    {test.name:<{width}}  {test.shown}" for test in self._tests]
+        total = len(published)
+        if not total:
+            lines.append("but nothing was published")
+        elif found:
+            lines.append(f"but {len(found)} of {total} published {'does' if len(found) == 1 else 'do'}:")
+            lines += [f"    {_cut(repr(view))}" for view in found[:_MOST_SHOWN]]
+            if len(found) > _MOST_SHOWN:
+                lines.append(f"    ... and {len(found) - _MOST_SHOWN} more")
+        else:
+            lines.append(f"but none of {total} published {'fits' if total == 1 else 'fit'}")
+        if published.dropped:
+            lines.append(
+                f"({published.dropped} older ones are no longer kept; the broker's history can be longer)"
+            )
+        if not self._range.passed_by(len(found)):
+            lines += self._near_misses(published)
+        return "\n".join(lines)
+
+    def _near_misses(self, published: Published) -> list[str]:
+        missed = []
+        for position, record in enumerate(published.records):
+            failed = [test for test in self._tests if not test.fits(test.read(record))]
+            if failed:
+                missed.append((len(failed), -position, failed))
+        if not missed:
+            return []
+        # Comparing texts is slow, so only the best and latest few are put in order by it.
+        best = heapq.nsmallest(_MOST_CONSIDERED, missed, key=lambda each: each[:2])
+        best.sort(key=lambda each: (each[0], -_likeness(published.records[-each[1]], each[2]), each[1]))
+        lines = ["", "The nearest misses:" if len(missed) > 1 else "The nearest miss:"]
+        for _, position, failed in best[:_MOST_SHOWN]:
+            record = published.records[-position]
+            lines.append(f"  {_cut(repr(PublishedView.of(*record)))}")
+            width = max(len(test.name) for test in failed)
+            for test in failed:
+                was = _shown(test.read(record))
+                lines.append(f"    {test.name:<{width}}  expected {test.shown}")
+                lines.append(f"    {'':<{width}}  but was  {was}{_remark(test, record)}")
+        if len(missed) > _MOST_SHOWN:
+            lines.append(f"  ... and {len(missed) - _MOST_SHOWN} that are further off or older")
+        return lines
+
+
+def expect_published(published: Published, **wanted: Unpack[Wanted]) -> tuple[PublishedView, ...]:
+    """The messages that fit, if there are as many as expected; see `Wanted` for the keywords.
+
+    Raises:
+        NotPublished: there are not; the text shows what was published instead, the nearest misses first.
+        BadExpectation: a keyword is misspelled, or a value cannot be compared with.
+    """
+    return Expectation(**wanted).check(published)
+
+
+# --- tests ------------------------------------------------------------------------------------------------
+
+
+class _Missing:
+    """Stands for a header that is not there."""
+
+    def __repr__(self) -> str:
+        return "not there"
+
+
+_MISSING = _Missing()
+
+
+def _tests(name: str, wanted: Any) -> list[_Test]:
+    if name == "headers":
+        if not isinstance(wanted, Mapping):
+            raise BadExpectation(f"headers={wanted!r}: give a mapping of the headers that must be there")
+        return [
+            _Test(f"headers[{key!r}]", value, _shown(value), _header_reader(key), _fits(value))
+            for key, value in wanted.items()
+        ]
+    if name == "body":
+        return [_Test(name, wanted, _body_shown(wanted), lambda record: record[1].body, _body_fits(wanted))]
+    fits = _topic_fits(wanted) if name == "routing_key" and isinstance(wanted, str) else _fits(wanted)
+    return [_Test(name, wanted, _shown(wanted), _reader(name), fits)]
+
+
+def _reader(name: str) -> Callable[[Record], Any]:
+    if name == "virtual_host":
+        return lambda record: record[0]
+    if name in ("exchange", "routing_key"):
+        return lambda record: getattr(record[1], name)
+    return lambda record: getattr(record[1].properties, name)
+
+
+def _header_reader(key: str) -> Callable[[Record], Any]:
+    return lambda record: (record[1].properties.headers or {}).get(key, _MISSING)
+
+
+def _fits(wanted: Any) -> Callable[[Any], bool]:
+    """How to compare with `wanted`: search, ask, or test for equality."""
+    if isinstance(wanted, re.Pattern):
+
+        def found(value: Any) -> bool:
+            return isinstance(value, type(wanted.pattern)) and wanted.search(value) is not None
+
+        return found
+    if callable(wanted):
+        return lambda value: value is not _MISSING and _asked(wanted, value) is True
+    return lambda value: bool(wanted == value)
+
+
+def _asked(predicate: Callable[[Any], object], value: Any) -> bool | Exception:
+    """What the predicate says. One that fails on a message of another kind just does not fit."""
+    try:
+        return bool(predicate(value))
+    except Exception as error:
+        return error
+
+
+def _topic_fits(pattern: str) -> Callable[[Any], bool]:
+    if not {"*", "#"} & set(pattern.split(".")):
+        return lambda key: bool(key == pattern)
+    trie: TopicTrie[bool] = TopicTrie()
+    trie.add(pattern, True)
+    return lambda key: any(trie.match(key))
+
+
+def _body_fits(wanted: Any) -> Callable[[bytes], bool]:
+    if isinstance(wanted, str):
+        octets = wanted.encode()
+        return lambda body: body == octets
+    if isinstance(wanted, (dict, list)):
+        return lambda body: bool(_parsed(body) == wanted)
+    if isinstance(wanted, re.Pattern) and isinstance(wanted.pattern, str):
+        return lambda body: wanted.search(body.decode("utf-8", "surrogateescape")) is not None
+    return _fits(wanted)
+
+
+def _parsed(body: bytes) -> Any:
+    """The body read as JSON, or something that equals nothing where it is none."""
+    import json
+
+    try:
+        return json.loads(body)
+    except ValueError:
+        return _MISSING
+
+
+# --- words ------------------------------------------------------------------------------------------------
+
+
+def _cut(text: str, most: int = 2 * _WIDEST) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, re.Pattern):
+        return f"something with /{value.pattern!s}/"
+    if isinstance(value, (bytes, bytearray)):
+        return repr(shortened(bytes(value)))
+    if callable(value) and not isinstance(value, type):
+        return f"what {getattr(value, '__qualname__', None) or repr(value)} accepts"
+    return "not there" if value is None else _cut(repr(value), _WIDEST)
+
+
+def _body_shown(wanted: Any) -> str:
+    if isinstance(wanted, (dict, list)):
+        return f"JSON {_cut(repr(wanted), _WIDEST)}"
+    return _shown(wanted)
+
+
+def _remark(test: _Test, record: Record) -> str:
+    """What else there is to say of a value that does not fit."""
+    value = test.read(record)
+    if callable(test.wanted) and value is not _MISSING:
+        answer = _asked(test.wanted, value)
+        return f" ({test.shown[5:-8]} raised {answer!r})" if isinstance(answer, Exception) else ""
+    if test.name == "body" and isinstance(test.wanted, (dict, list)) and _parsed(value) is _MISSING:
+        return ", which is not JSON"
+    kinds = (type(value).__name__, type(test.wanted).__name__)
+    if kinds[0] != kinds[1] and isinstance(test.wanted, (str, int, float, bytes)):
+        return f" ({kinds[0]}, not {kinds[1]})" if str(value) == str(test.wanted) else ""
+    return ""
+
+
+def _likeness(record: Record, failed: Sequence[_Test]) -> float:
+    """How near the values come that do not fit: 0 and upwards."""
+    import difflib
+
+    total = 0.0
+    for test in failed:
+        value = test.read(record)
+        if isinstance(value, (str, bytes)):
+            wanted = test.wanted if isinstance(test.wanted, (str, bytes)) else test.shown
+            total += difflib.SequenceMatcher(None, str(wanted)[:_WIDEST], str(value)[:_WIDEST]).ratio()
+        elif value is not None and value is not _MISSING:
+            total += 0.5
+    return total

@@ -1,0 +1,52 @@
+"""Field values that cannot be changed, yet look and compare like the dictionaries and lists they were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+__all__ = ["FrozenDict", "FrozenList", "frozen"]
+
+
+def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
+    raise TypeError(
+        "this is a picture of what the broker holds and cannot be changed; make a copy with dict() or list()"
+    )
+
+
+class FrozenDict(dict[str, Any]):
+    """A dictionary that refuses to be changed. It equals the `dict` with the same items."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self) -> Any:
+        return FrozenDict, (dict(self),)
+
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
+
+
+class FrozenList(list[Any]):
+    """A list that refuses to be changed. It equals the `list` with the same items."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self))
+
+    def __reduce__(self) -> Any:
+        return FrozenList, (list(self),)
+
+    __setitem__ = __delitem__ = append = clear = extend = insert = pop = _refuse
+    remove = reverse = sort = __iadd__ = __imul__ = _refuse
+
+
+def frozen(value: Any) -> Any:
+    """`value`, with every dictionary and list in it replaced by an unchangeable one."""
+    if isinstance(value, Mapping):
+        return FrozenDict({key: frozen(item) for key, item in value.items()})
+    if isinstance(value, (list, tuple)):
+        return FrozenList([frozen(item) for item in value])
+    return value

@@ -1,0 +1,318 @@
+"""Messages: those a queue holds, and those that were published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+from fakeamqp.inspect.frozen import FrozenDict, frozen
+
+if TYPE_CHECKING:
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.queue import QueuedMessage
+    from fakeamqp.model.state import BrokerState
+
+__all__ = [
+    "ContentView",
+    "MessageView",
+    "Published",
+    "PublishedView",
+    "Record",
+    "name_of",
+    "published_views",
+    "queued_view",
+    "shortened",
+    "unacked_view",
+]
+
+Record: TypeAlias = "tuple[str, Message, Outcome]"
+"""One publish as the model keeps it: virtual host, message, outcome."""
+
+PROPERTIES = (
+    "content_type",
+    "content_encoding",
+    "headers",
+    "delivery_mode",
+    "priority",
+    "correlation_id",
+    "reply_to",
+    "expiration",
+    "message_id",
+    "timestamp",
+    "type",
+    "user_id",
+    "app_id",
+)
+_LONGEST_SHOWN = 60
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ContentView:
+    """What was published: body, address, properties. A property the message does not have is None.
+
+    `headers` is empty where there are none. `timestamp` is in seconds since 1970, `expiration` in
+    milliseconds, as text.
+    """
+
+    body: bytes
+    exchange: str
+    routing_key: str
+    headers: FrozenDict
+    content_type: str | None = None
+    content_encoding: str | None = None
+    delivery_mode: int | None = None
+    priority: int | None = None
+    correlation_id: str | None = None
+    reply_to: str | None = None
+    expiration: str | None = None
+    message_id: str | None = None
+    timestamp: int | None = None
+    type: str | None = None
+    user_id: str | None = None
+    app_id: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The body as text in UTF-8.
+
+        Raises:
+            UnicodeDecodeError: it is none.
+        """
+        return self.body.decode()
+
+    def json(self) -> Any:
+        """The body, read as JSON.
+
+        Raises:
+            ValueError: it is none.
+        """
+        import json
+
+        return json.loads(self.body)
+
+    @property
+    def persistent(self) -> bool:
+        """Whether the publisher asked for it to survive a restart (delivery mode 2)."""
+        return self.delivery_mode == 2
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """The properties the message has, by name."""
+        present = {name: getattr(self, name) for name in PROPERTIES}
+        return {name: value for name, value in present.items() if value is not None and value != {}}
+
+    def _said(self) -> str:
+        """The part of the representation that all views share."""
+        words = [
+            repr(shortened(self.body)),
+            f"exchange={self.exchange!r}",
+            f"routing_key={self.routing_key!r}",
+        ]
+        words += [f"{name}={value!r}" for name, value in self.properties.items()]
+        return " ".join(words)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MessageView(ContentView):
+    """One message in a queue at one moment.
+
+    Args:
+        state: "ready", or "unacked" while a client holds it.
+        redelivered: it has been with a client before (or, unacked, had been before this time).
+        consumer_tag: the consumer that holds it; None while it is ready, and where it was got with basic.get.
+        connection: the name of the connection that holds it, or None.
+        channel: the number of the channel of the consumer that holds it, or None.
+        held_for: seconds since it was sent to the client that holds it, or None.
+        expires_in: seconds until its time to live is over, 0.0 where it is; None where it has none.
+    """
+
+    state: Literal["ready", "unacked"]
+    redelivered: bool = False
+    consumer_tag: str | None = None
+    connection: str | None = None
+    channel: int | None = None
+    held_for: float | None = None
+    expires_in: float | None = None
+
+    def __repr__(self) -> str:
+        words = [f"<message {self._said()}"]
+        if self.redelivered:
+            words.append("redelivered")
+        if self.expires_in is not None:
+            words.append(f"expires_in={self.expires_in:.3f}")
+        if self.state == "unacked":
+            how = "a get" if self.consumer_tag is None else f"consumer {self.consumer_tag!r}"
+            where = "" if self.channel is None else f" channel {self.channel}"
+            words.append(f"unacked by {how} on {self.connection}{where} for {self.held_for or 0.0:.3f} s")
+        else:
+            words.append("ready")
+        return " ".join(words) + ">"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PublishedView(ContentView):
+    """One message as it was published, and what became of it then.
+
+    Args:
+        virtual_host: where it was published.
+        queues: the names of the queues it was routed to.
+        refused_by: those of them that were full and did not take it.
+        outcome: the same in words.
+        connection: the name of the publishing connection; None where the test published it itself.
+    """
+
+    virtual_host: str
+    queues: tuple[str, ...] = ()
+    refused_by: tuple[str, ...] = ()
+    outcome: str = ""
+    connection: str | None = None
+
+    @classmethod
+    def of(cls, virtual_host: str, message: Message, outcome: Outcome) -> PublishedView:
+        """The view of one publish."""
+        return cls(
+            **_content(message),
+            virtual_host=virtual_host,
+            queues=tuple(queue.name for queue in outcome.queues),
+            refused_by=tuple(queue.name for queue in outcome.refused),
+            outcome=str(outcome),
+            connection=name_of(message.publisher),
+        )
+
+    @property
+    def routed(self) -> bool:
+        """Whether at least one queue was there for it."""
+        return bool(self.queues)
+
+    @property
+    def unroutable(self) -> bool:
+        """Whether no queue was there for it."""
+        return not self.queues
+
+    @property
+    def refused(self) -> bool:
+        """Whether a full queue did not take it, so that its publisher got a nack."""
+        return bool(self.refused_by)
+
+    def __repr__(self) -> str:
+        where = "" if self.virtual_host == "/" else f" in virtual host {self.virtual_host!r}"
+        return f"<published {self._said()}{where}: {self.outcome}>"
+
+
+class Published(Sequence[PublishedView]):
+    """What was published, oldest first; immutable. Publishes that failed with an error are not in it.
+
+    `dropped` is how many older ones there were that the broker no longer keeps.
+    """
+
+    __slots__ = ("_records", "dropped")
+
+    def __init__(self, records: Sequence[Record] = (), dropped: int = 0) -> None:
+        self._records = tuple(records)
+        self.dropped = dropped
+
+    @overload
+    def __getitem__(self, index: int) -> PublishedView: ...
+    @overload
+    def __getitem__(self, index: slice) -> Published: ...
+    def __getitem__(self, index: int | slice) -> PublishedView | Published:
+        """One view, or a part of the whole."""
+        if isinstance(index, slice):
+            return Published(self._records[index])
+        return PublishedView.of(*self._records[index])
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[PublishedView]:
+        return (PublishedView.of(*record) for record in self._records)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Published):
+            return list(self) == list(other)
+        return list(self) == other if isinstance(other, list) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """What the views are made from, for those who look at many."""
+        return self._records
+
+    def __repr__(self) -> str:
+        older = f" and {self.dropped} older" if self.dropped else ""
+        if not self._records:
+            return f"<nothing published{older}>"
+        shown = "".join(f"\n  {view!r}" for view in self[-20:])
+        left_out = f"\n  ... {len(self) - 20} more before" if len(self) > 20 else ""
+        return f"<{len(self)} published{older}:{left_out}{shown}\n>"
+
+
+def published_views(state: BrokerState) -> Published:
+    """What was published and is still kept."""
+    kept = state.published or ()
+    return Published(tuple(kept), state.published_count - len(kept))
+
+
+def queued_view(queued: QueuedMessage, now: float) -> MessageView:
+    """A message that waits. `now` is the instant of the broker's clock."""
+    return MessageView(
+        **_content(queued.message),
+        state="ready",
+        redelivered=queued.redelivered,
+        expires_in=_expires_in(queued, now),
+    )
+
+
+def unacked_view(delivery: Delivery, now: float) -> MessageView:
+    """A message that a client holds. `now` is the instant of the broker's clock."""
+    holder = delivery.holder
+    return MessageView(
+        **_content(delivery.queued.message),
+        state="unacked",
+        redelivered=delivery.queued.redelivered,
+        consumer_tag=None if holder is None else holder.tag,
+        connection=name_of(delivery.owner),
+        channel=None if holder is None else number_of(holder.group),
+        held_for=now - delivery.delivered_at,
+        expires_in=_expires_in(delivery.queued, now),
+    )
+
+
+def name_of(owner: object) -> str | None:
+    """The name of a connection or session, known to the model only as the owner of something."""
+    name = getattr(owner, "name", None)
+    return name if isinstance(name, str) else None
+
+
+def number_of(group: object) -> int | None:
+    """The number of a channel, known to the model only as a group of subscriptions."""
+    number = getattr(group, "number", None)
+    return number if isinstance(number, int) else None
+
+
+def shortened(body: bytes) -> bytes:
+    """The body, or its beginning if it is too long for one line."""
+    return body if len(body) <= _LONGEST_SHOWN else body[: _LONGEST_SHOWN - 3] + b"..."
+
+
+def _expires_in(queued: QueuedMessage, now: float) -> float | None:
+    return None if queued.expires_at is None else max(0.0, queued.expires_at - now)
+
+
+def _content(message: Message) -> dict[str, Any]:
+    properties = message.properties
+    values = {name: getattr(properties, name) for name in PROPERTIES if name != "headers"}
+    return {
+        "body": message.body,
+        "exchange": message.exchange,
+        "routing_key": message.routing_key,
+        "headers": frozen(properties.headers or {}),
+        **values,
+    }
+
+
+assert {field.name for field in fields(ContentView)} == {"body", "exchange", "routing_key", *PROPERTIES}

@@ -1,0 +1,283 @@
+"""Queues, exchanges, bindings and consumers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from fakeamqp.inspect.errors import NoSuchExchange, NoSuchQueue, NoSuchVirtualHost, nearest
+from fakeamqp.inspect.frozen import FrozenDict, frozen
+from fakeamqp.inspect.messages import MessageView, name_of, number_of, queued_view, unacked_view
+
+if TYPE_CHECKING:
+    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.exchange import Exchange
+    from fakeamqp.model.queue import Queue
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = [
+    "BindingView",
+    "ConsumerView",
+    "ExchangeView",
+    "QueueView",
+    "binding_views",
+    "consumer_view",
+    "exchange_names",
+    "exchange_view",
+    "find_queue",
+    "message_views",
+    "queue_names",
+    "queue_view",
+]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BindingView:
+    """One binding: messages go from an exchange (`source`) to a queue or another exchange."""
+
+    source: str
+    destination: str
+    destination_kind: Literal["queue", "exchange"]
+    routing_key: str
+    arguments: FrozenDict
+
+    def __repr__(self) -> str:
+        kind = "" if self.destination_kind == "queue" else "exchange "
+        arguments = f" arguments={self.arguments!r}" if self.arguments else ""
+        return f"<binding {self.source!r} -> {kind}{self.destination!r} by {self.routing_key!r}{arguments}>"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ConsumerView:
+    """One consumer of a queue.
+
+    Args:
+        tag: its consumer tag.
+        queue: the name of the queue it consumes from.
+        connection: the name of its connection.
+        channel: the number of its channel.
+        no_ack: its messages count as settled when they are sent.
+        exclusive: it keeps others away from the queue.
+        priority: `x-priority`; higher ones are served first.
+        prefetch: how many unacked messages it may hold; 0 means any number.
+        unacked: how many it holds.
+        arguments: of basic.consume.
+    """
+
+    tag: str
+    queue: str
+    connection: str | None
+    channel: int | None
+    no_ack: bool
+    exclusive: bool
+    priority: int
+    prefetch: int
+    unacked: int
+    arguments: FrozenDict
+
+    def __repr__(self) -> str:
+        words = [f"<consumer {self.tag!r} of queue {self.queue!r} on {self.connection}"]
+        if self.channel is not None:
+            words.append(f"channel {self.channel}")
+        words.append(
+            "no_ack" if self.no_ack else f"unacked={self.unacked} prefetch={self.prefetch or 'unlimited'}"
+        )
+        if self.exclusive:
+            words.append("exclusive")
+        if self.priority:
+            words.append(f"priority={self.priority}")
+        return " ".join(words) + ">"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class QueueView:
+    """One queue at one moment.
+
+    Args:
+        name: of the queue.
+        virtual_host: where it is.
+        durable: it survives a restart.
+        exclusive: it belongs to one connection.
+        owner: the name of that connection, or None.
+        auto_delete: it goes with its last consumer.
+        arguments: of queue.declare.
+        ready: how many messages wait.
+        unacked: how many messages clients hold.
+        consumers: in the order they came.
+        messages: those that wait, in the order of delivery, then those that clients hold, in the order they
+            were sent.
+        bindings: those that end here. The binding that every queue has to the default exchange is left out.
+    """
+
+    name: str
+    virtual_host: str
+    durable: bool
+    exclusive: bool
+    owner: str | None
+    auto_delete: bool
+    arguments: FrozenDict
+    ready: int
+    unacked: int
+    consumers: tuple[ConsumerView, ...]
+    messages: tuple[MessageView, ...]
+    bindings: tuple[BindingView, ...]
+
+    def __repr__(self) -> str:
+        return counts_line(self.name, self.virtual_host, self.ready, self.unacked, len(self.consumers))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ExchangeView:
+    """One exchange at one moment; `bindings` are those that begin here, in the order they were made."""
+
+    name: str
+    virtual_host: str
+    type: str
+    durable: bool
+    auto_delete: bool
+    internal: bool
+    arguments: FrozenDict
+    bindings: tuple[BindingView, ...]
+
+    def __repr__(self) -> str:
+        flags = [name for name in ("durable", "auto_delete", "internal") if getattr(self, name)]
+        where = _elsewhere(self.virtual_host)
+        words = [f"<exchange {self.name!r}{where} type={self.type}", *flags, f"bindings={len(self.bindings)}"]
+        return " ".join(words) + ">"
+
+
+def counts_line(name: str, virtual_host: str, ready: int, unacked: int, consumers: int) -> str:
+    """How a queue is represented."""
+    return f"<queue {name!r}{_elsewhere(virtual_host)} ready={ready} unacked={unacked} consumers={consumers}>"
+
+
+def _elsewhere(virtual_host: str) -> str:
+    return "" if virtual_host == "/" else f" in virtual host {virtual_host!r}"
+
+
+def find_queue(state: BrokerState, name: str, virtual_host: str = "/") -> Queue:
+    """The queue called `name`.
+
+    Raises:
+        NoSuchQueue, NoSuchVirtualHost: there is none.
+    """
+    queues = _find_virtual_host(state, virtual_host).queues
+    queue = queues.get(name)
+    if queue is None:
+        raise NoSuchQueue(
+            f"there is no queue {name!r} in virtual host {virtual_host!r}{nearest(name, queues)}"
+        )
+    return queue
+
+
+def queue_names(state: BrokerState, virtual_host: str = "/") -> tuple[str, ...]:
+    """The queues of a virtual host, in the order they were declared.
+
+    Raises:
+        NoSuchVirtualHost: there is none of this name.
+    """
+    return tuple(_find_virtual_host(state, virtual_host).queues)
+
+
+def queue_view(state: BrokerState, name: str, virtual_host: str = "/") -> QueueView:
+    """A picture of the queue called `name`, its messages included.
+
+    Raises:
+        NoSuchQueue, NoSuchVirtualHost: there is none.
+    """
+    queue = find_queue(state, name, virtual_host)
+    return QueueView(
+        name=queue.name,
+        virtual_host=virtual_host,
+        durable=queue.durable,
+        exclusive=queue.exclusive_owner is not None,
+        owner=name_of(queue.exclusive_owner),
+        auto_delete=queue.auto_delete,
+        arguments=frozen(queue.arguments),
+        ready=len(queue.ready),
+        unacked=len(queue.unacked),
+        consumers=tuple(consumer_view(subscription) for subscription in queue.subscriptions),
+        messages=message_views(queue),
+        bindings=binding_views(queue),
+    )
+
+
+def message_views(queue: Queue) -> tuple[MessageView, ...]:
+    """What the queue holds: first what waits, then what clients hold."""
+    now = queue.virtual_host.now()
+    ready = [queued_view(queued, now) for queued in queue.ready]
+    return (*ready, *(unacked_view(delivery, now) for delivery in queue.unacked))
+
+
+def binding_views(destination: Queue | Exchange) -> tuple[BindingView, ...]:
+    """The bindings that end at a queue or exchange."""
+    return tuple(_binding_view(binding) for binding in destination.incoming)
+
+
+def consumer_view(subscription: Subscription) -> ConsumerView:
+    """One consumer, with what it holds."""
+    windows = [credit.message_limit for credit in subscription.credits if credit.message_limit]
+    queue = subscription.queue
+    return ConsumerView(
+        tag=subscription.tag,
+        queue=queue.name,
+        connection=name_of(subscription.owner),
+        channel=number_of(subscription.group),
+        no_ack=subscription.no_ack,
+        exclusive=subscription.exclusive,
+        priority=subscription.priority,
+        prefetch=min(windows, default=0),
+        unacked=sum(delivery.holder is subscription for delivery in queue.unacked),
+        arguments=frozen(subscription.arguments),
+    )
+
+
+def exchange_names(state: BrokerState, virtual_host: str = "/") -> tuple[str, ...]:
+    """The exchanges of a virtual host, those that every one has included, in the order they were declared.
+
+    Raises:
+        NoSuchVirtualHost: there is none of this name.
+    """
+    return tuple(_find_virtual_host(state, virtual_host).exchanges)
+
+
+def exchange_view(state: BrokerState, name: str, virtual_host: str = "/") -> ExchangeView:
+    """A picture of the exchange called `name`.
+
+    Raises:
+        NoSuchExchange, NoSuchVirtualHost: there is none.
+    """
+    exchanges = _find_virtual_host(state, virtual_host).exchanges
+    exchange = exchanges.get(name)
+    if exchange is None:
+        hint = nearest(name, exchanges)
+        raise NoSuchExchange(f"there is no exchange {name!r} in virtual host {virtual_host!r}{hint}")
+    return ExchangeView(
+        name=exchange.name,
+        virtual_host=virtual_host,
+        type=exchange.type_name,
+        durable=exchange.durable,
+        auto_delete=exchange.auto_delete,
+        internal=exchange.internal,
+        arguments=frozen(exchange.arguments),
+        bindings=tuple(_binding_view(binding) for binding in exchange.bindings.values()),
+    )
+
+
+def _binding_view(binding: Binding) -> BindingView:
+    return BindingView(
+        source=binding.source.name,
+        destination=binding.destination.name,
+        destination_kind=binding.destination.kind,
+        routing_key=binding.routing_key,
+        arguments=frozen(binding.arguments),
+    )
+
+
+def _find_virtual_host(state: BrokerState, name: str) -> VirtualHost:
+    found = state.virtual_hosts.get(name)
+    if found is None:
+        raise NoSuchVirtualHost(f"there is no virtual host {name!r}{nearest(name, state.virtual_hosts)}")
+    return found
