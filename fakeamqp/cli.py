@@ -115,6 +115,8 @@ def _serve(options: argparse.Namespace) -> int:
         broker = _configured_broker(options)
         with broker:
             print(f"listening on {broker.url}", flush=True)
+            if options.tls:
+                print(f"certificate authority in {broker.tls.ca_file}", flush=True)
             signals.wait()
     return 0
 

@@ -9,8 +9,8 @@ from . import options
 __all__ = ["DESCRIPTION", "broker_options"]
 
 NAME = "amqp"
-OPTIONS = ("definitions", "host", "personality", "port", "seed", "tls", "users")
-"""What the marker takes: the arguments of `fakeamqp.Broker` that make sense for one test."""
+OPTIONS = ("definitions", "host", "personality", "port", "seed", "tls", "trace", "users", "virtual_hosts")
+"""The arguments of `fakeamqp.Broker` that tests are likely to want. The marker takes every other, too."""
 
 DESCRIPTION = (
     "amqp(personality=..., tls=..., users=..., definitions=..., ...): "
@@ -21,28 +21,33 @@ DESCRIPTION = (
 def broker_options(item: pytest.Item) -> dict[str, object]:
     """Arguments for the broker of `item`, from all its `amqp` markers; the closest marker wins.
 
-    Fails the test if a marker has a positional argument or one that brokers do not know. Skips it if it
-    runs against a real broker, which a marker cannot configure.
+    Fails the test if a marker has a positional argument, or one that `fakeamqp.Broker` does not take. Skips
+    it if it runs against a real broker, which a marker cannot configure.
     """
-    marks = list(item.iter_markers(NAME))
     merged: dict[str, object] = {}
-    for mark in reversed(marks):
+    for mark in reversed(list(item.iter_markers(NAME))):
         if mark.args:
-            pytest.fail(
-                f"@pytest.mark.{NAME} takes named arguments only: {', '.join(OPTIONS)}", pytrace=False
-            )
-        for name in mark.kwargs:
-            if name not in OPTIONS:
-                pytest.fail(f"@pytest.mark.{NAME}: unknown argument {name!r}{_hint(name)}", pytrace=False)
+            pytest.fail(f"@pytest.mark.{NAME} takes named arguments only, such as {_list()}", pytrace=False)
         merged.update(mark.kwargs)
-    if merged and options.real_url(item.config) is not None:
+    if not merged:
+        return merged
+    _check(merged)
+    if options.real_url(item.config) is not None:
         pytest.skip(f"@pytest.mark.{NAME} configures fakeamqp, and --amqp-real-url names a real broker")
     return merged
 
 
-def _hint(name: str) -> str:
-    # Imported here: only a mistake needs it.
-    from difflib import get_close_matches
+def _check(arguments: dict[str, object]) -> None:
+    unusual = {name: value for name, value in arguments.items() if name not in OPTIONS}
+    if not unusual:
+        return
+    from fakeamqp import Broker, FakeAMQPError
 
-    close = get_close_matches(name, OPTIONS, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; it takes {', '.join(OPTIONS)}"
+    try:
+        Broker(**unusual)  # Never started: the broker knows best what it takes, and says what was meant.
+    except (FakeAMQPError, TypeError) as error:
+        pytest.fail(f"@pytest.mark.{NAME}: {error} (usual arguments are {_list()})", pytrace=False)
+
+
+def _list() -> str:
+    return ", ".join(OPTIONS)

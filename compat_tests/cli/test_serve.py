@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -111,22 +112,19 @@ def test_definitions_are_loaded_before_it_listens(tmp_path):
         connection.channel().queue_declare("orders", passive=True)
 
 
-def test_tls_serves_tls():
-    import ssl
-
-    with serving("--port", "0", "--tls") as (_, url, port):
+def test_tls_is_trusted_by_who_reads_the_printed_file():
+    with serving("--port", "0", "--tls") as (process, url, _):
         assert url.startswith("amqps://")
-        context = ssl.create_default_context()
-        context.check_hostname = False
-        context.verify_mode = (
-            ssl.CERT_NONE
-        )  # The certificate authority is known to the server's process only.
-        with (
-            socket.create_connection(("127.0.0.1", port)) as plain,
-            context.wrap_socket(plain) as client,
-        ):
-            client.sendall(b"AMQP\x00\x00\x09\x01")
-            assert client.recv(1) == b"\x01"
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        file = line.removeprefix("certificate authority in ").rstrip("\n")
+        parameters = pika.URLParameters(url)
+        parameters.ssl_options = pika.SSLOptions(ssl.create_default_context(cafile=file), parameters.host)
+        pika.BlockingConnection(parameters).close()
+
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=TIMEOUT)
+        assert not os.path.exists(file)
 
 
 @pytest.mark.parametrize(

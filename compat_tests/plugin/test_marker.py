@@ -94,7 +94,7 @@ def test_a_misspelled_argument_names_the_near_match(run_tests, fixtures):
         """
     )
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*unknown argument 'personalty'; did you mean 'personality'?*"])
+    result.stdout.fnmatch_lines(["*'personalty'; did you mean 'personality'?*"])
 
 
 def test_an_argument_like_no_other_gets_the_whole_list(run_tests):
@@ -108,7 +108,30 @@ def test_an_argument_like_no_other_gets_the_whole_list(run_tests):
         """
     )
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*unknown argument 'zzz'; it takes definitions, host, *personality*"])
+    result.stdout.fnmatch_lines(["*'zzz'*(usual arguments are definitions, host, personality, *"])
+
+
+def test_a_choice_of_the_personality_can_be_made_by_name(run_tests):
+    result = run_tests(
+        """
+        import pika
+        import pytest
+
+        @pytest.mark.amqp(heartbeat=17)
+        def test_it(amqp_url):
+            suggested = []
+
+            def take(connection, seconds):
+                suggested.append(seconds)
+                return seconds
+
+            parameters = pika.URLParameters(amqp_url)
+            parameters.heartbeat = take
+            pika.BlockingConnection(parameters).close()
+            assert suggested == [17]
+        """
+    )
+    result.assert_outcomes(passed=1)
 
 
 def test_positional_arguments_are_refused(run_tests):
@@ -154,7 +177,7 @@ def test_the_marker_is_known_to_strict_runs(run_tests):
     assert "@pytest.mark.amqp(personality=" in run_tests("", "--markers").stdout.str()
 
 
-def test_the_broker_takes_all_that_the_marker_takes():
+def test_the_broker_takes_the_usual_arguments_of_the_marker():
     from fakeamqp import Broker
 
     assert set(marker.OPTIONS) <= set(inspect.signature(Broker).parameters)
