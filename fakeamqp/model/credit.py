@@ -32,8 +32,16 @@ class Limit:
         return self.open
 
     def resume(self) -> None:
-        """Let the queues of every dependent subscription try again, in order of subscription."""
+        """Let the queues of dependent subscriptions try again while the limit is open.
+
+        Whoever had its turn goes to the end, so that one long queue does not starve the others
+        (channels/no-starvation).
+        """
         for subscription in list(self.subscriptions):
+            if not self.open:
+                break
+            if self.subscriptions.pop(subscription, self) is None:
+                self.subscriptions[subscription] = None
             subscription.queue.dispatch()
 
 

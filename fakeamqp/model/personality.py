@@ -58,6 +58,8 @@ class Personality:
     """content/class-id-matches: condition raised."""
     body_overrun: str
     """content/body-overrun: condition raised."""
+    refuses_open_before_close_ok: bool
+    """channel.close/stability: a channel.open before the awaited close-ok is an error, not discarded."""
     channel_above_maximum: str
     """channel.open/above-channel-max: condition raised."""
     channel_max_limits: Literal["count", "number"]
@@ -182,6 +184,7 @@ RABBITMQ_4_2 = Personality(
     content_on_channel_zero="unexpected-frame",
     content_class_mismatch="unexpected-frame",
     body_overrun="frame-error",
+    refuses_open_before_close_ok=True,
     channel_above_maximum="not-allowed",
     channel_max_limits="count",
     connection_method_out_of_order="channel-error",
@@ -242,6 +245,7 @@ SPEC = replace(
     content_on_channel_zero="channel-error",
     content_class_mismatch="frame-error",
     body_overrun="unexpected-frame",
+    refuses_open_before_close_ok=False,
     channel_above_maximum="channel-error",
     channel_max_limits="number",
     connection_method_out_of_order="command-invalid",

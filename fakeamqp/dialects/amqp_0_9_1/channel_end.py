@@ -131,6 +131,9 @@ class ChannelEnd:
         elif index == m.ChannelCloseOk.INDEX:
             self.follow("channel.close-ok")
             self.endpoint.channels.pop(self.number, None)
+        elif index == m.ChannelOpen.INDEX and self.personality.refuses_open_before_close_ok:
+            self.endpoint.note_method(index)
+            raise ProtocolError("channel-error", "second 'channel.open' seen")
 
     def expect_content(self, target: Target) -> None:
         """basic.publish has come: a header is due."""

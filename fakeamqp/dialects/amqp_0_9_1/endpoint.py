@@ -284,6 +284,9 @@ class Endpoint:
         if self.state is not ConnectionState.CLOSED:
             # connection.close-ok/reporting; no more than a note, since a broker that stops gets here too.
             _log.info("%s: the transport ended without connection.close-ok", self.name)
+            for number, channel in self.channels.items():
+                if channel.state is ChannelState.CLOSING:  # channel.close-ok/reporting
+                    _log.info("%s: channel %d ended without channel.close-ok", self.name, number)
             self._enter("LOST")
             self._release()
             if self.broker.tap is not None:
