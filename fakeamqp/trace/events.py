@@ -1,0 +1,133 @@
+"""What can happen, as typed records. Octets are decoded when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from fakeamqp.trace import model_events
+
+if TYPE_CHECKING:
+    from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+    from fakeamqp.wire.amqp_0_9_x.method import Method
+
+__all__ = ["ConnectionEvent", "Event", "FrameEvent", "ModelEvent"]
+
+_METHOD = 1
+_CONTENT_HEADER = 2
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened.
+
+    Args:
+        time: seconds on the broker's clock since the trace began.
+        connection: the name of the connection it happened on, or None where no connection had to do with it.
+        alias: a short name for that connection, the same through the whole trace; "" without one.
+    """
+
+    time: float
+    connection: str | None
+    alias: str
+
+    @property
+    def name(self) -> str:
+        """What happened, in a word or two."""
+        raise NotImplementedError
+
+    @property
+    def text(self) -> str:
+        """What happened, in one line."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return f"{self.time:.3f} {self.alias} {self.text}"
+
+
+@dataclass(frozen=True)
+class FrameEvent(Event):
+    """A frame went over the wire.
+
+    Args:
+        direction: "received" by the broker, or "sent" by it.
+        type: 1 method, 2 content header, 3 content body, 8 heartbeat.
+        channel: its number.
+        payload: what it held; of a large body perhaps only the beginning.
+        size: how many octets the payload had.
+    """
+
+    direction: Literal["received", "sent"]
+    type: int
+    channel: int
+    payload: bytes
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The method's name, or "content header", "content body", "heartbeat"."""
+        from fakeamqp.trace.amqp_0_9_1 import frame_name
+
+        return frame_name(self.type, self.payload)
+
+    @property
+    def method(self) -> Method | None:
+        """The method, decoded; None for other frames and for one that cannot be read."""
+        from fakeamqp.trace.amqp_0_9_1 import decode_method
+
+        return decode_method(self.payload) if self.type == _METHOD else None
+
+    @property
+    def properties(self) -> BasicProperties | None:
+        """The properties in a content header; None for other frames and for one that cannot be read."""
+        from fakeamqp.trace.amqp_0_9_1 import decode_header
+
+        header = decode_header(self.payload) if self.type == _CONTENT_HEADER else None
+        return None if header is None else header[1]
+
+    @property
+    def text(self) -> str:
+        """The frame with its arguments, in one line."""
+        from fakeamqp.trace.amqp_0_9_1 import describe
+
+        return describe(self.type, self.payload, self.size)
+
+
+@dataclass(frozen=True)
+class ConnectionEvent(Event):
+    """Something happened to a connection: `event` is "connected", "opened", "closed", "blocked", ..."""
+
+    event: str
+    detail: str
+
+    @property
+    def name(self) -> str:
+        """What happened."""
+        return self.event
+
+    @property
+    def text(self) -> str:
+        """What happened, and why or where."""
+        return model_events.connection_text(self.event, self.connection or "", self.detail)
+
+
+@dataclass(frozen=True)
+class ModelEvent(Event):
+    """Something became of a message or an entity: `event` is "published", "dropped", "dead-lettered", ...
+
+    `facts` is what the broker said about it, by name.
+    """
+
+    event: str
+    facts: Mapping[str, object]
+
+    @property
+    def name(self) -> str:
+        """What happened."""
+        return self.event
+
+    @property
+    def text(self) -> str:
+        """What happened, in words."""
+        return model_events.model_text(self.event, self.facts)

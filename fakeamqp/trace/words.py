@@ -1,0 +1,47 @@
+"""Values in short, so that an event fits one line and no octet from a peer can break it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+
+__all__ = ["one_line", "short"]
+
+_MOST_ITEMS = 8
+_LONGEST = 60
+_DEEPEST = 4
+
+
+def short(value: object, depth: int = 0) -> str:
+    """`value` as source code would write it, cut where it is long. Never fails, never breaks the line."""
+    if isinstance(value, (bytes, bytearray)):
+        shown = repr(bytes(value[:_LONGEST]))
+        return shown if len(value) <= _LONGEST else f"{shown}... ({len(value)} octets)"
+    if isinstance(value, str):
+        return repr(value[:_LONGEST]) + ("..." if len(value) > _LONGEST else "")
+    if isinstance(value, (Mapping, list, tuple)) and depth == _DEEPEST:
+        return "..."
+    if isinstance(value, Mapping):
+        items = [
+            f"{short(key)}: {short(item, depth + 1)}" for key, item in islice(value.items(), _MOST_ITEMS)
+        ]
+        return "{" + _listed(items, len(value)) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + _listed([short(item, depth + 1) for item in value[:_MOST_ITEMS]], len(value)) + "]"
+    try:
+        return one_line(repr(value), 2 * _LONGEST)
+    except Exception as error:
+        return f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
+
+
+def one_line(text: str, longest: int = 0) -> str:
+    """Text for people, with whatever cannot be printed escaped. `longest` 0 means any length."""
+    if longest and len(text) > longest:
+        text = text[: longest - 3] + "..."
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def _listed(shown: list[str], count: int) -> str:
+    if count > len(shown):
+        shown.append(f"... {count - len(shown)} more")
+    return ", ".join(shown)
