@@ -68,8 +68,6 @@ class Personality:
     """reply-code/command-invalid, channels/no-vhost-switch: condition raised on an open connection."""
     unknown_virtual_host: str
     """connection.open/unknown-vhost: condition raised."""
-    heartbeats_per_interval: int
-    """heartbeat/interval: how often the broker sends within one negotiated interval."""
 
     # --- names and declarations --------------------------------------------------------------------
     longest_name: int
@@ -189,7 +187,6 @@ RABBITMQ_4_2 = Personality(
     channel_max_limits="count",
     connection_method_out_of_order="channel-error",
     unknown_virtual_host="not-allowed",
-    heartbeats_per_interval=2,
     longest_name=255,
     restricts_names=False,
     reserved_queue_redeclarable=False,
@@ -250,7 +247,6 @@ SPEC = replace(
     channel_max_limits="number",
     connection_method_out_of_order="command-invalid",
     unknown_virtual_host="invalid-path",
-    heartbeats_per_interval=1,
     longest_name=127,
     restricts_names=True,
     reserved_queue_redeclarable=True,

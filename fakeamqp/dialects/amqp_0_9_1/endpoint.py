@@ -184,6 +184,7 @@ class Endpoint:
     def write(self, octets: bytes) -> None:
         """Add whole frames to what the runtime will take with `pending`."""
         self._out.append(octets)
+        self._has_sent = True
         self._unsent += len(octets)
         if self._unsent > _FULL and self.gate.open:
             self.gate.shut()
@@ -196,8 +197,6 @@ class Endpoint:
         """See `Connection`."""
         out, self._out = self._out, []
         self._noted = False
-        if out:
-            self._has_sent = True
         return out
 
     def sent(self, count: int) -> None:
@@ -535,11 +534,7 @@ class Endpoint:
         self._enter("AGREED")
         self._largest_payload = self._payload_limit(frame_max)
         if heartbeat:
-            self._send_timer = self._after(
-                heartbeat / self.personality.heartbeats_per_interval,
-                self._send_heartbeat,
-                "sends a heartbeat",
-            )
+            self._send_timer = self._after(heartbeat / 2, self._send_heartbeat, "sends a heartbeat")
             self._watch_timer = self._after(heartbeat, self._watch_heartbeat, "expects a sign of life")
             self._has_received = False
 
@@ -619,15 +614,14 @@ class Endpoint:
         return min((timer.due for timer in timers if timer is not None and timer.active), default=None)
 
     def _send_heartbeat(self) -> None:
-        """Send a sign of life if nothing else was sent for an interval (heartbeat/interval)."""
+        """Send a sign of life unless something else was sent; never silent for a whole interval.
+
+        Looking twice in an interval is RabbitMQ's way too. Source: heartbeat/interval.
+        """
         if not self._has_sent:
             self.write(HEARTBEAT_FRAME)
         self._has_sent = False
-        self._send_timer = self._after(
-            self.heartbeat / self.personality.heartbeats_per_interval,
-            self._send_heartbeat,
-            "sends a heartbeat",
-        )
+        self._send_timer = self._after(self.heartbeat / 2, self._send_heartbeat, "sends a heartbeat")
 
     def _watch_heartbeat(self) -> None:
         """Two intervals without an octet are the end (heartbeat/missed-two), unless we do not read."""
