@@ -1,7 +1,68 @@
-"""A real AMQP broker that lives inside a test process."""
+"""A real AMQP broker that lives inside a test process.
+
+>>> from fakeamqp import Broker
+>>> with Broker() as broker:
+...     connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+
+Names are loaded when first used, so that a test run that never starts a broker does not pay for one.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = ["FakeAMQPError"]
+if TYPE_CHECKING:
+    from fakeamqp.broker import Broker, BrokerError, ConnectionHandle
+    from fakeamqp.inspect import NoSuchExchange, NoSuchQueue, NotPublished, WaitTimeout
+    from fakeamqp.model.access import Permission, TopicPermission, User
+    from fakeamqp.model.definitions import DefinitionsError
+    from fakeamqp.model.personality import PERSONALITIES, Personality
+    from fakeamqp.runtime import CannotListen, PortInUse, TLSUnavailable
+    from fakeamqp.runtime.tls import ServerTLS
+
+__all__ = [
+    "PERSONALITIES",
+    "Broker",
+    "BrokerError",
+    "CannotListen",
+    "ConnectionHandle",
+    "DefinitionsError",
+    "FakeAMQPError",
+    "NoSuchExchange",
+    "NoSuchQueue",
+    "NotPublished",
+    "Permission",
+    "Personality",
+    "PortInUse",
+    "ServerTLS",
+    "TLSUnavailable",
+    "TopicPermission",
+    "User",
+    "WaitTimeout",
+]
+
+_HOMES = {
+    "fakeamqp.broker": ("Broker", "BrokerError", "ConnectionHandle"),
+    "fakeamqp.inspect": ("NoSuchExchange", "NoSuchQueue", "NotPublished", "WaitTimeout"),
+    "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
+    "fakeamqp.model.definitions": ("DefinitionsError",),
+    "fakeamqp.model.personality": ("PERSONALITIES", "Personality"),
+    "fakeamqp.runtime": ("CannotListen", "PortInUse", "TLSUnavailable"),
+    "fakeamqp.runtime.tls": ("ServerTLS",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            from importlib import import_module
+
+            value = globals()[name] = getattr(import_module(home), name)
+            return value
+    raise AttributeError(f"module 'fakeamqp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

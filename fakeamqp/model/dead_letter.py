@@ -1,86 +1,122 @@
-"""What a message carries after it died in a queue: the `x-death` history (RabbitMQ: documented).
+"""What a message carries after it died in a queue: its history, told in `x-death` (RabbitMQ: documented).
 
-One entry per (queue, reason), the latest death first; an entry met again counts up and moves to the
-front. The first and the last death are repeated in headers of their own.
+The history is the broker's own and travels beside the headers, so a client's x-death is not counted on:
+it is overwritten (RabbitMQ 4.2). There is one entry for each queue and reason, the latest death first; an
+entry met again counts up and moves to the front. The first and the last death are repeated in headers of
+their own.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakeamqp.model.message import Message
 
 if TYPE_CHECKING:
     from fakeamqp.model.queue import DeathReason, Queue
 
-__all__ = ["dead_lettered", "is_cycle"]
+__all__ = ["Death", "History", "dead_lettered", "is_cycle"]
+
+
+@dataclass(frozen=True)
+class Death:
+    """How a message died in one queue for one reason. `time` is that of the first such death, since 1970."""
+
+    queue: str
+    reason: DeathReason
+    exchange: str
+    routing_keys: tuple[str, ...]
+    time: int
+    expiration: str | None = None
+    count: int = 1
+
+    def table(self) -> dict[str, Any]:
+        """The death as an entry of x-death."""
+        original = {} if self.expiration is None else {"original-expiration": self.expiration}
+        return {
+            **original,
+            "count": self.count,
+            "reason": self.reason,
+            "queue": self.queue,
+            "time": datetime.fromtimestamp(self.time, timezone.utc),
+            "exchange": self.exchange,
+            "routing-keys": list(self.routing_keys),
+        }
+
+
+class History(NamedTuple):
+    """All deaths of a message, the latest first, and the very first one."""
+
+    deaths: tuple[Death, ...]
+    first: Death
 
 
 def dead_lettered(queue: Queue, message: Message, reason: DeathReason, time: float) -> Message:
     """The message as it goes on to the dead-letter exchange of `queue`. `time` is in seconds since 1970."""
     options = queue.options
-    headers = message.headers
-    keys = [message.routing_key, *carbon_copies(headers.get("CC"))]
-    entry: dict[str, Any] = {
-        "count": 1,
-        "reason": reason,
-        "queue": queue.name,
-        "time": datetime.fromtimestamp(int(time), timezone.utc),
-        "exchange": message.exchange,
-        "routing-keys": keys,
+    shown = message.copies.shown if message.copies is not None else ()
+    death = Death(
+        queue.name,
+        reason,
+        message.exchange,
+        (message.routing_key, *shown),
+        int(time),
+        message.properties.expiration,
+    )
+    history = _with(death, message.history)
+    headers = {
+        "x-death": [each.table() for each in history.deaths],
+        **_summary("first", history.first),
+        **_summary("last", death),
     }
-    if message.properties.expiration is not None:
-        entry["original-expiration"] = message.properties.expiration
-    deaths = []
-    for death in _deaths(message):
-        if death.get("queue") == queue.name and death.get("reason") == reason:
-            entry = {**death, "count": int(death.get("count", 0)) + 1}
-        else:
-            deaths.append(death)
-    changes: dict[str, Any] = {"x-death": [entry, *deaths]}
-    if "x-first-death-queue" not in headers:
-        changes.update(_summary("first", queue.name, reason, message.exchange))
-    changes.update(_summary("last", queue.name, reason, message.exchange))
-    routing_key = options.dead_letter_routing_key
-    # A key of its own replaces all the message had, so the copies' keys go.
-    remove = () if routing_key is None else ("CC",)
-    properties = message.properties.with_headers(changes, remove).replace(expiration=None)
+    properties = message.properties.with_headers(headers).replace(expiration=None)
+    key = options.dead_letter_routing_key
     dead = Message(
         options.dead_letter_exchange or "",
-        message.routing_key if routing_key is None else routing_key,
+        message.routing_key if key is None else key,
         properties,
         message.body,
         publisher=message.publisher,
         published_at=time,
     )
     dead.secured = message.secured
+    dead.history = history
+    # A key of its own replaces all the message had, whatever the header CC says.
+    dead.copies = message.copies if key is None else None
     return dead
+
+
+def _with(death: Death, history: History | None) -> History:
+    """The history with one more death."""
+    if history is None:
+        return History((death,), death)
+    others = []
+    latest = death
+    for each in history.deaths:
+        if (each.queue, each.reason) == (death.queue, death.reason):
+            latest = replace(each, count=each.count + 1)
+        else:
+            others.append(each)
+    return History((latest, *others), history.first)
 
 
 def is_cycle(queue_name: str, message: Message) -> bool:
     """Whether the message comes back to a queue it died in with no client having rejected it in between."""
-    since = []
-    for death in _deaths(message):
-        since.append(death)
-        if death.get("queue") == queue_name:
-            return all(each.get("reason") != "rejected" for each in since)
-    return False
+    if message.history is None:
+        return False
+    deaths = message.history.deaths
+    since = list(takewhile(lambda death: death.queue != queue_name, deaths))
+    if len(since) == len(deaths):
+        return False
+    return all(death.reason != "rejected" for death in (*since, deaths[len(since)]))
 
 
-def carbon_copies(value: Any) -> list[str]:
-    """The further routing keys in a CC or BCC header."""
-    return [key for key in value if isinstance(key, str)] if isinstance(value, list) else []
-
-
-def _deaths(message: Message) -> list[dict[str, Any]]:
-    deaths = message.headers.get("x-death")
-    return [death for death in deaths if isinstance(death, dict)] if isinstance(deaths, list) else []
-
-
-def _summary(which: str, queue: str, reason: str, exchange: str) -> dict[str, Any]:
+def _summary(which: str, death: Death) -> dict[str, Any]:
     return {
-        f"x-{which}-death-exchange": exchange,
-        f"x-{which}-death-queue": queue,
-        f"x-{which}-death-reason": reason,
+        f"x-{which}-death-exchange": death.exchange,
+        f"x-{which}-death-queue": death.queue,
+        f"x-{which}-death-reason": death.reason,
     }

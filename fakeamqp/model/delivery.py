@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.queue import Queue, QueuedMessage
     from fakeamqp.model.subscription import Subscription
 
-__all__ = ["Delivery", "Ledger", "accept_all", "reject_all", "release_all"]
+__all__ = ["Delivery", "Ledger", "accept_all", "reject_all", "release_all", "resume_credits"]
 
 
 class Delivery:
@@ -42,15 +42,16 @@ class Delivery:
 
     def accept(self) -> None:
         """The client has dealt with the message: it is gone for good (basic.ack/removes-message)."""
-        self._settle()
+        self.settle()
         self.queue.forget(self)
 
     def reject(self) -> None:
         """The client refuses the message: it is dead-lettered or discarded (basic.reject/requeue-false)."""
-        self._settle()
+        self.settle()
         self.queue.refuse(self)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """The client holds the message no longer: its credit is refilled."""
         self.settled = True
         for credit in self.credits:
             credit.refill(len(self.queued.message.body))
@@ -63,14 +64,14 @@ def accept_all(deliveries: Sequence[Delivery]) -> None:
     """Accept each, then let whoever waited for the credit go on."""
     for delivery in deliveries:
         delivery.accept()
-    _resume_credits(deliveries)
+    resume_credits(deliveries)
 
 
 def reject_all(deliveries: Sequence[Delivery]) -> None:
     """Reject each, then let whoever waited for the credit go on."""
     for delivery in deliveries:
         delivery.reject()
-    _resume_credits(deliveries)
+    resume_credits(deliveries)
 
 
 def release_all(deliveries: Sequence[Delivery], *, avoid: object = None) -> None:
@@ -81,16 +82,17 @@ def release_all(deliveries: Sequence[Delivery], *, avoid: object = None) -> None
     """
     by_queue: dict[Queue, list[Delivery]] = {}
     for delivery in deliveries:
-        delivery._settle()
+        delivery.settle()
         by_queue.setdefault(delivery.queue, []).append(delivery)
     for queue, returned in by_queue.items():
         queue.take_back(returned, avoid=avoid)
     for queue in by_queue:
         queue.dispatch()
-    _resume_credits(deliveries)
+    resume_credits(deliveries)
 
 
-def _resume_credits(deliveries: Sequence[Delivery]) -> None:
+def resume_credits(deliveries: Sequence[Delivery]) -> None:
+    """Let whoever waited for what these deliveries took go on."""
     for credit in dict.fromkeys(credit for delivery in deliveries for credit in delivery.credits):
         if credit.open:
             credit.resume()

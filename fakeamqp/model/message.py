@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from typing_extensions import Self
+
+if TYPE_CHECKING:
+    from fakeamqp.model.carbon_copies import Copies
+    from fakeamqp.model.dead_letter import History
 
 __all__ = ["FieldValue", "Headers", "Message", "Properties"]
 
@@ -83,14 +87,17 @@ class Message:
     family it belongs to, so that a delivery over the same family forwards the octets as received.
     `expiry` is the time to live of the message's own expiration in seconds, if it has one.
     `secured` says that the publisher was told the broker has it, so that not even a crash may lose it.
+    `copies` are further routing keys it was published with, `history` the deaths it has behind it.
     Messages are shared by all queues they were routed to and otherwise never changed.
     """
 
     __slots__ = (
         "body",
+        "copies",
         "encoding",
         "exchange",
         "expiry",
+        "history",
         "properties",
         "properties_octets",
         "published_at",
@@ -121,6 +128,8 @@ class Message:
         self.expiry = expiry
         self.published_at = published_at
         self.secured = False
+        self.copies: Copies | None = None
+        self.history: History | None = None
 
     @property
     def headers(self) -> Headers:
@@ -137,18 +146,20 @@ class Message:
         """The priority; absence counts as 0."""
         return self.properties.priority or 0
 
-    def without_headers(self, *names: str) -> Message:
-        """The same message with some headers taken out."""
+    def with_properties(self, properties: Properties) -> Message:
+        """The same message with other properties."""
         copy = Message(
             self.exchange,
             self.routing_key,
-            self.properties.with_headers({}, names),
+            properties,
             self.body,
             publisher=self.publisher,
             expiry=self.expiry,
             published_at=self.published_at,
         )
         copy.secured = self.secured
+        copy.copies = self.copies
+        copy.history = self.history
         return copy
 
     def __repr__(self) -> str:

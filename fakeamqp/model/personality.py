@@ -118,6 +118,8 @@ class Personality:
     """basic.recover/requeue-false."""
     rejected_avoids_same_channel: bool
     """basic.reject/requeue-01."""
+    most_deliveries: int
+    """basic.deliver/01: a message that comes back unsettled this often is dead-lettered; 0 = no limit."""
     queues_have_priorities: bool
     """basic/06: every queue orders by priority, not just those declared with x-max-priority."""
     discards_low_priority_first: bool
@@ -210,6 +212,7 @@ RABBITMQ_4_2 = Personality(
     exclusive_consumer_blocks_get=False,
     recovers_to_original_consumer=False,
     rejected_avoids_same_channel=False,
+    most_deliveries=0,
     queues_have_priorities=False,
     discards_low_priority_first=False,
     dead_letters_deleted=False,
@@ -270,6 +273,7 @@ SPEC = replace(
     exclusive_consumer_blocks_get=True,
     recovers_to_original_consumer=True,
     rejected_avoids_same_channel=True,
+    most_deliveries=5,
     queues_have_priorities=True,
     discards_low_priority_first=True,
     dead_letters_deleted=True,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from fakeamqp.model.delivery import Delivery
+from fakeamqp.model.delivery import Delivery, resume_credits
 from fakeamqp.model.errors import AccessRefused
 from fakeamqp.model.queue_options import QueueOptions
 from fakeamqp.model.ready import Fifo, PriorityFifo
@@ -30,15 +30,19 @@ if TYPE_CHECKING:
 
 __all__ = ["DeathReason", "Queue", "QueuedMessage"]
 
-DeathReason = Literal["rejected", "expired", "maxlen", "deleted"]
+DeathReason = Literal["rejected", "expired", "maxlen", "delivery_limit", "deleted"]
 
 _TIMER_MARGIN = 1e-9
 
 
 class QueuedMessage:
-    """A message in one queue. Unlike the message itself this is the queue's own and changes."""
+    """A message in one queue. Unlike the message itself this is the queue's own and changes.
 
-    __slots__ = ("avoid", "enqueued_at", "expires_at", "message", "position", "redelivered")
+    `returns` counts how often it was delivered and came back unsettled, `avoid` is the group that must not
+    have it again.
+    """
+
+    __slots__ = ("avoid", "enqueued_at", "expires_at", "message", "position", "redelivered", "returns")
 
     def __init__(self, message: Message, position: int, expires_at: float | None, enqueued_at: float) -> None:
         self.message = message
@@ -46,6 +50,7 @@ class QueuedMessage:
         self.expires_at = expires_at
         self.enqueued_at = enqueued_at
         self.redelivered = False
+        self.returns = 0
         self.avoid: object = None
 
 
@@ -55,11 +60,13 @@ class Queue:
     kind: ClassVar[Literal["queue"]] = "queue"
 
     __slots__ = (
+        "_bounded",
         "_expiry_timer",
         "_head_timer",
         "_idle_since",
         "_next_position",
         "_picky",
+        "_refuses",
         "_rotation",
         "_ttl",
         "arguments",
@@ -110,6 +117,9 @@ class Queue:
         self._next_position = 0
         self._picky = False
         self._ttl = self.options.message_ttl
+        limits = (self.options.max_length, self.options.max_length_bytes)
+        self._bounded = limits != (None, None)
+        self._refuses = self._bounded and self.options.overflow != "drop-head"
         self._head_timer: Timer | None = None
         self._expiry_timer: Timer | None = None
         self._idle_since = 0.0
@@ -127,6 +137,10 @@ class Queue:
         Returns:
             False where the queue is full and refuses (`x-overflow`: reject-publish and its kin).
         """
+        if self._refuses and self._full_with(message):
+            if self.options.overflow == "reject-publish-dlx":
+                self.virtual_host.dead_letter(self, message, "maxlen")
+            return False
         if not self.ready and self._rotation and not self._picky:
             subscription = self._rotation.next_able(len(message.body))
             if subscription is not None:
@@ -135,21 +149,16 @@ class Queue:
                 else:
                     self._hand_over(self._queued(message), subscription)
                 return True
-        options = self.options
-        bounded = options.max_length is not None or options.max_length_bytes is not None
-        if bounded and options.overflow != "drop-head" and self._full_with(message):
-            if options.overflow == "reject-publish-dlx":
-                self.virtual_host.dead_letter(self, message, "maxlen")
-            return False
         queued = self._queued(message)
         self.ready.append(queued)
         self.ready_octets += len(message.body)
         if self._picky:
             self.dispatch()
-        if bounded:
+        if self._bounded:
             self._drop_overflow()
-        if queued.expires_at is not None and queued is self.ready.head():
-            self._watch_head()
+            self._drop_expired()
+        elif queued.expires_at is not None and queued is self.ready.head():
+            self._drop_expired()
         return True
 
     def _queued(self, message: Message) -> QueuedMessage:
@@ -225,17 +234,23 @@ class Queue:
             return False
         return any(True for _ in self._rotation.able(len(message.body)))
 
-    def get(self, owner: object, *, no_ack: bool) -> tuple[QueuedMessage, Delivery | None] | None:
+    def get(
+        self, owner: object, *, no_ack: bool, group: object = None
+    ) -> tuple[QueuedMessage, Delivery | None] | None:
         """Take the next message for one client, prefetch notwithstanding (basic.qos/get-unaffected).
+
+        `group` is the channel that asks; what it has rejected it does not get (basic.reject/requeue-01).
 
         Returns:
             The message, with a delivery to settle unless `no_ack`; None where nothing waits.
         """
         self.used()
         queued = self._live_head()
+        if queued is not None and queued.avoid is not None and queued.avoid is group:
+            queued = next((each for each in self.ready if each.avoid is not group), None)
         if queued is None:
             return None
-        self._pop()
+        self._take_out(queued)
         delivery = None
         if not no_ack:
             delivery = Delivery(self, queued, None, owner, (), self.virtual_host.now())
@@ -269,8 +284,11 @@ class Queue:
         return queued
 
     def _take_out(self, queued: QueuedMessage) -> None:
-        self.ready.remove(queued)
-        self.ready_octets -= len(queued.message.body)
+        if queued is self.ready.head():
+            self._pop()
+        else:
+            self.ready.remove(queued)
+            self.ready_octets -= len(queued.message.body)
 
     # --- settlement --------------------------------------------------------------------------------
 
@@ -290,10 +308,10 @@ class Queue:
         for delivery in deliveries:
             self.unacked.pop(delivery, None)
             queued = delivery.queued
-            queued.redelivered = True
             queued.avoid = avoid
-            returned.append(queued)
-        if self.deleted:
+            if self._comes_back(queued):
+                returned.append(queued)
+        if self.deleted or not returned:
             return
         if avoid is not None:
             self._picky = True
@@ -311,9 +329,23 @@ class Queue:
         if holder is None or not holder.active or self.deleted:
             return False
         self.unacked.pop(delivery, None)
-        delivery.queued.redelivered = True
-        self._hand_over(delivery.queued, holder)
+        delivery.settle()
+        if self._comes_back(delivery.queued):
+            self._hand_over(delivery.queued, holder)
+        else:
+            resume_credits((delivery,))
         return True
+
+    def _comes_back(self, queued: QueuedMessage) -> bool:
+        """Count a return. False where the message has come back too often and dies (basic.deliver/01)."""
+        queued.redelivered = True
+        queued.returns += 1
+        most = self.virtual_host.state.personality.most_deliveries
+        if not most or queued.returns < most:
+            return True
+        if not self.deleted:
+            self._die(queued, "delivery_limit")
+        return False
 
     def keep_persistent(self, *, crash: bool = False) -> None:
         """After a restart: only persistent messages are left, those that were unsettled among them.
@@ -338,7 +370,10 @@ class Queue:
         Raises:
             AccessRefused: exclusive access stands in the way (basic.consume/exclusive-*).
         """
-        if self.exclusive_subscription is not None or (subscription.exclusive and self.subscriptions):
+        alone = self.options.single_active_consumer
+        if self.exclusive_subscription is not None or (
+            subscription.exclusive and (self.subscriptions or alone)
+        ):
             subscription.end()
             raise AccessRefused(f"queue '{self.name}' in vhost '{self.virtual_host.name}' in exclusive use")
         if subscription.exclusive:
@@ -361,7 +396,7 @@ class Queue:
         if subscription in self._rotation:
             self._rotation.remove(subscription)
             if self.options.single_active_consumer and self.subscriptions:
-                self._rotation.add(next(iter(self.subscriptions)))
+                self._rotation.add(max(self.subscriptions, key=lambda each: each.priority))
         self.used()
         if not self.subscriptions and self.auto_delete and not self.deleted:
             self.virtual_host.remove_queue(self)

@@ -16,11 +16,12 @@ PSEUDO_QUEUE = "amq.rabbitmq.reply-to"
 class ReplyAddress:
     """Where answers to one consumer of the pseudo-queue are sent; it stores nothing."""
 
-    __slots__ = ("name", "subscription")
+    __slots__ = ("deleted", "name", "subscription")
 
     def __init__(self, name: str, subscription: Subscription) -> None:
         self.name = name
         self.subscription = subscription
+        self.deleted = False
 
     def enqueue(self, message: Message) -> bool:
         """Deliver the answer."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
-
-from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
 
-__all__ = ["Settlement", "Transaction"]
-
-Settlement = Literal["accept", "reject", "release"]
+__all__ = ["Transaction"]
 
 
 class Transaction:
@@ -22,31 +18,33 @@ class Transaction:
     """
 
     def __init__(self) -> None:
-        self._publishes: list[Callable[[], None]] = []
-        self._settlements: list[tuple[Settlement, Delivery]] = []
+        self._publishes: list[Callable[[], bool]] = []
+        self._settlements: list[tuple[Callable[[Sequence[Delivery]], None], Sequence[Delivery]]] = []
 
-    def publish(self, perform: Callable[[], None]) -> None:
-        """Keep one publish; `perform` does it at commit."""
+    def publish(self, perform: Callable[[], bool]) -> None:
+        """Keep one publish; `perform` does it at commit and tells whether it was accepted."""
         self._publishes.append(perform)
 
-    def settle(self, how: Settlement, delivery: Delivery) -> None:
-        """Keep one settlement."""
-        self._settlements.append((how, delivery))
+    def settle(self, act: Callable[[Sequence[Delivery]], None], deliveries: Sequence[Delivery]) -> None:
+        """Keep one settlement; `act` does it at commit."""
+        self._settlements.append((act, deliveries))
 
-    def commit(self) -> None:
-        """Do everything in the order it was asked for: publishes first, then settlements."""
+    def commit(self) -> bool:
+        """Do everything in the order it was asked for, but publishes before settlements.
+
+        Returns:
+            False where a queue refused one of the messages.
+        """
         publishes, self._publishes = self._publishes, []
         settlements, self._settlements = self._settlements, []
-        for perform in publishes:
-            perform()
-        for how, act in (("accept", accept_all), ("reject", reject_all), ("release", release_all)):
-            chosen = [delivery for kind, delivery in settlements if kind == how]
-            if chosen:
-                act(chosen)
+        accepted = [perform() for perform in publishes]
+        for act, deliveries in settlements:
+            act(deliveries)
+        return all(accepted)
 
     def rollback(self) -> list[Delivery]:
         """Drop everything; the deliveries are outstanding again (tx.rollback/undoes-acks)."""
         self._publishes.clear()
-        undone = [delivery for _, delivery in self._settlements]
+        undone = [delivery for _, deliveries in self._settlements for delivery in deliveries]
         self._settlements.clear()
         return undone

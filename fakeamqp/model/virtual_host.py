@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.dead_letter import carbon_copies, dead_lettered, is_cycle
+from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
+from fakeamqp.model.dead_letter import dead_lettered, is_cycle
 from fakeamqp.model.equivalence import compare_arguments, compare_flag
 from fakeamqp.model.equivalence import type_name as type_of
 from fakeamqp.model.errors import (
@@ -464,14 +465,37 @@ class VirtualHost:
             NotFound: there is no such exchange.
             AccessRefused: it is internal (basic.publish/exchange-02).
         """
-        outcome = self._routes.get((message.exchange, message.routing_key))
+        message, outcome = self.plan(message)
+        return self.offer(message, outcome, immediate=immediate)
+
+    def plan(self, message: Message) -> tuple[Message, Outcome]:
+        """Decide where a message goes, without sending it there.
+
+        Returns:
+            The message as the queues are to have it, and the queues.
+
+        Raises:
+            NotFound: there is no such exchange.
+            AccessRefused: it is internal (basic.publish/exchange-02).
+            PreconditionFailed: a header that names further routing keys is no array.
+        """
         headers = message.properties.headers
-        copies = headers and ("CC" in headers or "BCC" in headers)
-        if outcome is None or copies:
+        if headers and ("CC" in headers or "BCC" in headers) and self.state.personality.routes_by_cc_headers:
+            self.check_publishable(message.exchange)
+            message.copies = carbon_copies(headers)
+            return without_blind_copies(message), self.route(message)
+        outcome = self._routes.get((message.exchange, message.routing_key))
+        if outcome is None:
             self.check_publishable(message.exchange)
             outcome = self.route(message)
-            if copies and headers and "BCC" in headers and self.state.personality.routes_by_cc_headers:
-                message = message.without_headers("BCC")
+        return message, outcome
+
+    def offer(self, message: Message, outcome: Outcome, *, immediate: bool = False) -> Outcome:
+        """Offer a message to each queue it was routed to.
+
+        Returns:
+            What became of it: `outcome`, and which queues refused.
+        """
         if immediate:
             able = tuple(queue for queue in outcome.queues if queue.could_take(message))
             if not able:
@@ -515,9 +539,8 @@ class VirtualHost:
         """
         first = self.exchange(message.exchange)
         keys = [message.routing_key]
-        if self.state.personality.routes_by_cc_headers and message.properties.headers:
-            headers = message.properties.headers
-            keys += carbon_copies(headers.get("CC")) + carbon_copies(headers.get("BCC"))
+        if message.copies is not None:
+            keys += message.copies.keys
         queues: dict[Any, None] = {}
         visited = {first}
         pending = deque((first,))
@@ -568,7 +591,8 @@ class VirtualHost:
 
     def open_reply_address(self, subscription: Subscription) -> ReplyAddress:
         """Give a consumer of the pseudo-queue an address of its own."""
-        address = ReplyAddress(f"{PSEUDO_QUEUE}.{self.state.names.token()}", subscription)
+        token = self.state.names.token
+        address = ReplyAddress(f"{PSEUDO_QUEUE}.{token()}.{token()}", subscription)
         self.reply_addresses[address.name] = address
         self.forget_routes()
         return address
@@ -576,6 +600,7 @@ class VirtualHost:
     def close_reply_address(self, address: ReplyAddress) -> None:
         """The consumer has gone: answers find nobody."""
         self.reply_addresses.pop(address.name, None)
+        address.deleted = True
         self.forget_routes()
 
     # --- restart ------------------------------------------------------------------------------------

@@ -91,6 +91,8 @@ class Engine:
 
     def start(self) -> None:
         """Start the loop thread; it is ready when this returns. Does nothing when it runs."""
+        if self._loop is not None and self._loop.stopping:
+            self.stop()  # asked for on the loop thread, and not through yet
         with self._held():
             if self._loop is not None:
                 return

@@ -15,6 +15,7 @@ from __future__ import annotations
 import _socket
 import contextlib
 import ipaddress
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterable
@@ -113,6 +114,10 @@ class _Patches:
                 while self._undo:
                     self._undo.pop()()
 
+    def after_fork(self) -> None:
+        """In a forked child: interception goes on, but whoever held the lock is not here."""
+        self._lock = threading.Lock()
+
     def find(self, host: object, port: object) -> Intercept | None:
         for intercept in reversed(self._active):
             if intercept.covers(host, port):
@@ -173,6 +178,9 @@ class _Patches:
 
 
 _patches = _Patches()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_patches.after_fork)
 
 
 def _python_socket_class() -> Any:

@@ -289,7 +289,8 @@ class Loop:
     def abandon(self) -> None:
         """Close our copies of all descriptors and do nothing else: for a forked child."""
         # First the selector, whole: to unregister one by one would change the parent's as well.
-        self._selector.close()
+        with suppress(OSError):  # a kqueue does not even exist in the child
+            self._selector.close()
         self._waker.close()
         for link in list(self.links):
             link.abandon()

@@ -5,13 +5,15 @@ basic.publish is in `publishing`, basic.deliver, get-ok and return are in `deliv
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects.amqp_0_9_1 import delivering, publishing
 from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.model.credit import Credit, Limit
 from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.equivalence import type_name
 from fakeamqp.model.errors import AccessRefused, NotAllowed, NotImplementedHere, PreconditionFailed
 from fakeamqp.model.queue import Queue
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
@@ -19,13 +21,14 @@ from fakeamqp.model.subscription import Subscription
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
     from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.transaction import Settlement
+
+    Act: TypeAlias = Callable[[Sequence[Delivery]], None]
 
 __all__ = ["HANDLERS"]
-
-_ACTS = {"accept": accept_all, "reject": reject_all, "release": release_all}
 
 
 # --- qos ---------------------------------------------------------------------------------------------
@@ -41,6 +44,10 @@ def qos(channel: ChannelEnd, method: m.BasicQos) -> None:
         channel.credit = _set_window(channel.credit, method.prefetch_count, 0, [channel])
     else:
         channel.prefetch = (method.prefetch_count, 0)
+        if channel.credit is not None:
+            # A limit for each consumer lifts the one for all of them together (RabbitMQ: measured).
+            channel.credit.resize(0, 0)
+            channel.credit.resume()
     channel.send(m.BasicQosOk())
 
 
@@ -80,12 +87,12 @@ def _set_window(credit: Credit | None, count: int, size: int, channels: list[Cha
 def consume(channel: ChannelEnd, method: m.BasicConsume) -> None:
     """Start a consumer; consume-ok goes before the first delivery (basic.consume/consume-ok-first)."""
     name = channel.queue_name(method.queue)
+    tag = _new_tag(channel, method.consumer_tag)
     if channel.personality.direct_reply_to and name == PSEUDO_QUEUE:
-        _consume_replies(channel, method)
+        _consume_replies(channel, method, tag)
         return
     channel.authorise("read", "queue", name)
     queue = channel.virtual_host.queue(name, channel.endpoint)
-    tag = _new_tag(channel, method.consumer_tag)
     limits: list[Limit] = [channel.endpoint.gate]
     credits: list[Credit] = []
     if channel.personality.honours_client_flow:
@@ -103,7 +110,7 @@ def consume(channel: ChannelEnd, method: m.BasicConsume) -> None:
         no_ack=method.no_ack,
         no_local=method.no_local and channel.personality.honours_no_local,
         exclusive=method.exclusive,
-        priority=_priority(method.arguments),
+        priority=_priority(queue, method.arguments),
         arguments=method.arguments,
         limits=(*limits, *credits),
         credits=tuple(credits),
@@ -123,22 +130,26 @@ def _new_tag(channel: ChannelEnd, tag: str) -> str:
     return tag
 
 
-def _priority(arguments: Mapping[str, Any]) -> int:
+def _priority(queue: Queue, arguments: Mapping[str, Any]) -> int:
+    """The consumer's priority; what else may stand in the arguments is checked with it."""
+    where = f"for queue '{queue.name}' in vhost '{queue.virtual_host.name}'"
     if "x-consumer-timeout" in arguments:
         raise NotImplementedHere("consumer argument 'x-consumer-timeout' is not supported by fakeamqp yet")
+    if "x-stream-offset" in arguments:
+        raise PreconditionFailed(f"invalid arg 'x-stream-offset' {where} of queue type rabbit_classic_queue")
     priority = arguments.get("x-priority", 0)
     if isinstance(priority, bool) or not isinstance(priority, int):
-        raise PreconditionFailed(f"invalid arg 'x-priority': expected an integer, got {priority!r}")
+        problem = f"expected integer, got {type_name(priority)}"
+        raise PreconditionFailed(f"invalid arg 'x-priority' {where}: \"{problem}\"")
     return priority
 
 
-def _consume_replies(channel: ChannelEnd, method: m.BasicConsume) -> None:
+def _consume_replies(channel: ChannelEnd, method: m.BasicConsume, tag: str) -> None:
     """Direct reply-to: one consumer per channel, without acknowledgements (RabbitMQ: documented)."""
     if not method.no_ack:
         raise PreconditionFailed("reply consumer cannot acknowledge")
     if channel.reply_address is not None:
         raise PreconditionFailed("reply consumer already set")
-    tag = _new_tag(channel, method.consumer_tag)
     nowhere = Queue(channel.virtual_host, PSEUDO_QUEUE)
     subscription = Subscription(
         tag, nowhere, channel, owner=channel.endpoint, group=channel, no_ack=True, arguments=method.arguments
@@ -158,10 +169,6 @@ def cancel(channel: ChannelEnd, method: m.BasicCancel) -> None:
         channel.end_consumer(subscription)
 
 
-def cancel_ok(channel: ChannelEnd, method: m.BasicCancelOk) -> None:
-    """The client has taken note that its consumer was cancelled."""
-
-
 # --- get ---------------------------------------------------------------------------------------------
 
 
@@ -177,7 +184,7 @@ def get(channel: ChannelEnd, method: m.BasicGet) -> None:
         and exclusive.owner is not channel.endpoint
     ):
         raise AccessRefused(f"queue '{name}' in vhost '{channel.virtual_host.name}' in exclusive use")
-    taken = queue.get(channel.endpoint, no_ack=method.no_ack)
+    taken = queue.get(channel.endpoint, no_ack=method.no_ack, group=channel)
     if taken is None:
         channel.send(m.BasicGetEmpty())
     else:
@@ -189,30 +196,35 @@ def get(channel: ChannelEnd, method: m.BasicGet) -> None:
 
 def ack(channel: ChannelEnd, method: m.BasicAck) -> None:
     """The messages have been dealt with."""
-    _settle(channel, "accept", method.delivery_tag, method.multiple)
+    _settle(channel, accept_all, method.delivery_tag, method.multiple)
 
 
 def nack(channel: ChannelEnd, method: m.BasicNack) -> None:
     """The messages have not been dealt with (RabbitMQ: documented extension)."""
-    _settle(channel, "release" if method.requeue else "reject", method.delivery_tag, method.multiple)
+    _settle(channel, _refusal(channel, method.requeue), method.delivery_tag, method.multiple)
 
 
 def reject(channel: ChannelEnd, method: m.BasicReject) -> None:
     """One message cannot be dealt with."""
-    _settle(channel, "release" if method.requeue else "reject", method.delivery_tag, multiple=False)
+    _settle(channel, _refusal(channel, method.requeue), method.delivery_tag, multiple=False)
 
 
-def _settle(channel: ChannelEnd, how: Settlement, tag: int, multiple: bool) -> None:
+def _refusal(channel: ChannelEnd, requeue: bool) -> Act:
+    if not requeue:
+        return reject_all
+    if channel.personality.rejected_avoids_same_channel:
+        return partial(release_all, avoid=channel)
+    return release_all
+
+
+def _settle(channel: ChannelEnd, act: Act, tag: int, multiple: bool) -> None:
     deliveries = channel.ledger.take(tag, multiple)
     if deliveries is None:
         raise PreconditionFailed(f"unknown delivery tag {tag}")
     if channel.transaction is not None:
-        for delivery in deliveries:
-            channel.transaction.settle(how, delivery)
-    elif how == "release" and channel.personality.rejected_avoids_same_channel:
-        release_all(deliveries, avoid=channel)
+        channel.transaction.settle(act, deliveries)
     else:
-        _ACTS[how](deliveries)
+        act(deliveries)
 
 
 def recover(channel: ChannelEnd, method: m.BasicRecover) -> None:
@@ -250,7 +262,6 @@ HANDLERS = {
     m.BasicQos: qos,
     m.BasicConsume: consume,
     m.BasicCancel: cancel,
-    m.BasicCancelOk: cancel_ok,
     m.BasicGet: get,
     m.BasicAck: ack,
     m.BasicNack: nack,

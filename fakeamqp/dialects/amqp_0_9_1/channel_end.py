@@ -189,10 +189,12 @@ class ChannelEnd:
         if size == 0:
             target, self._target = self._target, None
             publishing.publish(self, target, properties, octets, b"")
+            self.endpoint.publish_received()
             return
         self._properties = properties
         self._properties_octets = octets
         self._missing = size
+        self.endpoint.publish_received()
 
     def receive_body(self, payload: bytes) -> None:
         """A body frame."""
@@ -260,7 +262,8 @@ class ChannelEnd:
             if accepted:
                 self.send(m.BasicAck(delivery_tag=tag, multiple=multiple))
             else:
-                self.send(m.BasicNack(delivery_tag=tag, multiple=multiple))
+                # Set as RabbitMQ sets them: nothing below is open, and nothing is requeued (measured).
+                self.send(m.BasicNack(delivery_tag=tag, multiple=True, requeue=True))
 
     # --- what handlers need ---------------------------------------------------------------------------
 

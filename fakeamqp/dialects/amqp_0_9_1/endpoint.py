@@ -142,32 +142,34 @@ class Endpoint:
         self._close(Reply(code, short_text(text), ends_connection=True))
 
     def set_blocked(self, reason: str | None) -> None:
-        """Tell the client, if it wants to know, that publishing is held back; None lets it go on.
+        """Hold back the client as soon as it publishes; None lets it go on.
 
-        What it has published until now is taken; with its next publish reading stops.
+        Nothing happens until the header of a content comes: then the client is told, if it wants to know,
+        and reading stops. What it has sent by then waits (RabbitMQ: measured).
         """
         if reason == self.blocked_reason or self.state is not ConnectionState.OPEN:
             return
-        was_blocked = self.blocked_reason is not None
         self.blocked_reason = reason
-        if reason is None:
-            self._held_back = False
-            self._note()
-        if self.has_capability("connection.blocked"):
-            if reason is None:
-                self.send(0, m.ConnectionUnblocked())
-            elif not was_blocked:
-                self.send(0, m.ConnectionBlocked(reason=short_text(reason)))
         if self.personality.throttles_with_flow:
-            for number in self.channel_numbers:
-                self.send(number, m.ChannelFlow(active=reason is None))
+            for channel in self.open_channels:
+                channel.send(m.ChannelFlow(active=reason is None))
         if self.broker.tap is not None:
             event = "unblocked" if reason is None else "blocked"
             self.broker.tap.connection(self.name, event, reason or "")
+        if reason is None and self._held_back:
+            self._held_back = False
+            self._note()
+            if self.has_capability("connection.blocked"):
+                self.send(0, m.ConnectionUnblocked())
+            self.receive(b"")
 
-    def hold_back_publisher(self) -> None:
-        """A publish has come while blocked: read no further (connection.blocked means it)."""
+    def publish_received(self) -> None:
+        """The header of a content has come: a blocked client is told so, and read from no further."""
+        if self.blocked_reason is None or self._held_back:
+            return
         self._held_back = True
+        if self.has_capability("connection.blocked"):
+            self.send(0, m.ConnectionBlocked(reason=short_text(self.blocked_reason)))
         self._note()
 
     # --- octets out ----------------------------------------------------------------------------------
@@ -219,6 +221,12 @@ class Endpoint:
         self._has_received = True
         if self._is_deaf():
             return
+        if self._held_back:
+            # What the transport had read already waits with the rest.
+            self._partial.append(data)
+            self._partial_size += len(data)
+            self._needed = 0
+            return
         if self._partial_size:
             # Pieces of one frame are joined once it is whole, so that slow feeding costs no more than fast.
             self._partial.append(data)
@@ -256,6 +264,8 @@ class Endpoint:
                         channel.receive_body(payload)
                     elif frame_type == FRAME_CONTENT_HEADER:
                         channel.receive_header(payload)
+                        if self._held_back:
+                            break
                     elif frame_type == FRAME_METHOD:
                         channel.receive_method(payload)
                     else:
@@ -458,6 +468,7 @@ class Endpoint:
     def _close(self, reply: Reply) -> None:
         """Send connection.close; from here on only its answer counts (connection.close/stability)."""
         self._enter("CLOSE")
+        self._held_back = False
         index = self._method
         self.send(
             0,

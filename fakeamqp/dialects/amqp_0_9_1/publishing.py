@@ -6,13 +6,18 @@ again and again, so targets are kept per channel under the octets of the method.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9_1 import delivering
 from fakeamqp.dialects.amqp_0_9_1.delivering import ENCODING
 from fakeamqp.dialects.amqp_0_9_1.replies import CODES, ProtocolError
+from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
 from fakeamqp.model.errors import ContentTooLarge, ModelError, PreconditionFailed
 from fakeamqp.model.message import Message
+from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.queue_options import longest_ttl
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.wire.amqp_0_9_1 import methods as m
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
     from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 
 __all__ = ["Target", "begin", "publish"]
+
+_INTEGER = re.compile("[+-]?[0-9]+")
 
 
 class Target:
@@ -49,26 +56,28 @@ def publish(
 ) -> None:
     """A content is complete: route it, and return or confirm it as was asked.
 
+    What could be wrong is looked at in RabbitMQ's order (measured).
+
     Raises:
         NotFound: there is no such exchange.
         AccessRefused: it is internal, or the user may not write to it.
         PreconditionFailed: a property is not acceptable, or the message is too large.
     """
+    largest = channel.personality.largest_message
+    if largest and len(body) > largest:
+        raise _too_large(channel, len(body))
     if target.checked != channel.access.version:
         _authorise(channel, target)
     virtual_host = channel.virtual_host
     expiry = None
-    if octets != b"\0\0":
-        if properties.user_id is not None:
-            _check_user_id(channel, properties.user_id)
-        if properties.expiration is not None and channel.personality.expiration_is_ttl:
-            expiry = _expiry(properties.expiration)
-        if properties.reply_to == PSEUDO_QUEUE and channel.personality.direct_reply_to:
-            properties = _with_reply_address(channel, properties)
-            octets = properties.encode()
-    largest = channel.personality.largest_message
-    if largest and len(body) > largest:
-        raise _too_large(channel, len(body))
+    headers = properties.headers
+    if octets != b"\0\0" and (
+        properties.expiration is not None
+        or properties.user_id is not None
+        or properties.reply_to == PSEUDO_QUEUE
+        or (headers and ("CC" in headers or "BCC" in headers))
+    ):
+        properties, octets, expiry = _examine(channel, target, properties, octets)
     message = Message(
         target.exchange, target.routing_key, properties, body, ENCODING, octets, channel.endpoint, expiry
     )
@@ -77,8 +86,7 @@ def publish(
         if target.mandatory or outcome.unconsumed:
             _return(channel, target, message, routed=outcome.routed, unconsumed=outcome.unconsumed)
     elif channel.transaction is not None:
-        virtual_host.check_publishable(target.exchange)
-        channel.transaction.publish(lambda: _perform(channel, target, message))
+        channel.transaction.publish(partial(_perform, channel, target, *virtual_host.plan(message)))
     else:
         # The tag counts from confirm.select on, whatever becomes of the message.
         channel.published += 1
@@ -88,21 +96,25 @@ def publish(
         if target.mandatory or outcome.unconsumed:
             _return(channel, target, message, routed=outcome.routed, unconsumed=outcome.unconsumed)
         channel.confirm(tag, outcome)
-    endpoint = channel.endpoint
-    if endpoint.blocked_reason is not None:
-        endpoint.hold_back_publisher()
 
 
-def _perform(channel: ChannelEnd, target: Target, message: Message) -> None:
-    """A publish of a transaction, at commit."""
+def _perform(channel: ChannelEnd, target: Target, message: Message, plan: Outcome) -> bool:
+    """A publish of a transaction, at commit. Where it goes was decided when it came (RabbitMQ: measured).
+
+    Returns:
+        False where a full queue refused it.
+    """
     message.secured = True
-    outcome = channel.virtual_host.publish(message, immediate=target.immediate)
+    there = Outcome(tuple(queue for queue in plan.queues if not queue.deleted))
+    outcome = channel.virtual_host.offer(message, there, immediate=target.immediate)
     if target.mandatory or outcome.unconsumed:
-        _return(channel, target, message, routed=outcome.routed, unconsumed=outcome.unconsumed)
+        _return(channel, target, message, routed=plan.routed, unconsumed=outcome.unconsumed)
+    return outcome.accepted
 
 
 def _return(channel: ChannelEnd, target: Target, message: Message, *, routed: bool, unconsumed: bool) -> None:
     """Send back what the publisher wants back (basic.publish/mandatory-01, basic.publish/immediate-01)."""
+    message = without_blind_copies(message)
     if unconsumed:
         delivering.return_message(channel, message, CODES["no-consumers"], "NO_CONSUMERS")
     elif target.mandatory and not routed:
@@ -111,27 +123,63 @@ def _return(channel: ChannelEnd, target: Target, message: Message, *, routed: bo
 
 def _authorise(channel: ChannelEnd, target: Target) -> None:
     channel.authorise("write", "exchange", target.exchange)
-    exchange = channel.virtual_host.exchanges.get(target.exchange)
-    if exchange is not None and exchange.type_name == "topic":
-        channel.access.check_topic(
-            channel.user, channel.virtual_host.name, "write", target.exchange, target.routing_key
-        )
+    channel.virtual_host.check_publishable(target.exchange)
+    _authorise_keys(channel, target.exchange, (target.routing_key,))
     target.checked = channel.access.version
+
+
+def _authorise_keys(channel: ChannelEnd, exchange: str, keys: Iterable[str]) -> None:
+    """May the user publish with these keys, where the exchange is a topic exchange?"""
+    if channel.virtual_host.exchange(exchange).type_name == "topic":
+        for key in keys:
+            channel.access.check_topic(channel.user, channel.virtual_host.name, "write", exchange, key)
+
+
+def _examine(
+    channel: ChannelEnd, target: Target, properties: BasicProperties, octets: bytes
+) -> tuple[BasicProperties, bytes, float | None]:
+    """Check and apply the properties that mean something to the broker.
+
+    Returns:
+        The properties as they go on, their octets, and the message's own time to live in seconds.
+    """
+    personality = channel.personality
+    channel.virtual_host.check_publishable(target.exchange)
+    expiry = None
+    if properties.reply_to == PSEUDO_QUEUE and personality.direct_reply_to:
+        properties = _with_reply_address(channel, properties)
+        octets = properties.encode()
+    if properties.expiration is not None and personality.expiration_is_ttl:
+        expiry = _expiry(properties.expiration)
+    if properties.headers and personality.routes_by_cc_headers:
+        _authorise_keys(channel, target.exchange, carbon_copies(properties.headers).keys)
+    if properties.user_id is not None and personality.checks_user_id:
+        _check_user_id(channel, properties.user_id)
+    return properties, octets, expiry
 
 
 def _check_user_id(channel: ChannelEnd, user_id: str) -> None:
     """user-id must be the publisher's own, unless it may impersonate (RabbitMQ: documented)."""
     user = channel.user
-    if not channel.personality.checks_user_id or user_id == user.name or "impersonator" in user.tags:
-        return
-    raise PreconditionFailed(f"user_id property set to '{user_id}' but authenticated user was '{user.name}'")
+    if user_id != user.name and "impersonator" not in user.tags:
+        raise PreconditionFailed(
+            f"user_id property set to '{user_id}' but authenticated user was '{user.name}'"
+        )
 
 
 def _expiry(expiration: str) -> float:
-    """The message's own time to live, in seconds."""
-    if expiration.isascii() and expiration.isdecimal() and int(expiration) <= longest_ttl:
+    """The message's own time to live, in seconds; what is wrong with it is told in RabbitMQ's words."""
+    number = _INTEGER.match(expiration)
+    if number is None:
+        problem = "no_integer"
+    elif number.end() < len(expiration):
+        problem = f'{{leftover_string,"{expiration[number.end() :]}"}}'
+    elif int(expiration) < 0:
+        problem = f"{{value_negative,{int(expiration)}}}"
+    elif int(expiration) > longest_ttl:
+        problem = f"{{value_too_large,{int(expiration)}}}"
+    else:
         return int(expiration) / 1000
-    problem = "{value_too_big," + expiration + "}" if expiration.isdecimal() else "no_integer"
     raise PreconditionFailed(f"invalid expiration '{expiration}': {problem}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9_1.replies import stripped
-from fakeamqp.model.errors import NotFound
+from fakeamqp.model.errors import AccessRefused, NotFound
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
@@ -67,13 +67,20 @@ def _declare_reply_address(channel: ChannelEnd, name: str, method: m.QueueDeclar
     """Ask whether a reply address is alive; the pseudo-queue itself always is (RabbitMQ: documented)."""
     if name != PSEUDO_QUEUE and name not in channel.virtual_host.reply_addresses:
         raise NotFound(f"no queue '{name}' in vhost '{channel.virtual_host.name}'")
+    channel.current_queue = name
     if not method.no_wait:
         channel.send(m.QueueDeclareOk(queue=name, message_count=0, consumer_count=1))
+
+
+def _check_bindable(channel: ChannelEnd, name: str) -> None:
+    if channel.personality.direct_reply_to and name.startswith(f"{PSEUDO_QUEUE}."):
+        raise AccessRefused("cannot bind or unbind to a volatile (direct reply-to) queue")
 
 
 def bind(channel: ChannelEnd, method: m.QueueBind) -> None:
     """Bind a queue to an exchange."""
     name = channel.queue_name(stripped(method.queue))
+    _check_bindable(channel, name)
     exchange = stripped(method.exchange)
     # queue.bind/routing-key-shortcut
     routing_key = name if not method.queue and not method.routing_key else method.routing_key
@@ -89,6 +96,7 @@ def bind(channel: ChannelEnd, method: m.QueueBind) -> None:
 def unbind(channel: ChannelEnd, method: m.QueueUnbind) -> None:
     """Undo `bind`."""
     name = channel.queue_name(stripped(method.queue))
+    _check_bindable(channel, name)
     exchange = stripped(method.exchange)
     routing_key = name if not method.queue and not method.routing_key else method.routing_key
     channel.authorise("write", "queue", name)

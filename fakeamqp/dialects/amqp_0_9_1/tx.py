@@ -25,8 +25,13 @@ def select(channel: ChannelEnd, method: m.TxSelect) -> None:
 
 
 def commit(channel: ChannelEnd, method: m.TxCommit) -> None:
-    """Do everything since select, the last commit or the last rollback."""
-    _transaction(channel).commit()
+    """Do everything since select, the last commit or the last rollback.
+
+    Raises:
+        PreconditionFailed: a full queue refused one of the messages (tx.commit-ok/failure).
+    """
+    if not _transaction(channel).commit():
+        raise PreconditionFailed("partial tx completion")
     channel.send(m.TxCommitOk())
 
 

@@ -1,0 +1,596 @@
+"""`Broker`: what users hold. It composes the rooms below and has no protocol logic of its own.
+
+Every method may be called from any thread. What looks at the broker or changes it does so inside the
+engine, so it sees one moment and its effects have been sent when it returns.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote
+
+from typing_extensions import Self
+
+from fakeamqp.dialects import accept
+from fakeamqp.errors import FakeAMQPError
+from fakeamqp.inspect import (
+    ConnectionView,
+    ExchangeView,
+    Published,
+    PublishedView,
+    QueueInspector,
+    connection_views,
+    exchange_view,
+    expect_published,
+    published_views,
+    queue_names,
+)
+from fakeamqp.model.access import Permission, User
+from fakeamqp.model.definitions import dump_definitions, load_definitions
+from fakeamqp.model.message import Message
+from fakeamqp.model.personality import Personality, personality
+from fakeamqp.model.properties import plain_properties
+from fakeamqp.model.state import BrokerState, ClientConnection
+from fakeamqp.runtime import Engine, RealClock
+from fakeamqp.trace import Recorder, Trace
+
+if TYPE_CHECKING:
+    from fakeamqp.runtime.intercept import Intercept
+    from fakeamqp.runtime.listener import Listener
+    from fakeamqp.runtime.tls import ServerTLS
+
+__all__ = ["Broker", "BrokerError", "ConnectionHandle"]
+
+Definitions: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
+Users: TypeAlias = "Mapping[str, str | Mapping[str, Any] | User] | Iterable[User]"
+
+_SHUTDOWN = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
+_CLOSED_BY_TEST = "CONNECTION_FORCED - closed by the test"
+_CONNECTION_FORCED = 320
+
+
+class BrokerError(FakeAMQPError):
+    """The broker was asked for something it cannot do in its present state."""
+
+
+class Broker:
+    """A real AMQP broker in this process.
+
+    Use it as a context manager (`with`, or `async with`), or call `start` and `stop`.
+
+    Args:
+        host: address to listen on; loopback unless you name another.
+        port: 0 takes a free one; see `port` once it runs.
+        personality: whose behaviour to show: "rabbitmq-4.2", or "spec" for the documents to the letter.
+        clock: "real" is the only mode there is as yet.
+        tls: True makes a certificate authority on the spot (extra `tls`), a `ServerTLS` brings your own.
+        users: replaces guest/guest. Names with passwords (and every right on every virtual host), or with a
+            mapping of `password`, `tags` and `permissions` {virtual host: (configure, write, read)}.
+        virtual_hosts: names beside "/".
+        definitions: RabbitMQ's definitions, as a path or parsed; loaded at every start and reset.
+        seed: for the names the broker makes up; the same seed gives the same names.
+        history: how many of the latest publishes `published` keeps; 0 keeps none.
+        trace: how many of the latest events the trace keeps; 0 switches it off.
+        settings: further choices of the personality to override by name, such as `heartbeat=0`.
+
+    Raises:
+        FakeAMQPError: an argument is misspelled or cannot be honoured.
+    """
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        personality: str | Personality = "rabbitmq-4.2",
+        clock: str = "real",
+        tls: bool | ServerTLS = False,
+        users: Users | None = None,
+        virtual_hosts: Iterable[str] = (),
+        definitions: Definitions | None = None,
+        seed: int | str | None = None,
+        history: int = 100_000,
+        trace: int = 10_000,
+        **settings: Any,
+    ) -> None:
+        if clock != "real":
+            raise BrokerError(f"clock={clock!r} is not built yet; 'real' is the only mode there is")
+        self._host = host
+        self._asked_port = port
+        self._users = None if users is None else _users(users)
+        self._virtual_hosts = tuple(virtual_hosts)
+        self._definitions = _parsed(definitions)
+        self._real_clock = RealClock()
+        self._state = BrokerState(
+            self._real_clock, personality=_adjusted(personality, settings), seed=seed, history=history
+        )
+        self._recorder = Recorder(self._real_clock.now, capacity=trace) if trace else None
+        self._state.tap = self._recorder
+        self._engine = Engine(self._real_clock, self._state.timers, self._accept)
+        self._listener: Listener | None = None
+        self._tls_wanted = tls
+        self._tls: ServerTLS | None = None
+        self._address: tuple[str, int] | None = None
+        self._has_run = False
+        self._populate()
+
+    def __repr__(self) -> str:
+        if not self.running:
+            return "<Broker stopped>"
+        return f"<Broker {self.url} connections={len(self.connections)}>"
+
+    def _accept(self, peer: Any, notify: Any) -> Any:
+        return accept(self._state, peer, notify)
+
+    def _populate(self) -> None:
+        state = self._state
+        for name in self._virtual_hosts:
+            state.add_virtual_host(name)
+        if self._users is not None:
+            state.access.remove("guest")
+            for user in self._users:
+                state.access.add(_copied(user, state.virtual_hosts))
+        else:
+            guest = state.access.users["guest"]
+            guest.permissions = {name: Permission() for name in state.virtual_hosts}
+        if self._definitions is not None:
+            load_definitions(state, self._definitions)
+
+    # --- life -----------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Whether clients can connect."""
+        return self._engine.running
+
+    def start(self) -> Self:
+        """Start; clients can connect when this returns. Does nothing when the broker runs.
+
+        After `stop` the port is the same where 0 was asked for, and durable state is still there.
+
+        Raises:
+            PortInUse: somebody else has the port.
+            TLSUnavailable: TLS needs a package that is not installed.
+        """
+        if self._engine.running:
+            return self
+        wrap = {}
+        if self._tls_wanted:
+            self._tls = self._make_tls()
+            wrap["wrap"] = self._tls.wrap
+        if self._has_run:
+            self._state.restart()
+        self._engine.start()
+        try:
+            port = self._asked_port or (self._address[1] if self._address else 0)
+            self._listener = self._engine.listen(self._host, port, **wrap)
+        except BaseException:
+            self._engine.stop()
+            raise
+        self._address = self._listener.address
+        self._has_run = True
+        return self
+
+    def stop(self) -> None:
+        """Stop: connected clients are told, every socket and thread ends. Twice is once.
+
+        What the broker held can still be looked at.
+        """
+        if self._engine.running:
+            self._close_all()
+        self._engine.stop()
+        self._listener = None
+        if self._tls is not None and self._tls is not self._tls_wanted:
+            self._tls.close()
+
+    def restart(self, *, crash: bool = False) -> None:
+        """Restart on the same port: durable state is kept, transient state is gone.
+
+        Args:
+            crash: end as a crash would: clients are not told, and persistent messages that were neither
+                confirmed nor committed are lost.
+
+        Raises:
+            BrokerError: the broker does not run.
+        """
+        listener = self._running_listener()
+        with self._engine:
+            listener.pause()
+            if not crash:
+                self._close_all()
+            self._engine.disconnect_all()
+            self._state.restart(crash=crash)
+        listener.resume()
+
+    def reset(self) -> None:
+        """Back to the beginning, on the same port: no connections, queues, messages, history or trace.
+
+        Users, virtual hosts and definitions given to the constructor are there again.
+        """
+        with self._engine:
+            if self._engine.running:
+                self._close_all()
+                self._engine.disconnect_all()
+            self._state.clear()
+            self._state.populate()
+            self._populate()
+            if self._recorder is not None:
+                self._recorder.clear()
+
+    def _close_all(self) -> None:
+        with self._engine:
+            for connection in list(self._state.connections):
+                connection.close_by_operator(_CONNECTION_FORCED, _SHUTDOWN)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        return self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    # --- where it is -----------------------------------------------------------------------------------
+
+    @property
+    def host(self) -> str:
+        """The address it listens on."""
+        return self._running_address()[0]
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return self._running_address()[1]
+
+    @property
+    def url(self) -> str:
+        """The URL for clients, with the credentials of the first user and virtual host "/"."""
+        host, port = self._running_address()
+        user = next(iter(self._state.access.users.values()), None)
+        credentials = ""
+        if user is not None:
+            credentials = f"{quote(user.name, safe='')}:{quote(user.password or '', safe='')}@"
+        scheme = "amqps" if self._tls_wanted else "amqp"
+        return f"{scheme}://{credentials}{f'[{host}]' if ':' in host else host}:{port}/"
+
+    @property
+    def tls(self) -> ServerTLS:
+        """Certificates: `client_context` for clients, `ca_file`, and `client_certificate(name)` for EXTERNAL.
+
+        Raises:
+            BrokerError: the broker does not speak TLS, or has not been started.
+        """
+        if self._tls is None:
+            raise BrokerError("this broker does not speak TLS; make it with Broker(tls=True) and start it")
+        return self._tls
+
+    def connect(self) -> socket.socket:
+        """A connected, blocking socket whose other end the broker serves: no port, no listener.
+
+        It speaks plain AMQP, also where the broker's port speaks TLS. The caller closes it.
+        """
+        return self._engine.connect_socketpair()
+
+    def intercept(self, *targets: str) -> Intercept:
+        """A context manager under which clients in this process that dial a target reach this broker.
+
+        Args:
+            targets: "host:port" or "[ipv6]:port", as the app has it.
+        """
+        from fakeamqp.runtime.intercept import Intercept
+
+        return Intercept(targets, self._running_address())
+
+    def _make_tls(self) -> ServerTLS:
+        from fakeamqp.runtime.tls import ServerTLS
+
+        if isinstance(self._tls_wanted, ServerTLS):
+            return self._tls_wanted
+        # A throw-away CA lasts as long as the broker, so that clients can reconnect after a restart.
+        return self._tls if self._tls is not None else ServerTLS.throwaway()
+
+    def _running_address(self) -> tuple[str, int]:
+        if self._address is None:
+            raise BrokerError("the broker has no address yet; start it first")
+        return self._address
+
+    def _running_listener(self) -> Listener:
+        if self._listener is None or not self._engine.running:
+            raise BrokerError("the broker does not run; start it first")
+        return self._listener
+
+    # --- looking ---------------------------------------------------------------------------------------
+
+    def look(self, at: Callable[[BrokerState], Any], /) -> Any:
+        """Call `at` with the broker's state while everything stands still, and return what it returns."""
+        with self._engine:
+            return at(self._state)
+
+    def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float = 5.0) -> bool:
+        """Wait until `predicate` of the broker's state is true, at most `timeout` seconds; whether it was."""
+        return self._engine.wait_until(lambda: predicate(self._state), timeout)
+
+    def wait_until_idle(self, timeout: float = 5.0) -> None:
+        """Wait until everything that arrived has been dealt with and everything to be sent is sent.
+
+        Raises:
+            BrokerError: the broker is still busy after `timeout` seconds.
+        """
+        if not self._engine.wait_until(self._engine.quiet, timeout):
+            raise BrokerError(f"the broker is still busy after {timeout:g} s: {self!r}")
+
+    def queue(self, name: str, virtual_host: str = "/") -> QueueInspector:
+        """A live look at one queue; it need not exist yet."""
+        return QueueInspector(self, name, virtual_host)
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The names of the queues of virtual host "/", in the order they were declared."""
+        names: tuple[str, ...] = self.look(lambda state: queue_names(state, "/"))
+        return names
+
+    def exchange(self, name: str, virtual_host: str = "/") -> ExchangeView:
+        """One exchange and what is bound to it, at this moment.
+
+        Raises:
+            NoSuchExchange: there is none; the text names the nearest match.
+        """
+        view: ExchangeView = self.look(lambda state: exchange_view(state, name, virtual_host))
+        return view
+
+    @property
+    def connections(self) -> tuple[ConnectionHandle, ...]:
+        """The open connections, oldest first."""
+        pairs = self.look(lambda state: list(zip(state.connections, connection_views(state), strict=True)))
+        return tuple(ConnectionHandle(self._engine, connection, view) for connection, view in pairs)
+
+    @property
+    def published(self) -> Published:
+        """Everything published, in order: by clients and by `publish`."""
+        views: Published = self.look(published_views)
+        return views
+
+    def expect_published(self, *, timeout: float = 5.0, **expected: Any) -> tuple[PublishedView, ...]:
+        """Wait until what was published fits, and return the messages that do.
+
+        Args:
+            timeout: how many seconds to wait for it.
+            expected: `exchange`, `routing_key` (a topic pattern), `body`, `headers`, `count` and others; see
+                `fakeamqp.inspect.expect_published`.
+
+        Raises:
+            NotPublished: nothing fits, or not as many as expected; the text shows the nearest misses.
+        """
+
+        def fits(state: BrokerState) -> bool:
+            try:
+                expect_published(published_views(state), **expected)
+            except AssertionError:
+                return False
+            return True
+
+        self.wait_for(fits, timeout)
+        found: tuple[PublishedView, ...] = tuple(
+            self.look(lambda state: expect_published(published_views(state), **expected))
+        )
+        return found
+
+    @property
+    def trace(self) -> Trace:
+        """What happened, in order.
+
+        Raises:
+            BrokerError: the trace is switched off.
+        """
+        if self._recorder is None:
+            raise BrokerError("the trace is off; make the broker with trace=10_000, say")
+        with self._engine:
+            return self._recorder.trace()
+
+    @property
+    def failures(self) -> tuple[BaseException, ...]:
+        """Bugs of the broker itself that came up while it ran: always empty, whatever clients do."""
+        return tuple(failure.error for failure in self._engine.failures)
+
+    # --- acting ----------------------------------------------------------------------------------------
+
+    def publish(
+        self,
+        body: bytes | str,
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        virtual_host: str = "/",
+        **properties: Any,
+    ) -> PublishedView:
+        """Publish without a client; it is routed, and delivered where somebody waits, when this returns.
+
+        Args:
+            body: text is encoded as UTF-8.
+            exchange: must exist; "" is the default exchange.
+            routing_key: for the default exchange, the name of a queue.
+            virtual_host: where.
+            properties: `headers`, `content_type`, `delivery_mode`, `expiration`, `priority`, ...
+
+        Raises:
+            NotFound: there is no such exchange or virtual host.
+            UnknownProperty: a property is misspelled.
+        """
+        octets = body.encode() if isinstance(body, str) else bytes(body)
+        made = plain_properties(**properties)
+        with self._engine:
+            host = self._state.virtual_host(virtual_host)
+            expiry = None if made.expiration is None else int(made.expiration) / 1000
+            message = Message(exchange, routing_key, made, octets, expiry=expiry)
+            message.secured = True
+            outcome = host.publish(message)
+            return PublishedView.of(virtual_host, message, outcome)
+
+    def load_definitions(self, definitions: Definitions) -> None:
+        """Create what RabbitMQ's definitions name, from a file or parsed.
+
+        Raises:
+            DefinitionsError: something in them is misspelled or cannot be honoured.
+        """
+        parsed = _parsed(definitions)
+        assert parsed is not None
+        with self._engine:
+            load_definitions(self._state, parsed)
+
+    def definitions(self) -> dict[str, Any]:
+        """The broker's topology and accounts in RabbitMQ's definitions format."""
+        dumped: dict[str, Any] = self.look(dump_definitions)
+        return dumped
+
+    def add_user(
+        self,
+        name: str,
+        password: str | None = None,
+        *,
+        tags: Iterable[str] = (),
+        permissions: Mapping[str, tuple[str, str, str]] | None = None,
+    ) -> None:
+        """Add or replace an account; without `permissions` it may do everything everywhere."""
+        with self._engine:
+            user = _user(name, {"password": password, "tags": tuple(tags), "permissions": permissions})
+            self._state.access.add(_copied(user, self._state.virtual_hosts))
+
+    def add_virtual_host(self, name: str) -> None:
+        """Add a virtual host; accounts that have every right everywhere have it here as well."""
+        with self._engine:
+            if name not in self._state.virtual_hosts:
+                known = tuple(self._state.virtual_hosts)
+                self._state.add_virtual_host(name)
+                for user in self._state.access.users.values():
+                    if all(user.permissions.get(each) == Permission() for each in known):
+                        user.permissions[name] = Permission()
+                self._state.access.changed()
+
+    def block(self, reason: str) -> None:
+        """Hold back everybody who publishes, and tell those who want to know (connection.blocked)."""
+        with self._engine:
+            self._state.block(reason)
+
+    def unblock(self) -> None:
+        """End what `block` began."""
+        with self._engine:
+            self._state.unblock()
+
+
+class ConnectionHandle:
+    """One client connection: a picture of the moment it was looked at, and what can be done to it."""
+
+    def __init__(self, engine: Engine, connection: ClientConnection, view: ConnectionView) -> None:
+        self._engine = engine
+        self._connection = connection
+        self.view = view
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.view, name)
+
+    def __repr__(self) -> str:
+        return repr(self.view)
+
+    def close(
+        self, code: int = _CONNECTION_FORCED, text: str = "CONNECTION_FORCED - closed by the test"
+    ) -> None:
+        """Close it with a handshake; the client sees this code and text."""
+        with self._engine:
+            self._connection.close_by_operator(code, text)
+
+    def block(self, reason: str) -> None:
+        """Tell the client that publishing is held back (connection.blocked) and read no further publishes."""
+        with self._engine:
+            self._connection.set_blocked(reason)
+
+    def unblock(self) -> None:
+        """End what `block` began."""
+        with self._engine:
+            self._connection.set_blocked(None)
+
+
+def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personality:
+    """The personality, with some choices overridden.
+
+    Raises:
+        FakeAMQPError: there is no such personality or choice.
+    """
+    from dataclasses import fields, replace
+
+    chosen = personality(name)
+    known = [field.name for field in fields(Personality)]
+    for setting in settings:
+        if setting not in known:
+            near = difflib.get_close_matches(setting, [*known, *_ARGUMENTS], n=1)
+            raise BrokerError(
+                f"Broker has no argument {setting!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+            )
+    return replace(chosen, **settings)
+
+
+_ARGUMENTS = tuple(name for name in Broker.__init__.__annotations__ if name not in ("settings", "return"))
+
+
+def _parsed(definitions: Definitions | None) -> Mapping[str, Any] | None:
+    if definitions is None or isinstance(definitions, Mapping):
+        return definitions
+    path = Path(definitions)
+    try:
+        parsed = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as problem:
+        raise BrokerError(f"definitions: cannot read {str(path)!r}: {problem}") from problem
+    if not isinstance(parsed, Mapping):
+        raise BrokerError(f"definitions: {str(path)!r} must hold one JSON object")
+    return parsed
+
+
+def _users(users: Users) -> list[User]:
+    if not isinstance(users, Mapping):
+        return list(users)
+    return [user if isinstance(user, User) else _user(name, user) for name, user in users.items()]
+
+
+def _user(name: str, given: str | Mapping[str, Any]) -> User:
+    if isinstance(given, str):
+        return User(name, given)
+    known = ("password", "tags", "permissions")
+    for key in given:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
+            raise BrokerError(f"user {name!r}: unknown key {key!r}{hint}")
+    permissions = given.get("permissions") or {}
+    return User(
+        name,
+        given.get("password"),
+        tuple(given.get("tags", ())),
+        {host: Permission(*patterns) for host, patterns in permissions.items()},
+    )
+
+
+def _copied(user: User, virtual_hosts: Iterable[str]) -> User:
+    """The user as one broker holds it; nobody named any permission, so it has all."""
+    permissions = dict(user.permissions) or {name: Permission() for name in virtual_hosts}
+    return User(
+        user.name,
+        user.password,
+        tuple(user.tags),
+        permissions,
+        dict(user.topic_permissions),
+        user.password_hash,
+    )
