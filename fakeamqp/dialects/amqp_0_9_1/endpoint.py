@@ -625,13 +625,15 @@ class Endpoint:
         return min((timer.due for timer in timers if timer is not None and timer.active), default=None)
 
     def _send_heartbeat(self) -> None:
-        """Send a sign of life unless something else was sent; never silent for a whole interval.
+        """Send a sign of life when nothing was sent since the last look, half an interval ago.
 
-        Looking twice in an interval is RabbitMQ's way too. Source: heartbeat/interval.
+        So silence never lasts longer than an interval, and one heartbeat is sent in each idle one. RabbitMQ
+        does the same. Source: heartbeat/interval.
         """
-        if not self._has_sent:
+        if self._has_sent:
+            self._has_sent = False
+        else:
             self.write(HEARTBEAT_FRAME)
-        self._has_sent = False
         self._send_timer = self._after(self.heartbeat / 2, self._send_heartbeat, "sends a heartbeat")
 
     def _watch_heartbeat(self) -> None:
