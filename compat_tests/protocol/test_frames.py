@@ -1,0 +1,473 @@
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.octets import arguments, cut, field, long_string, queue_declare, table
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, frame
+
+CHANNEL_OPEN = bytes.fromhex("01 0001 00000005 0014000a 00 ce")
+
+
+def quiet_client(server: Server, **handshake: int) -> Client:
+    """A connection without channels."""
+    return server.client(channels=0, **handshake)  # type: ignore[arg-type]
+
+
+# --- layout ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/frame/layout")
+def test_a_frame_is_type_channel_size_payload_and_end(server: Server) -> None:
+    client = quiet_client(server)
+    client.send_octets(bytes.fromhex("01 0102 00000005 0014000a 00 ce"))
+    assert client.take_octets() == bytes.fromhex("01 0102 00000008 0014000b 00000000 ce")
+
+
+@pytest.mark.rule("0-9-1/frame/type-method")
+def test_methods_come_in_frames_of_type_1(server: Server) -> None:
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    [start] = cut(client.take_octets())
+    assert start.type == 1
+    assert start.payload[:4] == bytes.fromhex("000a000a")
+
+
+def delivered(client: Client, body: bytes, **properties: str) -> list[tuple[int, bytes]]:
+    """Type and payload of the frames by which a message comes."""
+    client.declare("q")
+    client.publish(body, routing_key="q", **properties)
+    client.send(m.BasicConsume(queue="q", no_ack=True))
+    consume_ok, *frames = cut(client.take_octets())
+    assert consume_ok.payload[:4] == bytes.fromhex("003c0015")
+    assert {each.channel for each in frames} == {1}
+    return [(each.type, each.payload) for each in frames]
+
+
+@pytest.mark.rule("0-9-1/frame/type-header")
+def test_a_content_header_comes_in_a_frame_of_type_2_after_the_method(client: Client) -> None:
+    deliver, header = delivered(client, b"", content_type="a/b")
+    assert deliver[0] == 1
+    assert deliver[1][:4] == bytes.fromhex("003c003c")
+    assert header == (2, bytes.fromhex("003c 0000 0000000000000000 8000 03") + b"a/b")
+
+
+@pytest.mark.rule("0-9-1/frame/type-body")
+def test_a_body_comes_in_a_frame_of_type_3_after_the_header(client: Client) -> None:
+    deliver, header, body = delivered(client, b"hello")
+    assert (deliver[0], header[0]) == (1, 2)
+    assert body == (3, b"hello")
+
+
+@pytest.mark.rule("0-9-1/frame/type-heartbeat")
+def test_a_heartbeat_comes_in_a_frame_of_type_8(server: Server) -> None:
+    client = quiet_client(server, heartbeat=1)
+    server.advance(1)
+    heartbeat, *_ = cut(client.take_octets())
+    assert heartbeat.type == 8
+    assert heartbeat.size == 8
+
+
+@pytest.mark.rule("0-9-1/frame/frame-end-value")
+def test_every_frame_ends_with_206(server: Server) -> None:
+    client = server.connect()
+    octets = []
+    for method, channel in (
+        (None, 0),
+        (m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US"), 0),
+        (m.ConnectionTuneOk(channel_max=9, frame_max=8192, heartbeat=1), 0),
+        (m.ConnectionOpen(virtual_host="/"), 0),
+        (m.ChannelOpen(), 1),
+        (m.QueueDeclare(queue="q"), 1),
+        (m.BasicConsume(queue="q", no_ack=True), 1),
+    ):
+        client.send(method, channel) if method else client.send_octets(PROTOCOL_HEADER)
+        octets.append(client.take_octets())
+    client.publish(bytes(20_000), routing_key="q", frame_size=5000)
+    octets.append(client.take_octets())
+    server.advance(1)
+    octets.append(client.take_octets())
+    frames = cut(b"".join(octets))
+    assert {each.type for each in frames} == {1, 2, 3, 8}
+    assert {each.end for each in frames} == {206}
+
+
+@pytest.mark.rule("0-9-1/frame/size-excludes-end")
+def test_the_size_counts_the_payload_alone(client: Client) -> None:
+    payloads = [queue_declare(name) for name in ("a", "bcd")]
+    octets = b"".join(b"\x01\x00\x01" + len(each).to_bytes(4, "big") + each + b"\xce" for each in payloads)
+    client.send_octets(octets)
+    assert client.expect(m.QueueDeclareOk).queue == "a"
+    assert client.expect(m.QueueDeclareOk).queue == "bcd"
+    client.expect_nothing()
+
+
+@pytest.mark.rule("0-9-1/frame/unaligned-integers")
+def test_frames_may_start_anywhere(client: Client) -> None:
+    names = ["n" * length for length in range(1, 10)]
+    client.send_octets(b"".join(frame(1, 1, queue_declare(name)) for name in names))
+    assert [client.expect(m.QueueDeclareOk).queue for _ in names] == names
+
+
+def test_frames_may_be_cut_anywhere(client: Client) -> None:
+    octets = b"".join(frame(1, 1, queue_declare(name)) for name in ("first", "second"))
+    for octet in octets:
+        client.send_octets(bytes((octet,)))
+    assert client.expect(m.QueueDeclareOk).queue == "first"
+    assert client.expect(m.QueueDeclareOk).queue == "second"
+
+
+# --- frames that cannot be right ---------------------------------------------------------------------------
+
+UNDEFINED_TYPES = [0, 4, 5, 6, 7, 9, 10, 255]
+
+
+@pytest.mark.rule("0-9-1/frame/unknown-type")
+@pytest.mark.parametrize("frame_type", UNDEFINED_TYPES)
+@pytest.mark.parametrize("channel", [0, 1])
+def test_a_frame_of_undefined_type_ends_the_socket_by_the_letter(
+    spec: Server, frame_type: int, channel: int
+) -> None:
+    client = spec.client()
+    client.send_frame(frame_type, channel, b"")
+    client.expect_silent_end()
+
+
+@pytest.mark.rule("0-9-1/frame/unknown-type")
+@pytest.mark.parametrize("frame_type", UNDEFINED_TYPES)
+@pytest.mark.parametrize("channel", [0, 1])
+def test_rabbitmq_says_frame_error_to_a_frame_of_undefined_type(
+    rabbitmq: Server, frame_type: int, channel: int
+) -> None:
+    client = rabbitmq.client()
+    client.send_frame(frame_type, channel, b"")
+    close = client.expect_connection_close(501)
+    assert (close.class_id, close.method_id) == (0, 0)
+
+
+@pytest.mark.rule("0-9-1/frame/bad-frame-end")
+def test_a_wrong_frame_end_ends_the_socket_by_the_letter(spec: Server) -> None:
+    client = quiet_client(spec)
+    client.send_octets(CHANNEL_OPEN[:-1] + b"\xcd")
+    client.expect_silent_end()
+
+
+@pytest.mark.rule("0-9-1/frame/bad-frame-end")
+def test_rabbitmq_says_frame_error_to_a_wrong_frame_end(rabbitmq: Server) -> None:
+    client = quiet_client(rabbitmq)
+    client.send_octets(CHANNEL_OPEN[:-1] + b"\xcd")
+    close = client.expect_connection_close(501)
+    assert (close.class_id, close.method_id) == (0, 0)
+
+
+@pytest.mark.rule("0-9-1/frame/frame-end-before-decode")
+def test_a_method_behind_a_wrong_frame_end_is_not_obeyed(server: Server) -> None:
+    other = server.client()
+    client = server.client()
+    client.send_octets(frame(1, 1, queue_declare("q"))[:-1] + b"\xcd")
+    assert client.closed or client.expect(m.ConnectionClose, 0)
+    other.send(m.QueueDeclare(queue="q", passive=True))
+    other.expect_channel_close(404)
+
+
+@pytest.mark.rule("0-9-1/frame/bad-frame-end-log")
+def test_a_wrong_frame_end_is_logged(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    client = quiet_client(server)
+    with caplog.at_level(logging.INFO, "fakeamqp"):
+        client.send_octets(CHANNEL_OPEN[:-1] + b"\xcd")
+    assert "FRAME_ERROR - invalid frame end marker 205, expected 206" in caplog.text
+
+
+# --- frame-max ---------------------------------------------------------------------------------------------
+
+
+def smallest_frame_max(server: Server) -> int:
+    return server.state.personality.smallest_frame_max
+
+
+def publish_in_one_frame(client: Client, octets: int) -> None:
+    """Publish to queue q a body whose one frame is that large, header and frame-end included."""
+    client.publish(bytes(octets - 8), routing_key="q", frame_size=octets)
+
+
+@pytest.mark.rule("0-9-1/frame/oversized-send")
+def test_no_frame_is_larger_than_agreed(server: Server) -> None:
+    frame_max = smallest_frame_max(server)
+    publisher = server.client()
+    publisher.declare("q")
+    publisher.publish(bytes(100_000), routing_key="q")
+    client = server.client(frame_max=frame_max)
+    client.send(m.BasicGet(queue="q", no_ack=True))
+    frames = cut(client.take_octets())
+    assert sum(len(each.payload) for each in frames if each.type == 3) == 100_000
+    assert max(each.size for each in frames) == frame_max
+
+
+@pytest.mark.rule("0-9-1/frame/oversized-receive")
+def test_a_frame_larger_than_agreed_is_a_frame_error(spec: Server) -> None:
+    client = spec.client(frame_max=4096)
+    client.declare("q")
+    publish_in_one_frame(client, 5000)
+    close = client.expect_connection_close(501)
+    assert (close.class_id, close.method_id) == (0, 0)
+
+
+@pytest.mark.rule("0-9-1/frame/oversized-receive")
+def test_rabbitmq_tolerates_eight_octets_more_than_agreed(rabbitmq: Server) -> None:
+    client = rabbitmq.client(frame_max=8192)
+    client.declare("q")
+    publish_in_one_frame(client, 8200)
+    assert client.count("q") == 1
+    publish_in_one_frame(client, 8201)
+    client.expect_connection_close(501)
+
+
+def test_an_oversized_frame_is_refused_before_it_is_whole(server: Server) -> None:
+    client = server.client()
+    client.send_octets(FRAME_HEADER.pack(3, 1, 0xFFFFFFFF))
+    client.expect_connection_close(501)
+
+
+@pytest.mark.rule("0-9-1/frame/frame-max-includes-overhead")
+def test_frame_max_bounds_the_whole_frame(spec: Server) -> None:
+    client = spec.client(frame_max=4096)
+    client.declare("q")
+    publish_in_one_frame(client, 4096)
+    assert client.count("q") == 1
+    publish_in_one_frame(client, 4097)
+    client.expect_connection_close(501)
+
+
+@pytest.mark.rule("0-9-1/frame/frame-max-includes-overhead")
+def test_a_body_is_cut_so_that_whole_frames_fit(server: Server) -> None:
+    frame_max = smallest_frame_max(server)
+    client = server.client(frame_max=frame_max)
+    client.declare("q")
+    client.publish(bytes(2 * (frame_max - 8) + 1), routing_key="q", frame_size=1000)
+    client.send(m.BasicGet(queue="q"))
+    bodies = [len(each.payload) for each in cut(client.take_octets()) if each.type == 3]
+    assert bodies == [frame_max - 8, frame_max - 8, 1]
+
+
+@pytest.mark.rule("0-9-1/frame/method-not-split")
+def test_a_method_larger_than_a_frame_is_refused(server: Server) -> None:
+    client = server.client(frame_max=smallest_frame_max(server))
+    fields = table(field("x-large", b"S" + long_string(bytes(10_000))))
+    client.send_frame(1, 1, queue_declare("q", fields=fields))
+    client.expect_connection_close(501)
+
+
+@pytest.mark.rule("0-9-1/frame/method-not-split")
+def test_a_content_header_larger_than_a_frame_is_refused(server: Server) -> None:
+    client = server.client(frame_max=smallest_frame_max(server))
+    client.publish(routing_key="q", headers={"large": "x" * 10_000})
+    client.expect_connection_close(501)
+
+
+@pytest.mark.rule("0-9-1/frame/exceeds-agreed-limits")
+def test_a_client_that_exceeds_the_agreed_frame_size_is_disconnected(server: Server) -> None:
+    other = server.client()
+    client = server.client(frame_max=smallest_frame_max(server))
+    client.send_frame(3, 1, bytes(smallest_frame_max(server) + 1))
+    client.expect_connection_close(501)
+    other.declare("still-served")
+
+
+@pytest.mark.rule("0-9-1/frame/exceeds-agreed-limits")
+def test_a_client_that_exceeds_the_agreed_channels_is_disconnected(server: Server) -> None:
+    client = server.client(channels=2, channel_max=2)
+    client.send(m.ChannelOpen(), 3)
+    client.expect(m.ConnectionClose, 0)
+    client.send(m.ConnectionCloseOk(), 0)
+    assert client.closed
+
+
+# --- channels ----------------------------------------------------------------------------------------------
+
+CONNECTION_METHODS: list[m.Method] = [
+    m.ConnectionStartOk(),
+    m.ConnectionSecureOk(),
+    m.ConnectionTuneOk(),
+    m.ConnectionOpen(virtual_host="/"),
+    m.ConnectionClose(reply_code=200),
+    m.ConnectionCloseOk(),
+]
+OTHER_METHODS: list[m.Method] = [
+    m.ChannelOpen(),
+    m.ChannelClose(reply_code=200),
+    m.ExchangeDeclare(exchange="e"),
+    m.QueueDeclare(queue="q"),
+    m.BasicPublish(routing_key="q"),
+    m.BasicAck(delivery_tag=1),
+    m.TxSelect(),
+]
+
+
+@pytest.mark.rule("0-9-1/frame/channel-zero-connection")
+@pytest.mark.parametrize("method", CONNECTION_METHODS, ids=lambda method: method.NAME)
+@pytest.mark.parametrize("channel", [1, 2])
+def test_connection_methods_belong_on_channel_0(client: Client, method: m.Method, channel: int) -> None:
+    client.send(method, channel)
+    close = client.expect_connection_close(503)
+    assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
+
+
+@pytest.mark.rule("0-9-1/frame/channel-nonzero-others")
+@pytest.mark.parametrize("method", OTHER_METHODS, ids=lambda method: method.NAME)
+def test_all_other_methods_belong_on_other_channels(client: Client, method: m.Method) -> None:
+    client.send(method, 0)
+    close = client.expect_connection_close(504)
+    assert close.reply_text == "CHANNEL_ERROR - unexpected method in connection state running"
+    assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
+
+
+@pytest.mark.rule("0-9-1/frame/strict-sequence")
+def test_contents_on_two_channels_may_be_interleaved(connect: Callable[..., Client]) -> None:
+    client = connect(channels=2)
+    client.declare("q1")
+    client.declare("q2")
+    frames = {
+        channel: [
+            frame(1, channel, m.BasicPublish(routing_key=f"q{channel}").encode()),
+            frame(2, channel, bytes.fromhex("003c 0000 0000000000000006 0000")),
+            *(frame(3, channel, f"{part}{channel}".encode()) for part in "abc"),
+        ]
+        for channel in (1, 2)
+    }
+    for one, two in zip(frames[1], frames[2], strict=True):
+        client.send_octets(two + one)
+    assert [client.get(f"q{n}").body for n in (1, 2)] == [b"a1b1c1", b"a2b2c2"]  # type: ignore[union-attr]
+
+
+@pytest.mark.rule("0-9-1/frame/limits-channel-class-method")
+@pytest.mark.parametrize("offered", [65535, 0])
+def test_channel_numbers_have_sixteen_bits(server: Server, offered: int) -> None:
+    generous = Server(replace(server.state.personality, channel_max=offered))
+    client = generous.client(channels=0, channel_max=offered)
+    client.send_octets(bytes.fromhex("01 ffff 00000005 0014000a 00 ce"))
+    client.expect(m.ChannelOpenOk, 65535)
+    client.declare("q", channel=65535)
+
+
+# --- methods that cannot be right --------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/frame/class-id-reserved")
+@pytest.mark.parametrize("class_id", [0xF000, 0xFFFF])
+@pytest.mark.parametrize("channel", [0, 1])
+def test_a_method_of_an_implementation_class_is_an_error(server: Server, class_id: int, channel: int) -> None:
+    client, other = server.client(), server.client()
+    client.send_frame(1, channel, arguments(class_id, 10, b"anything"))
+    if server.state.personality.name == "spec":
+        close = client.expect_connection_close(540)
+        assert (close.class_id, close.method_id) == (class_id, 10)
+    else:
+        client.expect_silent_end()
+    other.declare("still-served")
+
+
+UNKNOWN_METHODS = [(60, 999), (60, 0), (0, 0), (70, 10), (10, 42)]
+
+
+@pytest.mark.rule("0-9-1/frame/unknown-method")
+@pytest.mark.parametrize("ids", UNKNOWN_METHODS)
+@pytest.mark.parametrize("channel", [0, 1, 2])
+def test_an_unknown_method_is_not_implemented_by_the_letter(
+    spec: Server, ids: tuple[int, int], channel: int
+) -> None:
+    client = spec.client()
+    client.send_frame(1, channel, arguments(*ids))
+    close = client.expect_connection_close(540)
+    assert (close.class_id, close.method_id) == ids
+
+
+@pytest.mark.rule("0-9-1/frame/unknown-method")
+@pytest.mark.parametrize("ids", UNKNOWN_METHODS)
+@pytest.mark.parametrize("channel", [0, 1, 2])
+def test_rabbitmq_ends_the_socket_at_an_unknown_method(
+    rabbitmq: Server, ids: tuple[int, int], channel: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = rabbitmq.client()
+    client.send_frame(1, channel, arguments(*ids))
+    client.expect_silent_end()
+    assert f"there is no method {ids[1]} in class {ids[0]}" in caplog.text
+
+
+@pytest.mark.rule("0-9-1/frame/truncated-arguments")
+def test_arguments_that_end_too_early_are_a_frame_error(client: Client) -> None:
+    client.send_frame(1, 1, arguments(50, 10, b"\0\0", b"\x20abc"))
+    close = client.expect_connection_close(501)
+    assert (close.class_id, close.method_id) == (50, 10)
+
+
+@pytest.mark.rule("0-9-1/frame/truncated-arguments")
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_a_method_frame_too_short_for_its_ids_is_a_frame_error(client: Client, size: int) -> None:
+    client.send_frame(1, 1, bytes.fromhex("140028")[:size])
+    client.expect_connection_close(501)
+
+
+def test_octets_behind_the_arguments_are_a_frame_error(client: Client) -> None:
+    client.send_frame(1, 1, queue_declare("q") + b"\0")
+    client.expect_connection_close(501)
+
+
+@pytest.mark.rule("0-9-1/frame/truncated-arguments")
+def test_on_channel_0_rabbitmq_calls_truncated_arguments_an_internal_error(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.send_frame(1, 0, arguments(10, 50, b"\0"))
+    close = client.expect_connection_close(541)
+    assert close.reply_text == "INTERNAL_ERROR"
+    assert (close.class_id, close.method_id) == (0, 0)
+
+
+UNKNOWN_TAG = queue_declare("q", fields=table(field("a", b"z\0")))
+
+
+@pytest.mark.rule("0-9-1/frame/illegal-field-value")
+def test_a_field_of_unknown_type_is_a_syntax_error_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.send_frame(1, 1, UNKNOWN_TAG)
+    close = client.expect_connection_close(502)
+    assert (close.class_id, close.method_id) == (50, 10)
+
+
+@pytest.mark.rule("0-9-1/frame/illegal-field-value")
+def test_rabbitmq_ends_the_socket_at_a_field_of_unknown_type(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.send_frame(1, 1, UNKNOWN_TAG)
+    client.expect_silent_end()
+    other = rabbitmq.client()
+    other.send(m.QueueDeclare(queue="q", passive=True))
+    other.expect_channel_close(404)
+
+
+@pytest.mark.rule("0-9-1/security/length-checked")
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param(arguments(50, 10, b"\0\0", b"\xffabc"), id="short-string"),
+        pytest.param(queue_declare("q", fields=b"\xff\xff\xff\xff"), id="table"),
+        pytest.param(queue_declare("q", fields=b"\0\0\0\x05\x01a"), id="table-beyond-frame"),
+    ],
+)
+def test_a_length_beyond_the_payload_is_a_frame_error(server: Server, payload: bytes) -> None:
+    client, other = server.client(), server.client()
+    client.send_frame(1, 1, payload)
+    client.expect_connection_close(501)
+    other.declare("still-served")
+
+
+@pytest.mark.rule("0-9-1/security/length-checked")
+def test_a_length_beyond_a_content_header_is_refused(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.publish_octets(b"\x80\x00" + b"\xffabc", routing_key="q")
+    client.expect_connection_close(501 if server.state.personality.name == "spec" else 541)
+    assert server.client().count("q") == 0

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import logging
+import socket
+
+import pytest
+
+from compat_tests.protocol.driver import Server
+from compat_tests.unit.runtime.fakes import real_engine
+from fakeamqp.dialects import accept
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+HEADER = b"AMQP\x00\x00\x09\x01"
+HTTP = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def refused(server: Server, octets: bytes) -> bytes:
+    """What the broker answers before it ends the transport."""
+    client = server.connect()
+    client.send_octets(octets)
+    client.expect_silent_end()
+    assert not client.connection.aborted, "an answer that is waiting must still be written"
+    return client.header
+
+
+@pytest.mark.rule("0-9-1/protocol-header/client-first")
+def test_a_client_that_starts_with_a_frame_is_answered_with_a_header_and_the_end(server: Server) -> None:
+    client = server.connect()
+    client.send(m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest"), 0)
+    client.expect_silent_end()
+    assert client.header == HEADER
+    assert not server.state.connections
+
+
+@pytest.mark.rule("0-9-1/protocol-header/accept-0-9-1")
+def test_the_header_is_answered_with_one_start_on_channel_0(server: Server) -> None:
+    client = server.connect()
+    client.expect_nothing()
+    client.send_octets(bytes.fromhex("414d515000000901"))
+    start = client.expect(m.ConnectionStart, 0)
+    assert (start.CLASS_ID, start.METHOD_ID) == (10, 10)
+    client.expect_nothing()
+    assert client.header == b""
+    assert not client.closed
+
+
+@pytest.mark.rule("0-9-1/protocol-header/version-mismatch")
+@pytest.mark.parametrize(
+    "version", ["00010000", "03010000", "00000902", "00000a00", "02000000", "ffffffff", "00000000"]
+)
+def test_another_version_is_answered_with_the_one_there_is(server: Server, version: str) -> None:
+    assert refused(server, b"AMQP" + bytes.fromhex(version)) == HEADER
+
+
+@pytest.mark.rule("0-9-1/protocol-header/not-amqp")
+@pytest.mark.parametrize(
+    "octets", [b"GET / HT", b"HTTP", b"amqp\x00\x00\x09\x01", b"AMQX\x00\x00\x09\x01", bytes(8)]
+)
+def test_what_is_no_header_is_answered_with_one(server: Server, octets: bytes) -> None:
+    assert refused(server, octets) == HEADER
+
+
+@pytest.mark.rule("0-9-1/protocol-header/header-flushed")
+def test_the_answer_to_a_bad_header_arrives_although_more_was_sent(server: Server) -> None:
+    """Over TCP, where octets left unread turn the end into a reset that discards what was written."""
+    engine = real_engine(lambda peer, notify: accept(server.state, peer, notify))
+    engine.start()
+    try:
+        with socket.create_connection(engine.listen().address, timeout=20) as client:
+            client.sendall(HTTP + bytes(100_000))
+            answer = bytearray()
+            while piece := client.recv(100):
+                answer += piece
+        assert answer == HEADER
+    finally:
+        engine.stop()
+    assert not engine.failures
+
+
+@pytest.mark.rule("0-9-1/protocol-header/diagnostic")
+@pytest.mark.parametrize(
+    ("octets", "hint"),
+    [
+        (HTTP, "looks like an HTTP request"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01", "looks like a TLS hello"),
+        (b"AMQP\x00\x01\x00\x00", "AMQP 1.0 is not spoken here"),
+        (b"nonsense", "b'nonsense' instead of a protocol header"),
+    ],
+)
+def test_the_log_tells_what_came_instead_of_a_header(
+    server: Server, octets: bytes, hint: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused(server, octets)
+    [record] = caplog.records
+    assert record.levelno == logging.WARNING
+    assert hint in record.getMessage()
+
+
+@pytest.mark.rule("0-9-1/protocol-header/other-protocols")
+def test_an_http_request_is_not_served_but_answered_with_a_header(server: Server) -> None:
+    assert refused(server, HTTP) == HEADER
+
+
+@pytest.mark.rule("0-9-1/protocol-header/client-downgrade")
+def test_a_client_comes_back_with_the_version_it_was_offered(server: Server) -> None:
+    offered = refused(server, b"AMQP\x00\x02\x00\x00")
+    client = server.connect()
+    client.send_octets(offered)
+    client.expect(m.ConnectionStart, 0)
+    client.login()
+    client.expect(m.ConnectionTune, 0)
+    client.send(m.ConnectionTuneOk(channel_max=1, frame_max=8192), 0)
+    client.call(m.ConnectionOpen(virtual_host="/"), m.ConnectionOpenOk, 0)
+
+
+@pytest.mark.rule("0-9-1/protocol-header/all-eight-octets")
+@pytest.mark.parametrize("position", range(8))
+def test_each_of_the_eight_octets_counts(server: Server, position: int) -> None:
+    header = bytearray(HEADER)
+    header[position] ^= 0x40
+    assert refused(server, bytes(header)) == HEADER
+
+
+@pytest.mark.rule("0-9-1/protocol-header/all-eight-octets")
+def test_nothing_is_decided_before_the_eighth_octet(server: Server) -> None:
+    client = server.connect()
+    for octet in HEADER[:7]:
+        client.send_octets(bytes((octet,)))
+        client.expect_nothing()
+        assert not client.closed
+    client.send_octets(HEADER[7:])
+    client.expect(m.ConnectionStart, 0)
+
+
+def test_a_client_that_sends_no_header_is_not_waited_for(server: Server) -> None:
+    client = server.connect()
+    client.send_octets(HEADER[:5])
+    server.advance(9.9)
+    assert not client.closed
+    server.advance(0.2)
+    assert client.connection.aborted
