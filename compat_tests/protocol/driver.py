@@ -78,6 +78,12 @@ class Server:
             self.state.timers.run_due()
         self.clock.advance(target - self.clock.now())
 
+    def restart(self, *, crash: bool = False) -> None:
+        """Lose every connection, and all that a restart or a crash does not keep."""
+        for connection in list(self.state.connections):
+            connection.receive_eof()  # type: ignore[attr-defined]
+        self.state.restart(crash=crash)
+
     def connect(self, **peer: Any) -> Client:
         """A client that has sent nothing yet."""
         return Client(self, PeerAddress(**peer))
@@ -299,6 +305,38 @@ class Client:
             self.take_frame()
             return None
         return self.expect_content(m.BasicGetOk, channel)
+
+    def fill(self, queue: str, *bodies: bytes, **properties: Any) -> None:
+        """Publish each body to a queue, through the default exchange."""
+        for body in bodies:
+            self.publish(body, routing_key=queue, **properties)
+
+    def bodies(self, channel: int = 1) -> list[bytes]:
+        """The bodies of all deliveries that have come on a channel; nothing else may have come."""
+        bodies = []
+        while self.inbox:
+            bodies.append(self.delivery(channel).body)
+        return bodies
+
+    def empty(self, queue: str, channel: int = 1) -> list[bytes]:
+        """Get all that is ready, without acknowledgement; the bodies in order."""
+        bodies = []
+        while (content := self.get(queue, channel=channel, no_ack=True)) is not None:
+            bodies.append(content.body)
+        return bodies
+
+    def ack(self, tag: int, *, multiple: bool = False, channel: int = 1) -> None:
+        self.send(m.BasicAck(delivery_tag=tag, multiple=multiple), channel)
+
+    def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True, channel: int = 1) -> None:
+        self.send(m.BasicNack(delivery_tag=tag, multiple=multiple, requeue=requeue), channel)
+
+    def reject(self, tag: int, *, requeue: bool = False, channel: int = 1) -> None:
+        self.send(m.BasicReject(delivery_tag=tag, requeue=requeue), channel)
+
+    def qos(self, count: int, *, size: int = 0, global_: bool = False, channel: int = 1) -> None:
+        method = m.BasicQos(prefetch_count=count, prefetch_size=size, global_=global_)
+        self.call(method, m.BasicQosOk, channel)
 
     def drop(self) -> None:
         """The transport is lost."""
