@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, real_engine
-from fakeamqp.runtime import Engine, EngineError
+from fakeamqp.model.timers import Timers
+from fakeamqp.runtime import Engine, EngineError, RealClock
 
 SECONDS = 20  # until a test that waits in vain gives up
 
@@ -34,6 +35,14 @@ def read_to_end(sock: socket.socket) -> bytes:
     while piece := sock.recv(65536):
         data += piece
     return bytes(data)
+
+
+def turn(engine: Engine) -> None:
+    """Make the loop take a turn, and see it end."""
+    with engine:
+        turns = engine.turns
+        engine.wake()
+    assert engine.wait_until(lambda: engine.turns > turns, SECONDS)
 
 
 def test_tcp_round_trip(engine: Engine, echoes: Echoes) -> None:
@@ -128,9 +137,7 @@ def test_reading_false_stops_reads_until_true_again(engine: Engine, echoes: Echo
         with engine:
             connection.set_reading(False)
         client.sendall(b"held back")
-        turns = engine.turns
-        engine.wake()
-        assert engine.wait_until(lambda: engine.turns > turns, SECONDS)
+        turn(engine)
         assert connection.received == b""
         with engine:
             connection.set_reading(True)
@@ -359,6 +366,66 @@ class TestTimers:
         assert [str(failure) for failure in engine.failures] == ["timer: LookupError('broken timer')"]
 
 
+class StandingClock:
+    """Moves when told to, as virtual time does."""
+
+    def __init__(self) -> None:
+        self.instant = 1000.0
+
+    def now(self) -> float:
+        return self.instant
+
+    def time(self) -> float:
+        return self.instant
+
+    def seconds_until(self, due: float) -> float | None:
+        return None
+
+
+class TestVirtualTime:
+    def test_timers_wait_for_the_clock_and_transports_do_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("fakeamqp.runtime.link.LINGER_SECONDS", 0.01)
+        clock = StandingClock()
+        accept = Echoes()
+        engine = Engine(clock, Timers(clock), accept, transport_timers=Timers(RealClock()))
+        engine.start()
+        ran: list[float] = []
+        with engine.connect_socketpair() as client:
+            client.settimeout(SECONDS)
+            with engine:
+                engine.timers.call_at(1001, lambda: ran.append(clock.now()))
+                accept.accepted[0].finish()
+            # The lingering socket is let go in real time, while the broker's time stands.
+            assert engine.wait_until(lambda: accept.accepted[0].eofs, SECONDS)
+            turn(engine)
+            turns = engine.turns
+            turn(engine)
+            assert engine.turns == turns + 1
+            assert ran == []
+            with engine:
+                clock.instant = 1001
+            turn(engine)
+            assert ran == [1001]
+        engine.stop()
+        assert engine.failures == []
+
+    def test_moving_the_clock_cuts_nobody_off(self) -> None:
+        clock = StandingClock()
+        accept = Echoes()
+        engine = Engine(clock, Timers(clock), accept, transport_timers=Timers(RealClock()))
+        engine.start()
+        with engine.connect_socketpair() as client:
+            client.settimeout(SECONDS)
+            with engine:
+                accept.accepted[0].write(b"z" * 3_000_000)
+                accept.accepted[0].finish()
+            with engine:
+                clock.instant += 3600
+            turn(engine)
+            assert len(read_to_end(client)) == 3_000_000
+        engine.stop()
+
+
 class TestTheLock:
     def test_nothing_moves_while_a_test_holds_it(self, engine: Engine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
@@ -391,24 +458,6 @@ class TestTheLock:
                 echoes.accepted[0].write(b"done")
                 raise LookupError
             assert read(client, 4) == b"done"
-
-    def test_a_busy_loop_lets_a_test_in(self, engine: Engine, echoes: Echoes) -> None:
-        """Between two entries of the test's thread the loop gets few turns, however busy it is."""
-        with engine.connect_socketpair() as client:
-            echoes.accepted[0].on_data = lambda data: None  # type: ignore[method-assign]
-            stop = threading.Event()
-
-            def flood() -> None:
-                while not stop.is_set():
-                    client.sendall(b"x" * 1000)
-
-            sender = threading.Thread(target=flood)
-            sender.start()
-            for _ in range(200):
-                with engine:
-                    pass
-            stop.set()
-            sender.join()
 
     def test_releasing_what_is_not_held_is_an_error(self, engine: Engine) -> None:
         with pytest.raises(RuntimeError, match="does not hold"):
@@ -499,30 +548,31 @@ def test_idle_means_asleep(engine: Engine, echoes: Echoes) -> None:
         engine.connect_socketpair() as blocked,
         dial(engine) as lingering,
         engine.connect_socketpair() as slow,
+        engine.connect_socketpair() as half_closed,
     ):
         idle.sendall(b"x")
         read(idle, 1)
         lingering.sendall(b"y")
         read(lingering, 1)
         by_first = {bytes(each.received[:1]): each for each in echoes.accepted}
-        blocked_connection, slow_connection = (
+        blocked_connection, slow_connection, half_closed_connection = (
             each for each in echoes.accepted if each.peer.host == "socketpair"
         )
         with engine:
             blocked_connection.set_reading(False)
             by_first[b"y"].finish()
             slow_connection.write(b"z" * 30_000_000)
+            half_closed_connection.write(b"z" * 30_000_000)
+        half_closed.shutdown(socket.SHUT_WR)
+        assert engine.wait_until(lambda: half_closed_connection.eofs, SECONDS)
         blocked.sendall(b"x" * 1000)
         assert lingering.recv(1) == b""
         # Every turn that is still due for the above has been taken once these have.
         for _ in range(5):
-            turns = engine.turns
-            engine.wake()
-            assert engine.wait_until(lambda turns=turns: engine.turns > turns, SECONDS)
+            turn(engine)
         turns = engine.turns
-        for expected in range(1, 11):
-            engine.wake()
-            assert engine.wait_until(lambda n=expected: engine.turns >= turns + n, SECONDS)
+        for _ in range(10):
+            turn(engine)
         assert engine.turns == turns + 10
         slow.settimeout(SECONDS)
         read(slow, 30_000_000)

@@ -114,6 +114,21 @@ def test_stop_on_the_loop_thread() -> None:
     assert engine.failures == []
 
 
+def test_start_right_after_a_stop_on_the_loop_thread() -> None:
+    engine = real_engine(Echoes())
+    engine.start()
+    stopping = threading.Event()
+    with engine:
+        engine.timers.call_at(engine.clock.now(), lambda: (engine.stop(), stopping.set()))
+    assert stopping.wait(SECONDS)
+    engine.start()
+    with engine.connect_socketpair() as client:
+        client.settimeout(SECONDS)
+        client.sendall(b"x")
+        assert client.recv(1) == b"x"
+    engine.stop()
+
+
 def test_stop_from_many_threads_at_once() -> None:
     engine = real_engine(Echoes())
     engine.start()
@@ -292,12 +307,15 @@ class TestFork:
             FORK
             + textwrap.dedent("""
             reader, writer = os.pipe()
+            started, starting = os.pipe()
             pid = os.fork()
             if pid == 0:
                 os.close(writer)
+                os.write(starting, b"!")
                 os.read(reader, 1)  # lives until the parent has seen the end of its connections
                 os._exit(0)
             os.close(reader)
+            os.read(started, 1)
             engine.stop()
             client.settimeout(20)
             pair.settimeout(20)

@@ -143,6 +143,7 @@ def test_data_and_goodbye_in_one_read(
 
     echoes.kind = Silent
     client = dial(listener, tls.client_context)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with client, engine:  # the engine is held, so that both arrive together
         client.sendall(b"all of it")
         client.setblocking(False)
