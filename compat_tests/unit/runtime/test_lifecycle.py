@@ -118,8 +118,13 @@ def test_start_right_after_a_stop_on_the_loop_thread() -> None:
     engine = real_engine(Echoes())
     engine.start()
     stopping = threading.Event()
+
+    def stop() -> None:
+        engine.stop()
+        stopping.set()
+
     with engine:
-        engine.timers.call_at(engine.clock.now(), lambda: (engine.stop(), stopping.set()))
+        engine.timers.call_at(engine.clock.now(), stop)
     assert stopping.wait(SECONDS)
     engine.start()
     with engine.connect_socketpair() as client:

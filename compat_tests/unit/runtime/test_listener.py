@@ -153,7 +153,8 @@ def test_accepted_sockets_do_not_delay_small_writes(engine: Engine, echoes: Echo
     with socket.create_connection(listener.address, timeout=SECONDS):
         assert engine.wait_until(lambda: echoes.accepted, SECONDS)
         (link,) = engine._loop.links  # type: ignore[union-attr]
-        assert link.transport._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)  # type: ignore[attr-defined]
+        transport: Any = link.transport
+        assert transport._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 class Exhausted:

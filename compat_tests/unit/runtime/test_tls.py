@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,7 +106,8 @@ def test_back_pressure_bounds_what_is_encrypted_ahead(
         with engine:
             assert 0 < connection.sent_octets < size
             (link,) = engine._loop.links  # type: ignore[union-attr]
-            assert len(link.transport._unsent) <= 300_000  # type: ignore[attr-defined]
+            transport: Any = link.transport
+            assert len(transport._unsent) <= 300_000
         assert read(client, size) == b"x" * size
         assert engine.wait_until(lambda: connection.sent_octets == size, SECONDS)
 
@@ -118,7 +120,7 @@ def test_finish_says_goodbye_properly(
         with engine:
             echoes.accepted[0].write(b"last words " * 200_000)
             echoes.accepted[0].finish()
-        client.suppress_ragged_eofs = False  # an end without close_notify is an error
+        client.suppress_ragged_eofs = False  # type: ignore[attr-defined]  # an end without close_notify is an error
         assert read(client, 2_200_000) == b"last words " * 200_000
         assert client.recv(1) == b""
     assert engine.wait_until(lambda: echoes.accepted[0].eofs == 1, SECONDS)
