@@ -53,7 +53,8 @@ class _Version(argparse.Action):
     """Prints the version; looking it up costs more than parsing, so it is done on demand."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        parser.exit(message=f"fakeamqp {_version('fakeamqp')}\n")
+        print(f"fakeamqp {_version('fakeamqp')}")
+        parser.exit()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -140,6 +141,9 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             personality=options.personality,
             tls=options.tls,
             definitions=options.definitions,
+            # Nobody in this process looks, so nothing is kept for looking at.
+            history=0,
+            trace=0,
         )
     except FakeAMQPError as error:  # Nothing has been tried yet: it is the arguments that are wrong.
         raise _UsageError(str(error)) from error
