@@ -357,14 +357,22 @@ class ChannelEnd:
         """
         self._target = self._properties = None
         self._body.clear()
+        self._end_consumers()
         outstanding = self.ledger.take_all()
         if self.transaction is not None:
             outstanding += self.transaction.rollback()
+        release_all(outstanding)
+
+    def _end_consumers(self) -> None:
+        """End all consumers; where the end of one makes another's turn, that one must not take anything."""
         consumers = list(self.consumers.values())
         self.consumers.clear()
+        shut = Gate()
+        shut.shut()
+        for subscription in consumers:
+            subscription.depend_on((*subscription.limits, shut), subscription.credits)
         for subscription in consumers:
             self.end_consumer(subscription)
-        release_all(outstanding)
 
     def end_consumer(self, subscription: Subscription) -> None:
         """End one consumer at its queue, or at its reply address."""

@@ -603,6 +603,8 @@ class Endpoint:
 
     def _release(self) -> None:
         """Let go of everything the connection holds (connection.close/implies-channels)."""
+        # Nothing that one channel returns goes to a consumer of another that is about to end as well.
+        self.gate.shut()
         for channel in list(self.channels.values()):
             channel.lost()
         self.channels.clear()
@@ -613,6 +615,8 @@ class Endpoint:
             self._stop_patience()
             self._partial.clear()
             self._partial_size = 0
+            # Messages keep their publisher; they need not keep this.
+            self.known_properties.clear()
         self.broker.connections.pop(self, None)
         if self.virtual_host is not None:
             self.virtual_host.release_owner(self)
