@@ -1,0 +1,144 @@
+"""What must hold of a broker whatever its clients have done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.dialects import Connection
+from fakeamqp.model.queue import Queue
+from fakeamqp.model.state import BrokerState
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+__all__ = [
+    "active_timers",
+    "inconsistencies",
+    "left_behind",
+    "serves_others",
+    "settled_fate",
+]
+
+
+def settled_fate(client: Client) -> str:
+    """What has become of a connection; anything but one of the fates there are is a failure."""
+    connection = client.connection
+    if connection.aborted:
+        return "aborted"
+    if connection.finished:
+        return "finished"
+    endpoint = endpoint_of(connection)
+    if endpoint is None:
+        return "waiting for a header"
+    assert endpoint in client.server.state.connections or endpoint.state.name == "CLOSING"
+    if endpoint.state.name == "CLOSING":
+        closes = [frame.method for frame in client.inbox if isinstance(frame.method, m.ConnectionClose)]
+        assert closes, "a connection is closing, yet its client was not told"
+        assert closes[-1].reply_code >= 300 and closes[-1].reply_text, f"a close without a reason: {closes}"
+        after = client.inbox[max(n for n, each in enumerate(client.inbox) if each.method is closes[-1]) + 1 :]
+        assert all(isinstance(each.method, m.ConnectionCloseOk) for each in after), (
+            f"more after the close: {after}"
+        )
+        return "closing"
+    assert endpoint.state.name in ("STARTING", "SECURING", "TUNING", "TUNED", "OPEN")
+    return "open"
+
+
+def endpoint_of(connection: Connection) -> Any:
+    """The 0-9-1 endpoint, or None while none was chosen."""
+    return getattr(connection, "chosen", connection)
+
+
+def serves_others(server: Server, queue: str = "of the next client") -> None:
+    """The next client declares, publishes and gets as if nothing had happened."""
+    client = server.client()
+    name = queue if server.state.personality.name != "spec" else queue.replace(" ", "-")
+    client.declare(name, exclusive=True)
+    client.publish(b"well", routing_key=name)
+    got = client.get(name)
+    assert got is not None and got.body == b"well"
+    client.send(m.BasicAck(delivery_tag=got.method.delivery_tag))
+    client.send(m.ConnectionClose(reply_code=200), 0)
+    client.expect(m.ConnectionCloseOk, 0)
+    assert client.connection.finished
+    client.drop()
+
+
+def queues(state: BrokerState) -> Iterator[Queue]:
+    for virtual_host in state.virtual_hosts.values():
+        yield from virtual_host.queues.values()
+
+
+def active_timers(state: BrokerState) -> list[str]:
+    """The labels of all timers still to run."""
+    return [timer.label for _due, _number, timer in state.timers._heap if timer.active]
+
+
+def left_behind(state: BrokerState, connection: Connection) -> list[str]:
+    """What a connection that has gone still holds: nothing, that is."""
+    owner = endpoint_of(connection)
+    found = [f"timer {label!r}" for label in active_timers(state) if connection.name in label]
+    if owner is None:
+        return found
+    found += ["the connection itself"] * (owner in state.connections)
+    found += [f"channel {number}" for number in owner.channels]
+    found += [f"{each} at its gate" for each in owner.gate.subscriptions]
+    for queue in queues(state):
+        found += [f"exclusive {queue}"] * (queue.exclusive_owner is owner)
+        found += [f"{each}" for each in queue.subscriptions if each.owner is owner]
+        found += [f"{each} in turn" for each in queue._rotation if each.owner is owner]
+        found += [f"{each}" for each in queue.unacked if each.owner is owner]
+    for virtual_host in state.virtual_hosts.values():
+        addresses = virtual_host.reply_addresses.values()
+        found += [f"reply address {each.name}" for each in addresses if each.subscription.owner is owner]
+    return found
+
+
+def inconsistencies(state: BrokerState) -> list[str]:
+    """Where the parts of the model contradict each other."""
+    found: list[str] = []
+    for virtual_host in state.virtual_hosts.values():
+        known = {id(each) for each in (*virtual_host.queues.values(), *virtual_host.exchanges.values())}
+        for exchange in virtual_host.exchanges.values():
+            for binding in exchange.bindings.values():
+                if binding not in binding.destination.incoming:
+                    found.append(f"{binding} is unknown to its destination")
+                if id(binding.destination) not in known:
+                    found.append(f"{binding} leads to what is no more")
+        for each in (*virtual_host.queues.values(), *virtual_host.exchanges.values()):
+            for binding in each.incoming:
+                if binding.identity not in binding.source.bindings or id(binding.source) not in known:
+                    found.append(f"{binding} comes from what is no more")
+        for queue in virtual_host.queues.values():
+            found += _queue_inconsistencies(queue)
+    named = {queue.name for queue in queues(state)}
+    for label in active_timers(state):
+        if label.startswith("queue '") and label.split("'")[1] not in named:
+            found.append(f"timer of a deleted queue: {label}")
+    return found
+
+
+def _queue_inconsistencies(queue: Queue) -> Iterator[str]:
+    ready = list(queue.ready)
+    if queue.deleted:
+        yield f"{queue} is deleted and still there"
+    if len(ready) != len(queue.ready):
+        yield f"{queue} counts {len(queue.ready)} and holds {len(ready)}"
+    if sum(len(queued.message.body) for queued in ready) != queue.ready_octets:
+        yield f"{queue} counts its octets wrong"
+    for earlier, later in pairwise(ready):
+        if earlier.message.priority <= later.message.priority and earlier.position >= later.position:
+            yield f"{queue} is out of order"
+    for delivery in queue.unacked:
+        if delivery.settled:
+            yield f"{delivery} is settled and still outstanding"
+    for subscription in queue._rotation:
+        if subscription not in queue.subscriptions or not subscription.active:
+            yield f"{subscription} takes its turn after its end"
+        if (
+            ready
+            and not queue._picky
+            and all(limit.admits(len(ready[0].message.body)) for limit in subscription.limits)
+        ):
+            yield f"{queue} waits although {subscription} could take its head"
