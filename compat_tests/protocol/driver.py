@@ -17,7 +17,7 @@ from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, content_frames, frame, method_frame
 from fakeamqp.wire.amqp_0_9_x.method import Method
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
+from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ
 
 M = TypeVar("M", bound=Method)
 
@@ -103,6 +103,8 @@ class Client:
     def __init__(self, server: Server, peer: PeerAddress) -> None:
         self.server = server
         self.connection = accept(server.state, peer, lambda _connection: None)
+        published = server.state.personality.published_field_grammar
+        self.grammar = PUBLISHED.unchecked if published else RABBITMQ
         self.header = b""
         """Octets that came before the first frame: a refused protocol header."""
         self._octets = b""
@@ -171,7 +173,7 @@ class Client:
             self._octets = self._octets[8 + size :]
             method = None
             if frame_type == 1:
-                method = m.METHODS[int.from_bytes(payload[:4], "big")].decode(payload, RABBITMQ)
+                method = m.METHODS[int.from_bytes(payload[:4], "big")].decode(payload, self.grammar)
             self._inbox.append(Frame(frame_type, channel, payload, method))
 
     def take_frame(self) -> Frame:
@@ -202,7 +204,7 @@ class Client:
             part = self.take_frame()
             assert (part.type, part.channel) == (3, channel), f"expected a content body, got {part}"
             body += part.payload
-        return Content(method, BasicProperties.decode(header.payload, 12, RABBITMQ), body)
+        return Content(method, BasicProperties.decode(header.payload, 12, self.grammar), body)
 
     def expect_nothing(self) -> None:
         """No frame has come."""

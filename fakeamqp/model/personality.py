@@ -33,10 +33,6 @@ class Personality:
     # --- wire ------------------------------------------------------------------------------------
     closes_silently_on_bad_frames: bool
     """frame/unknown-type, frame/bad-frame-end: end the socket without connection.close."""
-    closes_silently_on_unknown_methods: bool
-    """frame/unknown-method: end the socket without connection.close."""
-    closes_silently_on_illegal_fields: bool
-    """frame/illegal-field-value, types/value-unknown: end the socket without connection.close."""
     unreadable_is_internal_error: bool
     """content/incomplete, frame/truncated-arguments: content properties and methods on channel 0 that cannot
     be read are answered with 541, whatever is wrong with them."""
@@ -172,8 +168,6 @@ RABBITMQ_4_2 = Personality(
     product="RabbitMQ",
     version="4.2.1",
     closes_silently_on_bad_frames=False,
-    closes_silently_on_unknown_methods=True,
-    closes_silently_on_illegal_fields=True,
     unreadable_is_internal_error=True,
     speaks_of_errors_when="tuned",
     frame_size_tolerance=8,
@@ -234,8 +228,6 @@ SPEC = replace(
     product="fakeamqp",
     version="0.1.0",
     closes_silently_on_bad_frames=True,
-    closes_silently_on_unknown_methods=False,
-    closes_silently_on_illegal_fields=False,
     unreadable_is_internal_error=False,
     speaks_of_errors_when="open",
     frame_size_tolerance=0,

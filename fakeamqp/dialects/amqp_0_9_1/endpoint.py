@@ -31,7 +31,7 @@ from fakeamqp.wire.amqp_0_9_x.frames import (
     method_frame,
 )
 from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ
-from fakeamqp.wire.errors import FieldError, WireError
+from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.interface import Connection, PeerAddress
@@ -342,9 +342,7 @@ class Endpoint:
         method_class = m.METHODS.get(index)
         if method_class is None:
             raise ProtocolError(
-                "not-implemented",
-                f"there is no method {index & 0xFFFF} in class {index >> 16}",
-                silent=self.personality.closes_silently_on_unknown_methods,
+                "not-implemented", f"there is no method {index & 0xFFFF} in class {index >> 16}"
             )
         return method_class.decode(payload, self.grammar)
 
@@ -439,8 +437,9 @@ class Endpoint:
         if self.state in self._mute_states:
             self.refuse(problem.text if isinstance(problem, ProtocolError) else str(problem))
             return
-        if isinstance(problem, WireError):
-            problem = self._unreadable(number, problem)
+        if isinstance(problem, WireError) and number == 0 and self.personality.unreadable_is_internal_error:
+            self._method = 0
+            problem = ProtocolError("internal-error", "")
         reply = reply_for(problem)
         channel = self.channels.get(number)
         if reply.silent:
@@ -455,15 +454,6 @@ class Endpoint:
     def _mute_states(self) -> frozenset[ConnectionState]:
         """Where errors are not answered with connection.close (errors/pre-open-error)."""
         return _MUTE_STATES[self.personality.speaks_of_errors_when]
-
-    def _unreadable(self, number: int, problem: WireError) -> ProtocolError | WireError:
-        """What to say of a method whose arguments cannot be read."""
-        if number == 0 and self.personality.unreadable_is_internal_error:
-            self._method = 0
-            return ProtocolError("internal-error", "")
-        if isinstance(problem, FieldError) and self.personality.closes_silently_on_illegal_fields:
-            return ProtocolError(problem.condition, str(problem), silent=True)
-        return problem
 
     def _close(self, reply: Reply) -> None:
         """Send connection.close; from here on only its answer counts (connection.close/stability)."""
