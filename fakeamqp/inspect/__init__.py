@@ -10,6 +10,7 @@ from fakeamqp.inspect.connections import ChannelView, ConnectionView, connection
 from fakeamqp.inspect.counts import Count
 from fakeamqp.inspect.errors import (
     BadExpectation,
+    NoHistory,
     NoSuchExchange,
     NoSuchQueue,
     NoSuchVirtualHost,
@@ -42,6 +43,7 @@ __all__ = [
     "Expectation",
     "Look",
     "MessageView",
+    "NoHistory",
     "NoSuchExchange",
     "NoSuchQueue",
     "NoSuchVirtualHost",

@@ -8,6 +8,7 @@ from fakeamqp.errors import FakeAMQPError
 
 __all__ = [
     "BadExpectation",
+    "NoHistory",
     "NoSuchExchange",
     "NoSuchQueue",
     "NoSuchVirtualHost",
@@ -27,6 +28,10 @@ class NoSuchExchange(FakeAMQPError, LookupError):
 
 class NoSuchVirtualHost(FakeAMQPError, LookupError):
     """The virtual host looked at does not exist; the text names the nearest that does."""
+
+
+class NoHistory(FakeAMQPError):
+    """The broker keeps no record of what was published, so nobody can tell what was."""
 
 
 class WaitTimeout(FakeAMQPError, AssertionError):

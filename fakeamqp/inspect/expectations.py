@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 from fakeamqp.inspect.counts import Count, Range
 from fakeamqp.inspect.errors import BadExpectation, NotPublished, nearest
-from fakeamqp.inspect.messages import PROPERTIES, Published, PublishedView, shortened
+from fakeamqp.inspect.messages import PROPERTIES, Published, PublishedView, history, shortened
 from fakeamqp.model.topic import TopicTrie
 
 if TYPE_CHECKING:
@@ -89,7 +89,17 @@ class _Test(NamedTuple):
 
 _MOST_CONSIDERED = 50
 _MOST_SHOWN = 5
+_MOST_MISSES = 3
 _WIDEST = 200
+
+
+class _Miss(NamedTuple):
+    """A message that does not fit, and why. `age` counts from the latest."""
+
+    fails: int
+    age: int
+    record: Record
+    failed: list[_Test]
 
 
 class Expectation:
@@ -130,7 +140,7 @@ class Expectation:
     def follow(self) -> Callable[[BrokerState], bool]:
         """A predicate to wait with: is it decided, so that `check` either passes or never will?
 
-        It looks at each publish once, however often it is asked.
+        It looks at each publish once, however often it is asked, and raises NoHistory where there is none.
         """
         seen = found = 0
 
@@ -138,7 +148,7 @@ class Expectation:
             nonlocal seen, found
             if state.published_count < seen:  # The history was cleared.
                 seen = found = 0
-            fresh = islice(reversed(state.published or ()), state.published_count - seen)
+            fresh = islice(reversed(history(state)), state.published_count - seen)
             found += sum(self._fits(record) for record in fresh)
             seen = state.published_count
             return self._range.holds(found) or self._range.passed_by(found)
@@ -156,7 +166,8 @@ class Expectation:
 
     def _report(self, published: Published, found: Sequence[PublishedView]) -> str:
         """Why it is not as expected."""
-        lines = [f"expected {self._range} published message{'' if self._range == Range(1, 1) else 's'}"]
+        one = self._range.least == 1 and self._range.most in (1, None)
+        lines = [f"expected {self._range} published message{'' if one else 's'}"]
         if self._tests:
             lines[0] += " with"
             width = max(len(test.name) for test in self._tests)
@@ -180,27 +191,26 @@ class Expectation:
         return "\n".join(lines)
 
     def _near_misses(self, published: Published) -> list[str]:
-        missed = []
-        for position, record in enumerate(published.records):
+        misses = []
+        for age, record in enumerate(reversed(published.records)):
             failed = [test for test in self._tests if not test.fits(test.read(record))]
             if failed:
-                missed.append((len(failed), -position, failed))
-        if not missed:
+                misses.append(_Miss(len(failed), age, record, failed))
+        if not misses:
             return []
         # Comparing texts is slow, so only the best and latest few are put in order by it.
-        best = heapq.nsmallest(_MOST_CONSIDERED, missed, key=lambda each: each[:2])
-        best.sort(key=lambda each: (each[0], -_likeness(published.records[-each[1]], each[2]), each[1]))
-        lines = ["", "The nearest misses:" if len(missed) > 1 else "The nearest miss:"]
-        for _, position, failed in best[:_MOST_SHOWN]:
-            record = published.records[-position]
-            lines.append(f"  {_cut(repr(PublishedView.of(*record)))}")
-            width = max(len(test.name) for test in failed)
-            for test in failed:
-                was = _shown(test.read(record))
-                lines.append(f"    {test.name:<{width}}  expected {test.shown}")
-                lines.append(f"    {'':<{width}}  but was  {was}{_remark(test, record)}")
-        if len(missed) > _MOST_SHOWN:
-            lines.append(f"  ... and {len(missed) - _MOST_SHOWN} that are further off or older")
+        best = heapq.nsmallest(_MOST_CONSIDERED, misses, key=lambda miss: (miss.fails, miss.age))
+        best.sort(key=lambda miss: (miss.fails, -_likeness(miss.record, miss.failed), miss.age))
+        lines = ["", "The nearest miss:" if len(misses) == 1 else "The nearest misses:"]
+        for miss in best[:_MOST_MISSES]:
+            lines.append(f"  {_cut(repr(PublishedView.of(*miss.record)))}")
+            width = max(len(test.name) for test in miss.failed)
+            for test in miss.failed:
+                was = _shown(test.read(miss.record))
+                remark = _remark(test, miss.record)
+                lines.append(f"    {test.name:<{width}}  expected {test.shown}, was {was}{remark}")
+        if len(misses) > _MOST_MISSES:
+            lines.append(f"  ... and {len(misses) - _MOST_MISSES} more that are further off or older")
         return lines
 
 
@@ -261,9 +271,14 @@ def _fits(wanted: Any) -> Callable[[Any], bool]:
             return isinstance(value, type(wanted.pattern)) and wanted.search(value) is not None
 
         return found
-    if callable(wanted):
+    if _is_predicate(wanted):
         return lambda value: value is not _MISSING and _asked(wanted, value) is True
     return lambda value: bool(wanted == value)
+
+
+def _is_predicate(wanted: Any) -> bool:
+    """Whether it is to be asked. Classes are compared with: some equal whatever is an instance of them."""
+    return callable(wanted) and not isinstance(wanted, type)
 
 
 def _asked(predicate: Callable[[Any], object], value: Any) -> bool | Exception:
@@ -315,7 +330,7 @@ def _shown(value: Any) -> str:
         return f"something with /{value.pattern!s}/"
     if isinstance(value, (bytes, bytearray)):
         return repr(shortened(bytes(value)))
-    if callable(value) and not isinstance(value, type):
+    if _is_predicate(value):
         return f"what {getattr(value, '__qualname__', None) or repr(value)} accepts"
     return "not there" if value is None else _cut(repr(value), _WIDEST)
 
@@ -329,7 +344,7 @@ def _body_shown(wanted: Any) -> str:
 def _remark(test: _Test, record: Record) -> str:
     """What else there is to say of a value that does not fit."""
     value = test.read(record)
-    if callable(test.wanted) and value is not _MISSING:
+    if _is_predicate(test.wanted) and value is not _MISSING:
         answer = _asked(test.wanted, value)
         return f" ({test.shown[5:-8]} raised {answer!r})" if isinstance(answer, Exception) else ""
     if test.name == "body" and isinstance(test.wanted, (dict, list)) and _parsed(value) is _MISSING:

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
+from fakeamqp.inspect.errors import NoHistory
 from fakeamqp.inspect.frozen import FrozenDict, frozen
 
 if TYPE_CHECKING:
+    from collections import deque
+
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
@@ -21,6 +24,7 @@ __all__ = [
     "Published",
     "PublishedView",
     "Record",
+    "history",
     "name_of",
     "published_views",
     "queued_view",
@@ -252,9 +256,24 @@ class Published(Sequence[PublishedView]):
 
 
 def published_views(state: BrokerState) -> Published:
-    """What was published and is still kept."""
-    kept = state.published or ()
+    """What was published and is still kept.
+
+    Raises:
+        NoHistory: the broker keeps nothing.
+    """
+    kept = history(state)
     return Published(tuple(kept), state.published_count - len(kept))
+
+
+def history(state: BrokerState) -> deque[Record]:
+    """The publishes the broker keeps.
+
+    Raises:
+        NoHistory: it keeps none.
+    """
+    if state.published is None:
+        raise NoHistory("this broker keeps no record of what is published; make it with history=100_000, say")
+    return state.published
 
 
 def queued_view(queued: QueuedMessage, now: float) -> MessageView:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakeamqp.trace.parts import Cut
 from fakeamqp.trace.words import one_line, short
 from fakeamqp.wire.amqp_0_9_1.constants import CLASS_NAMES, METHOD_NAMES
 from fakeamqp.wire.amqp_0_9_1.methods import METHODS
@@ -51,8 +52,8 @@ def decode_header(payload: bytes) -> tuple[int, BasicProperties] | None:
     return None if properties is None else (CONTENT_HEADER.unpack_from(payload)[2], properties)
 
 
-def describe(frame_type: int, payload: bytes, size: int) -> str:
-    """The frame in one line. `size` is the length of the payload, of which a body may have lost its end."""
+def describe(frame_type: int, payload: bytes) -> str:
+    """The frame in one line."""
     name = frame_name(frame_type, payload)
     if frame_type == FRAME_METHOD and len(payload) >= 4:
         method = decode_method(payload)
@@ -64,8 +65,7 @@ def describe(frame_type: int, payload: bytes, size: int) -> str:
         if words is not None and CLASS_NAMES.get(class_id) != "basic":
             words.insert(0, f"class_id={class_id}")
     elif frame_type == FRAME_BODY:
-        cut = payload[:60]
-        words = [repr(cut) if len(cut) == size else f"{cut!r}... ({size} octets)"]
+        words = [short(payload)]
     else:
         words = [] if not payload and frame_type == FRAME_HEARTBEAT else None
     if words is None:
@@ -85,6 +85,8 @@ def _read(decode: Any) -> Any:
 
 def _why_not(frame_type: int, payload: bytes) -> str:
     """Why a frame cannot be read, and what it holds."""
+    if isinstance(payload, Cut):
+        return f"too long to be kept whole ({payload.size} octets)"
     reason = "cannot be read"
     try:
         if frame_type == FRAME_METHOD and len(payload) >= 4:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.trace import model_events
+from fakeamqp.trace.parts import full_size
 
 if TYPE_CHECKING:
     from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
@@ -54,15 +55,18 @@ class FrameEvent(Event):
         direction: "received" by the broker, or "sent" by it.
         type: 1 method, 2 content header, 3 content body, 8 heartbeat.
         channel: its number.
-        payload: what it held; of a large body perhaps only the beginning.
-        size: how many octets the payload had.
+        payload: what it held; of a long one only the beginning.
     """
 
     direction: Literal["received", "sent"]
     type: int
     channel: int
     payload: bytes
-    size: int
+
+    @property
+    def size(self) -> int:
+        """How many octets the payload had."""
+        return full_size(self.payload)
 
     @property
     def name(self) -> str:
@@ -91,7 +95,7 @@ class FrameEvent(Event):
         """The frame with its arguments, in one line."""
         from fakeamqp.trace.amqp_0_9_1 import describe
 
-        return describe(self.type, self.payload, self.size)
+        return describe(self.type, self.payload)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from fakeamqp.trace.model_events import publisher_name
+from fakeamqp.trace.parts import Cut, MessagePart
 from fakeamqp.trace.timeline import Trace
 
 if TYPE_CHECKING:
@@ -16,40 +16,27 @@ __all__ = ["Recorder"]
 
 Direction: TypeAlias = Literal["received", "sent"]
 
-_MOST_OCTETS = 16 * 1024 * 1024
-"""How much payload is kept at most."""
-_LARGE = 4096
-"""Bodies beyond this size lose their end: what a timeline shows is at their beginning."""
-_BODY = 3
-_MOST_GONE = 1000
-"""How many connections that have ended are remembered, for the sake of a late word about them."""
+_FRAME_BODY = 3
+_LONG_BODY = 4096
+_LONG_PAYLOAD = 65_536
+_MOST_ENDED = 1000
+"""How many connections that have ended keep their short names, for the sake of a late word about them."""
 _ENDS = frozenset(("closed", "aborted", "lost"))
 
 
 class Recorder:
     """Keeps the latest events of one broker; install it as the broker's tap.
 
-    The broker calls `frame`, `connection` and `model`, one at a time. Memory is bounded: the oldest events go
-    when there are more than `capacity`, or when their payloads take up more than 16 MiB.
+    The broker calls `frame`, `connection` and `model`, one at a time. Memory is bounded: there are at most
+    `capacity` events, and of a body beyond 4 KiB, or any other payload beyond 64 KiB, only the beginning is
+    kept.
 
     Args:
         now: the broker's clock, in seconds.
         capacity: how many events are kept.
     """
 
-    # Measured on CPython 3.11: see `frame`.
-
-    __slots__ = (
-        "_began",
-        "_dropped",
-        "_entries",
-        "_gone",
-        "_now",
-        "_octets",
-        "_peers",
-        "_peers_seen",
-        "capacity",
-    )
+    __slots__ = ("_began", "_count", "_ended", "_entries", "_introduced", "_now", "_peers", "capacity")
 
     def __init__(self, now: Callable[[], float], capacity: int = 10_000) -> None:
         self._now = now
@@ -59,78 +46,61 @@ class Recorder:
     def clear(self) -> None:
         """Forget everything; time and the short names of connections begin anew."""
         self._began = self._now()
-        self._entries: deque[Entry] = deque()
-        self._dropped = 0
-        self._octets = 0
+        self._entries: deque[Entry] = deque(maxlen=self.capacity)
+        self._count = 0
         self._peers: dict[str, tuple[str, str]] = {}
-        self._peers_seen = 0
-        self._gone: deque[tuple[str, str]] = deque()
+        self._introduced = 0
+        self._ended: deque[tuple[str, str]] = deque()
 
     def trace(self) -> Trace:
         """The record as it is now; to be called where the broker stands still."""
-        return Trace(tuple(self._entries), self._dropped, self._began)
+        return Trace(tuple(self._entries), self._count - len(self._entries), self._began)
 
     # --- the tap --------------------------------------------------------------------------------------
+
+    # Measured on CPython 3.11, clock included: 0.18 us for a frame, 0.3 us for an event of the model.
+    # Decoding takes about 8 us an event, so nothing is decoded here.
 
     def frame(
         self, connection: str, direction: Direction, frame_type: int, channel: int, payload: bytes
     ) -> None:
         """One whole frame."""
-        size = len(payload)
-        if size > _LARGE and frame_type == _BODY:
-            payload = payload[:_LARGE]
+        if len(payload) > _LONG_BODY and (frame_type == _FRAME_BODY or len(payload) > _LONG_PAYLOAD):
+            payload = Cut(payload, _LONG_BODY)
         peer = self._peers.get(connection) or self._introduce(connection)
-        entries = self._entries
-        entries.append((self._now(), peer, direction, frame_type, channel, payload, size))
-        self._octets += len(payload)
-        if len(entries) > self.capacity or self._octets > _MOST_OCTETS:
-            self._forget_oldest()
+        self._count += 1
+        self._entries.append((self._now(), peer, direction, frame_type, channel, payload))
 
     def connection(self, connection: str, event: str, detail: str = "") -> None:
         """A connection was opened, closed, blocked, ..."""
-        if event == "connected":
-            self._introduce(connection)
-        peer = self._peers.get(connection) or self._introduce(connection)
-        self._add((self._now(), peer, event, detail))
+        peer = None if event == "connected" else self._peers.get(connection)
+        if peer is None:
+            peer = self._introduce(connection)
+        self._count += 1
+        self._entries.append((self._now(), peer, event, detail))
         if event in _ENDS:
-            self._gone.append(peer)
-            if len(self._gone) > _MOST_GONE:
-                oldest = self._gone.popleft()
-                if self._peers.get(oldest[0]) is oldest:
-                    del self._peers[oldest[0]]
+            self._end(peer)
 
     def model(self, event: str, **facts: object) -> None:
         """Something happened in the model."""
-        name = publisher_name(facts)
-        peer = None if name is None else self._peers.get(name)
-        self._add((self._now(), peer, event, facts))
+        message = facts.get("message")
+        # A reference to the message would keep all of its body.
+        if message is not None and len(getattr(message, "body", b"")) > _LONG_BODY:
+            facts["message"] = MessagePart(message, _LONG_BODY)
+        self._count += 1
+        self._entries.append((self._now(), None, event, facts))
 
-    # --- bounds ---------------------------------------------------------------------------------------
-
-    def _add(self, entry: Entry) -> None:
-        self._entries.append(entry)
-        self._octets += _weight(entry)
-        if len(self._entries) > self.capacity or self._octets > _MOST_OCTETS:
-            self._forget_oldest()
-
-    def _forget_oldest(self) -> None:
-        entries = self._entries
-        while len(entries) > self.capacity or (self._octets > _MOST_OCTETS and len(entries) > 1):
-            self._octets -= _weight(entries.popleft())
-            self._dropped += 1
+    # --- short names ----------------------------------------------------------------------------------
 
     def _introduce(self, connection: str) -> tuple[str, str]:
-        """Give a connection its short name; one that reuses the name of an earlier one gets its own."""
-        self._peers_seen += 1
-        peer = self._peers[connection] = (connection, f"c{self._peers_seen}")
+        """Give a connection its short name; one that has the name of an earlier one gets its own."""
+        self._introduced += 1
+        peer = self._peers[connection] = (connection, f"c{self._introduced}")
         return peer
 
-
-def _weight(entry: Any) -> int:
-    """Octets that an entry keeps in memory beyond a small constant."""
-    if len(entry) == 7:
-        return len(entry[5])
-    if isinstance(entry[3], dict):
-        body = getattr(entry[3].get("message"), "body", b"")
-        return len(body) if isinstance(body, bytes) else 0
-    return 0
+    def _end(self, peer: tuple[str, str]) -> None:
+        self._ended.append(peer)
+        if len(self._ended) > _MOST_ENDED:
+            oldest = self._ended.popleft()
+            if self._peers.get(oldest[0]) is oldest:
+                del self._peers[oldest[0]]

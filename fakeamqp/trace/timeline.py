@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
+from fakeamqp.trace.model_events import publisher_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -14,8 +15,8 @@ __all__ = ["Entry", "Trace"]
 Entry: TypeAlias = "tuple[Any, ...]"
 """One event as recorded. A peer is (name, alias).
 
-Of a frame: (instant, peer, direction, type, channel, payload, size); of a connection: (instant, peer, event,
-detail); of the model: (instant, peer or None, event, facts).
+Of a frame: (instant, peer, direction, type, channel, payload); of a connection: (instant, peer, event,
+detail); of the model: (instant, None, event, facts).
 """
 
 _ARROWS = {"received": "->", "sent": "<-"}
@@ -44,7 +45,7 @@ class Trace:
     @property
     def events(self) -> tuple[Event, ...]:
         """Everything that is kept, in order."""
-        return tuple(self._events(self._entries))
+        return tuple(_typed(self._entries, self._began))
 
     def timeline(self, limit: int | None = None, connection: str | None = None) -> str:
         """What happened, one line per event: time, connection, direction, channel, and what it was.
@@ -55,7 +56,7 @@ class Trace:
             limit: show only so many of the latest events.
             connection: show only what concerns this one, by its name or its short name.
         """
-        events = list(self._events(self._entries))
+        events = list(self.events)
         if connection is not None:
             events = [event for event in events if connection in (event.connection, event.alias)]
         left_out = max(0, len(events) - limit) if limit is not None else 0
@@ -67,28 +68,30 @@ class Trace:
             notes.append(f"({left_out} earlier events left out)")
         return "\n".join((*notes, *_introductions(events), *_lines(events)))
 
-    def _events(self, entries: Iterable[Entry]) -> Iterator[Event]:
-        began = self._began
-        for entry in entries:
-            time = entry[0] - began
-            name, alias = entry[1] or (None, "")
-            if len(entry) == 7:
-                yield FrameEvent(time, name, alias, *entry[2:])
-            elif isinstance(entry[3], str):
-                yield ConnectionEvent(time, name, alias, entry[2], entry[3])
-            else:
-                yield ModelEvent(time, name, alias, entry[2], entry[3])
-
     def __repr__(self) -> str:
         older = f" and {self.dropped} that are no longer kept" if self.dropped else ""
         return f"<Trace of {len(self)} events{older}>"
+
+
+def _typed(entries: Iterable[Entry], began: float) -> Iterator[Event]:
+    """The events that the entries stand for. The model's go to the connection of the publisher."""
+    aliases: dict[str, str] = {}
+    for instant, peer, *rest in entries:
+        if peer is not None:
+            name, alias = peer
+            aliases[name] = alias
+            yield (FrameEvent if len(rest) == 4 else ConnectionEvent)(instant - began, name, alias, *rest)
+        else:
+            event, facts = rest
+            publisher = publisher_name(facts)
+            yield ModelEvent(instant - began, publisher, aliases.get(publisher or "", ""), event, facts)
 
 
 def _introductions(events: list[Event]) -> Iterator[str]:
     """Who is who, where the line that tells it is not among those shown."""
     told = set()
     for event in events:
-        if event.connection is None or event.alias in told:
+        if not event.alias or event.alias in told:
             continue
         told.add(event.alias)
         if not (isinstance(event, ConnectionEvent) and event.event == "connected"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
+from fakeamqp.trace.parts import full_size
+
 __all__ = ["one_line", "short"]
 
 _MOST_ITEMS = 8
@@ -14,9 +16,10 @@ _DEEPEST = 4
 
 def short(value: object, depth: int = 0) -> str:
     """`value` as source code would write it, cut where it is long. Never fails, never breaks the line."""
-    if isinstance(value, (bytes, bytearray)):
+    if isinstance(value, bytes):
         shown = repr(bytes(value[:_LONGEST]))
-        return shown if len(value) <= _LONGEST else f"{shown}... ({len(value)} octets)"
+        size = full_size(value)
+        return shown if size <= _LONGEST else f"{shown}... ({size} octets)"
     if isinstance(value, str):
         return repr(value[:_LONGEST]) + ("..." if len(value) > _LONGEST else "")
     if isinstance(value, (Mapping, list, tuple)) and depth == _DEEPEST:

@@ -1,0 +1,36 @@
+"""The beginnings of what is too long to keep."""
+
+from __future__ import annotations
+
+from typing_extensions import Self
+
+__all__ = ["Cut", "MessagePart", "full_size"]
+
+
+class Cut(bytes):
+    """The first octets of a payload; `size` is how many there were."""
+
+    size: int
+
+    def __new__(cls, payload: bytes, kept: int) -> Self:
+        """Keep the first `kept` octets of `payload`."""
+        cut = super().__new__(cls, payload[:kept])
+        cut.size = len(payload)
+        return cut
+
+
+class MessagePart:
+    """Stands in for a message with a long body: what a trace shows of it, and the beginning of its body."""
+
+    __slots__ = ("body", "exchange", "publisher", "routing_key")
+
+    def __init__(self, message: object, kept: int) -> None:
+        self.body = Cut(getattr(message, "body", b""), kept)
+        self.exchange: object = getattr(message, "exchange", None)
+        self.routing_key: object = getattr(message, "routing_key", None)
+        self.publisher: object = getattr(message, "publisher", None)
+
+
+def full_size(octets: bytes) -> int:
+    """How many octets there were before any were cut off."""
+    return octets.size if isinstance(octets, Cut) else len(octets)
