@@ -407,8 +407,7 @@ class VirtualHost:
 
         Raises:
             AccessRefused: it is the default exchange, where the personality forbids that.
-            NotFound: there is no such exchange or binding, in personality `spec`; without the binding the
-                connection ends (queue.unbind/01).
+            NotFound: there is no such exchange or binding, in personality `spec` (queue.unbind/01).
             ResourceLocked: the binding is that of a queue exclusive to somebody else.
         """
         self._check_bindable(source)
@@ -430,8 +429,7 @@ class VirtualHost:
         elif strict:
             raise NotFound(
                 f"no binding '{routing_key}' between exchange '{source}' in vhost '{self.name}' and "
-                f"'{destination.name}' in vhost '{self.name}'",
-                ends_connection=True,
+                f"'{destination.name}' in vhost '{self.name}'"
             )
 
     def _check_bindable(self, source: str) -> None:

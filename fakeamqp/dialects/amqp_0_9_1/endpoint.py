@@ -149,8 +149,8 @@ class Endpoint:
         """
         if reason == self.blocked_reason or self.state is not ConnectionState.OPEN:
             return
-        self.blocked_reason = reason
-        if self.personality.throttles_with_flow:
+        was_blocked, self.blocked_reason = self.blocked_reason is not None, reason
+        if self.personality.throttles_with_flow and was_blocked != (reason is not None):
             for channel in self.open_channels:
                 channel.send(m.ChannelFlow(active=reason is None))
         if self.broker.tap is not None:
