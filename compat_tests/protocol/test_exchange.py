@@ -1,0 +1,574 @@
+"""Class exchange: declare and delete, and what every virtual host has. Types are in test_exchange_types."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.access import Permission
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.methods import ExchangeDeclare as Declare
+from fakeamqp.wire.amqp_0_9_1.methods import ExchangeDeclareOk as DeclareOk
+from fakeamqp.wire.amqp_0_9_1.methods import ExchangeDelete as Delete
+from fakeamqp.wire.amqp_0_9_1.methods import ExchangeDeleteOk as DeleteOk
+
+FOUR_TYPES = ("direct", "fanout", "topic", "headers")
+
+
+def exists(client: Client, exchange: str) -> bool:
+    """Asks by passive declare; the channel is open again afterwards."""
+    client.send(Declare(exchange=exchange, passive=True))
+    frame = client.take_frame()
+    if isinstance(frame.method, DeclareOk):
+        return True
+    assert isinstance(frame.method, m.ChannelClose)
+    assert frame.method.reply_code == 404
+    client.send(m.ChannelCloseOk())
+    client.open_channel()
+    return False
+
+
+def refused(client: Client, method: m.Method, code: int, text: str) -> None:
+    """The method is answered with channel.close in exactly these words; the channel is open again."""
+    client.send(method)
+    close = client.expect_channel_close(code)
+    assert close.reply_text == text
+    assert (close.class_id << 16 | close.method_id) == method.INDEX
+    client.open_channel()
+
+
+# --- what there is ---------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/exchange/required-types")
+@pytest.mark.parametrize("kind", ["fanout", "direct"])
+def test_the_required_types_are_there(client: Client, kind: str) -> None:
+    client.call(Declare(exchange="x", type=kind), DeclareOk)
+
+
+@pytest.mark.rule("0-9-1/exchange/recommended-types")
+@pytest.mark.parametrize("kind", ["topic", "headers"])
+def test_the_recommended_types_are_there(client: Client, kind: str) -> None:
+    client.call(Declare(exchange="x", type=kind), DeclareOk)
+
+
+@pytest.mark.rule("0-9-1/exchange/required-instances")
+@pytest.mark.parametrize("kind", FOUR_TYPES)
+def test_every_virtual_host_has_an_instance_of_every_type(server: Server, kind: str) -> None:
+    server.state.add_virtual_host("other")
+    server.state.access.users["guest"].permissions["other"] = Permission()
+    for virtual_host in ("/", "other"):
+        client = server.client(virtual_host=virtual_host)
+        client.call(Declare(exchange=f"amq.{kind}", passive=True), DeclareOk)
+        client.call(Declare(exchange=f"amq.{kind}", type=kind, durable=True), DeclareOk)
+
+
+@pytest.mark.rule("0-9-1/exchange/required-match")
+def test_amq_match_is_a_headers_exchange(client: Client) -> None:
+    client.call(Declare(exchange="amq.match", passive=True), DeclareOk)
+    client.call(Declare(exchange="amq.match", type="headers", durable=True), DeclareOk)
+
+
+@pytest.mark.rule("0-9-1/exchange/default-exchange")
+def test_the_nameless_exchange_serves_every_queue_by_its_name(client: Client) -> None:
+    client.declare("q")
+    client.publish(b"to q", exchange="", routing_key="q")
+    got = client.get("q")
+    assert got is not None
+    assert (got.body, got.method.exchange, got.method.routing_key) == (b"to q", "", "q")
+
+
+DEFAULT_ONLY = "ACCESS_REFUSED - operation not permitted on the default exchange"
+
+
+@pytest.mark.rule("0-9-1/exchange/default-access")
+@pytest.mark.parametrize(
+    "method",
+    [
+        Declare(exchange="", type="direct", durable=True),
+        Declare(exchange="", passive=True),
+        Delete(exchange=""),
+        Delete(exchange="", if_unused=True),
+    ],
+    ids=["declare", "declare-passive", "delete", "delete-if-unused"],
+)
+def test_the_default_exchange_is_not_for_declare_and_delete(client: Client, method: m.Method) -> None:
+    refused(client, method, 403, DEFAULT_ONLY)
+    client.declare("q")
+    client.publish(routing_key="q")
+    assert client.count("q") == 1
+
+
+@pytest.mark.rule("0-9-1/exchange/default-access")
+@pytest.mark.parametrize(
+    "method",
+    [
+        m.QueueBind(queue="q", exchange="", routing_key="k"),
+        m.QueueUnbind(queue="q", exchange="", routing_key="q"),
+        m.ExchangeBind(source="", destination="amq.fanout"),
+        m.ExchangeBind(source="amq.fanout", destination=""),
+        m.ExchangeUnbind(source="", destination="amq.fanout"),
+    ],
+    ids=["queue.bind", "queue.unbind", "bind-source", "bind-destination", "unbind"],
+)
+def test_rabbitmq_keeps_bindings_away_from_the_default_exchange(rabbitmq: Server, method: m.Method) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    refused(client, method, 403, DEFAULT_ONLY)
+
+
+@pytest.mark.rule("0-9-1/exchange/grammar")
+def test_declare_and_delete_are_answered_once_each(client: Client) -> None:
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+    client.expect_nothing()
+    client.call(Delete(exchange="x"), DeleteOk)
+    client.expect_nothing()
+
+
+@pytest.mark.rule("0-9-1/exchange/predeclared-permanent")
+@pytest.mark.parametrize("name", ["amq.direct", "amq.fanout", "amq.topic", "amq.headers", "amq.match"])
+def test_predeclared_exchanges_cannot_be_deleted(client: Client, name: str) -> None:
+    text = f"ACCESS_REFUSED - deletion of system exchange '{name}' in vhost '/' not allowed"
+    refused(client, Delete(exchange=name), 403, text)
+    refused(client, Delete(exchange=name, if_unused=True), 403, text)
+    assert exists(client, name)
+
+
+def test_what_is_called_amq_cannot_be_deleted_even_if_it_does_not_exist(client: Client) -> None:
+    # RabbitMQ: measured.
+    text = "ACCESS_REFUSED - deletion of system exchange 'amq.nothing' in vhost '/' not allowed"
+    refused(client, Delete(exchange="amq.nothing"), 403, text)
+
+
+def test_rabbitmq_has_an_internal_exchange_for_tracing(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    assert exists(client, "amq.rabbitmq.trace")
+    client.declare("q")
+    client.bind("q", "amq.rabbitmq.trace", "#")
+    client.publish(exchange="amq.rabbitmq.trace")
+    assert client.expect_channel_close(403).reply_text == (
+        "ACCESS_REFUSED - cannot publish to internal exchange 'amq.rabbitmq.trace' in vhost '/'"
+    )
+
+
+def test_the_documents_know_no_exchange_for_tracing(spec: Server) -> None:
+    assert not exists(spec.client(), "amq.rabbitmq.trace")
+
+
+@pytest.mark.rule("0-9-1/exchange/lifetimes")
+def test_durable_exchanges_last_and_temporary_ones_end_with_the_server(server: Server) -> None:
+    client = server.client()
+    client.call(Declare(exchange="lasts", type="topic", durable=True), DeclareOk)
+    client.call(Declare(exchange="ends", type="topic"), DeclareOk)
+    assert exists(client, "ends")
+    client.drop()
+    server.state.restart()
+    again = server.client()
+    assert exists(again, "lasts")
+    assert not exists(again, "ends")
+    again.call(Delete(exchange="lasts"), DeleteOk)
+    assert not exists(again, "lasts")
+
+
+@pytest.mark.rule("0-9-1/exchange/many-queues")
+def test_one_message_reaches_fifty_queues(client: Client) -> None:
+    client.call(Declare(exchange="x", type="fanout"), DeclareOk)
+    for number in range(50):
+        client.declare(f"q{number}")
+        client.bind(f"q{number}", "x")
+    client.publish(b"to all", exchange="x")
+    for number in range(50):
+        got = client.get(f"q{number}")
+        assert got is not None
+        assert got.body == b"to all"
+
+
+# --- declare ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/minimum")
+def test_a_hundred_exchanges_fit_into_a_virtual_host(client: Client) -> None:
+    for number in range(100):
+        client.call(Declare(exchange=f"x{number}", type="direct"), DeclareOk)
+    assert all(exists(client, f"x{number}") for number in range(100))
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/exchange-reserved")
+def test_reserved_names_are_for_what_exists(client: Client) -> None:
+    refused(
+        client,
+        Declare(exchange="amq.mine", type="direct"),
+        403,
+        "ACCESS_REFUSED - exchange name 'amq.mine' contains reserved prefix 'amq.*'",
+    )
+    client.call(Declare(exchange="amq.direct", type="direct", durable=True), DeclareOk)
+    client.call(Declare(exchange="amq.direct", passive=True), DeclareOk)
+    assert not exists(client, "amq.mine")
+
+
+def test_a_name_may_begin_with_amq_without_the_dot(client: Client) -> None:
+    client.call(Declare(exchange="amq", type="direct"), DeclareOk)
+    client.call(Declare(exchange="amqp.events", type="direct"), DeclareOk)
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/exchange-syntax")
+@pytest.mark.parametrize("name", ["a b", "a/b", "é", "a\n"])
+def test_names_have_letters_digits_and_four_signs(spec: Server, name: str) -> None:
+    client = spec.client()
+    client.send(Declare(exchange=name + "!", type="direct"))
+    client.expect_channel_close(406)
+    client.open_channel()
+    client.call(Declare(exchange="aZ09-_.:", type="direct"), DeclareOk)
+    client.send(Declare(exchange="", type="direct"))
+    client.expect_channel_close(403)  # Also exchange/default-access.
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/exchange-syntax")
+@pytest.mark.parametrize("name", ["a b", "a/b", "é", "it's", "a\0b"])
+def test_rabbitmq_takes_any_name_but_the_empty_one(rabbitmq: Server, name: str) -> None:
+    client = rabbitmq.client()
+    client.call(Declare(exchange=name, type="direct"), DeclareOk)
+    assert exists(client, name)
+    refused(client, Declare(exchange="", type="direct"), 403, DEFAULT_ONLY)
+
+
+def test_line_ends_are_taken_out_of_names(rabbitmq: Server) -> None:
+    # RabbitMQ: measured.
+    client = rabbitmq.client()
+    client.call(Declare(exchange="a\r\nb", type="direct"), DeclareOk)
+    assert exists(client, "ab")
+    client.declare("q")
+    client.bind("q", "a\nb", "k")
+    client.publish(exchange="ab", routing_key="k")
+    assert client.count("q") == 1
+    client.call(Delete(exchange="\nab"), DeleteOk)
+    assert not exists(client, "ab")
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/type-typed")
+def test_another_type_on_redeclare_ends_the_connection_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+    client.send(Declare(exchange="x", type="fanout"))
+    close = client.expect_connection_close(530)
+    assert (close.class_id, close.method_id) == (40, 10)
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/type-typed")
+@pytest.mark.parametrize("kind", ["fanout", "topic", "headers"])
+def test_another_type_on_redeclare_ends_the_channel_at_rabbitmq(rabbitmq: Server, kind: str) -> None:
+    client = rabbitmq.client()
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+    refused(
+        client,
+        Declare(exchange="x", type=kind, durable=True),  # The type is named first of what differs.
+        406,
+        "PRECONDITION_FAILED - inequivalent arg 'type' for exchange 'x' in vhost '/': "
+        f"received '{kind}' but current is 'direct'",
+    )
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/type-support")
+@pytest.mark.parametrize("kind", ["nosuch", "DIRECT", "system"])
+def test_an_unknown_type_ends_the_connection_by_the_letter(spec: Server, kind: str) -> None:
+    client = spec.client()
+    client.send(Declare(exchange="x", type=kind))
+    close = client.expect_connection_close(503)
+    assert close.reply_text == f"COMMAND_INVALID - unknown exchange type '{kind}'"
+    assert (close.class_id, close.method_id) == (40, 10)
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/type-support")
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("nosuch", "unknown exchange type 'nosuch'"),
+        ("DIRECT", "unknown exchange type 'DIRECT'"),
+        ("", "invalid exchange type ''"),
+    ],
+)
+def test_an_unknown_type_ends_the_channel_at_rabbitmq(rabbitmq: Server, kind: str, text: str) -> None:
+    client = rabbitmq.client()
+    refused(client, Declare(exchange="x", type=kind), 406, f"PRECONDITION_FAILED - {text}")
+    # Looked at before everything else, the name included.
+    refused(client, Declare(exchange="", type=kind), 406, f"PRECONDITION_FAILED - {text}")
+    refused(client, Declare(exchange="amq.direct", type=kind), 406, f"PRECONDITION_FAILED - {text}")
+    assert not exists(client, "x")
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/passive-not-found")
+def test_a_passive_declare_of_what_is_not_there_is_refused(client: Client) -> None:
+    text = "NOT_FOUND - no exchange 'missing' in vhost '/'"
+    refused(client, Declare(exchange="missing", type="direct", passive=True), 404, text)
+    refused(client, Declare(exchange="missing", type="direct", passive=True), 404, text)
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent")
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_redeclare_must_repeat_the_declaration(client: Client, durable: bool) -> None:
+    client.call(Declare(exchange="x", type="direct", durable=durable), DeclareOk)
+    client.call(Declare(exchange="x", type="direct", durable=durable), DeclareOk)
+    received, current = str(not durable).lower(), str(durable).lower()
+    refused(
+        client,
+        Declare(exchange="x", type="direct", durable=not durable),
+        406,
+        "PRECONDITION_FAILED - inequivalent arg 'durable' for exchange 'x' in vhost '/': "
+        f"received '{received}' but current is '{current}'",
+    )
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent")
+@pytest.mark.parametrize("flag", ["auto_delete", "internal"])
+@pytest.mark.parametrize("value", [True, False])
+def test_rabbitmq_compares_its_own_flags_too(rabbitmq: Server, flag: str, value: bool) -> None:
+    client = rabbitmq.client()
+    client.call(Declare(exchange="x", type="direct", **{flag: value}), DeclareOk)
+    received, current = str(not value).lower(), str(value).lower()
+    refused(
+        client,
+        Declare(exchange="x", type="direct", **{flag: not value}),
+        406,
+        f"PRECONDITION_FAILED - inequivalent arg '{flag}' for exchange 'x' in vhost '/': "
+        f"received '{received}' but current is '{current}'",
+    )
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent")
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [
+        ({"alternate-exchange": "a"}, {"alternate-exchange": "b"}, "received 'b' but current is 'a'"),
+        (
+            {},
+            {"alternate-exchange": "a"},
+            "received the value 'a' of type 'longstr' but current is none",
+        ),
+        (
+            {"alternate-exchange": "a"},
+            {},
+            "received none but current is the value 'a' of type 'longstr'",
+        ),
+    ],
+    ids=["changed", "added", "removed"],
+)
+def test_the_alternate_exchange_is_compared(
+    client: Client, first: dict[str, object], second: dict[str, object], text: str
+) -> None:
+    client.call(Declare(exchange="x", type="direct", arguments=first), DeclareOk)
+    refused(
+        client,
+        Declare(exchange="x", type="direct", arguments=second),
+        406,
+        f"PRECONDITION_FAILED - inequivalent arg 'alternate-exchange' for exchange 'x' in vhost '/': {text}",
+    )
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent")
+def test_other_arguments_are_compared_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.call(Declare(exchange="x", type="direct", arguments={"colour": "red"}), DeclareOk)
+    client.send(Declare(exchange="x", type="direct", arguments={"colour": "blue"}))
+    client.expect_channel_close(406)
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent")
+def test_other_arguments_are_not_compared_by_rabbitmq(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.call(Declare(exchange="x", type="direct", arguments={"colour": "red"}), DeclareOk)
+    client.call(Declare(exchange="x", type="direct", arguments={"colour": "blue"}), DeclareOk)
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/durable-support")
+def test_durable_and_transient_exchanges_can_be_declared(client: Client) -> None:
+    client.call(Declare(exchange="durable", type="direct", durable=True), DeclareOk)
+    client.call(Declare(exchange="transient", type="direct", durable=False), DeclareOk)
+    assert exists(client, "durable")
+    assert exists(client, "transient")
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/durable-survives")
+def test_durable_exchanges_survive_a_restart_with_their_type(server: Server) -> None:
+    client = server.client()
+    client.call(Declare(exchange="durable", type="topic", durable=True), DeclareOk)
+    client.call(Declare(exchange="transient", type="topic"), DeclareOk)
+    client.drop()
+    server.state.restart()
+    again = server.client()
+    again.call(Declare(exchange="durable", type="topic", durable=True), DeclareOk)
+    assert not exists(again, "transient")
+    for kind in FOUR_TYPES:
+        assert exists(again, f"amq.{kind}")
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/durable-default")
+def test_an_exchange_is_transient_unless_asked(server: Server) -> None:
+    client = server.client()
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+    client.drop()
+    server.state.restart()
+    again = server.client()
+    refused(again, Declare(exchange="x", passive=True), 404, "NOT_FOUND - no exchange 'x' in vhost '/'")
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/passive-ignores-fields")
+def test_a_passive_declare_looks_at_the_name_only(client: Client) -> None:
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+    for kind in ("fanout", "nosuch", ""):
+        client.call(
+            Declare(
+                exchange="x",
+                type=kind,
+                passive=True,
+                durable=True,
+                auto_delete=True,
+                internal=True,
+                arguments={"alternate-exchange": 5},
+            ),
+            DeclareOk,
+        )
+    client.send(Declare(exchange="x", passive=True, no_wait=True))
+    client.expect_nothing()
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/passive-no-wait")
+def test_passive_and_no_wait_together_do_nothing(spec: Server) -> None:
+    client = spec.client()
+    client.send(Declare(exchange="missing", passive=True, no_wait=True))
+    client.expect_nothing()
+    assert not exists(client, "missing")
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/passive-no-wait")
+def test_rabbitmq_refuses_what_is_missing_even_with_no_wait(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    method = Declare(exchange="missing", passive=True, no_wait=True)
+    refused(client, method, 404, "NOT_FOUND - no exchange 'missing' in vhost '/'")
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/arguments-equivalence")
+def test_arguments_are_compared_by_meaning(client: Client) -> None:
+    first = b"\x01aI\0\0\0\x05" + b"\x12alternate-exchangeS\0\0\0\x01x"
+    second = b"\x12alternate-exchangeS\0\0\0\x01x" + b"\x01ai\0\0\0\x05"
+    for table in (first, second):
+        payload = Declare(exchange="x", type="direct").encode()
+        assert payload.endswith(b"\0\0\0\0"), "the empty table is last"
+        client.send_frame(1, 1, payload[:-4] + len(table).to_bytes(4, "big") + table)
+        client.expect(DeclareOk)
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/no-wait-silent")
+def test_a_declare_with_no_wait_is_not_answered(client: Client) -> None:
+    client.send(Declare(exchange="x", type="direct", no_wait=True))
+    client.expect_nothing()
+    client.call(Declare(exchange="x", passive=True), DeclareOk)
+    client.expect_nothing()
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/creates")
+def test_declare_creates_what_is_missing(client: Client) -> None:
+    assert not exists(client, "x")
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+    assert exists(client, "x")
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/reserved-flags")
+def test_the_reserved_bits_are_ignored_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.call(Declare(exchange="x", type="fanout", auto_delete=True, internal=True), DeclareOk)
+    client.declare("q")
+    client.bind("q", "x")
+    client.publish(exchange="x")
+    assert client.count("q") == 1, "it is not internal"
+    client.call(m.QueueUnbind(queue="q", exchange="x"), m.QueueUnbindOk)
+    assert exists(client, "x"), "it does not go with its last binding"
+    client.call(Declare(exchange="x", type="fanout"), DeclareOk)
+
+
+@pytest.mark.rule("0-9-1/exchange.declare/reserved-flags")
+def test_the_reserved_bits_mean_auto_delete_and_internal_at_rabbitmq(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.call(Declare(exchange="x", type="fanout", auto_delete=True, internal=True), DeclareOk)
+    client.declare("q")
+    client.bind("q", "x")
+    client.publish(exchange="x")
+    close = client.expect_channel_close(403)
+    assert close.reply_text == "ACCESS_REFUSED - cannot publish to internal exchange 'x' in vhost '/'"
+    client.open_channel()
+    client.call(m.QueueUnbind(queue="q", exchange="x"), m.QueueUnbindOk)
+    assert not exists(client, "x")
+
+
+@pytest.mark.rule("0-9-1/exchange.declare-ok/confirm")
+def test_declare_ok_is_empty(client: Client) -> None:
+    client.send(Declare(exchange="x", type="direct"))
+    assert client.take_frame().payload == bytes((0, 40, 0, 11))
+
+
+# --- delete ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/exchange.delete/exchange-exists")
+def test_deleting_what_is_missing_is_refused_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    refused(client, Delete(exchange="missing"), 404, "NOT_FOUND - no exchange 'missing' in vhost '/'")
+
+
+@pytest.mark.rule("0-9-1/exchange.delete/exchange-exists")
+@pytest.mark.parametrize("if_unused", [False, True])
+def test_deleting_what_is_missing_is_fine_with_rabbitmq(rabbitmq: Server, if_unused: bool) -> None:
+    rabbitmq.client().call(Delete(exchange="missing", if_unused=if_unused), DeleteOk)
+
+
+@pytest.mark.rule("0-9-1/exchange.delete/if-unused-in-use")
+def test_if_unused_spares_an_exchange_with_bindings(client: Client) -> None:
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+    client.declare("q")
+    client.bind("q", "x", "k")
+    refused(
+        client,
+        Delete(exchange="x", if_unused=True),
+        406,
+        "PRECONDITION_FAILED - exchange 'x' in vhost '/' in use",
+    )
+    assert exists(client, "x")
+    client.publish(exchange="x", routing_key="k")
+    assert client.count("q") == 1
+
+
+@pytest.mark.rule("0-9-1/exchange.delete/cancels-bindings")
+def test_bindings_go_with_their_exchange(client: Client) -> None:
+    client.declare("q")
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+    client.bind("q", "x", "k")
+    client.publish(exchange="x", routing_key="k")
+    client.call(Delete(exchange="x"), DeleteOk)
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+    client.publish(exchange="x", routing_key="k")
+    assert client.count("q") == 1
+
+
+@pytest.mark.rule("0-9-1/exchange.delete/if-unused-free")
+def test_if_unused_deletes_an_exchange_without_bindings(client: Client) -> None:
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+    client.declare("q")
+    client.bind("q", "x", "k")
+    client.call(m.QueueUnbind(queue="q", exchange="x", routing_key="k"), m.QueueUnbindOk)
+    client.call(Delete(exchange="x", if_unused=True), DeleteOk)
+    assert not exists(client, "x")
+
+
+@pytest.mark.rule("0-9-1/exchange.delete/no-wait-silent")
+def test_a_delete_with_no_wait_is_not_answered(client: Client) -> None:
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+    client.send(Delete(exchange="x", no_wait=True))
+    client.expect_nothing()
+    refused(client, Declare(exchange="x", passive=True), 404, "NOT_FOUND - no exchange 'x' in vhost '/'")
+
+
+@pytest.mark.rule("0-9-1/exchange.delete-ok/confirm")
+def test_delete_ok_is_empty_and_follows_the_deletion(client: Client) -> None:
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+    client.send(Delete(exchange="x"))
+    assert client.take_frame().payload == bytes((0, 40, 0, 21))
+    assert not exists(client, "x")
