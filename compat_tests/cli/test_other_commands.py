@@ -38,7 +38,7 @@ def test_the_demo_tells_what_happened(capsys):
         "404",
         "NOT_FOUND - no queue 'no-such-queue'",
         "restarted",
-        "basic.publish",
+        "channel.close",
     ):
         assert words in out
 

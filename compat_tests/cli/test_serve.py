@@ -94,12 +94,14 @@ def test_a_port_in_use_is_an_error_at_once():
     assert done.stdout == ""
 
 
-def test_the_personality_can_be_chosen():
+@pytest.mark.parametrize(("name", "is_rabbitmq"), [("rabbitmq-4.2", True), ("spec", False)])
+def test_the_personality_can_be_chosen(name, is_rabbitmq):
     with (
-        serving("--port", "0", "--personality", "spec") as (_, url, _),
-        pika.BlockingConnection(pika.URLParameters(url)) as connection,
+        serving("--port", "0", "--personality", name) as (_, _, port),
+        socket.create_connection(("127.0.0.1", port)) as client,
     ):
-        assert connection._impl.server_properties["product"] != "RabbitMQ"
+        client.sendall(b"AMQP\x00\x00\x09\x01")
+        assert (b"RabbitMQ" in client.recv(4096)) is is_rabbitmq
 
 
 def test_definitions_are_loaded_before_it_listens(tmp_path):

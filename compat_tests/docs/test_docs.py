@@ -23,7 +23,12 @@ def test_block(page: Page, index: int, pytester: pytest.Pytester) -> None:
     if page.blocks[index].is_test_file:
         page.write_files(index, pytester.path)
         result = pytester.runpytest_inprocess(
-            "-p", "no:cacheprovider", "-o", "asyncio_default_fixture_loop_scope=function"
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:hypothesispytest",
+            "-o",
+            "asyncio_default_fixture_loop_scope=function",
         )
         outcomes = result.parseoutcomes()
         assert outcomes.get("passed", 0) > 0

@@ -3,16 +3,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from textwrap import dedent
 
-# An inner run forgets what it imports; what is imported here it finds, and need not load every time.
+# An inner run forgets what it imports. What is imported here it finds: that saves time, and trustme's native
+# parts cannot be loaded twice.
 import aio_pika  # noqa: F401
 import pika  # noqa: F401
 import pytest
+import trustme  # noqa: F401
 
 # What pytest-asyncio wants to be told, and warnings that must not be lost in an inner run.
 INI = """
 [pytest]
 asyncio_default_fixture_loop_scope = function
-addopts = -p no:cacheprovider -p no:benchmark
+addopts = -p no:cacheprovider -p no:benchmark -p no:hypothesispytest
 filterwarnings =
     error::ResourceWarning
     error::pytest.PytestUnraisableExceptionWarning

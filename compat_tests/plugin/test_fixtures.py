@@ -23,7 +23,7 @@ def test_pika_fixtures_share_one_connection_to_the_broker_of_the_test(run_tests)
             assert pika_channel.connection is pika_connection
             pika_channel.queue_declare("orders")
             pika_channel.basic_publish("", "orders", b"one")
-            assert amqp_broker.queue("orders").wait_for(count=1, timeout=5)
+            amqp_broker.queue("orders").wait_for(count=1)
             assert len(amqp_broker.connections) == 1
         """
     )

@@ -48,15 +48,17 @@ def test_a_marker_loads_definitions(run_tests, pytester):
 def test_the_closest_marker_wins_and_the_others_fill_in(run_tests):
     result = run_tests(
         """
+        import pika
         import pytest
 
-        pytestmark = pytest.mark.amqp(personality="spec", users={"module": "m"})
+        pytestmark = pytest.mark.amqp(users={"module": "m"}, virtual_hosts=["north"])
 
         @pytest.mark.amqp(users={"class": "c"})
         class TestOrders:
             @pytest.mark.amqp(users={"test": "t"})
-            def test_closest(self, amqp_url, request, make_amqp_broker):
+            def test_closest(self, amqp_url):
                 assert "test:t@" in amqp_url
+                pika.BlockingConnection(pika.URLParameters(amqp_url + "north")).close()
 
             def test_class(self, amqp_url):
                 assert "class:c@" in amqp_url
@@ -183,27 +185,24 @@ def test_the_broker_takes_the_usual_arguments_of_the_marker():
     assert set(marker.OPTIONS) <= set(inspect.signature(Broker).parameters)
 
 
-def test_the_personality_of_all_tests_is_an_option(run_tests):
+@pytest.mark.parametrize("option", ["--amqp-personality=spec", "-oamqp_personality=spec"])
+def test_the_personality_of_all_tests_is_an_option(run_tests, option):
     source = """
-        import pika
+        import socket
+
         import pytest
 
-        def test_it(pika_channel):
-            assert pika_channel.connection._impl.server_properties["product"] == {product!r}
+        def is_rabbitmq(broker):
+            with socket.create_connection((broker.host, broker.port)) as client:
+                client.sendall(b"AMQP\\0\\0\\x09\\x01")
+                return b"RabbitMQ" in client.recv(4096)
+
+        def test_usual(amqp_broker):
+            assert is_rabbitmq(amqp_broker) is {usual}
 
         @pytest.mark.amqp(personality="rabbitmq-4.2")
-        def test_marker_wins(pika_channel):
-            assert pika_channel.connection._impl.server_properties["product"] == "RabbitMQ"
+        def test_marked(amqp_broker):
+            assert is_rabbitmq(amqp_broker)
         """
-    usual = run_tests(source.format(product="RabbitMQ"))
-    usual.assert_outcomes(passed=2)
-    from fakeamqp import Broker
-
-    with Broker(personality="spec") as broker:
-        import pika
-
-        with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-            product = connection._impl.server_properties["product"]
-    assert product != "RabbitMQ"
-    run_tests(source.format(product=product), "--amqp-personality=spec").assert_outcomes(passed=2)
-    run_tests(source.format(product=product), "-o", "amqp_personality=spec").assert_outcomes(passed=2)
+    run_tests(source.format(usual=True)).assert_outcomes(passed=2)
+    run_tests(source.format(usual=False), option).assert_outcomes(passed=2)

@@ -16,13 +16,14 @@ from payments import (
 
 
 @pytest.fixture(autouse=True)
-def payment_queues(pika_channel):
+def payment_queues(amqp_url, pika_channel):
     """The queues, made before the test and removed after it: needed only where the broker is a real one."""
     declare(pika_channel)
     yield
-    if pika_channel.is_open:
-        pika_channel.queue_delete(QUEUE)
-        pika_channel.queue_delete(PARKED)
+    with pika.BlockingConnection(pika.URLParameters(amqp_url)) as connection:
+        channel = connection.channel()
+        channel.queue_delete(QUEUE)
+        channel.queue_delete(PARKED)
 
 
 class Gateway:
