@@ -1,0 +1,400 @@
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.octets import cut, field, long_string, short_string, table
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+rule = pytest.mark.rule
+NON_CONTENT = "expected content header for class 60, got non content header frame instead"
+NON_BODY = "expected content body, got non content body frame instead"
+NON_METHOD = "expected method frame, got non method frame instead"
+
+
+def is_spec(server: Server) -> bool:
+    return server.state.personality.name == "spec"
+
+
+def send_header(client: Client, size: int, *, class_id: int = 60, weight: int = 0, channel: int = 1) -> None:
+    client.send_frame(2, channel, struct.pack(">HHQ", class_id, weight, size) + b"\0\0")
+
+
+def announce(client: Client, size: int, channel: int = 1, queue: str = "q") -> None:
+    """The method and the header of a content; its body is due."""
+    client.send(m.BasicPublish(routing_key=queue), channel)
+    send_header(client, size, channel=channel)
+
+
+def expect_error(client: Client, code: int, text: str, ids: tuple[int, int]) -> None:
+    close = client.expect_connection_close(code)
+    assert close.reply_text.endswith(text)
+    assert (close.class_id, close.method_id) == ids
+
+
+def fetch_octets(client: Client) -> list[bytes]:
+    """The payloads of the frames by which a message of queue q comes."""
+    client.send(m.BasicGet(queue="q", no_ack=True))
+    return [each.payload for each in cut(client.take_octets())]
+
+
+# --- the order of frames -----------------------------------------------------------------------------------
+
+
+@rule("0-9-1/content/follows-method")
+def test_method_header_and_bodies_follow_each_other_both_ways(server: Server) -> None:
+    client = server.client(frame_max=8192)
+    client.declare("q")
+    client.consume("q", no_ack=True)
+    announce(client, 10_000)
+    client.expect_nothing()
+    client.send_frame(3, 1, bytes(5_000))
+    client.expect_nothing()
+    client.send_frame(3, 1, bytes(5_000))
+    deliver, *content = cut(client.take_octets())
+    assert deliver.payload[:4] == bytes.fromhex("003c003c")
+    assert [each.type for each in content] == [2, 3, 3]
+
+
+@rule("0-9-1/content/header-layout")
+def test_a_header_is_class_weight_size_flags_and_values(client: Client) -> None:
+    client.declare("q")
+    client.publish(b"hello", routing_key="q", content_type="a/b", priority=7, message_id="id")
+    header = fetch_octets(client)[1]
+    assert header == bytes.fromhex("003c 0000 0000000000000005 8880") + b"\x03a/b" + b"\x07" + b"\x02id"
+
+
+@rule("0-9-1/content/class-id-matches")
+@pytest.mark.parametrize("class_id", [10, 50, 999])
+def test_a_header_of_another_class_is_an_error(server: Server, class_id: int) -> None:
+    client = server.client()
+    client.send(m.BasicPublish(routing_key="q"))
+    send_header(client, 0, class_id=class_id)
+    text = f"expected content header for class 60, got one for class {class_id} instead"
+    expect_error(client, 501 if is_spec(server) else 505, text, (60, 40))
+
+
+@rule("0-9-1/content/incomplete")
+def test_a_method_instead_of_a_header_is_an_error(client: Client) -> None:
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send(m.QueueDeclare(queue="q"))
+    expect_error(client, 505, NON_CONTENT, (60, 40))
+
+
+@rule("0-9-1/content/incomplete")
+def test_a_second_publish_instead_of_a_header_is_an_error(client: Client) -> None:
+    client.publish(routing_key="q")
+    for _ in range(2):
+        client.send(m.BasicPublish(routing_key="q"))
+    expect_error(client, 505, NON_CONTENT, (60, 40))
+
+
+@rule("0-9-1/content/incomplete")
+def test_a_body_instead_of_a_header_is_an_error(client: Client) -> None:
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send_frame(3, 1, b"body")
+    expect_error(client, 505, NON_CONTENT, (60, 40))
+
+
+@rule("0-9-1/content/incomplete")
+def test_a_header_instead_of_a_body_is_an_error(client: Client) -> None:
+    announce(client, 10)
+    send_header(client, 10)
+    expect_error(client, 505, NON_BODY, (60, 40))
+
+
+@rule("0-9-1/content/incomplete")
+def test_properties_that_cannot_be_read_are_an_error(server: Server) -> None:
+    client = server.client()
+    client.publish_octets(b"\x80\x00\x05abc", routing_key="q")
+    if is_spec(server):
+        close = client.expect_connection_close(501)
+        assert (close.class_id, close.method_id) == (60, 40)
+    else:
+        close = client.expect_connection_close(541)
+        assert (close.reply_text, close.class_id, close.method_id) == ("INTERNAL_ERROR", 0, 0)
+
+
+@rule("0-9-1/content/incomplete")
+def test_a_header_frame_cut_short_is_a_frame_error(client: Client) -> None:
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send_frame(2, 1, bytes.fromhex("003c 0000 00"))
+    client.expect_connection_close(501)
+
+
+@rule("0-9-1/content/missing-body")
+@pytest.mark.parametrize("method", [m.ChannelFlow(active=True), m.ChannelClose(), m.BasicPublish()])
+def test_a_method_before_the_body_is_complete_is_an_error(client: Client, method: m.Method) -> None:
+    client.declare("q")
+    announce(client, 10)
+    client.send_frame(3, 1, b"12345")
+    client.send(method)
+    expect_error(client, 505, NON_BODY, (60, 40))
+
+
+@rule("0-9-1/content/body-overrun")
+@pytest.mark.parametrize("bodies", [[b"12345"], [b"12", b"34"]])
+def test_more_body_than_announced_is_an_error(server: Server, bodies: list[bytes]) -> None:
+    client, other = server.client(), server.client()
+    other.declare("q")
+    announce(client, 3)
+    for body in bodies:
+        client.send_frame(3, 1, body)
+    text = "content body frame exceeds remaining content size"
+    expect_error(client, 505 if is_spec(server) else 501, text, (60, 40))
+    assert other.count("q") == 0
+
+
+@rule("0-9-1/content/unsolicited-header")
+@pytest.mark.parametrize("frame_type", [2, 3])
+def test_content_without_a_method_is_unexpected(client: Client, frame_type: int) -> None:
+    client.send_frame(frame_type, 1, bytes.fromhex("003c 0000 0000000000000000 0000"))
+    expect_error(client, 505, NON_METHOD, (0, 0))
+
+
+@rule("0-9-1/content/unsolicited-header")
+def test_a_body_after_an_empty_content_is_unexpected(client: Client) -> None:
+    client.publish(b"", routing_key="q")
+    client.send_frame(3, 1, b"")
+    expect_error(client, 505, NON_METHOD, (0, 0))
+
+
+@rule("0-9-1/content/weight-zero")
+def test_the_weight_is_zero_both_ways(client: Client) -> None:
+    client.declare("q")
+    client.publish(routing_key="q")
+    assert fetch_octets(client)[1][2:4] == b"\0\0"
+    client.send(m.BasicPublish(routing_key="q"))
+    send_header(client, 0, weight=1)
+    close = client.expect_connection_close(505)
+    assert (close.class_id, close.method_id) == (60, 40)
+
+
+@rule("0-9-1/content/zero-body")
+def test_an_empty_body_has_no_frames_either_way(client: Client) -> None:
+    client.declare("q")
+    announce(client, 0)
+    client.declare("next-method-parses")
+    payloads = fetch_octets(client)
+    assert len(payloads) == 2
+    assert payloads[1][4:12] == bytes(8)
+
+
+@rule("0-9-1/content/channel-zero")
+@pytest.mark.parametrize("frame_type", [2, 3])
+def test_content_does_not_travel_on_channel_0(server: Server, frame_type: int) -> None:
+    client = server.client()
+    client.send_frame(frame_type, 0, bytes.fromhex("003c 0000 0000000000000000 0000"))
+    close = client.expect_connection_close(504 if is_spec(server) else 505)
+    assert (close.class_id, close.method_id) == (0, 0)
+
+
+@rule("0-9-1/content/interleave-channels")
+def test_contents_of_two_channels_mix(connect: Callable[..., Client]) -> None:
+    client = connect(channels=2)
+    client.declare("q")
+    client.declare("r")
+    announce(client, 4)
+    announce(client, 4, channel=2, queue="r")
+    for part in (b"12", b"34"):
+        client.send_frame(3, 2, part[::-1])
+        client.send_frame(3, 1, part)
+    first, second = client.get("q"), client.get("r")
+    assert first is not None
+    assert second is not None
+    assert (first.body, second.body) == (b"1234", b"2143")
+
+
+@rule("0-9-1/content/interleave-channels")
+def test_methods_of_other_channels_may_come_within_a_content(connect: Callable[..., Client]) -> None:
+    client = connect(channels=2)
+    client.declare("q")
+    announce(client, 2)
+    client.send_frame(3, 1, b"1")
+    client.declare("r", channel=2)
+    client.send_frame(3, 1, b"2")
+    message = client.get("q")
+    assert message is not None
+    assert message.body == b"12"
+
+
+@rule("0-9-1/content/interleave-channels")
+def test_contents_of_one_channel_do_not_mix(client: Client) -> None:
+    announce(client, 4)
+    announce(client, 4)
+    expect_error(client, 505, NON_BODY, (60, 40))
+
+
+@rule("0-9-1/content/sender-abort")
+def test_a_content_cannot_be_abandoned(server: Server) -> None:
+    """The documents say both that it can and that it must not; RabbitMQ says not: see docs/decisions.md."""
+    client, other = server.client(), server.client()
+    other.declare("q")
+    announce(client, 10)
+    client.send_frame(3, 1, b"1234")
+    client.send(m.BasicQos(prefetch_count=1))
+    expect_error(client, 505, NON_BODY, (60, 40))
+    assert other.count("q") == 0
+
+
+# --- properties --------------------------------------------------------------------------------------------
+
+
+@rule("0-9-1/content/flags-order")
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [("content_type", 0x8000), ("content_encoding", 0x4000), ("message_id", 0x0080), ("app_id", 0x0008)],
+)
+def test_the_first_property_has_the_highest_flag(client: Client, name: str, flags: int) -> None:
+    client.declare("q")
+    octets = flags.to_bytes(2, "big") + short_string("value")
+    client.publish_octets(octets, routing_key="q")
+    assert fetch_octets(client)[1][12:] == octets
+    client.publish_octets(octets, routing_key="q")
+    message = client.get("q")
+    assert message is not None
+    assert getattr(message.properties, name) == "value"
+
+
+@rule("0-9-1/content/flags-continuation")
+def test_a_second_word_of_flags_may_follow(client: Client) -> None:
+    client.declare("q")
+    client.publish_octets(b"\x80\x01\x00\x00" + short_string("a/b"), routing_key="q")
+    message = client.get("q")
+    assert message is not None
+    assert message.properties.content_type == "a/b"
+
+
+@rule("0-9-1/content/values-in-order")
+def test_only_flagged_properties_are_there_in_their_order(client: Client) -> None:
+    client.declare("q")
+    client.publish_octets(b"\x08\x80" + b"\x09" + short_string("id"), b"body", routing_key="q")
+    message = client.get("q")
+    assert message is not None
+    properties = message.properties
+    present = {
+        name: value for name, _ in properties.LAYOUT if (value := getattr(properties, name)) is not None
+    }
+    assert present == {"priority": 9, "message_id": "id"}
+
+
+ALL_PROPERTIES = b"\xff\xfc" + b"".join(
+    (
+        short_string("text/plain"),
+        short_string("gzip"),
+        table(
+            field("nested", b"F" + table(field("list", b"A" + long_string(b"b\x01t\x02")))),
+            field("octets", b"S" + long_string(b"\0\xff")),
+        ),
+        b"\x02",
+        b"\x05",
+        short_string("correlation"),
+        short_string("reply"),
+        short_string("60000"),
+        short_string("message"),
+        (2**33).to_bytes(8, "big"),
+        short_string("type"),
+        short_string("guest"),
+        short_string("app"),
+        short_string("cluster"),
+    )
+)
+
+
+@rule("0-9-1/content/header-not-removed")
+def test_no_header_information_is_removed_or_changed(client: Client) -> None:
+    client.declare("q")
+    client.publish_octets(ALL_PROPERTIES, b"body", routing_key="q")
+    assert fetch_octets(client)[1][12:] == ALL_PROPERTIES
+
+
+@rule("0-9-1/content/header-not-removed")
+def test_rabbitmq_removes_the_bcc_header(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.publish(routing_key="q", headers={"BCC": ["elsewhere"], "CC": ["nowhere"]})
+    message = client.get("q")
+    assert message is not None
+    assert message.properties.headers == {"CC": ["nowhere"]}
+
+
+@rule("0-9-1/content/header-may-add")
+def test_header_information_is_only_added(client: Client) -> None:
+    client.call(m.ExchangeDeclare(exchange="e", type="fanout"), m.ExchangeDeclareOk)
+    client.declare("dead")
+    client.bind("dead", "e")
+    client.declare("q", arguments={"x-dead-letter-exchange": "e"})
+    client.publish(b"body", routing_key="q", headers={"mine": 1}, message_id="id")
+    published = client.get("q")
+    assert published is not None
+    assert published.properties.headers == {"mine": 1}
+    client.send(m.BasicReject(delivery_tag=1, requeue=False))
+    died = client.get("dead")
+    assert died is not None
+    assert died.properties.message_id == "id"
+    assert died.properties.headers is not None
+    assert died.properties.headers.items() > {"mine": 1}.items()
+
+
+# --- bodies ------------------------------------------------------------------------------------------------
+
+
+def publish_in_chunks(client: Client, body: bytes, size: int) -> None:
+    announce(client, len(body))
+    for start in range(0, len(body), size):
+        client.send_frame(3, 1, body[start : start + size])
+
+
+@rule("0-9-1/content/body-split")
+def test_ten_frames_of_one_octet_are_one_body(client: Client) -> None:
+    client.declare("q")
+    publish_in_chunks(client, b"0123456789", 1)
+    assert fetch_octets(client)[2:] == [b"0123456789"]
+    assert client.count("q") == 0
+
+
+@rule("0-9-1/content/body-split")
+def test_empty_frames_within_a_body_do_no_harm(client: Client) -> None:
+    client.declare("q")
+    announce(client, 2)
+    for part in (b"", b"1", b"", b"2"):
+        client.send_frame(3, 1, part)
+    assert fetch_octets(client)[2:] == [b"12"]
+
+
+@rule("0-9-1/content/body-split-on-send")
+def test_a_body_is_cut_to_the_frames_of_its_receiver(server: Server) -> None:
+    body = random.Random(1).randbytes(100_000)
+    publisher = server.client()
+    publisher.declare("q")
+    publisher.publish(body, routing_key="q")
+    frame_max = server.state.personality.smallest_frame_max
+    receiver = server.client(frame_max=frame_max)
+    bodies = fetch_octets(receiver)[2:]
+    assert b"".join(bodies) == body
+    assert {len(each) for each in bodies[:-1]} == {frame_max - 8}
+
+
+@rule("0-9-1/content/body-unmodified")
+@pytest.mark.parametrize("body", [b"\0", b"\xce" * 100, random.Random(2).randbytes(300_000)], ids=len)
+def test_a_body_is_not_altered(client: Client, body: bytes) -> None:
+    client.declare("q")
+    client.publish(body, routing_key="q")
+    message = client.get("q")
+    assert message is not None
+    assert message.body == body
+
+
+@rule("0-9-1/content/chunks-any-size")
+@pytest.mark.parametrize("size", [1, 7, 131072 - 8])
+def test_a_body_may_come_in_chunks_of_any_size(client: Client, size: int) -> None:
+    body = random.Random(3).randbytes(200_000 if size > 7 else 500)
+    client.declare("q")
+    publish_in_chunks(client, body, size)
+    message = client.get("q")
+    assert message is not None
+    assert message.body == body

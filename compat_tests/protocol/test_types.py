@@ -1,0 +1,525 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.octets import (
+    arguments,
+    cut,
+    field,
+    long_string,
+    queue_declare,
+    short_string,
+    table,
+)
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
+
+rule = pytest.mark.rule
+HEADERS_ONLY = b"\x20\x00"
+"""Property flags of a message that has headers and nothing else."""
+
+
+def is_spec(server: Server) -> bool:
+    return server.state.personality.name == "spec"
+
+
+# --- integers ----------------------------------------------------------------------------------------------
+
+
+@rule("0-9-1/types/integers-unsigned")
+@pytest.mark.parametrize("tag", [2**32, 2**63, 2**64 - 1])
+def test_a_delivery_tag_is_unsigned(client: Client, tag: int) -> None:
+    client.send_frame(1, 1, arguments(60, 80, tag.to_bytes(8, "big"), b"\0"))
+    assert str(tag) in client.expect_channel_close(406).reply_text
+
+
+@rule("0-9-1/types/integers-unsigned")
+@pytest.mark.parametrize("count", [1, 65535])
+def test_a_prefetch_count_is_unsigned(client: Client, count: int) -> None:
+    client.send_frame(1, 1, arguments(60, 10, b"\0\0\0\0", count.to_bytes(2, "big"), b"\0"))
+    client.expect(m.BasicQosOk)
+    client.declare("q")
+    for _ in range(3):
+        client.publish(routing_key="q")
+    client.consume("q")
+    for _ in range(min(count, 3)):
+        client.delivery()
+    client.expect_nothing()
+
+
+@rule("0-9-1/types/integers-unsigned")
+@pytest.mark.parametrize("octet", [0, 255])
+def test_an_octet_is_unsigned(client: Client, octet: int) -> None:
+    client.declare("q")
+    client.publish(routing_key="q", priority=octet)
+    message = client.get("q")
+    assert message is not None
+    assert message.properties.priority == octet
+
+
+# --- bits --------------------------------------------------------------------------------------------------
+
+
+@rule("0-9-1/types/bits-packed")
+def test_durable_is_the_second_bit_of_queue_declare(client: Client) -> None:
+    client.send_frame(1, 1, queue_declare("q", 0x02))
+    client.expect(m.QueueDeclareOk)
+    client.declare("q", durable=True)
+    client.send(m.QueueDeclare(queue="q"))
+    client.expect_channel_close(406)
+
+
+@rule("0-9-1/types/bits-packed")
+def test_no_wait_is_the_fifth_bit_of_queue_declare(client: Client) -> None:
+    client.send_frame(1, 1, queue_declare("q", 0x10))
+    client.expect_nothing()
+    assert client.count("q") == 0
+
+
+@rule("0-9-1/types/bits-packed")
+def test_a_server_packs_bits_from_the_lowest_up(client: Client) -> None:
+    client.declare("q")
+    client.publish(routing_key="q")
+    client.get("q")
+    client.call(m.BasicRecover(requeue=True), m.BasicRecoverOk)
+    client.send(m.BasicGet(queue="q"))
+    get_ok = cut(client.take_octets())[0].payload
+    assert get_ok[4:13] == (2).to_bytes(8, "big") + b"\x01"
+
+
+@rule("0-9-1/types/bits-break")
+def test_a_table_after_four_bits_starts_on_its_own_octet(client: Client) -> None:
+    client.declare("q")
+    client.publish(routing_key="q")
+    consume = arguments(60, 20, b"\0\0", short_string("q"), short_string("tag"), b"\x02", b"\0\0\0\0")
+    client.send_frame(1, 1, consume)
+    assert client.expect(m.BasicConsumeOk).consumer_tag == "tag"
+    client.delivery()
+    client.close_channel()
+    client.open_channel()
+    assert client.count("q") == 0, "no-ack was set"
+
+
+@rule("0-9-1/types/bits-break")
+def test_a_single_bit_is_an_octet(client: Client) -> None:
+    client.send_frame(1, 1, arguments(20, 20, b"\x01"))
+    [flow_ok] = cut(client.take_octets())
+    assert flow_ok.payload == bytes.fromhex("00140015 01")
+
+
+# --- strings, timestamps -----------------------------------------------------------------------------------
+
+
+@rule("0-9-1/types/shortstr")
+@pytest.mark.parametrize("text", ["", "x" * 255, "ж" * 100, "\U0001f407" * 50])
+def test_a_short_string_holds_up_to_255_octets_of_utf_8(client: Client, text: str) -> None:
+    client.declare("q")
+    client.publish(routing_key="q", message_id=text)
+    message = client.get("q")
+    assert message is not None
+    assert message.properties.message_id == text
+
+
+@rule("0-9-1/types/shortstr")
+def test_a_queue_name_may_have_200_octets_of_utf_8(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    assert client.declare("ж" * 100).queue == "ж" * 100
+
+
+@rule("0-9-1/types/shortstr-no-nul")
+def test_a_zero_octet_in_a_short_string_is_a_syntax_error_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.send_frame(1, 1, queue_declare(b"a\0b"))
+    close = client.expect_connection_close(502)
+    assert (close.class_id, close.method_id) == (50, 10)
+
+
+@rule("0-9-1/types/shortstr-no-nul")
+def test_rabbitmq_takes_a_zero_octet_in_a_short_string(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.send_frame(1, 1, queue_declare(b"a\0b"))
+    assert client.expect(m.QueueDeclareOk).queue == "a\0b"
+
+
+@rule("0-9-1/types/longstr")
+def test_a_long_string_holds_any_octets(server: Server) -> None:
+    octets = bytes(range(256)) * 10
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    properties = table(field("binary", b"S" + long_string(octets)))
+    response = long_string(b"\0guest\0guest")
+    client.send_frame(
+        1, 0, arguments(10, 11, properties, short_string("PLAIN"), response, short_string("en_US"))
+    )
+    client.expect(m.ConnectionTune, 0)
+    [connection] = server.state.connections
+    kept = connection.client_properties["binary"]
+    assert kept.encode("utf-8", "surrogateescape") == octets
+
+
+@rule("0-9-1/types/timestamp")
+@pytest.mark.parametrize("seconds", [0, 2**40, 2**64 - 1])
+def test_a_timestamp_has_64_bits_of_seconds(client: Client, seconds: int) -> None:
+    client.declare("q")
+    client.publish_octets(b"\x00\x40" + seconds.to_bytes(8, "big"), routing_key="q")
+    message = client.get("q")
+    assert message is not None
+    assert message.properties.timestamp == seconds
+
+
+# --- tables ------------------------------------------------------------------------------------------------
+
+
+def passed_on(client: Client, headers: bytes) -> bytes:
+    """The headers table of a message, as published and as delivered."""
+    client.declare("q")
+    client.publish_octets(HEADERS_ONLY + headers, routing_key="q")
+    client.expect_nothing()
+    client.send(m.BasicGet(queue="q", no_ack=True))
+    header = cut(client.take_octets())[1].payload
+    assert header[12:14] == HEADERS_ONLY
+    return header[14:]
+
+
+MIXED = table(
+    field("bool", b"t\x01"),
+    field("int", b"I\xff\xff\xff\xfe"),
+    field("text", b"S" + long_string(b"a\0b")),
+    field("nested", b"F" + table(field("void", b"V"))),
+    field("list", b"A" + long_string(b"b\x01" + b"S" + long_string(b"x"))),
+)
+
+
+@rule("0-9-1/types/table-encoding")
+def test_a_mixed_table_passes_byte_for_byte(client: Client) -> None:
+    assert passed_on(client, MIXED) == MIXED
+
+
+@rule("0-9-1/types/table-encoding")
+def test_a_length_that_counts_itself_is_wrong(client: Client) -> None:
+    wrong = (len(MIXED)).to_bytes(4, "big") + MIXED[4:]
+    client.send_frame(1, 1, queue_declare("q", fields=wrong))
+    client.expect_connection_close(501)
+
+
+@rule("0-9-1/types/table-encoding")
+def test_server_properties_are_a_table_whose_length_excludes_itself(server: Server) -> None:
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    payload = cut(client.take_octets())[0].payload
+    length = int.from_bytes(payload[6:10], "big")
+    behind = payload[10 + length :]
+    mechanisms = int.from_bytes(behind[:4], "big")
+    assert behind[4 + mechanisms :] == long_string(b"en_US")
+
+
+@rule("0-9-1/types/table-empty")
+def test_an_empty_table_is_four_zero_octets(client: Client) -> None:
+    client.send_frame(1, 1, queue_declare("q", fields=b"\0\0\0\0"))
+    client.expect(m.QueueDeclareOk)
+    client.declare("q", arguments={})
+    assert passed_on(client, b"\0\0\0\0") == b"\0\0\0\0"
+
+
+@rule("0-9-1/types/table-nested")
+@pytest.mark.parametrize("depth", [10, 100])
+def test_tables_nest(client: Client, depth: int) -> None:
+    nested = table(field("bottom", b"t\x01"))
+    for _ in range(depth):
+        nested = table(field("a", b"F" + nested))
+    assert passed_on(client, nested) == nested
+
+
+def test_tables_that_nest_beyond_all_reason_do_no_harm(server: Server) -> None:
+    client, other = server.client(), server.client()
+    nested = table()
+    for _ in range(10_000):
+        nested = table(field("a", b"F" + nested))
+    client.send_frame(1, 1, queue_declare("q", fields=nested))
+    assert client.closed or client.expect(m.ConnectionClose, 0)
+    other.declare("still-served")
+
+
+GOOD_NAMES = ["a", "Z", "$a", "#a", "a1", "a_b", "x-match", "a$#", "a" * 128]
+BAD_NAMES = ["", "1abc", "_a", "-a", "a b", "é", "a" * 129]
+
+
+@rule("0-9-1/types/table-name-syntax")
+@pytest.mark.parametrize("name", GOOD_NAMES)
+def test_field_names_as_they_should_be(client: Client, name: str) -> None:
+    headers = table(field(name, b"V"))
+    assert passed_on(client, headers) == headers
+
+
+@rule("0-9-1/types/table-name-syntax")
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_field_names_as_they_should_not_be_are_refused_by_the_letter(spec: Server, name: str) -> None:
+    client = spec.client()
+    client.publish_octets(HEADERS_ONLY + table(field(name, b"V")), routing_key="q")
+    client.expect_connection_close(503)
+
+
+@rule("0-9-1/types/table-name-syntax")
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_rabbitmq_takes_any_field_name(rabbitmq: Server, name: str) -> None:
+    headers = table(field(name, b"V"))
+    assert passed_on(rabbitmq.client(), headers) == headers
+
+
+NINE_X = queue_declare("q", fields=table(field("9x", b"t\x01")))
+
+
+@rule("0-9-1/types/table-name-validation")
+def test_an_argument_with_an_illegal_name_is_a_command_invalid_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.send_frame(1, 1, NINE_X)
+    close = client.expect_connection_close(503)
+    assert (close.class_id, close.method_id) == (50, 10)
+
+
+@rule("0-9-1/types/table-name-validation")
+def test_rabbitmq_does_not_look_at_the_names_of_arguments(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.send_frame(1, 1, NINE_X)
+    client.expect(m.QueueDeclareOk)
+
+
+@rule("0-9-1/types/table-duplicates")
+def test_two_fields_of_one_name_do_no_harm(client: Client) -> None:
+    twice = table(field("a", b"I\0\0\0\x01"), field("a", b"I\0\0\0\x02"))
+    client.send_frame(1, 1, queue_declare("twice", fields=twice))
+    client.expect(m.QueueDeclareOk)
+    assert passed_on(client, twice) == twice
+
+
+# --- field values ------------------------------------------------------------------------------------------
+
+
+def routed(client: Client, value: bytes, wanted: bytes) -> bool:
+    """Whether a message whose header is `value` reaches a queue bound for `wanted`: the broker read both."""
+    queue = client.declare(exclusive=True).queue
+    binding = table(field("x-match", b"S" + long_string(b"all")), field("h", wanted))
+    bind = arguments(
+        50, 20, b"\0\0", short_string(queue), short_string("amq.match"), short_string(""), b"\0", binding
+    )
+    client.send_frame(1, 1, bind)
+    client.expect(m.QueueBindOk)
+    client.publish_octets(HEADERS_ONLY + table(field("h", value)), exchange="amq.match")
+    return client.get(queue, no_ack=True) is not None
+
+
+def text(octets: bytes) -> bytes:
+    return b"S" + long_string(octets)
+
+
+# value, the same otherwise written (or the same), another value
+VALUES = [
+    pytest.param(b"t\x01", b"t\x80", b"t\x00", marks=rule("0-9-1/types/value-boolean"), id="t-true"),
+    pytest.param(b"t\x00", b"t\x00", b"t\x01", marks=rule("0-9-1/types/value-boolean"), id="t-false"),
+    pytest.param(
+        b"b\x80", b"I\xff\xff\xff\x80", b"I\0\0\0\x80", marks=rule("0-9-1/types/value-int8"), id="b"
+    ),
+    pytest.param(b"B\xff", b"I\0\0\0\xff", b"b\xff", marks=rule("0-9-1/types/value-uint8"), id="B"),
+    pytest.param(b"u\xff\xff", b"I\0\0\xff\xff", b"b\xff", marks=rule("0-9-1/types/value-uint16"), id="u"),
+    pytest.param(
+        b"I\xff\xff\xff\xff",
+        b"b\xff",
+        b"L\0\0\0\0\xff\xff\xff\xff",
+        marks=rule("0-9-1/types/value-int32"),
+        id="I",
+    ),
+    pytest.param(
+        b"i\xff\xff\xff\xff",
+        b"L\0\0\0\0\xff\xff\xff\xff",
+        b"b\xff",
+        marks=rule("0-9-1/types/value-uint32"),
+        id="i",
+    ),
+    pytest.param(
+        b"L" + b"\xff" * 8, b"b\xff", b"L\x7f" + b"\xff" * 7, marks=rule("0-9-1/types/value-int64"), id="L"
+    ),
+    pytest.param(
+        b"f\x3f\xc0\0\0",
+        b"d\x3f\xf8\0\0\0\0\0\0",
+        b"f\x3f\xc0\0\x01",
+        marks=rule("0-9-1/types/value-float"),
+        id="f",
+    ),
+    pytest.param(
+        bytes.fromhex("64 3fb999999999999a"),
+        bytes.fromhex("64 3fb999999999999a"),
+        bytes.fromhex("64 3fb999999999999b"),
+        marks=rule("0-9-1/types/value-double"),
+        id="d",
+    ),
+    pytest.param(
+        b"D\x02\0\0\x30\x39",
+        b"D\x02\0\0\x30\x39",
+        b"D\x03\0\0\x30\x39",
+        marks=rule("0-9-1/types/value-decimal"),
+        id="D",
+    ),
+    pytest.param(
+        text(b"a\0\xff"), text(b"a\0\xff"), text(b"a\0\xfe"), marks=rule("0-9-1/types/value-longstr"), id="S"
+    ),
+    pytest.param(
+        b"A" + long_string(b"b\x01V" + text(b"x")),
+        b"A" + long_string(b"b\x01V" + text(b"x")),
+        b"A" + long_string(b"b\x01V"),
+        marks=rule("0-9-1/types/value-array"),
+        id="A",
+    ),
+    pytest.param(
+        b"T\0\0\x01\0\0\0\0\0",
+        b"T\0\0\x01\0\0\0\0\0",
+        b"T\0\0\0\0\0\0\0\0",
+        marks=rule("0-9-1/types/value-timestamp"),
+        id="T",
+    ),
+    pytest.param(
+        b"F" + table(field("a", b"b\x01")),
+        b"F" + table(field("a", b"b\x01")),
+        b"F" + table(field("a", b"b\x02")),
+        marks=rule("0-9-1/types/value-table"),
+        id="F",
+    ),
+]
+
+
+@pytest.mark.parametrize(("value", "same", "other"), VALUES)
+def test_a_value_is_read_by_its_type_and_passed_on_as_it_came(
+    client: Client, value: bytes, same: bytes, other: bytes
+) -> None:
+    assert passed_on(client, table(field("h", value))) == table(field("h", value))
+    assert routed(client, value, same)
+    assert not routed(client, value, other)
+
+
+MINUS_TWO = b"b\xfe"
+
+
+@rule("0-9-1/types/value-int16")
+def test_u_upper_is_an_int16_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    headers = table(field("h", b"U\xff\xfe"))
+    assert passed_on(client, headers) == headers
+    assert routed(client, b"U\xff\xfe", MINUS_TWO)
+    assert not routed(client, b"U\x00\xfe", MINUS_TWO)
+
+
+@rule("0-9-1/types/value-int16")
+def test_rabbitmq_has_s_for_an_int16(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    headers = table(field("h", b"s\xff\xfe"))
+    assert passed_on(client, headers) == headers
+    assert routed(client, b"s\xff\xfe", MINUS_TWO)
+    client.publish_octets(HEADERS_ONLY + table(field("h", b"U\xff\xfe")), routing_key="q")
+    client.expect_connection_close(541)
+
+
+@rule("0-9-1/types/value-shortstr")
+def test_s_is_a_short_string_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    headers = table(field("h", b"s\x03abc"))
+    assert passed_on(client, headers) == headers
+    assert routed(client, b"s\x03abc", text(b"abc"))
+    assert not routed(client, b"s\x03abc", text(b"abd"))
+
+
+@rule("0-9-1/types/value-shortstr")
+def test_rabbitmq_reads_no_short_strings_in_tables(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.publish_octets(HEADERS_ONLY + table(field("h", b"s\x03abc")), routing_key="q")
+    client.expect_connection_close(541)
+
+
+MANY_ONES = b"l" + b"\xff" * 8
+
+
+@rule("0-9-1/types/value-uint64")
+def test_l_is_unsigned_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    headers = table(field("h", MANY_ONES))
+    assert passed_on(client, headers) == headers
+    assert routed(client, MANY_ONES, MANY_ONES)
+    assert not routed(client, MANY_ONES, b"b\xff")
+    assert routed(client, b"l\0\0\0\0\xff\xff\xff\xff", b"i\xff\xff\xff\xff")
+
+
+@rule("0-9-1/types/value-uint64")
+def test_rabbitmq_reads_l_as_signed(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    headers = table(field("h", MANY_ONES))
+    assert passed_on(client, headers) == headers
+    assert routed(client, MANY_ONES, b"b\xff")
+
+
+@rule("0-9-1/types/value-decimal")
+def test_a_decimal_below_zero_passes(server: Server) -> None:
+    headers = table(field("h", b"D\x02\xff\xff\xcf\xc7"))
+    came = passed_on(server.client(), headers)
+    assert came == headers
+    fields, _ = server.connect().grammar.decode(came, 0, len(came))
+    assert fields["h"] == Decimal("-123.45" if is_spec(server) else "42949549.51")
+
+
+@rule("0-9-1/types/value-void")
+def test_a_void_stays_present_and_empty(client: Client) -> None:
+    headers = table(field("before", b"t\x01"), field("h", b"V"), field("after", b"t\x01"))
+    assert passed_on(client, headers) == headers
+    assert routed(client, b"V", b"V")
+
+
+@rule("0-9-1/types/value-unknown")
+@pytest.mark.parametrize("tag", [b"z", b"\0", b"\xff"])
+def test_an_undefined_type_cannot_be_read(server: Server, tag: bytes) -> None:
+    client = server.client()
+    client.declare("q")
+    client.publish_octets(HEADERS_ONLY + table(field("h", tag + bytes(8))), routing_key="q")
+    client.expect_connection_close(502 if is_spec(server) else 541)
+    assert server.client().count("q") == 0
+
+
+@rule("0-9-1/types/value-unknown")
+def test_only_rabbitmq_knows_byte_arrays(spec: Server, rabbitmq: Server) -> None:
+    headers = table(field("h", b"x" + long_string(b"\0\xff")))
+    assert passed_on(rabbitmq.client(), headers) == headers
+    client = spec.client()
+    client.publish_octets(HEADERS_ONLY + headers, routing_key="q")
+    client.expect_connection_close(502)
+
+
+# --- contents ----------------------------------------------------------------------------------------------
+
+
+def announce(client: Client, size: int) -> None:
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send_frame(2, 1, arguments(60, 0, size.to_bytes(8, "big"), b"\0\0"))
+
+
+@rule("0-9-1/types/max-content-size")
+@pytest.mark.parametrize("size", [2**40, 2**64 - 1])
+def test_a_content_of_any_64_bit_size_may_begin_by_the_letter(spec: Server, size: int) -> None:
+    client = spec.client(channels=2)
+    announce(client, size)
+    client.send_frame(3, 1, b"the first octets of many")
+    client.expect_nothing()
+    client.declare("another-channel", channel=2)
+
+
+@rule("0-9-1/types/max-content-size")
+def test_rabbitmq_refuses_a_content_of_more_than_512_mib_when_it_is_announced(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    announce(client, 512 * 1024 * 1024)
+    client.expect_nothing()
+    client = rabbitmq.client()
+    announce(client, 512 * 1024 * 1024 + 1)
+    close = client.expect_connection_close(501)
+    assert close.reply_text == (
+        "FRAME_ERROR - content body size 536870913 exceeds maximum allowed size 536870912"
+    )
+    assert (close.class_id, close.method_id) == (60, 40)
