@@ -54,6 +54,7 @@ class VirtualHost:
         self.queues: dict[str, Queue] = {}
         self.reply_addresses: dict[str, ReplyAddress] = {}
         self._routes: dict[tuple[str, str], Outcome] = {}
+        self._dead: list[tuple[Message, DeathReason]] = []
         self._predeclare()
 
     def __repr__(self) -> str:
@@ -211,7 +212,7 @@ class VirtualHost:
             return
         for binding in list(exchange.bindings.values()):
             exchange.drop(binding)
-        self._drop_incoming(exchange)
+        self._cut_off(exchange)
         self.forget_routes()
 
     # --- queues -------------------------------------------------------------------------------------
@@ -355,7 +356,7 @@ class VirtualHost:
         if self.queues.get(queue.name) is not queue:
             return
         del self.queues[queue.name]
-        self._drop_incoming(queue)
+        self._cut_off(queue)
         self.forget_routes()
         for subscription in queue.detach_all():
             subscription.subscriber.cancelled(subscription)
@@ -425,7 +426,8 @@ class VirtualHost:
                 self._check_owner(destination, owner)
             exchange.drop(binding)
             self.forget_routes()
-            self._delete_if_unused(exchange)
+            if exchange.auto_delete and not exchange.bindings:
+                self.remove_exchange(exchange)
         elif strict:
             raise NotFound(
                 f"no binding '{routing_key}' between exchange '{source}' in vhost '{self.name}' and "
@@ -436,17 +438,21 @@ class VirtualHost:
         if not source and not self.state.personality.default_exchange_bindable:
             raise AccessRefused("operation not permitted on the default exchange")
 
-    def _drop_incoming(self, destination: Destination) -> None:
-        sources = dict.fromkeys(binding.source for binding in destination.incoming)
-        for binding in list(destination.incoming):
-            binding.source.drop(binding)
-        for exchange in sources:
-            self._delete_if_unused(exchange)
+    def _cut_off(self, destination: Destination) -> None:
+        """Drop the bindings to what has gone.
 
-    def _delete_if_unused(self, exchange: Exchange) -> None:
-        """An auto-delete exchange goes with the last thing bound to it (RabbitMQ: documented)."""
-        if exchange.auto_delete and not exchange.bindings:
-            self.remove_exchange(exchange)
+        An auto-delete exchange goes with the last thing bound to it (RabbitMQ: documented), and then the
+        same is done to it, and so on: chains of them may be longer than the stack is deep.
+        """
+        gone = [destination]
+        for each in gone:
+            sources = dict.fromkeys(binding.source for binding in each.incoming)
+            for binding in list(each.incoming):
+                binding.source.drop(binding)
+            for source in sources:
+                if source.auto_delete and not source.bindings:
+                    del self.exchanges[source.name]
+                    gone.append(source)
 
     def bindings(self) -> list[Binding]:
         """All explicit bindings, by exchange."""
@@ -578,12 +584,22 @@ class VirtualHost:
             tap.model(event, message=message, queue=queue.name, reason=reason)
         if target is None or target not in self.exchanges:
             return
-        dead = dead_lettered(queue, message, reason, self.state.clock.time())
-        for each in self.route(dead).queues:
-            if reason == "rejected" or not is_cycle(each.name, dead):
-                each.enqueue(dead)
-            elif tap is not None:
-                tap.model("dropped", message=dead, queue=each.name, reason="dead-letter cycle")
+        self._dead.append((dead_lettered(queue, message, reason, self.state.clock.time()), reason))
+        # A full queue passes a message on at once, to one that may be full as well, and so on: such chains
+        # may be longer than the stack is deep, so what dies meanwhile waits for the outermost call.
+        if len(self._dead) == 1:
+            try:
+                for each in self._dead:
+                    self._bury(*each)
+            finally:
+                self._dead.clear()
+
+    def _bury(self, dead: Message, reason: DeathReason) -> None:
+        for queue in self.route(dead).queues:
+            if reason == "rejected" or not is_cycle(queue.name, dead):
+                queue.enqueue(dead)
+            elif self.state.tap is not None:
+                self.state.tap.model("dropped", message=dead, queue=queue.name, reason="dead-letter cycle")
 
     # --- direct reply-to ----------------------------------------------------------------------------
 
