@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.wire.amqp_0_9_x.method import Record, unreadable
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ, Removed, encode_table, splice_table
+from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ, REMOVED, Removed, encode_table, splice_table
 from fakeamqp.wire.errors import FieldError, FrameError, WireError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Properties(Record):
         octets, grammar = self._headers_as_read() or (None, RABBITMQ)
         if octets is None:
             octets = encode_table(self.headers or {})
-        octets = splice_table(octets, changes, grammar)
+        octets = splice_table(octets, {**changes, **dict.fromkeys(remove, REMOVED)}, grammar)
         changed = copy.copy(self)
         headers, _ = grammar.decode(octets, 0, len(octets))
         if headers or self.headers is not None:
