@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from . import options
@@ -18,13 +20,13 @@ DESCRIPTION = (
 )
 
 
-def broker_options(item: pytest.Item) -> dict[str, object]:
+def broker_options(item: pytest.Item) -> dict[str, Any]:
     """Arguments for the broker of `item`, from all its `amqp` markers; the closest marker wins.
 
     Fails the test if a marker has a positional argument, or one that `fakeamqp.Broker` does not take. Skips
     it if it runs against a real broker, which a marker cannot configure.
     """
-    merged: dict[str, object] = {}
+    merged: dict[str, Any] = {}
     for mark in reversed(list(item.iter_markers(NAME))):
         if mark.args:
             pytest.fail(f"@pytest.mark.{NAME} takes named arguments only, such as {_list()}", pytrace=False)
@@ -37,7 +39,7 @@ def broker_options(item: pytest.Item) -> dict[str, object]:
     return merged
 
 
-def _check(arguments: dict[str, object]) -> None:
+def _check(arguments: dict[str, Any]) -> None:
     unusual = {name: value for name, value in arguments.items() if name not in OPTIONS}
     if not unusual:
         return
