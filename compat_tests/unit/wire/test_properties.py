@@ -165,8 +165,8 @@ def test_the_published_grammar_refuses_zero_octets_and_bad_names() -> None:
     assert read(octets).app_id == "a\0"
     with pytest.raises(FieldError, match=r"^basic properties, field app_id: .*zero octet"):
         read(octets, PUBLISHED)
-    with pytest.raises(FieldNameError, match=r"^basic properties, field headers: .*x-death"):
-        read(BasicProperties(headers={"x-death": 1}).encode(), PUBLISHED)
+    with pytest.raises(FieldNameError, match=r"^basic properties, field headers: .*x\.death"):
+        read(BasicProperties(headers={"x.death": 1}).encode(), PUBLISHED)
 
 
 @pytest.mark.parametrize(
@@ -221,6 +221,11 @@ def test_with_headers_edits_a_copy_and_leaves_other_octets_alone() -> None:
     assert edited.with_headers({"c": REMOVED}).headers == {"a": -1, "x-death": 7}
 
 
+def test_with_headers_takes_away_what_is_named() -> None:
+    edited = read(ODD).with_headers({"c": "new"}, ("b", "missing"))
+    assert edited.headers == {"a": -1, "x-death": 7, "c": "new"}
+
+
 def test_with_headers_starts_from_what_headers_say_now() -> None:
     value = read(ODD)
     value.headers["a"] = "changed"
@@ -237,8 +242,8 @@ def test_with_headers_on_properties_without_headers() -> None:
 
 def test_with_headers_may_add_names_that_the_published_grammar_refuses_from_peers() -> None:
     octets = b"\x20\x00" + b"\x00\x00\x00\x07\x01as\x03abc"
-    edited = read(octets, PUBLISHED).with_headers({"x-death": [{"count": 1}]})
-    assert edited.headers == {"a": "abc", "x-death": [{"count": 1}]}
+    edited = read(octets, PUBLISHED).with_headers({"x.death": [{"count": 1}]})
+    assert edited.headers == {"a": "abc", "x.death": [{"count": 1}]}
     assert b"\x01as\x03abc" in edited.encode()
 
 
