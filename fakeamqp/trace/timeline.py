@@ -101,7 +101,7 @@ def _introductions(events: list[Event]) -> Iterator[str]:
 def _lines(events: list[Event]) -> Iterator[str]:
     width = max((len(event.alias) for event in events), default=0)
     for event in events:
-        start = f"{event.time:9.3f}  {event.alias:<{width}} "
+        start = f"{event.time:9.3f}  {event.alias:<{width}}"
         if isinstance(event, FrameEvent):
             yield f"{start} {_ARROWS[event.direction]} {event.channel:<4} {event.text}"
         else:

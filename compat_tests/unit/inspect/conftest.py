@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.state import BrokerState
+
+
+class Outside:
+    """Looks at a broker as a test's thread does. While it waits, the broker takes the steps it was given."""
+
+    def __init__(self, server: Server, *steps: Callable[[], object]) -> None:
+        self.server = server
+        self.steps = list(steps)
+        self.timeout: float | None = None
+
+    def look(self, at: Callable[[BrokerState], Any], /) -> Any:
+        return at(self.server.state)
+
+    def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float) -> bool:
+        self.timeout = timeout
+        while not predicate(self.server.state):
+            if not self.steps:
+                return False
+            self.steps.pop(0)()
+        return True
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server(history=100)
+
+
+@pytest.fixture
+def client(server: Server) -> Client:
+    return server.client()
+
+
+@pytest.fixture
+def outside(server: Server) -> Callable[..., Outside]:
+    return lambda *steps: Outside(server, *steps)

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.errors import FakeAMQPError
+from fakeamqp.inspect import BadExpectation, NoSuchQueue, QueueInspector, WaitTimeout, queue_view
+
+Outside = Callable[..., "object"]
+
+
+def test_every_attribute_is_asked_for_anew(server: Server, client: Client, outside: Outside):
+    queue = QueueInspector(outside(), "orders")
+    assert not queue.exists
+    client.declare("orders")
+    assert queue.exists
+    assert (queue.ready, queue.unacked, queue.consumers, queue.messages, queue.bindings) == (0, 0, (), (), ())
+    client.bind("orders", "amq.topic", "order.*")
+    client.publish(b"one", routing_key="orders")
+    client.publish(b"two", routing_key="orders")
+    client.get("orders")
+    assert (queue.ready, queue.unacked) == (1, 1)
+    assert [message.body for message in queue.messages] == [b"two", b"one"]
+    assert [binding.source for binding in queue.bindings] == ["amq.topic"]
+    client.consume("orders", "tag", no_ack=True)
+    assert [consumer.tag for consumer in queue.consumers] == ["tag"]
+    assert queue.view() == queue_view(server.state, "orders")
+
+
+def test_a_queue_that_does_not_exist(server: Server, client: Client, outside: Outside):
+    client.declare("orders")
+    queue = QueueInspector(outside(), "order")
+    assert repr(queue) == "<queue 'order' does not exist>"
+    for look in (
+        lambda: queue.ready,
+        lambda: queue.unacked,
+        lambda: queue.consumers,
+        lambda: queue.messages,
+        lambda: queue.bindings,
+        queue.view,
+    ):
+        with pytest.raises(NoSuchQueue, match="did you mean 'orders'"):
+            look()
+    assert not QueueInspector(outside(), "orders", "no such host").exists
+
+
+def test_the_representation_has_the_counts_of_now(client: Client, outside: Outside):
+    queue = QueueInspector(outside(), "orders")
+    client.declare("orders")
+    client.publish(routing_key="orders")
+    assert repr(queue) == "<queue 'orders' ready=1 unacked=0 consumers=0>"
+
+
+def test_waiting_ends_when_it_is_so(client: Client, outside: Outside):
+    look = outside(
+        lambda: client.declare("orders"),
+        lambda: client.publish(b"1", routing_key="orders"),
+        lambda: client.publish(b"2", routing_key="orders"),
+        lambda: client.publish(b"3", routing_key="orders"),
+    )
+    view = QueueInspector(look, "orders").wait_for(count=2, timeout=7)
+    assert (view.ready, [message.body for message in view.messages]) == (2, [b"1", b"2"])
+    assert look.timeout == 7
+    assert len(look.steps) == 1
+
+
+def test_what_is_so_already_is_not_waited_for(client: Client, outside: Outside):
+    client.declare("orders")
+    assert QueueInspector(outside(), "orders").wait_for(0, unacked=0, consumers=0).name == "orders"
+
+
+def test_without_a_condition_the_queue_is_waited_for(client: Client, outside: Outside):
+    look = outside(lambda: client.declare("other"), lambda: client.declare("orders"))
+    assert QueueInspector(look, "orders").wait_for().name == "orders"
+
+
+def test_all_conditions_must_hold_at_once(client: Client, outside: Outside):
+    client.declare("orders")
+    look = outside(
+        lambda: client.publish(routing_key="orders"),
+        lambda: client.publish(routing_key="orders"),
+        lambda: client.get("orders"),
+        lambda: client.get("orders"),
+    )
+    view = QueueInspector(look, "orders").wait_for(count=1, unacked=1, consumers=0)
+    assert (view.ready, view.unacked) == (1, 1)
+    assert len(look.steps) == 1
+
+
+def test_a_range_is_enough(client: Client, outside: Outside):
+    client.declare("orders")
+    look = outside(*[lambda: client.publish(routing_key="orders")] * 5)
+    assert QueueInspector(look, "orders").wait_for(count=(3, None)).ready == 3
+
+
+def test_a_wait_in_vain_says_what_there_was_instead(client: Client, outside: Outside):
+    client.declare("orders")
+    client.publish(b"two apples", routing_key="orders")
+    client.consume("orders", "worker")
+    with pytest.raises(WaitTimeout) as failure:
+        QueueInspector(outside(), "orders").wait_for(count=3, unacked=(2, None), timeout=0.5)
+    assert isinstance(failure.value, AssertionError)
+    assert isinstance(failure.value, FakeAMQPError)
+    first, *rest = str(failure.value).splitlines()
+    assert first == (
+        "waited 0.5 s for queue 'orders' to have exactly 3 ready, at least 2 unacked, "
+        "but there is <queue 'orders' ready=0 unacked=1 consumers=1>"
+    )
+    assert rest[0] == "  messages:"
+    assert rest[1].startswith("    <message b'two apples' ")
+    assert rest[2] == "  consumers:"
+    assert rest[3].startswith("    <consumer 'worker' ")
+
+
+def test_a_long_queue_is_not_shown_whole(client: Client, outside: Outside):
+    client.declare("orders")
+    for _ in range(25):
+        client.publish(b"apple", routing_key="orders")
+    with pytest.raises(WaitTimeout) as failure:
+        QueueInspector(outside(), "orders").wait_for(count=1)
+    assert str(failure.value).count("apple") == 10
+    assert "... and 15 more" in str(failure.value)
+
+
+def test_a_wait_for_a_queue_that_never_comes(client: Client, outside: Outside):
+    client.declare("order")
+    with pytest.raises(WaitTimeout, match=r"5 s for queue 'orders' to exist, but .* did you mean 'order'"):
+        QueueInspector(outside(), "orders").wait_for()
+
+
+def test_a_count_that_is_none_is_refused_before_waiting(outside: Outside):
+    look = outside(lambda: pytest.fail("there is nothing to wait for"))
+    with pytest.raises(BadExpectation, match="consumers='two'"):
+        QueueInspector(look, "orders").wait_for(consumers="two")
+
+
+def test_waiting_in_a_coroutine(client: Client, outside: Outside):
+    look = outside(lambda: client.declare("orders"))
+
+    async def both() -> str:
+        view = await QueueInspector(look, "orders").wait_for_async(count=0, timeout=2)
+        with pytest.raises(WaitTimeout):
+            await QueueInspector(look, "orders").wait_for_async(consumers=1)
+        return view.name
+
+    assert asyncio.run(both()) == "orders"

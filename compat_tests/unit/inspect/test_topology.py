@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.inspect import (
+    NoSuchExchange,
+    NoSuchQueue,
+    NoSuchVirtualHost,
+    exchange_names,
+    exchange_view,
+    queue_names,
+    queue_view,
+)
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+
+def test_a_queue_as_it_was_declared(server: Server, client: Client):
+    client.declare("orders", durable=True, auto_delete=True, arguments={"x-max-length": 5})
+    queue = queue_view(server.state, "orders")
+    assert (queue.name, queue.virtual_host) == ("orders", "/")
+    assert (queue.durable, queue.exclusive, queue.owner, queue.auto_delete) == (True, False, None, True)
+    assert queue.arguments == {"x-max-length": 5}
+    assert (queue.ready, queue.unacked, queue.consumers, queue.messages, queue.bindings) == (0, 0, (), (), ())
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        queue.ready = 1
+
+
+def test_an_exclusive_queue_tells_whose_it_is(server: Server, client: Client):
+    client.declare("mine", exclusive=True)
+    queue = queue_view(server.state, "mine")
+    assert (queue.exclusive, queue.owner) == (True, client.connection.name)
+
+
+def test_counts_and_representation(server: Server, client: Client):
+    client.declare("orders")
+    for _ in range(4):
+        client.publish(routing_key="orders")
+    client.get("orders")
+    assert repr(queue_view(server.state, "orders")) == "<queue 'orders' ready=3 unacked=1 consumers=0>"
+
+
+def test_consumers_in_the_order_they_came(server: Server):
+    client = server.client(channels=2)
+    client.declare("orders")
+    client.call(m.BasicQos(prefetch_count=2), m.BasicQosOk, 1)
+    client.consume("orders", "first", arguments={"x-priority": 7})
+    client.consume("orders", "second", channel=2, no_ack=True)
+    for _ in range(3):
+        client.publish(routing_key="orders")
+    first, second = queue_view(server.state, "orders").consumers
+    assert (first.tag, first.queue, first.connection, first.channel) == (
+        "first",
+        "orders",
+        client.connection.name,
+        1,
+    )
+    assert (first.prefetch, first.unacked, first.no_ack, first.priority) == (2, 2, False, 7)
+    assert first.arguments == {"x-priority": 7}
+    assert (second.tag, second.channel, second.prefetch, second.unacked, second.no_ack) == (
+        "second",
+        2,
+        0,
+        0,
+        True,
+    )
+    where = client.connection.name
+    assert repr(first) == (
+        f"<consumer 'first' of queue 'orders' on {where} channel 1 unacked=2 prefetch=2 priority=7>"
+    )
+    assert repr(second) == f"<consumer 'second' of queue 'orders' on {where} channel 2 no_ack>"
+
+
+def test_the_narrowest_window_of_a_consumer_is_its_prefetch(server: Server, client: Client):
+    client.declare("orders")
+    client.call(m.BasicQos(prefetch_count=10), m.BasicQosOk)
+    client.call(m.BasicQos(prefetch_count=4, global_=True), m.BasicQosOk)
+    client.consume("orders", exclusive=True)
+    [consumer] = queue_view(server.state, "orders").consumers
+    assert (consumer.prefetch, consumer.exclusive) == (4, True)
+    assert repr(consumer).endswith("unacked=0 prefetch=4 exclusive>")
+
+
+def test_bindings_of_queue_and_exchange(server: Server, client: Client):
+    client.declare("orders")
+    client.call(m.ExchangeDeclare(exchange="events", type="topic", durable=True), m.ExchangeDeclareOk)
+    client.call(m.ExchangeBind(destination="events", source="amq.fanout"), m.ExchangeBindOk)
+    client.bind("orders", "events", "order.*", arguments={"why": "test"})
+    events = exchange_view(server.state, "events")
+    assert (events.name, events.type, events.durable, events.auto_delete, events.internal) == (
+        "events",
+        "topic",
+        True,
+        False,
+        False,
+    )
+    [binding] = events.bindings
+    assert (binding.source, binding.destination, binding.destination_kind) == ("events", "orders", "queue")
+    assert (binding.routing_key, binding.arguments) == ("order.*", {"why": "test"})
+    assert queue_view(server.state, "orders").bindings == (binding,)
+    [between] = exchange_view(server.state, "amq.fanout").bindings
+    assert (between.destination, between.destination_kind) == ("events", "exchange")
+    assert repr(events) == "<exchange 'events' type=topic durable bindings=1>"
+    assert repr(binding) == "<binding 'events' -> 'orders' by 'order.*' arguments={'why': 'test'}>"
+    assert repr(between) == "<binding 'amq.fanout' -> exchange 'events' by ''>"
+
+
+def test_names_in_the_order_of_declaration(server: Server, client: Client):
+    for name in ("b", "a"):
+        client.declare(name)
+        client.call(m.ExchangeDeclare(exchange=name, type="direct"), m.ExchangeDeclareOk)
+    assert queue_names(server.state) == ("b", "a")
+    assert exchange_names(server.state)[-2:] == ("b", "a")
+    assert "amq.topic" in exchange_names(server.state)
+
+
+def test_a_missing_queue_names_the_near_match(server: Server, client: Client):
+    with pytest.raises(NoSuchQueue, match="no queue 'x' in virtual host '/'; there is none at all"):
+        queue_view(server.state, "x")
+    client.declare("orders")
+    client.declare("invoices")
+    with pytest.raises(NoSuchQueue, match="no queue 'order' in virtual host '/'; did you mean 'orders'"):
+        queue_view(server.state, "order")
+    with pytest.raises(LookupError, match="there are 'orders', 'invoices'"):
+        queue_view(server.state, "zzz")
+
+
+def test_a_missing_exchange_or_virtual_host_names_the_near_match(server: Server):
+    with pytest.raises(NoSuchExchange, match=r"no exchange 'amq.topics' .* did you mean 'amq.topic'"):
+        exchange_view(server.state, "amq.topics")
+    server.state.add_virtual_host("tenant-1")
+    for look in (queue_names, exchange_names):
+        with pytest.raises(NoSuchVirtualHost, match="no virtual host 'tenant1'; did you mean 'tenant-1'"):
+            look(server.state, "tenant1")
+
+
+def test_virtual_hosts_are_apart_and_named_in_representations(server: Server, client: Client):
+    server.state.add_virtual_host("other").declare_queue("there", owner=None)
+    assert queue_names(server.state) == ()
+    assert queue_names(server.state, "other") == ("there",)
+    view = queue_view(server.state, "there", "other")
+    assert repr(view) == "<queue 'there' in virtual host 'other' ready=0 unacked=0 consumers=0>"
+    assert "in virtual host 'other' type=direct" in repr(exchange_view(server.state, "", "other"))

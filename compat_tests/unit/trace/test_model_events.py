@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from fakeamqp.trace.model_events import connection_text, model_text, publisher_name
+
+MESSAGE = SimpleNamespace(
+    body=b"two apples",
+    exchange="events",
+    routing_key="order.placed",
+    publisher=SimpleNamespace(name="a -> b"),
+)
+
+
+class Broken:
+    def __str__(self) -> str:
+        raise RuntimeError("broken")
+
+
+@pytest.mark.parametrize(
+    ("event", "facts", "text"),
+    [
+        (
+            "published",
+            {"message": MESSAGE, "outcome": "routed to orders", "virtual_host": "/"},
+            "message with exchange='events' routing_key='order.placed': routed to orders",
+        ),
+        (
+            "published",
+            {"message": MESSAGE, "outcome": "unroutable", "virtual_host": "other"},
+            "message with exchange='events' routing_key='order.placed' in virtual host 'other': unroutable",
+        ),
+        (
+            "dropped",
+            {"message": MESSAGE, "queue": "orders", "reason": "expired"},
+            "message b'two apples' dropped from queue 'orders' because it had expired",
+        ),
+        (
+            "dead-lettered",
+            {"message": MESSAGE, "queue": "orders", "reason": "rejected"},
+            "message b'two apples' dead-lettered from queue 'orders' because it was rejected",
+        ),
+        (
+            "dropped",
+            {"message": MESSAGE, "queue": "orders", "reason": "maxlen"},
+            "message b'two apples' dropped from queue 'orders' because the queue was full",
+        ),
+        (
+            "dropped",
+            {"message": MESSAGE, "queue": "orders", "reason": "dead-letter cycle"},
+            "message b'two apples' dropped from queue 'orders' because of dead-letter cycle",
+        ),
+        ("renamed", {"old": "a\n", "count": 2}, r"renamed old='a\n' count=2"),
+        ("published", {}, "published (its facts cannot be shown: KeyError)"),
+        ("odd", {"what": Broken()}, "odd (its facts cannot be shown: RuntimeError)"),
+        ("dropped", {}, "message None dropped from queue None because of None"),
+    ],
+)
+def test_events_in_words(event: str, facts: dict[str, object], text: str):
+    assert model_text(event, facts) == text
+
+
+def test_the_publisher_of_the_message_an_event_is_about():
+    assert publisher_name({"message": MESSAGE}) == "a -> b"
+    assert publisher_name({"message": SimpleNamespace(publisher=None)}) is None
+    assert publisher_name({"message": SimpleNamespace(publisher=SimpleNamespace(name=7))}) is None
+    assert publisher_name({}) is None
+
+
+def test_connections_in_words():
+    assert connection_text("connected", "a -> b", "") == "connected: a -> b"
+    assert connection_text("closed", "a -> b", "by the client\n") == r"closed: by the client\n"
+    assert connection_text("unblocked", "a -> b", "") == "unblocked"

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import gc
+import weakref
+from types import SimpleNamespace
+
+import pytest
+
+from compat_tests.protocol.driver import Server
+from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Recorder
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+# --- real traffic -------------------------------------------------------------------------------------
+
+
+def test_everything_that_happens_is_recorded_in_order(server: Server, recorder: Recorder):
+    client = server.client()
+    client.declare("orders")
+    recorder.clear()
+    client.publish(b"two apples", routing_key="orders", delivery_mode=2)
+    server.advance(1.5)
+    client.get("orders", no_ack=True)
+    client.drop()
+    events = recorder.trace().events
+    assert [(event.time, event.name) for event in events] == [
+        (0.0, "basic.publish"),
+        (0.0, "content header"),
+        (0.0, "content body"),
+        (0.0, "published"),
+        (1.5, "basic.get"),
+        (1.5, "basic.get-ok"),
+        (1.5, "content header"),
+        (1.5, "content body"),
+        (1.5, "lost"),
+    ]
+    assert {event.connection for event in events} == {client.connection.name}
+    assert [event.direction for event in events if isinstance(event, FrameEvent)] == [
+        *["received"] * 4,
+        *["sent"] * 3,
+    ]
+
+
+def test_frames_are_typed_and_decoded_when_asked(server: Server, recorder: Recorder):
+    client = server.client(channels=2)
+    recorder.clear()
+    client.publish(b"two apples", routing_key="orders", channel=2, message_id="m-1")
+    method, header, body, published = recorder.trace().events
+    assert isinstance(method, FrameEvent) and isinstance(header, FrameEvent) and isinstance(body, FrameEvent)
+    assert (method.type, method.channel, method.direction) == (1, 2, "received")
+    assert method.method == m.BasicPublish(routing_key="orders")
+    assert (method.properties, header.method, body.method) == (None, None, None)
+    assert isinstance(header.properties, BasicProperties)
+    assert header.properties.message_id == "m-1"
+    assert (body.payload, body.size) == (b"two apples", 10)
+    assert isinstance(published, ModelEvent)
+    assert str(published.facts["outcome"]) == "unroutable"
+
+
+def test_connection_events(server: Server, recorder: Recorder):
+    client = server.client()
+    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
+    events = [event for event in recorder.trace().events if isinstance(event, ConnectionEvent)]
+    assert [(event.event, event.detail) for event in events] == [
+        ("connected", ""),
+        ("opened", "virtual host '/'"),
+        ("closed", "closed by the client"),
+    ]
+
+
+def test_what_became_of_a_message(server: Server, recorder: Recorder):
+    client = server.client()
+    client.declare("brief", arguments={"x-message-ttl": 1000})
+    client.declare("lettered", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "brief"})
+    client.publish(b"one", routing_key="lettered")
+    got = client.get("lettered")
+    assert got is not None
+    client.send(m.BasicReject(delivery_tag=got.method.delivery_tag, requeue=False))
+    server.advance(2)
+    events = [event for event in recorder.trace().events if isinstance(event, ModelEvent)]
+    assert [event.text for event in events] == [
+        "message with exchange='' routing_key='lettered': routed to lettered",
+        "message b'one' dead-lettered from queue 'lettered' because it was rejected",
+        "message b'one' dropped from queue 'brief' because it had expired",
+    ]
+    assert {event.alias for event in events} == {"c1"}
+
+
+# --- bounds -------------------------------------------------------------------------------------------
+
+
+def test_only_the_latest_events_are_kept(clock: Clock):
+    recorder = Recorder(clock, capacity=3)
+    for channel in range(5):
+        recorder.frame("a", "sent", 8, channel, b"")
+    trace = recorder.trace()
+    assert [event.channel for event in trace.events] == [2, 3, 4]
+    assert (len(trace), trace.dropped) == (3, 2)
+    assert repr(trace) == "<Trace of 3 events and 2 that are no longer kept>"
+
+
+def test_a_trace_does_not_change(clock: Clock):
+    recorder = Recorder(clock, capacity=2)
+    recorder.frame("a", "sent", 8, 1, b"")
+    trace = recorder.trace()
+    recorder.frame("a", "sent", 8, 2, b"")
+    recorder.frame("a", "sent", 8, 3, b"")
+    assert [event.channel for event in trace.events] == [1]
+    assert repr(trace) == "<Trace of 1 events>"
+
+
+def test_of_a_long_body_only_the_beginning_is_kept(clock: Clock):
+    recorder = Recorder(clock)
+    recorder.frame("a", "sent", 3, 1, b"x" * 100_000)
+    recorder.frame("a", "sent", 3, 1, b"x" * 4096)
+    long, short = recorder.trace().events
+    assert (len(long.payload), long.size) == (4096, 100_000)
+    assert (len(short.payload), short.size) == (4096, 4096)
+    assert "(100000 octets)" in long.text
+
+
+def test_long_methods_and_headers_are_kept_whole_unless_they_are_very_long(clock: Clock):
+    recorder = Recorder(clock)
+    for size in (10_000, 100_000):
+        method = m.QueueDeclare(queue="q", arguments={"x": "y" * size})
+        recorder.frame("a", "received", 1, 1, method.encode())
+    long, very_long = recorder.trace().events
+    assert long.method is not None
+    assert long.text.startswith("queue.declare queue='q' arguments={'x': 'yyy")
+    assert (very_long.name, very_long.method) == ("queue.declare", None)
+    assert "too long to be kept whole" in very_long.text
+
+
+def test_a_long_message_is_not_kept_alive(clock: Clock):
+    class Message(SimpleNamespace):
+        pass
+
+    recorder = Recorder(clock)
+    publisher = SimpleNamespace(name="a")
+    long = Message(body=b"x" * 100_000, exchange="e", routing_key="k", publisher=publisher)
+    gone = weakref.ref(long)
+    recorder.frame("a", "received", 1, 1, b"")
+    recorder.model("published", message=long, outcome="unroutable", virtual_host="/")
+    recorder.model("dropped", message=long, queue="q", reason="expired")
+    del long
+    gc.collect()
+    assert gone() is None
+    _, published, dropped = recorder.trace().events
+    assert published.text == "message with exchange='e' routing_key='k': unroutable"
+    assert "(100000 octets) dropped from queue 'q'" in dropped.text
+    assert (published.connection, published.alias) == ("a", "c1")
+
+
+def test_clearing_forgets_everything_and_time_begins_anew(clock: Clock):
+    recorder = Recorder(clock, capacity=1)
+    recorder.connection("a", "connected")
+    recorder.connection("b", "connected")
+    clock.now += 5
+    recorder.clear()
+    assert (len(recorder.trace()), recorder.trace().dropped) == (0, 0)
+    clock.now += 2
+    recorder.connection("c", "connected")
+    [event] = recorder.trace().events
+    assert (event.time, event.alias) == (2.0, "c1")
+
+
+# --- short names --------------------------------------------------------------------------------------
+
+
+def test_connections_get_short_names_in_order_and_keep_them(clock: Clock):
+    recorder = Recorder(clock)
+    recorder.connection("a", "connected")
+    recorder.connection("b", "connected")
+    recorder.frame("b", "sent", 8, 0, b"")
+    recorder.frame("a", "sent", 8, 0, b"")
+    assert [event.alias for event in recorder.trace().events] == ["c1", "c2", "c2", "c1"]
+
+
+def test_a_connection_that_reuses_a_name_has_a_short_name_of_its_own(clock: Clock):
+    recorder = Recorder(clock)
+    for _ in range(2):
+        recorder.connection("a", "connected")
+        recorder.frame("a", "sent", 8, 0, b"")
+        recorder.model("dropped", message=SimpleNamespace(publisher=SimpleNamespace(name="a")))
+        recorder.connection("a", "closed")
+    assert [event.alias for event in recorder.trace().events] == ["c1"] * 4 + ["c2"] * 4
+
+
+def test_a_late_word_about_a_closed_connection_goes_under_its_name(clock: Clock):
+    recorder = Recorder(clock)
+    recorder.connection("a", "connected")
+    recorder.connection("a", "closed")
+    recorder.connection("a", "aborted")
+    assert {event.alias for event in recorder.trace().events} == {"c1"}
+
+
+def test_a_connection_older_than_the_recorder_gets_a_name_too(clock: Clock):
+    recorder = Recorder(clock)
+    recorder.frame("a", "sent", 8, 0, b"")
+    recorder.connection("b", "closed")
+    assert [event.alias for event in recorder.trace().events] == ["c1", "c2"]
+
+
+def test_short_names_of_connections_long_gone_take_no_memory(clock: Clock):
+    recorder = Recorder(clock, capacity=10)
+    recorder.connection("alive", "connected")
+    for number in range(5000):
+        recorder.connection(f"peer {number}", "connected")
+        recorder.connection(f"peer {number}", "closed")
+    recorder.frame("alive", "sent", 8, 0, b"")
+    assert recorder.trace().events[-1].alias == "c1"
+    assert len(recorder._peers) < 1500
+    assert len(recorder._ended) < 1500
+
+
+# --- off ----------------------------------------------------------------------------------------------
+
+
+def test_without_a_recorder_nothing_is_recorded(server: Server, recorder: Recorder):
+    server.state.tap = None
+    client = server.client()
+    client.publish(routing_key="x")
+    assert len(recorder.trace()) == 0
