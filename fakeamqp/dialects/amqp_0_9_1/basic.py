@@ -35,30 +35,37 @@ __all__ = ["HANDLERS"]
 
 
 def qos(channel: ChannelEnd, method: m.BasicQos) -> None:
-    """Limit what is sent in advance; what `global` means is the personality's (basic.qos/*)."""
+    """Limit what is sent in advance; what `global` means is the personality's (basic.qos/*).
+
+    What a wider window lets through comes after qos-ok (RabbitMQ: measured).
+    """
+    changed: Credit | None
     if method.prefetch_size and not channel.personality.honours_prefetch_size:
         raise ProtocolError("not-implemented", f"prefetch_size!=0 ({method.prefetch_size})")
     if not channel.personality.prefetch_is_per_consumer:
-        _set_documented_windows(channel, method)
+        changed = _set_documented_window(channel, method)
     elif method.global_:
-        channel.credit = _set_window(channel.credit, method.prefetch_count, 0, [channel])
+        changed = channel.credit = _set_window(channel.credit, method.prefetch_count, 0, [channel])
     else:
         channel.prefetch = (method.prefetch_count, 0)
-        if channel.credit is not None:
+        changed = channel.credit
+        if changed is not None:
             # A limit for each consumer lifts the one for all of them together (RabbitMQ: measured).
-            channel.credit.resize(0, 0)
-            channel.credit.resume()
+            changed.resize(0, 0)
     channel.send(m.BasicQosOk())
+    if changed is not None and changed.open:
+        changed.resume()
 
 
-def _set_documented_windows(channel: ChannelEnd, method: m.BasicQos) -> None:
+def _set_documented_window(channel: ChannelEnd, method: m.BasicQos) -> Credit:
     """Without global for this channel, with it for the connection; running consumers are included."""
     count, size = method.prefetch_count, method.prefetch_size
     if method.global_:
         endpoint = channel.endpoint
         endpoint.credit = _set_window(endpoint.credit, count, size, list(endpoint.channels.values()))
-    else:
-        channel.credit = _set_window(channel.credit, count, size, [channel])
+        return endpoint.credit
+    channel.credit = _set_window(channel.credit, count, size, [channel])
+    return channel.credit
 
 
 def _set_window(credit: Credit | None, count: int, size: int, channels: list[ChannelEnd]) -> Credit:
@@ -76,8 +83,6 @@ def _set_window(credit: Credit | None, count: int, size: int, channels: list[Cha
                     credit.take(len(delivery.queued.message.body))
     else:
         credit.resize(count, size)
-    if credit.open:
-        credit.resume()
     return credit
 
 
