@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+
+@pytest.mark.rule("0-9-1/basic/01")
+@pytest.mark.rule("0-9-1/basic/property-delivery-mode")
+def test_only_persistent_messages_survive_a_restart(server: Server) -> None:
+    client = server.client()
+    client.declare("q", durable=True)
+    client.publish(b"without a mode", routing_key="q")
+    client.publish(b"transient", routing_key="q", delivery_mode=1)
+    client.publish(b"persistent", routing_key="q", delivery_mode=2)
+    server.restart()
+    assert server.client().empty("q") == [b"persistent"]
+
+
+@pytest.mark.rule("0-9-1/basic/01")
+def test_a_persistent_message_in_a_transient_queue_goes_with_it(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.publish(b"persistent", routing_key="q", delivery_mode=2)
+    server.restart()
+    client = server.client()
+    client.send(m.QueueDeclare(queue="q", passive=True))
+    client.expect_channel_close(404)
+
+
+@pytest.mark.rule("0-9-1/basic/02")
+def test_no_persistent_message_is_lost_however_many_there_are(client: Client) -> None:
+    client.declare("q", durable=True)
+    numbers = [b"%d" % number for number in range(20_000)]
+    client.fill("q", *numbers, delivery_mode=2)
+    assert client.count("q") == len(numbers)
+    client.consume("q", no_ack=True)
+    assert client.bodies() == numbers
+
+
+@pytest.mark.rule("0-9-1/basic/05")
+def test_a_configured_limit_discards_the_least_urgent_messages_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    spec.vhost.declare_queue("q", owner=None, arguments={"x-max-length": 2})
+    for priority in (5, 0, 9, 3):
+        client.publish(b"%d" % priority, routing_key="q", priority=priority)
+    assert client.empty("q") == [b"9", b"5"]
+
+
+@pytest.mark.rule("0-9-1/basic/05")
+def test_a_configured_limit_discards_the_head_in_rabbitmq(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q", arguments={"x-max-length": 2, "x-max-priority": 9})
+    for priority in (5, 0, 9, 3):
+        client.publish(b"%d" % priority, routing_key="q", priority=priority)
+    assert client.empty("q") == [b"3", b"0"]
+
+
+# --- priorities --------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/basic/06")
+def test_urgent_messages_overtake_others_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.fill("q", b"1", b"2", priority=0)
+    client.fill("q", b"urgent", priority=9)
+    assert client.empty("q") == [b"urgent", b"1", b"2"]
+
+
+@pytest.mark.rule("0-9-1/basic/06")
+def test_priorities_count_in_rabbitmq_where_the_queue_was_declared_with_them(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("plain")
+    client.declare("with", arguments={"x-max-priority": 9})
+    for queue in ("plain", "with"):
+        client.fill(queue, b"1", b"2", priority=0)
+        client.fill(queue, b"urgent", priority=9)
+    assert client.empty("plain") == [b"1", b"2", b"urgent"]
+    assert client.empty("with") == [b"urgent", b"1", b"2"]
+
+
+def declare_with_priorities(server: Server, client: Client) -> None:
+    """A queue with priorities 0 to 9, which every queue has by the documents."""
+    rabbitmq = server.state.personality.name.startswith("rabbitmq")
+    client.declare("q", arguments={"x-max-priority": 9} if rabbitmq else {})
+
+
+@pytest.mark.rule("0-9-1/basic/07")
+def test_there_are_ten_levels_of_priority(server: Server) -> None:
+    client = server.client()
+    declare_with_priorities(server, client)
+    for priority in range(10):
+        client.publish(b"%d" % priority, routing_key="q", priority=priority)
+    assert client.empty("q") == [b"9", b"8", b"7", b"6", b"5", b"4", b"3", b"2", b"1", b"0"]
+
+
+@pytest.mark.rule("0-9-1/basic/08")
+def test_messages_of_one_priority_keep_their_order_whatever_their_persistence(server: Server) -> None:
+    client = server.client()
+    declare_with_priorities(server, client)
+    for number in range(6):
+        for priority in (0, 4):
+            body = b"%d-%d" % (priority, number)
+            client.publish(body, routing_key="q", priority=priority, delivery_mode=1 + number % 2)
+    assert client.empty("q") == [b"%d-%d" % (priority, n) for priority in (4, 0) for n in range(6)]
+
+
+@pytest.mark.rule("0-9-1/basic/property-priority")
+def test_no_priority_is_the_lowest_priority(server: Server) -> None:
+    client = server.client()
+    declare_with_priorities(server, client)
+    client.publish(b"one", routing_key="q", priority=1)
+    client.publish(b"none", routing_key="q")
+    client.publish(b"zero", routing_key="q", priority=0)
+    client.publish(b"nine", routing_key="q", priority=9)
+    assert client.empty("q") == [b"nine", b"one", b"none", b"zero"]
+
+
+@pytest.mark.rule("0-9-1/basic/property-priority")
+def test_a_priority_above_the_highest_is_the_highest(server: Server) -> None:
+    client = server.client()
+    declare_with_priorities(server, client)
+    client.publish(b"nine", routing_key="q", priority=9)
+    client.publish(b"beyond", routing_key="q", priority=255)
+    client.publish(b"eight", routing_key="q", priority=8)
+    assert client.empty("q") == [b"nine", b"beyond", b"eight"]
+
+
+# --- acknowledgement ---------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/basic/09")
+def test_what_is_delivered_without_acknowledgement_is_gone(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.fill("q", b"1", b"2", b"3")
+    client.consume("q", no_ack=True)
+    assert client.bodies() == [b"1", b"2", b"3"]
+    client.drop()
+    assert server.client().count("q") == 0
+
+
+@pytest.mark.rule("0-9-1/basic/10")
+def test_what_is_not_acknowledged_is_delivered_again(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.fill("q", b"1", b"2", b"3", b"4")
+    client.consume("q")
+    assert client.bodies() == [b"1", b"2", b"3", b"4"]
+    client.ack(1)
+    client.ack(3)
+    client.drop()
+    other = server.client()
+    other.consume("q")
+    again = [other.delivery(), other.delivery()]
+    other.expect_nothing()
+    assert [(each.body, each.method.redelivered) for each in again] == [(b"2", True), (b"4", True)]
+
+
+# --- the methods of the class ------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/basic/grammar")
+def test_every_method_is_answered_by_its_own_kind_or_not_at_all(client: Client) -> None:
+    client.declare("q")
+    client.call(m.BasicQos(prefetch_count=10), m.BasicQosOk)
+    client.call(m.BasicGet(queue="q"), m.BasicGetEmpty)
+    for body in (b"1", b"2", b"3", b"4"):
+        client.publish(body, routing_key="q")
+        client.expect_nothing()
+    client.send(m.BasicGet(queue="q"))
+    assert client.expect_content(m.BasicGetOk).body == b"1"
+    client.ack(1)
+    client.expect_nothing()
+    client.call(m.BasicConsume(queue="q", consumer_tag="t"), m.BasicConsumeOk)
+    assert client.bodies() == [b"2", b"3", b"4"]
+    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
+    client.reject(2)
+    client.expect_nothing()
+    client.call(m.BasicRecover(requeue=True), m.BasicRecoverOk)
+    client.expect_nothing()
+    client.send(m.BasicRecoverAsync(requeue=True))
+    client.expect_nothing()
+    assert client.count("q") == 2
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        m.BasicQosOk(),
+        m.BasicConsumeOk(consumer_tag="t"),
+        m.BasicCancelOk(consumer_tag="t"),
+        m.BasicGetEmpty(),
+        m.BasicRecoverOk(),
+        m.BasicDeliver(consumer_tag="t"),
+        m.BasicReturn(),
+        m.BasicGetOk(),
+    ],
+    ids=lambda method: method.NAME,
+)
+def test_methods_of_the_broker_are_not_for_clients_to_send(client: Client, method: m.Method) -> None:
+    client.send(method)
+    close = client.expect_connection_close(503)
+    assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.access import Permission, User
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+
+@pytest.mark.rule("0-9-1/basic.get/one-message")
+def test_get_takes_one_message(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"1", b"2")
+    client.send(m.BasicGet(queue="q"))
+    got = client.expect_content(m.BasicGetOk)
+    assert (got.body, got.method.message_count) == (b"1", 1)
+    client.expect_nothing()
+
+
+@pytest.mark.rule("0-9-1/basic.get/queue-must-exist")
+def test_getting_from_a_missing_queue_closes_the_channel(client: Client) -> None:
+    client.send(m.BasicGet(queue="missing"))
+    close = client.expect_channel_close(404)
+    assert close.reply_text == "NOT_FOUND - no queue 'missing' in vhost '/'"
+    assert (close.class_id, close.method_id) == (60, 70)
+
+
+def test_getting_needs_read_permission_before_the_queue_needs_to_be_there(server: Server) -> None:
+    server.state.access.add(User("writer", "secret", (), {"/": Permission(read="")}))
+    client = server.client(user="writer", password="secret")
+    client.send(m.BasicGet(queue="missing"))
+    close = client.expect_channel_close(403)
+    assert close.reply_text == (
+        "ACCESS_REFUSED - read access to queue 'missing' in vhost '/' refused for user 'writer'"
+    )
+
+
+@pytest.mark.rule("0-9-1/basic.get/no-ack")
+def test_get_without_acknowledgement_leaves_nothing_to_return(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"acknowledged or not", b"at once")
+    client.get("q")
+    client.get("q", no_ack=True)
+    client.close_channel()
+    client.open_channel()
+    assert client.empty("q") == [b"acknowledged or not"]
+
+
+@pytest.mark.rule("0-9-1/basic.get/exclusive-consumer")
+def test_an_exclusive_consumer_shuts_out_get_by_the_letter(spec: Server) -> None:
+    one, other = spec.client(), spec.client()
+    one.declare("q")
+    one.consume("q", exclusive=True)
+    other.send(m.BasicGet(queue="q"))
+    assert other.expect_channel_close(403).reply_text == (
+        "ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use"
+    )
+    one.call(m.BasicGet(queue="q"), m.BasicGetEmpty)
+
+
+@pytest.mark.rule("0-9-1/basic.get/exclusive-consumer")
+def test_get_is_allowed_beside_an_exclusive_consumer_in_rabbitmq(rabbitmq: Server) -> None:
+    one, other = rabbitmq.client(), rabbitmq.client()
+    one.declare("q")
+    one.qos(1)
+    one.consume("q", exclusive=True)
+    one.fill("q", b"1", b"2")
+    got = other.get("q")
+    assert got is not None
+    assert got.body == b"2"
+
+
+@pytest.mark.rule("0-9-1/basic.get-ok/fields")
+def test_get_ok_tells_all_about_the_message(client: Client) -> None:
+    client.declare("q")
+    client.bind("q", "amq.topic", "a.#")
+    client.publish(b"first", exchange="amq.topic", routing_key="a.b.c")
+    client.publish(b"second", exchange="amq.topic", routing_key="a")
+    client.send(m.BasicGet(queue="q"))
+    frame = client.take_frame()
+    assert frame.payload == (
+        b"\x00\x3c\x00\x47" + b"\0\0\0\0\0\0\0\x01" + b"\0" + b"\x09amq.topic" + b"\x05a.b.c" + b"\0\0\0\x01"
+    )
+    client.take_frame()
+    assert client.take_frame().payload == b"first"
+
+
+@pytest.mark.rule("0-9-1/basic.get-ok/fields")
+def test_get_ok_marks_what_was_delivered_before(connect: Callable[[], Client]) -> None:
+    one, other = connect(), connect()
+    one.declare("q")
+    one.fill("q", b"m")
+    first = one.get("q")
+    one.drop()
+    second = other.get("q")
+    assert first is not None
+    assert second is not None
+    assert (first.method.redelivered, second.method.redelivered) == (False, True)
+
+
+@pytest.mark.rule("0-9-1/basic.get-ok/must-ack")
+def test_what_was_got_and_not_acknowledged_returns(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"m")
+    client.get("q")
+    client.close_channel()
+    client.open_channel()
+    again = client.get("q")
+    assert again is not None
+    assert (again.body, again.method.redelivered) == (b"m", True)
+    client.ack(again.method.delivery_tag)
+    client.close_channel()
+    client.open_channel()
+    assert client.get("q") is None
+
+
+@pytest.mark.rule("0-9-1/basic.get-ok/message-count")
+def test_the_count_is_of_what_is_still_ready(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"1", b"2", b"3")
+    counts = []
+    while (got := client.get("q")) is not None:
+        counts.append(got.method.message_count)
+    assert counts == [2, 1, 0]
+
+
+@pytest.mark.rule("0-9-1/basic.get-empty/empty")
+def test_an_empty_queue_is_said_to_be_empty(client: Client) -> None:
+    client.declare("q")
+    client.send(m.BasicGet(queue="q"))
+    assert client.take_frame().payload == b"\x00\x3c\x00\x48\x00"
+
+
+@pytest.mark.rule("0-9-1/basic.get-empty/empty")
+def test_a_queue_with_nothing_but_unacknowledged_messages_is_empty(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"m")
+    client.get("q")
+    client.call(m.BasicGet(queue="q"), m.BasicGetEmpty)
+
+
+def test_get_uses_the_queue_declared_last(client: Client) -> None:
+    name = client.declare("").queue
+    client.fill(name, b"m")
+    got = client.get("")
+    assert got is not None
+    assert got.body == b"m"

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.octets import short_string
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+# Written by hand, as the documents order them: name, value, octets.
+PROPERTIES = [
+    ("content_type", "text/plain", short_string("text/plain")),
+    ("content_encoding", "gzip", short_string("gzip")),
+    ("headers", {"k": 1}, b"\x00\x00\x00\x07\x01kI\x00\x00\x00\x01"),
+    ("delivery_mode", 2, b"\x02"),
+    ("priority", 7, b"\x07"),
+    ("correlation_id", "c", short_string("c")),
+    ("reply_to", "r", short_string("r")),
+    ("expiration", "60000", short_string("60000")),
+    ("message_id", "m", short_string("m")),
+    ("timestamp", 1_700_000_000, struct.pack(">Q", 1_700_000_000)),
+    ("type", "t", short_string("t")),
+    ("user_id", "guest", short_string("guest")),
+    ("app_id", "a", short_string("a")),
+    ("cluster_id", "x", short_string("x")),
+]
+
+
+@pytest.mark.rule("0-9-1/basic/properties-order")
+@pytest.mark.parametrize("position", range(14), ids=[name for name, _, _ in PROPERTIES])
+def test_each_property_has_its_own_flag_counted_from_the_highest_bit(client: Client, position: int) -> None:
+    name, value, octets = PROPERTIES[position]
+    client.declare("q")
+    client.publish_octets(struct.pack(">H", 0x8000 >> position) + octets, b"body", routing_key="q")
+    client.send(m.BasicGet(queue="q"))
+    client.expect(m.BasicGetOk)
+    assert client.take_frame().payload[12:] == struct.pack(">H", 0x8000 >> position) + octets
+    client.take_frame()
+
+    # And the broker reads it as what it is, not just as octets.
+    client.nack(1)
+    message = next(iter(client.server.vhost.queues["q"].ready)).message
+    assert getattr(message.properties, name) == value
+
+
+@pytest.mark.rule("0-9-1/basic/properties-types")
+def test_all_properties_travel_together_and_arrive_as_they_were(client: Client) -> None:
+    client.declare("q")
+    octets = b"\xff\xfc" + b"".join(octets for _, _, octets in PROPERTIES)
+    client.publish_octets(octets, b"body", routing_key="q")
+    client.consume("q")
+    delivery = client.delivery()
+    for name, value, _ in PROPERTIES:
+        assert getattr(delivery.properties, name) == value
+    assert delivery.properties.encode() == octets
+
+
+@pytest.mark.rule("0-9-1/basic/properties-passed-through")
+def test_application_properties_mean_nothing_to_the_broker(client: Client) -> None:
+    values = {
+        "correlation_id": "q",
+        "reply_to": "missing queue",
+        "message_id": "1",
+        "timestamp": 1,
+        "type": "fanout",
+        "app_id": "\x01\udcff any octets",
+    }
+    client.declare("q")
+    for _ in range(2):  # A second message with the same id is no duplicate.
+        client.publish(b"body", routing_key="q", **values)
+    for _ in range(2):
+        got = client.get("q")
+        assert got is not None
+        assert {name: getattr(got.properties, name) for name in values} == values
+    assert client.get("q") is None
+
+
+@pytest.mark.rule("0-9-1/basic/property-reserved")
+def test_the_reserved_property_does_not_disturb_the_broker(client: Client) -> None:
+    client.declare("q")
+    client.publish(b"body", routing_key="q", cluster_id="old cluster")
+    got = client.get("q")
+    assert got is not None
+    assert (got.body, got.properties.cluster_id) == (b"body", "old cluster")
+
+
+# --- expiration --------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/basic/property-expiration")
+def test_an_expiration_is_just_text_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    for expiration in ("x", "1"):
+        client.publish(b"body", routing_key="q", expiration=expiration)
+    spec.advance(60)
+    for expiration in ("x", "1"):
+        got = client.get("q")
+        assert got is not None
+        assert got.properties.expiration == expiration
+
+
+@pytest.mark.rule("0-9-1/basic/property-expiration")
+@pytest.mark.parametrize(
+    ("expiration", "problem"),
+    [
+        ("abc", "no_integer"),
+        ("", "no_integer"),
+        (" 5", "no_integer"),
+        ("\u0665", "no_integer"),
+        ("-1", "{value_negative,-1}"),
+        ("1.5", '{leftover_string,".5"}'),
+        ("5 ", '{leftover_string," "}'),
+        ("0x10", '{leftover_string,"x10"}'),
+        ("1e3", '{leftover_string,"e3"}'),
+        ("315360000001", "{value_too_large,315360000001}"),
+    ],
+)
+def test_an_expiration_must_be_milliseconds_in_rabbitmq(
+    rabbitmq: Server, expiration: str, problem: str
+) -> None:
+    client = rabbitmq.client()
+    client.publish(routing_key="q", expiration=expiration)
+    close = client.expect_channel_close(406)
+    assert close.reply_text == f"PRECONDITION_FAILED - invalid expiration '{expiration}': {problem}"
+    assert (close.class_id, close.method_id) == (60, 40)
+
+
+@pytest.mark.rule("0-9-1/basic/property-expiration")
+@pytest.mark.parametrize("expiration", ["0", "+5", "4294967296", "315360000000"])
+def test_rabbitmq_takes_up_to_ten_years(rabbitmq: Server, expiration: str) -> None:
+    client = rabbitmq.client()
+    client.publish(routing_key="q", expiration=expiration)
+    client.expect_nothing()
+    client.declare("q")
+
+
+# --- user-id -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/basic/property-user-id")
+def test_a_user_id_is_just_text_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.publish(b"body", routing_key="q", user_id="somebody else")
+    got = client.get("q")
+    assert got is not None
+    assert got.properties.user_id == "somebody else"
+
+
+@pytest.mark.rule("0-9-1/basic/property-user-id")
+@pytest.mark.parametrize("user_id", ["somebody", ""])
+def test_a_user_id_must_be_the_publishers_own_in_rabbitmq(rabbitmq: Server, user_id: str) -> None:
+    client = rabbitmq.client()
+    client.publish(routing_key="q", user_id=user_id)
+    close = client.expect_channel_close(406)
+    assert close.reply_text == (
+        f"PRECONDITION_FAILED - user_id property set to '{user_id}' but authenticated user was 'guest'"
+    )
+    assert (close.class_id, close.method_id) == (60, 40)
+
+
+# --- what RabbitMQ does not mind ---------------------------------------------------------------------
+
+
+def test_a_delivery_mode_nobody_knows_is_transient(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q", durable=True)
+    client.publish(b"odd", routing_key="q", delivery_mode=7)
+    got = client.get("q")
+    assert got is not None
+    assert got.properties.delivery_mode == 7
+    rabbitmq.restart()
+    assert rabbitmq.client().count("q") == 0
+
+
+def test_header_fields_keep_their_types_and_their_order(rabbitmq: Server) -> None:
+    table = (
+        b"\x01tt\x01" b"\x01bb\xff" b"\x01ss\xfe\xd4" b"\x01ll" + struct.pack(">q", 5)
+        + b"\x01ff" + struct.pack(">f", 0.5) + b"\x01DD\x02\xff\xff\xff\xff" + b"\x01VV"
+        + b"\x01xx\x00\x00\x00\x02\x00\xff" + b"\x01kI\x00\x00\x00\x01" + b"\x01kI\x00\x00\x00\x02"
+    )  # fmt: skip
+    octets = b"\x20\x00" + len(table).to_bytes(4, "big") + table
+    client = rabbitmq.client()
+    client.declare("q")
+    client.publish_octets(octets, b"body", routing_key="q")
+    client.send(m.BasicGet(queue="q"))
+    client.expect(m.BasicGetOk)
+    assert client.take_frame().payload[12:] == octets

@@ -1,0 +1,385 @@
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+# --- the size window ---------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/basic.qos/prefetch-size-01")
+def test_one_message_is_sent_whatever_its_size(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.qos(0, size=10)
+    client.consume("q")
+    client.fill("q", b"x" * 100, b"y")
+    assert client.bodies() == [b"x" * 100]
+    client.ack(1)
+    assert client.bodies() == [b"y"]
+
+
+@pytest.mark.rule("0-9-1/basic.qos/prefetch-size-window")
+def test_messages_are_sent_in_advance_while_they_fit_the_octet_window(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.qos(0, size=100)
+    client.consume("q")
+    client.fill("q", b"1" * 40, b"2" * 40, b"3" * 40)
+    assert client.bodies() == [b"1" * 40, b"2" * 40]
+    client.ack(1)
+    assert client.bodies() == [b"3" * 40]
+
+
+@pytest.mark.rule("0-9-1/basic.qos/prefetch-size-window")
+def test_a_size_of_zero_is_no_limit(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.qos(0, size=0)
+    client.consume("q")
+    client.fill("q", *[b"x" * 50_000] * 10)
+    assert len(client.bodies()) == 10
+
+
+@pytest.mark.rule("0-9-1/basic.qos/prefetch-size-01")
+@pytest.mark.rule("0-9-1/basic.qos/prefetch-size-window")
+def test_rabbitmq_has_no_octet_window(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.send(m.BasicQos(prefetch_size=10))
+    close = client.expect_connection_close(540)
+    assert close.reply_text == "NOT_IMPLEMENTED - prefetch_size!=0 (10)"
+    assert (close.class_id, close.method_id) == (60, 10)
+
+
+# --- the message window ------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/basic.qos/prefetch-count-01")
+def test_no_more_messages_are_sent_than_the_window_allows(client: Client) -> None:
+    client.declare("q")
+    client.qos(3)
+    client.consume("q")
+    client.fill("q", *[b"%d" % number for number in range(10)])
+    assert client.bodies() == [b"0", b"1", b"2"]
+    client.ack(2)
+    assert client.bodies() == [b"3"]
+    client.ack(4, multiple=True)
+    assert client.bodies() == [b"4", b"5", b"6"]
+
+
+@pytest.mark.rule("0-9-1/basic.qos/prefetch-both")
+def test_every_window_must_admit_a_message(spec: Server) -> None:
+    client = spec.client(channels=2)
+    for queue in ("one", "two"):
+        client.declare(queue)
+    client.qos(3, size=100, global_=True, channel=1)
+    client.qos(2, channel=1)
+    client.consume("one", "one", channel=1)
+    client.consume("two", "two", channel=2)
+
+    client.fill("one", *[b"x"] * 5)
+    assert client.bodies(channel=1) == [b"x"] * 2  # The channel's window is full.
+    client.fill("two", b"y", b"y")
+    assert client.bodies(channel=2) == [b"y"]  # And now the connection's.
+
+    client.ack(1, channel=1)
+    # The third place is free and goes to whoever was there first; the octets would allow more.
+    assert client.bodies(channel=1) == [b"x"]
+    client.ack(3, multiple=True, channel=1)
+    assert client.bodies(channel=1) == [b"x"] * 2
+    client.ack(1, channel=2)
+    assert client.bodies(channel=2) == [b"y"]
+
+
+@pytest.mark.rule("0-9-1/basic.qos/prefetch-both")
+def test_octets_of_the_connection_and_messages_of_the_channel_both_count(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.qos(0, size=50, global_=True)
+    client.qos(3)
+    client.consume("q")
+    client.fill("q", b"1" * 20, b"2" * 20, b"3" * 20)
+    assert client.bodies() == [b"1" * 20, b"2" * 20]
+    client.ack(2, multiple=True)
+    assert client.bodies() == [b"3" * 20]
+    client.fill("q", b"4", b"5", b"6")
+    assert client.bodies() == [b"4", b"5"]
+
+
+@pytest.mark.rule("0-9-1/basic.qos/prefetch-both")
+def test_rabbitmq_needs_room_for_the_consumer_and_for_the_channel(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.qos(2)
+    client.qos(3, global_=True)
+    client.consume("q", "one")
+    client.consume("q", "two")
+    client.fill("q", *[b"x"] * 6)
+    assert [client.delivery().method.consumer_tag for _ in range(3)] == ["one", "two", "one"]
+    client.expect_nothing()
+    client.ack(2)  # Of "two": "one" is full, so it is the turn of "two".
+    assert client.delivery().method.consumer_tag == "two"
+    client.expect_nothing()
+
+
+@pytest.mark.rule("0-9-1/basic.qos/no-ack-exempt")
+def test_consumers_without_acknowledgement_know_no_window(client: Client) -> None:
+    client.declare("q")
+    client.qos(1)
+    client.qos(1, global_=True)
+    client.consume("q", no_ack=True)
+    client.fill("q", b"1", b"2", b"3")
+    assert client.bodies() == [b"1", b"2", b"3"]
+
+
+@pytest.mark.rule("0-9-1/basic.qos/no-ack-exempt")
+def test_the_octet_window_is_nothing_to_consumers_without_acknowledgement(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.qos(0, size=1)
+    client.consume("q", no_ack=True)
+    client.fill("q", b"first", b"second")
+    assert client.bodies() == [b"first", b"second"]
+
+
+@pytest.mark.rule("0-9-1/basic.qos/count-zero")
+def test_a_count_of_zero_is_no_limit(client: Client) -> None:
+    client.declare("q")
+    client.qos(0)
+    client.consume("q")
+    client.fill("q", *[b"m"] * 100)
+    assert len(client.bodies()) == 100
+
+
+@pytest.mark.rule("0-9-1/basic.qos/get-unaffected")
+def test_get_needs_no_room_in_the_window(client: Client) -> None:
+    client.declare("q")
+    client.qos(1)
+    client.qos(1, global_=True)
+    client.consume("q")
+    client.fill("q", b"1", b"2")
+    assert client.bodies() == [b"1"]
+    got = client.get("q")
+    assert got is not None
+    assert got.body == b"2"
+
+
+@pytest.mark.rule("0-9-1/basic.qos/get-unaffected")
+def test_what_was_got_takes_no_room_in_the_window(client: Client) -> None:
+    client.declare("q")
+    client.qos(1)
+    client.qos(1, global_=True)
+    client.fill("q", b"1", b"2", b"3")
+    client.get("q")
+    client.consume("q")
+    assert client.bodies() == [b"2"]
+    client.ack(1)
+    client.expect_nothing()
+    client.ack(2)
+    assert client.bodies() == [b"3"]
+
+
+@pytest.mark.rule("0-9-1/basic.qos-ok/confirm")
+def test_qos_ok_has_no_fields(client: Client) -> None:
+    client.send(m.BasicQos(prefetch_count=5))
+    assert client.take_frame().payload == b"\x00\x3c\x00\x0b"
+
+
+# --- whose window it is ------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/basic.qos/global-connection")
+def test_a_global_window_is_the_connections_by_the_letter(spec: Server) -> None:
+    client = spec.client(channels=2)
+    client.declare("q")
+    client.qos(2, global_=True, channel=1)
+    client.consume("q", channel=1)
+    client.consume("q", channel=2)
+    client.fill("q", *[b"m"] * 5)
+    client.delivery(channel=1)
+    client.delivery(channel=2)
+    client.expect_nothing()
+    client.ack(1, channel=2)
+    assert len(client.inbox) == 3
+
+
+@pytest.mark.rule("0-9-1/basic.qos/global-connection")
+def test_a_window_that_is_not_global_is_the_channels_by_the_letter(spec: Server) -> None:
+    client = spec.client(channels=2)
+    client.declare("q")
+    client.qos(2, channel=1)
+    client.consume("q", "a", channel=1)
+    client.consume("q", "b", channel=1)
+    client.fill("q", *[b"m"] * 5)
+    assert [client.delivery().method.consumer_tag for _ in range(2)] == ["a", "b"]
+    client.expect_nothing()
+    client.consume("q", channel=2)  # Not limited.
+    assert len(client.bodies(channel=2)) == 3
+
+
+@pytest.mark.rule("0-9-1/basic.qos/global-connection")
+def test_a_global_window_is_shared_by_the_channel_in_rabbitmq(rabbitmq: Server) -> None:
+    client = rabbitmq.client(channels=2)
+    client.declare("q")
+    client.qos(2, global_=True, channel=1)
+    client.consume("q", "1", channel=1)
+    client.consume("q", "2", channel=1)
+    client.fill("q", *[b"m"] * 4)
+    assert [client.delivery().method.consumer_tag for _ in range(2)] == ["1", "2"]
+    client.expect_nothing()
+    client.ack(1)
+    assert client.delivery().method.consumer_tag == "1"
+    client.expect_nothing()
+    client.consume("q", channel=2)  # Not limited.
+    assert len(client.bodies(channel=2)) == 1
+
+
+@pytest.mark.rule("0-9-1/basic.qos/global-connection")
+def test_a_window_that_is_not_global_is_each_new_consumers_in_rabbitmq(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.qos(2)
+    client.consume("q", "1")
+    client.consume("q", "2")
+    client.fill("q", *[b"m"] * 6)
+    assert [client.delivery().method.consumer_tag for _ in range(4)] == ["1", "2", "1", "2"]
+    client.expect_nothing()
+    client.ack(2)
+    assert client.delivery().method.consumer_tag == "2"
+    client.expect_nothing()
+
+
+# --- changes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/basic.qos/applies-until-changed")
+def test_a_new_window_holds_for_running_consumers_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.qos(1)
+    client.consume("q")
+    client.fill("q", *[b"%d" % number for number in range(6)])
+    assert client.bodies() == [b"0"]
+    client.qos(3)
+    assert client.bodies() == [b"1", b"2"]
+    client.qos(1)
+    client.ack(2, multiple=True)
+    client.expect_nothing()
+    client.ack(3)
+    assert client.bodies() == [b"3"]
+
+
+@pytest.mark.rule("0-9-1/basic.qos/applies-until-changed")
+def test_a_window_set_while_messages_are_out_counts_them_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.consume("q")
+    client.fill("q", b"1", b"2")
+    assert client.bodies() == [b"1", b"2"]
+    client.qos(2)
+    client.fill("q", b"3")
+    client.expect_nothing()
+    client.ack(1)
+    assert client.bodies() == [b"3"]
+
+
+@pytest.mark.rule("0-9-1/basic.qos/applies-until-changed")
+def test_a_new_window_holds_for_new_consumers_only_in_rabbitmq(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.qos(1)
+    client.consume("q", "1")
+    client.qos(3)
+    client.fill("q", *[b"m"] * 5)
+    assert client.bodies() == [b"m"]
+    client.consume("q", "2")
+    assert [client.delivery().method.consumer_tag for _ in range(3)] == ["2"] * 3
+    client.expect_nothing()
+
+
+def test_a_shared_window_is_changed_for_running_consumers_in_rabbitmq(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.qos(1, global_=True)
+    client.consume("q")
+    client.fill("q", b"0", b"1", b"2")
+    assert client.bodies() == [b"0"]
+    client.qos(2, global_=True)
+    assert client.bodies() == [b"1"]
+    client.qos(0, global_=True)
+    assert client.bodies() == [b"2"]
+
+
+def test_a_shared_window_set_after_consume_counts_what_is_out_in_rabbitmq(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.consume("q")
+    client.fill("q", b"0", b"1")
+    assert client.bodies() == [b"0", b"1"]
+    client.qos(1, global_=True)
+    client.fill("q", b"2")
+    client.expect_nothing()
+    client.ack(1)
+    client.expect_nothing()
+    client.ack(2)
+    assert client.bodies() == [b"2"]
+
+
+def test_a_window_for_each_consumer_lifts_the_shared_one_in_rabbitmq(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.qos(3, global_=True)
+    client.qos(2)
+    client.consume("q", "1")
+    client.consume("q", "2")
+    client.fill("q", *[b"m"] * 5)
+    assert [client.delivery().method.consumer_tag for _ in range(4)] == ["1", "2", "1", "2"]
+    client.expect_nothing()
+
+
+def test_lifting_the_shared_window_sends_what_waited(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.qos(1, global_=True)
+    client.consume("q")
+    client.fill("q", b"1", b"2", b"3")
+    assert client.bodies() == [b"1"]
+    client.qos(1)
+    assert client.bodies() == [b"2", b"3"]
+
+
+def test_a_cancelled_consumers_messages_still_take_room_in_the_shared_window(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.qos(1, global_=True)
+    client.consume("q", "1")
+    client.consume("q", "2")
+    client.fill("q", b"0", b"1")
+    assert client.bodies() == [b"0"]
+    client.call(m.BasicCancel(consumer_tag="1"), m.BasicCancelOk)
+    client.expect_nothing()
+    client.ack(1)
+    assert client.bodies() == [b"1"]
+
+
+@pytest.mark.parametrize(
+    ("settle", "following"),
+    [
+        (m.BasicAck(delivery_tag=1), b"2"),
+        (m.BasicNack(delivery_tag=1), b"2"),
+        (m.BasicReject(delivery_tag=1), b"2"),
+        (m.BasicReject(delivery_tag=1, requeue=True), b"1"),
+        (m.BasicRecoverAsync(requeue=True), b"1"),
+    ],
+    ids=["ack", "nack", "reject", "requeue", "recover"],
+)
+def test_every_settlement_makes_room(rabbitmq: Server, settle: m.Method, following: bytes) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.qos(1)
+    client.consume("q")
+    client.fill("q", b"1", b"2")
+    assert client.bodies() == [b"1"]
+    client.send(settle)
+    assert client.bodies() == [following]

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+
+def recover(client: Client, *, requeue: bool = True, channel: int = 1) -> None:
+    client.call(m.BasicRecover(requeue=requeue), m.BasicRecoverOk, channel)
+
+
+@pytest.mark.rule("0-9-1/basic.recover/01")
+def test_recovered_messages_come_again_with_the_flag_set(client: Client) -> None:
+    client.declare("q")
+    client.consume("q", "t")
+    client.fill("q", b"1", b"2")
+    assert client.bodies() == [b"1", b"2"]
+    recover(client)
+    again = [client.delivery(), client.delivery()]
+    client.expect_nothing()
+    assert [(each.body, each.method.redelivered) for each in again] == [(b"1", True), (b"2", True)]
+
+
+@pytest.mark.rule("0-9-1/basic.recover/all-unacked")
+def test_all_that_is_unacknowledged_comes_again_under_new_tags(client: Client) -> None:
+    client.declare("q")
+    client.consume("q")
+    client.fill("q", b"1", b"2", b"3")
+    assert client.bodies() == [b"1", b"2", b"3"]
+    client.ack(1)
+    recover(client)
+    again = [client.delivery(), client.delivery()]
+    client.expect_nothing()
+    assert [(each.body, each.method.delivery_tag) for each in again] == [(b"2", 4), (b"3", 5)]
+
+
+@pytest.mark.rule("0-9-1/basic.recover/all-unacked")
+def test_nothing_to_recover_is_fine(client: Client) -> None:
+    recover(client)
+    client.expect_nothing()
+
+
+@pytest.mark.rule("0-9-1/basic.recover/requeue-false")
+def test_messages_go_back_to_their_recipients_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.consume("q", "a")
+    client.consume("q", "b")
+    client.fill("q", b"1", b"2", b"3")
+    deliveries = [client.delivery() for _ in range(3)]
+    recover(client, requeue=False)
+    again = [client.delivery() for _ in range(3)]
+    client.expect_nothing()
+    recipients = [(each.body, each.method.consumer_tag) for each in deliveries]
+    assert recipients == [(b"1", "a"), (b"2", "b"), (b"3", "a")]
+    assert [(each.body, each.method.consumer_tag) for each in again] == recipients
+    assert all(each.method.redelivered for each in again)
+
+
+@pytest.mark.rule("0-9-1/basic.recover/requeue-false")
+def test_a_message_whose_recipient_has_ended_returns_to_the_queue(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.consume("q", "t")
+    client.fill("q", b"consumed")
+    assert client.bodies() == [b"consumed"]
+    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
+    client.fill("q", b"got")
+    client.get("q")
+    recover(client, requeue=False)
+    assert client.empty("q") == [b"consumed", b"got"]
+
+
+def test_a_message_sent_back_to_its_recipient_takes_one_place_in_the_window(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.qos(1)
+    client.consume("q")
+    client.fill("q", b"1", b"2")
+    assert client.bodies() == [b"1"]
+    recover(client, requeue=False)
+    assert client.bodies() == [b"1"]
+    client.ack(2)
+    assert client.bodies() == [b"2"]
+
+
+@pytest.mark.rule("0-9-1/basic.recover/requeue-false")
+@pytest.mark.parametrize("method", [m.BasicRecover(), m.BasicRecoverAsync()], ids=lambda each: each.NAME)
+def test_rabbitmq_does_not_send_back_to_the_recipient(rabbitmq: Server, method: m.Method) -> None:
+    client = rabbitmq.client()
+    client.send(method)
+    close = client.expect_connection_close(540)
+    assert close.reply_text == "NOT_IMPLEMENTED - requeue=false"
+    assert (close.class_id, close.method_id) == (60, method.METHOD_ID)
+
+
+@pytest.mark.rule("0-9-1/basic.recover/requeue-true")
+def test_requeued_messages_may_go_to_another_consumer(server: Server) -> None:
+    busy, idle = server.client(), server.client()
+    busy.declare("q")
+    busy.qos(1)
+    busy.consume("q", "busy")
+    busy.fill("q", b"m")
+    assert busy.bodies() == [b"m"]
+    busy.call(m.BasicCancel(consumer_tag="busy"), m.BasicCancelOk)
+    idle.consume("q", "idle")
+    recover(busy)
+    delivery = idle.delivery()
+    assert (delivery.body, delivery.method.redelivered) == (b"m", True)
+    busy.expect_nothing()
+
+
+@pytest.mark.rule("0-9-1/basic.recover/other-channels")
+def test_messages_of_other_channels_stay_where_they_are(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    client.fill("q", b"1", b"2")
+    client.get("q", channel=1)
+    client.get("q", channel=2)
+    recover(client, channel=1)
+    assert client.empty("q") == [b"1"]
+    client.ack(1, channel=2)
+    client.expect_nothing()
+
+
+@pytest.mark.rule("0-9-1/basic.recover/old-tags-invalid")
+def test_old_tags_are_unknown_after_a_recovery(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"m")
+    client.get("q")
+    recover(client)
+    client.ack(1)
+    assert client.expect_channel_close(406).reply_text == "PRECONDITION_FAILED - unknown delivery tag 1"
+
+
+@pytest.mark.rule("0-9-1/basic.recover/synchronous")
+def test_recover_is_answered_before_anything_is_redelivered(client: Client) -> None:
+    client.declare("q")
+    client.consume("q")
+    client.fill("q", b"m")
+    assert client.bodies() == [b"m"]
+    client.send(m.BasicRecover(requeue=True))
+    client.expect(m.BasicRecoverOk)
+    assert client.delivery().body == b"m"
+
+
+@pytest.mark.rule("0-9-1/basic.recover-ok/confirm")
+def test_recover_ok_has_no_fields(client: Client) -> None:
+    client.send(m.BasicRecover(requeue=True))
+    assert client.take_frame().payload == b"\x00\x3c\x00\x6f"
+
+
+@pytest.mark.rule("0-9-1/basic.recover-async/01")
+def test_what_recover_async_resends_has_the_flag_set(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"m")
+    client.get("q")
+    client.send(m.BasicRecoverAsync(requeue=True))
+    again = client.get("q")
+    assert again is not None
+    assert (again.body, again.method.redelivered, again.method.delivery_tag) == (b"m", True, 2)
+
+
+@pytest.mark.rule("0-9-1/basic.recover-async/no-reply")
+def test_recover_async_is_not_answered(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"m")
+    client.get("q")
+    client.send(m.BasicRecoverAsync(requeue=True))
+    client.send(m.QueueDeclare(queue="q", passive=True))
+    assert client.expect(m.QueueDeclareOk).message_count == 1
+    client.expect_nothing()
+
+
+@pytest.mark.rule("0-9-1/basic.recover-async/deprecated")
+def test_recover_async_still_works(client: Client) -> None:
+    client.declare("q")
+    client.consume("q")
+    client.fill("q", b"1", b"2")
+    assert client.bodies() == [b"1", b"2"]
+    client.send(m.BasicRecoverAsync(requeue=True))
+    assert client.bodies() == [b"1", b"2"]
+
+
+@pytest.mark.rule("0-9-1/basic.recover-async/deprecated")
+def test_recover_async_to_the_recipient_still_works_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.consume("q", "a")
+    client.consume("q", "b")
+    client.fill("q", b"1", b"2")
+    assert client.bodies() == [b"1", b"2"]
+    client.send(m.BasicRecoverAsync(requeue=False))
+    again = [client.delivery(), client.delivery()]
+    assert [(each.body, each.method.consumer_tag) for each in again] == [(b"1", "a"), (b"2", "b")]

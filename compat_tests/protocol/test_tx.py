@@ -1,0 +1,444 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+
+def select(client: Client, channel: int = 1) -> None:
+    client.call(m.TxSelect(), m.TxSelectOk, channel)
+
+
+def commit(client: Client, channel: int = 1) -> None:
+    client.call(m.TxCommit(), m.TxCommitOk, channel)
+
+
+def rollback(client: Client, channel: int = 1) -> None:
+    client.call(m.TxRollback(), m.TxRollbackOk, channel)
+
+
+# --- the class ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/tx/atomic-single-queue")
+def test_others_see_all_of_a_transaction_or_nothing(connect: Callable[[], Client]) -> None:
+    one, other = connect(), connect()
+    one.declare("q")
+    one.fill("q", b"old")
+    select(one)
+    one.get("q")
+    one.fill("q", *[b"new"] * 10)
+    one.ack(1)
+    assert other.count("q") == 0
+    commit(one)
+    assert other.count("q") == 10
+    one.drop()
+    assert other.empty("q") == [b"new"] * 10
+
+
+@pytest.mark.rule("0-9-1/tx/atomic-single-queue")
+def test_a_transaction_cut_short_never_happened(connect: Callable[[], Client]) -> None:
+    one, other = connect(), connect()
+    one.declare("q")
+    one.fill("q", b"old")
+    select(one)
+    one.get("q")
+    one.fill("q", *[b"new"] * 10)
+    one.ack(1)
+    one.drop()
+    assert other.empty("q") == [b"old"]
+
+
+@pytest.mark.rule("0-9-1/tx/covers-publish-ack")
+def test_a_rollback_undoes_publishes_and_acks(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"old")
+    select(client)
+    client.get("q")
+    client.ack(1)
+    client.fill("q", b"new")
+    rollback(client)
+    client.close_channel()
+    client.open_channel()
+    assert client.empty("q") == [b"old"]
+
+
+@pytest.mark.rule("0-9-1/tx/not-deliveries")
+def test_messages_are_delivered_in_the_middle_of_a_transaction(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"1")
+    select(client)
+    client.consume("q")
+    assert client.bodies() == [b"1"]
+    client.open_channel(2)
+    client.publish(b"2", routing_key="q", channel=2)
+    assert client.bodies() == [b"2"]
+
+
+@pytest.mark.rule("0-9-1/tx/optional-class")
+def test_the_class_is_there(client: Client) -> None:
+    client.send(m.TxSelect())
+    client.expect(m.TxSelectOk)
+
+
+@pytest.mark.rule("0-9-1/tx/per-channel")
+def test_other_channels_are_not_transacted(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    select(client, channel=1)
+    client.publish(b"transacted", routing_key="q", channel=1)
+    client.publish(b"at once", routing_key="q", channel=2)
+    assert client.empty("q", channel=2) == [b"at once"]
+    client.send(m.TxCommit(), channel=2)
+    client.expect_channel_close(406, channel=2)
+
+
+# --- select ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/tx.select/sets-mode")
+def test_what_is_published_after_select_waits_for_the_commit(connect: Callable[[], Client]) -> None:
+    one, other = connect(), connect()
+    one.declare("q")
+    one.fill("q", b"before")
+    select(one)
+    one.fill("q", b"after")
+    assert other.count("q") == 1
+    commit(one)
+    assert other.count("q") == 2
+
+
+@pytest.mark.rule("0-9-1/tx.select/repeatable")
+def test_select_may_be_repeated_and_keeps_what_is_pending(client: Client) -> None:
+    client.declare("q")
+    select(client)
+    client.fill("q", b"pending")
+    select(client)
+    assert client.count("q") == 0
+    commit(client)
+    assert client.empty("q") == [b"pending"]
+
+
+@pytest.mark.rule("0-9-1/tx.select-ok/confirm")
+def test_select_ok_has_no_fields(client: Client) -> None:
+    client.send(m.TxSelect())
+    assert client.take_frame().payload == b"\x00\x5a\x00\x0b"
+
+
+# --- commit ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/tx.commit/transacted")
+def test_committing_without_select_is_refused(client: Client) -> None:
+    client.send(m.TxCommit())
+    close = client.expect_channel_close(406)
+    assert close.reply_text == "PRECONDITION_FAILED - channel is not transactional"
+    assert (close.class_id, close.method_id) == (90, 20)
+
+
+@pytest.mark.rule("0-9-1/tx.commit/publishes")
+def test_commit_publishes_in_order(client: Client) -> None:
+    client.declare("q")
+    select(client)
+    client.fill("q", b"1", b"2", b"3")
+    commit(client)
+    assert client.empty("q") == [b"1", b"2", b"3"]
+
+
+@pytest.mark.rule("0-9-1/tx.commit/acks")
+def test_commit_makes_acks_count(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"acknowledged", b"not")
+    select(client)
+    client.get("q")
+    client.get("q")
+    client.ack(1)
+    commit(client)
+    client.close_channel()
+    client.open_channel()
+    assert client.empty("q") == [b"not"]
+
+
+@pytest.mark.rule("0-9-1/tx.commit/new-transaction")
+def test_the_next_transaction_begins_with_the_commit(client: Client) -> None:
+    client.declare("q")
+    select(client)
+    client.fill("q", b"first")
+    commit(client)
+    client.fill("q", b"second")
+    rollback(client)
+    commit(client)
+    assert client.empty("q") == [b"first"]
+
+
+@pytest.mark.rule("0-9-1/tx.commit/empty")
+def test_committing_nothing_succeeds(client: Client) -> None:
+    select(client)
+    client.send(m.TxCommit())
+    assert client.take_frame().payload == b"\x00\x5a\x00\x15"
+
+
+@pytest.mark.rule("0-9-1/tx.commit-ok/failure")
+def test_a_commit_that_fails_closes_the_channel(server: Server) -> None:
+    client = server.client()
+    server.vhost.declare_queue("q", owner=None, arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    select(client)
+    client.fill("q", b"1", b"2")
+    client.send(m.TxCommit())
+    close = client.expect_channel_close(406)
+    assert close.reply_text == "PRECONDITION_FAILED - partial tx completion"
+    assert (close.class_id, close.method_id) == (90, 20)
+    client.expect_nothing()
+
+
+@pytest.mark.rule("0-9-1/tx.commit-ok/failure")
+def test_a_transaction_with_an_impossible_publish_never_commits(client: Client) -> None:
+    client.declare("q")
+    select(client)
+    client.fill("q", b"possible")
+    client.publish(exchange="missing")
+    client.send(m.TxCommit())
+    close = client.expect_channel_close(404)
+    assert (close.class_id, close.method_id) == (60, 40)
+    client.expect_nothing()
+    client.open_channel()
+    assert client.count("q") == 0
+
+
+# --- rollback ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/tx.rollback/transacted")
+def test_rolling_back_without_select_is_refused(client: Client) -> None:
+    client.send(m.TxRollback())
+    close = client.expect_channel_close(406)
+    assert close.reply_text == "PRECONDITION_FAILED - channel is not transactional"
+    assert (close.class_id, close.method_id) == (90, 30)
+
+
+@pytest.mark.rule("0-9-1/tx.rollback/discards-publishes")
+def test_rolled_back_publishes_are_gone(client: Client) -> None:
+    client.declare("q")
+    select(client)
+    client.fill("q", b"1", b"2")
+    client.send(m.TxRollback())
+    assert client.take_frame().payload == b"\x00\x5a\x00\x1f"
+    assert client.count("q") == 0
+    commit(client)
+    assert client.count("q") == 0
+
+
+@pytest.mark.rule("0-9-1/tx.rollback/undoes-acks")
+@pytest.mark.parametrize("how", [m.BasicAck, m.BasicReject, m.BasicNack], ids=lambda each: each.NAME)
+def test_what_was_settled_is_outstanding_again_under_its_old_tag(client: Client, how: type[m.Method]) -> None:
+    client.declare("q")
+    client.fill("q", b"1", b"2", b"3")
+    select(client)
+    for _ in range(3):
+        client.get("q")
+    client.send(how(delivery_tag=2))
+    rollback(client)
+    client.call(m.BasicGet(queue="q"), m.BasicGetEmpty)
+    client.ack(2, multiple=True)  # Tag order is as it was.
+    commit(client)
+    client.expect_nothing()
+    client.close_channel()
+    client.open_channel()
+    assert client.empty("q") == [b"3"]
+
+
+@pytest.mark.rule("0-9-1/tx.rollback/no-redelivery")
+def test_a_rollback_redelivers_nothing_until_recover(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"m")
+    select(client)
+    client.consume("q")
+    assert client.bodies() == [b"m"]
+    client.ack(1)
+    rollback(client)
+    client.expect_nothing()
+    client.call(m.BasicRecover(requeue=True), m.BasicRecoverOk)
+    again = client.delivery()
+    assert (again.body, again.method.redelivered) == (b"m", True)
+
+
+@pytest.mark.rule("0-9-1/tx.rollback/new-transaction")
+def test_the_next_transaction_begins_with_the_rollback(client: Client) -> None:
+    client.declare("q")
+    select(client)
+    client.fill("q", b"first")
+    rollback(client)
+    client.fill("q", b"second")
+    assert client.count("q") == 0
+    commit(client)
+    assert client.empty("q") == [b"second"]
+
+
+# --- when things are decided -------------------------------------------------------------------------
+
+
+def test_a_publish_to_a_missing_exchange_fails_at_once(client: Client) -> None:
+    select(client)
+    client.publish(exchange="missing")
+    close = client.expect_channel_close(404)
+    assert close.reply_text == "NOT_FOUND - no exchange 'missing' in vhost '/'"
+
+
+def test_where_a_message_goes_is_decided_when_it_is_published(client: Client) -> None:
+    client.declare("q")
+    client.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)
+    client.bind("q", "x")
+    select(client)
+    client.publish(b"m", exchange="x")
+    client.call(m.ExchangeDelete(exchange="x"), m.ExchangeDeleteOk)
+    commit(client)
+    got = client.get("q")
+    assert got is not None
+    assert (got.body, got.method.exchange) == (b"m", "x")
+
+
+def test_a_queue_bound_after_the_publish_does_not_get_it(client: Client) -> None:
+    client.declare("q")
+    select(client)
+    client.publish(b"m", exchange="amq.fanout")
+    client.bind("q", "amq.fanout")
+    commit(client)
+    assert client.count("q") == 0
+
+
+def test_a_queue_deleted_before_the_commit_takes_its_messages_with_it(client: Client) -> None:
+    client.declare("q")
+    select(client)
+    client.publish(b"m", routing_key="q", mandatory=True)
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    client.declare("q")
+    commit(client)
+    assert client.count("q") == 0
+
+
+def test_an_unroutable_message_is_returned_before_commit_ok(client: Client) -> None:
+    select(client)
+    client.publish(b"m", routing_key="nowhere", mandatory=True)
+    client.expect_nothing()
+    client.send(m.TxCommit())
+    returned = client.expect_content(m.BasicReturn)
+    assert (returned.method.reply_code, returned.body) == (312, b"m")
+    client.expect(m.TxCommitOk)
+
+
+def test_an_unroutable_message_that_is_rolled_back_is_not_returned(client: Client) -> None:
+    select(client)
+    client.publish(b"m", routing_key="nowhere", mandatory=True)
+    rollback(client)
+    client.expect_nothing()
+
+
+def test_an_immediate_message_is_judged_at_commit(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    select(client)
+    client.publish(b"early", routing_key="q", immediate=True)
+    client.send(m.TxCommit())
+    returned = client.expect_content(m.BasicReturn)
+    assert (returned.method.reply_code, returned.body) == (313, b"early")
+    client.expect(m.TxCommitOk)
+    client.publish(b"in time", routing_key="q", immediate=True)
+    client.consume("q")
+    client.send(m.TxCommit())
+    assert client.delivery().body == b"in time"
+    client.expect(m.TxCommitOk)
+
+
+# --- settlements -------------------------------------------------------------------------------------
+
+
+def test_a_requeue_waits_for_the_commit(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"m")
+    select(client)
+    client.get("q")
+    client.reject(1, requeue=True)
+    client.call(m.BasicGet(queue="q"), m.BasicGetEmpty)
+    commit(client)
+    assert client.count("q") == 1
+
+
+def test_a_multiple_nack_requeues_in_order_at_commit(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.fill("q", b"1", b"2")
+    select(client)
+    client.get("q")
+    client.get("q")
+    client.nack(0, multiple=True)
+    commit(client)
+    again = [client.get("q"), client.get("q")]
+    assert [(each.body, each.method.delivery_tag, each.method.redelivered) for each in again if each] == [
+        (b"1", 3, True),
+        (b"2", 4, True),
+    ]
+
+
+def test_settlements_take_effect_in_the_order_they_were_asked_for(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("dead")
+    client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    client.fill("q", b"1", b"2", b"3")
+    select(client)
+    for _ in range(3):
+        client.get("q")
+    client.reject(3)
+    client.ack(2)
+    client.reject(1)
+    assert client.count("dead") == 0
+    commit(client)
+    assert client.empty("dead") == [b"3", b"1"]
+
+
+def test_an_ack_not_committed_frees_no_room_in_the_window(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"1", b"2")
+    select(client)
+    client.qos(1)
+    client.consume("q")
+    assert client.bodies() == [b"1"]
+    client.ack(1)
+    client.expect_nothing()
+    client.send(m.TxCommit())
+    assert client.delivery().body == b"2"
+    client.expect(m.TxCommitOk)
+
+
+def test_closing_the_channel_rolls_back(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"1", b"2")
+    select(client)
+    client.get("q")
+    client.get("q")
+    client.ack(2)
+    client.fill("q", b"new")
+    client.close_channel()
+    client.open_channel()
+    assert client.empty("q") == [b"1", b"2"]
+
+
+# --- and confirms ------------------------------------------------------------------------------------
+
+
+def test_a_confirming_channel_cannot_be_transacted(client: Client) -> None:
+    client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    client.send(m.TxSelect())
+    close = client.expect_channel_close(406)
+    assert close.reply_text == "PRECONDITION_FAILED - cannot switch from confirm to tx mode"
+    assert (close.class_id, close.method_id) == (90, 10)
+
+
+def test_a_transacted_channel_cannot_confirm(client: Client) -> None:
+    select(client)
+    client.send(m.ConfirmSelect())
+    close = client.expect_channel_close(406)
+    assert close.reply_text == "PRECONDITION_FAILED - cannot switch from tx to confirm mode"
+    assert (close.class_id, close.method_id) == (85, 10)
