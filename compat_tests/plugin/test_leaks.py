@@ -38,6 +38,20 @@ needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="coun
 
 
 @needs_proc
+def test_the_watch_sees_what_is_left(run_tests_apart):
+    result = run_tests_apart(
+        WATCH
+        + """
+    def test_it():
+        from fakeamqp import Broker
+
+        pytest.forgotten = Broker().start()
+    """
+    )
+    result.assert_outcomes(passed=1, errors=1)
+
+
+@needs_proc
 def test_pika_tests_leave_no_thread_and_no_socket(run_tests_apart):
     result = run_tests_apart(
         WATCH
