@@ -15,7 +15,7 @@ from fakeamqp.errors import FakeAMQPError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from fakeamqp import Broker
+    from fakeamqp import Broker, ServerTLS
 
 __all__ = ["main"]
 
@@ -87,6 +87,22 @@ def _parser() -> argparse.ArgumentParser:
         help="speak TLS with a certificate made on the spot (needs fakeamqp[tls])",
     )
     serve.add_argument(
+        "--tls-certificate",
+        metavar="FILE",
+        help="speak TLS with this certificate (PEM, with its intermediates) instead; needs --tls-key",
+    )
+    serve.add_argument("--tls-key", metavar="FILE", help="the private key of --tls-certificate (PEM)")
+    serve.add_argument(
+        "--tls-ca",
+        metavar="FILE",
+        help="the authority that signed --tls-certificate (PEM), for clients to trust",
+    )
+    serve.add_argument(
+        "--tls-client-ca",
+        metavar="FILE",
+        help="check the clients' certificates with this authority (PEM); clients without one are let in",
+    )
+    serve.add_argument(
         "--definitions", metavar="FILE", help="load this RabbitMQ definitions file (JSON) before listening"
     )
     serve.add_argument(
@@ -116,7 +132,7 @@ def _serve(options: argparse.Namespace) -> int:
         broker = _configured_broker(options)
         with broker:
             print(f"listening on {broker.url}", flush=True)
-            if options.tls:
+            if broker.url.startswith("amqps:"):
                 print(f"certificate authority in {broker.tls.ca_file}", flush=True)
             signals.wait()
     return 0
@@ -139,7 +155,7 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             host=options.host,
             port=options.port,
             personality=options.personality,
-            tls=options.tls,
+            tls=_tls(options),
             definitions=options.definitions,
             # Nobody in this process looks, so nothing is kept for looking at.
             history=0,
@@ -147,6 +163,26 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
         )
     except FakeAMQPError as error:  # Nothing has been tried yet: it is the arguments that are wrong.
         raise _UsageError(str(error)) from error
+
+
+def _tls(options: argparse.Namespace) -> bool | ServerTLS:
+    """What `Broker` is to have as `tls`.
+
+    Raises:
+        _UsageError: some of the files are named without those they belong to.
+        FakeAMQPError: they cannot be used.
+    """
+    if options.tls_certificate is None or options.tls_key is None:
+        for name in ("certificate", "key", "ca", "client_ca"):
+            if getattr(options, f"tls_{name}") is not None:
+                option = f"--tls-{name}".replace("_", "-")
+                raise _UsageError(f"{option} needs both --tls-certificate and --tls-key")
+        return bool(options.tls)
+    from fakeamqp import ServerTLS
+
+    return ServerTLS.from_files(
+        options.tls_certificate, options.tls_key, ca=options.tls_ca, client_ca=options.tls_client_ca
+    )
 
 
 class _StopSignals:

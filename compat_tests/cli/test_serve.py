@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import pika
 import pytest
+import trustme
 
 LISTENING = re.compile(r"listening on (amqps?://guest:guest@127\.0\.0\.1:(\d+)/)\n")
 TIMEOUT = 30
@@ -129,9 +130,40 @@ def test_tls_is_trusted_by_who_reads_the_printed_file():
         assert not os.path.exists(file)
 
 
+def test_tls_with_a_certificate_of_ones_own(tmp_path):
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    server = authority.issue_cert("127.0.0.1")
+    server.private_key_pem.write_to_path(tmp_path / "key.pem")
+    for blob in server.cert_chain_pems:
+        blob.write_to_path(tmp_path / "certificate.pem", append=True)
+    clients = trustme.CA()
+    clients.cert_pem.write_to_path(tmp_path / "clients.pem")
+    context = ssl.create_default_context(cafile=tmp_path / "ca.pem")
+    clients.issue_cert(common_name="guest").configure_cert(context)
+
+    files = {"certificate": "certificate", "key": "key", "ca": "ca", "client-ca": "clients"}
+    options = [part for name, file in files.items() for part in (f"--tls-{name}", f"{tmp_path}/{file}.pem")]
+    with serving("--port", "0", *options) as (process, url, port):
+        assert url.startswith("amqps://")
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"certificate authority in {tmp_path}/ca.pem\n"
+        parameters = pika.ConnectionParameters(
+            "127.0.0.1",
+            port,
+            ssl_options=pika.SSLOptions(context, "127.0.0.1"),
+            credentials=pika.credentials.ExternalCredentials(),
+        )
+        pika.BlockingConnection(parameters).close()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--tls-certificate", "cert.pem"], "--tls-certificate needs both"),
+        (["--tls", "--tls-key", "key.pem"], "--tls-key needs both"),
+        (["--tls", "--tls-client-ca", "ca.pem"], "--tls-client-ca needs both"),
+        (["--tls-certificate", "no-such.pem", "--tls-key", "no-such-key.pem"], "no-such.pem"),
         (["--personality", "rabbitmq-4.x2"], "rabbitmq-4.2"),
         (["--clock", "virtual"], "not built yet"),
         (["--clock", "wall"], "not built yet"),
