@@ -38,6 +38,9 @@ EQUIVALENCE_ARGUMENTS = (
 )
 """Arguments that a redeclaration must repeat (RabbitMQ: documented equivalence)."""
 
+_LONGEST_ROUTING_KEY = 255
+"""Octets: what a short string holds in every method that carries a routing key."""
+
 _OF_OTHER_TYPES = (
     "x-dead-letter-strategy",
     "x-delivery-limit",
@@ -103,8 +106,12 @@ def queue_options(name: str, virtual_host: str, arguments: Mapping[str, Any]) ->
         or "drop-head",
         single_active_consumer=reader.flag("x-single-active-consumer"),
     )
-    if options.dead_letter_routing_key is not None and options.dead_letter_exchange is None:
+    key = options.dead_letter_routing_key
+    if key is not None and options.dead_letter_exchange is None:
         reader.refuse("x-dead-letter-routing-key", "routing_key_but_no_dlx_defined")
+    if key is not None and len(key.encode("utf-8", "surrogateescape")) > _LONGEST_ROUTING_KEY:
+        # No delivery could say it.
+        reader.refuse("x-dead-letter-routing-key", f"longer than {_LONGEST_ROUTING_KEY} octets")
     reader.choice("x-queue-mode", ("default", "lazy"), "\"unsupported queue mode '{}'\"")
     version = reader.count("x-queue-version")
     if version not in (None, 1, 2):
