@@ -87,6 +87,11 @@ class Subscription:
         """True while some limit holds deliveries back."""
         return not all(limit.open for limit in self.limits)
 
+    @property
+    def stopped(self) -> bool:
+        """True while deliveries are held back by a gate and not merely for lack of credit."""
+        return not all(limit.open for limit in self.limits if limit not in self.credits)
+
     def depend_on(self, limits: tuple[Limit, ...], credits: tuple[Credit, ...]) -> None:
         """Replace what the subscription depends on (basic.qos/applies-until-changed)."""
         for limit in self.limits:

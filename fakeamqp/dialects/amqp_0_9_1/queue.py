@@ -60,7 +60,7 @@ def _consumer_count(channel: ChannelEnd, queue: Queue) -> int:
     """Active consumers; paused ones count by personality (channel.flow/paused-consumer-count)."""
     if channel.personality.paused_consumers_count:
         return len(queue.subscriptions)
-    return sum(not subscription.paused for subscription in queue.subscriptions)
+    return sum(not subscription.stopped for subscription in queue.subscriptions)
 
 
 def _declare_reply_address(channel: ChannelEnd, name: str, method: m.QueueDeclare) -> None:
