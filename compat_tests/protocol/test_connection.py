@@ -1,0 +1,356 @@
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.octets import cut
+from fakeamqp.model.access import Permission, User
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
+from fakeamqp.wire.amqp_0_9_x.frames import method_frame
+
+rule = pytest.mark.rule
+
+
+def begin(server: Server) -> Client:
+    """A client that has got start."""
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    return client
+
+
+def login(server: Server) -> Client:
+    """A client that has got tune."""
+    client = begin(server)
+    client.login()
+    client.expect(m.ConnectionTune, 0)
+    return client
+
+
+def tune(server: Server) -> Client:
+    """A client that has sent tune-ok."""
+    client = login(server)
+    client.send(m.ConnectionTuneOk(channel_max=10, frame_max=8192), 0)
+    client.expect_nothing()
+    return client
+
+
+def close_from_here(server: Server, client: Client) -> None:
+    """Close a client's connection as an operator."""
+    [connection] = [each for each in server.state.connections if each.name == client.connection.name]
+    connection.close_by_operator(320, "CONNECTION_FORCED - maintenance")
+
+
+# --- the class ---------------------------------------------------------------------------------------------
+
+
+@rule("0-9-1/connection/grammar")
+def test_a_connection_opens_and_closes_in_one_order(server: Server) -> None:
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    client.expect_nothing()
+    client.login()
+    client.expect(m.ConnectionTune, 0)
+    client.expect_nothing()
+    client.send(m.ConnectionTuneOk(channel_max=10, frame_max=8192), 0)
+    client.expect_nothing()
+    client.call(m.ConnectionOpen(virtual_host="/"), m.ConnectionOpenOk, 0)
+    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
+    client.expect_silent_end()
+
+
+START_OK = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US")
+TUNE_OK = m.ConnectionTuneOk(channel_max=10, frame_max=8192)
+OPEN = m.ConnectionOpen(virtual_host="/")
+CLOSE = m.ConnectionClose(reply_code=200)
+
+
+@rule("0-9-1/connection/out-of-order")
+@pytest.mark.parametrize(
+    ("reach", "method"),
+    [
+        (begin, TUNE_OK),
+        (begin, OPEN),
+        (begin, CLOSE),
+        (begin, m.ConnectionSecureOk()),
+        (begin, m.ConnectionCloseOk()),
+        (begin, m.ConnectionStart()),
+        (begin, m.ChannelOpen()),
+        (login, START_OK),
+        (login, OPEN),
+        (login, CLOSE),
+        (login, m.ConnectionSecureOk()),
+    ],
+)
+def test_a_method_out_of_order_ends_the_socket_of_an_untuned_connection(
+    server: Server, reach: Callable[[Server], Client], method: m.Method
+) -> None:
+    client = reach(server)
+    client.send(method, 0)
+    client.expect_silent_end()
+
+
+@rule("0-9-1/connection/out-of-order")
+@pytest.mark.parametrize("method", [START_OK, TUNE_OK, CLOSE, m.ConnectionCloseOk(), m.ChannelOpen()])
+def test_between_tune_and_open_only_rabbitmq_says_what_is_wrong(
+    spec: Server, rabbitmq: Server, method: m.Method
+) -> None:
+    client = tune(spec)
+    client.send(method, 0)
+    client.expect_silent_end()
+    client = tune(rabbitmq)
+    client.send(method, 0)
+    close = client.expect_connection_close(504)
+    assert close.reply_text == "CHANNEL_ERROR - unexpected method in connection state opening"
+    assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
+
+
+@rule("0-9-1/connection/out-of-order")
+@pytest.mark.parametrize("reach", [begin, login, tune])
+def test_a_channel_cannot_be_opened_before_the_connection(
+    server: Server, reach: Callable[[Server], Client]
+) -> None:
+    client = reach(server)
+    client.send(m.ChannelOpen(), 1)
+    if reach is tune and server.state.personality.name == "rabbitmq-4.2":
+        close = client.expect_connection_close(505)
+        assert (close.class_id, close.method_id) == (0, 0)
+    else:
+        client.expect_silent_end()
+
+
+@rule("0-9-1/connection/mandatory")
+def test_all_ten_methods_of_the_class_are_there(server: Server) -> None:
+    asking = Server(replace(server.state.personality, mechanisms=("CRAM-MD5",)))
+    client = begin(asking)
+    client.send(m.ConnectionStartOk(mechanism="CRAM-MD5", locale="en_US"), 0)
+    challenge = client.expect(m.ConnectionSecure, 0).challenge
+    response = b"guest " + hmac.new(b"guest", challenge, "md5").hexdigest().encode()
+    client.send(m.ConnectionSecureOk(response=response), 0)
+    client.expect(m.ConnectionTune, 0)
+    client.send(TUNE_OK, 0)
+    client.call(OPEN, m.ConnectionOpenOk, 0)
+    close_from_here(asking, client)
+    client.expect_connection_close(320)
+    client = asking.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+
+
+# --- open, open-ok -----------------------------------------------------------------------------------------
+
+
+@rule("0-9-1/connection.open/virtual-host-separation")
+def test_virtual_hosts_share_nothing(server: Server) -> None:
+    server.state.add_virtual_host("other")
+    server.state.access.users["guest"].permissions["other"] = Permission()
+    client, other = server.client(), server.client(virtual_host="other")
+    client.declare("q")
+    client.call(m.ExchangeDeclare(exchange="e", type="direct"), m.ExchangeDeclareOk)
+    client.bind("q", "amq.fanout")
+    other.send(m.QueueDeclare(queue="q", passive=True))
+    assert other.expect_channel_close(404).reply_text == "NOT_FOUND - no queue 'q' in vhost 'other'"
+    other.open_channel()
+    other.send(m.ExchangeDeclare(exchange="e", passive=True))
+    other.expect_channel_close(404)
+    other.open_channel()
+    other.declare("q")
+    other.publish(b"there", routing_key="q")
+    other.publish(b"anywhere", exchange="amq.fanout")
+    assert client.count("q") == 0
+    assert other.count("q") == 1
+
+
+@rule("0-9-1/connection.open/virtual-host-security")
+def test_a_user_without_rights_on_a_virtual_host_may_not_open_it(server: Server) -> None:
+    server.state.add_virtual_host("private")
+    server.state.access.add(User("worker", "secret", permissions={"private": Permission()}))
+    client = tune(server)
+    client.send(m.ConnectionOpen(virtual_host="private"), 0)
+    close = client.expect_connection_close(530)
+    assert close.reply_text == "NOT_ALLOWED - access to vhost 'private' refused for user 'guest'"
+    assert (close.class_id, close.method_id) == (10, 40)
+    server.client(user="worker", password="secret", virtual_host="private").declare("q")
+
+
+@rule("0-9-1/connection.open/unknown-vhost")
+@pytest.mark.parametrize("name", ["/missing", "", "//"])
+def test_an_unknown_virtual_host_is_an_invalid_path_by_the_letter(spec: Server, name: str) -> None:
+    client = tune(spec)
+    client.send(m.ConnectionOpen(virtual_host=name), 0)
+    close = client.expect_connection_close(402)
+    assert (close.class_id, close.method_id) == (10, 40)
+
+
+@rule("0-9-1/connection.open/unknown-vhost")
+@pytest.mark.parametrize("name", ["nope", "", "//"])
+def test_an_unknown_virtual_host_is_not_allowed_by_rabbitmq(rabbitmq: Server, name: str) -> None:
+    client = tune(rabbitmq)
+    client.send(m.ConnectionOpen(virtual_host=name), 0)
+    close = client.expect_connection_close(530)
+    assert close.reply_text == f"NOT_ALLOWED - vhost {name} not found"
+    assert (close.class_id, close.method_id) == (10, 40)
+
+
+@rule("0-9-1/connection.open-ok/ready")
+def test_open_ok_is_empty_and_channels_may_be_opened(server: Server) -> None:
+    client = tune(server)
+    client.send(OPEN, 0)
+    assert client.take_octets() == bytes.fromhex("01 0000 00000005 000a0029 00 ce")
+    client.open_channel()
+
+
+# --- close, close-ok ---------------------------------------------------------------------------------------
+
+
+def provoke(client: Client) -> None:
+    """Make the server close the connection."""
+    client.send(m.QueueDeclare(queue="q"), 0)
+    client.expect(m.ConnectionClose, 0)
+
+
+@rule("0-9-1/connection.close/stability")
+def test_between_close_and_close_ok_nothing_counts(server: Server) -> None:
+    client, other = server.client(), server.client()
+    other.declare("q")
+    provoke(client)
+    client.send(m.QueueDeclare(queue="too-late"))
+    client.send(m.ChannelOpen(), 2)
+    client.publish(routing_key="q")
+    client.send(START_OK, 0)
+    client.send_frame(8, 1, b"")
+    client.expect_nothing()
+    assert not client.closed
+    client.send(m.ConnectionCloseOk(), 0)
+    client.expect_silent_end()
+    assert other.count("q") == 0
+    other.send(m.QueueDeclare(queue="too-late", passive=True))
+    other.expect_channel_close(404)
+
+
+@rule("0-9-1/connection.close/stability")
+def test_a_crossed_close_is_answered(server: Server) -> None:
+    client = server.client()
+    provoke(client)
+    client.call(CLOSE, m.ConnectionCloseOk, 0)
+    assert not client.closed, "our own close is not answered yet"
+    client.send(m.ConnectionCloseOk(), 0)
+    client.expect_silent_end()
+
+
+@rule("0-9-1/connection.close/stability")
+def test_what_was_sent_with_the_fault_is_not_obeyed(server: Server) -> None:
+    client, other = server.client(), server.client()
+    octets = method_frame(0, m.QueueDeclare(queue="q").encode())
+    client.send_octets(octets + method_frame(1, m.QueueDeclare(queue="behind").encode()))
+    client.expect_connection_close(504)
+    other.send(m.QueueDeclare(queue="behind", passive=True))
+    other.expect_channel_close(404)
+
+
+def test_a_close_that_is_never_answered_is_not_waited_for(server: Server) -> None:
+    client = server.client()
+    provoke(client)
+    server.advance(29)
+    assert not client.closed
+    server.advance(2)
+    assert client.connection.aborted
+
+
+@rule("0-9-1/connection.close/either-peer")
+def test_the_client_may_close(client: Client) -> None:
+    client.call(CLOSE, m.ConnectionCloseOk, 0)
+    client.expect_silent_end()
+
+
+@rule("0-9-1/connection.close/either-peer")
+def test_the_server_may_close(server: Server) -> None:
+    client, other = server.client(), server.connect(port=40_000)
+    other.handshake()
+    close_from_here(server, other)
+    close = other.expect_connection_close(320)
+    assert close.reply_text == "CONNECTION_FORCED - maintenance"
+    assert (close.class_id, close.method_id) == (0, 0)
+    client.declare("still-served")
+
+
+@rule("0-9-1/connection.close/implies-channels")
+@pytest.mark.parametrize("how", ["client", "server", "error", "lost"])
+def test_with_the_connection_go_its_channels_and_consumers_and_messages_return(
+    server: Server, how: str
+) -> None:
+    other = server.connect(port=40_000)
+    other.handshake()
+    other.open_channel()
+    client = server.client(channels=2)
+    client.declare("q")
+    for body in (b"got", b"consumed", b"waiting"):
+        client.publish(body, routing_key="q")
+    client.get("q")
+    client.call(m.BasicQos(prefetch_count=1), m.BasicQosOk, 2)
+    client.consume("q", channel=2)
+    client.delivery(channel=2)
+    before = other.declare("q", passive=True)
+    assert (before.message_count, before.consumer_count) == (1, 1)
+    if how == "client":
+        client.call(CLOSE, m.ConnectionCloseOk, 0)
+    elif how == "server":
+        close_from_here(server, client)
+    elif how == "error":
+        client.send(m.QueueDeclare(), 0)
+    else:
+        client.drop()
+    after = other.declare("q", passive=True)
+    assert (after.message_count, after.consumer_count) == (3, 0)
+    returned = [other.get("q") for _ in range(3)]
+    assert [each.body for each in returned if each] == [b"got", b"consumed", b"waiting"]
+    assert [each.method.redelivered for each in returned if each] == [True, True, False]
+
+
+@rule("0-9-1/connection.close/client-close-any-code")
+@pytest.mark.parametrize("code", [0, 200, 404, 541, 65535])
+def test_the_code_of_a_clients_close_does_not_matter(client: Client, code: int) -> None:
+    close = m.ConnectionClose(reply_code=code, reply_text="bye", class_id=60, method_id=40)
+    client.call(close, m.ConnectionCloseOk, 0)
+    client.expect_silent_end()
+
+
+@rule("0-9-1/connection.close-ok/socket-closed-after")
+def test_close_ok_is_the_last_octet_before_the_end(client: Client) -> None:
+    client.send(CLOSE, 0)
+    client.send(m.QueueDeclare(queue="q"))
+    assert [frame.payload for frame in cut(client.take_octets())] == [bytes.fromhex("000a0033")]
+    client.expect_silent_end()
+    assert not client.connection.aborted, "close-ok must still be written"
+
+
+@rule("0-9-1/connection.close-ok/reporting")
+@pytest.mark.parametrize("closing", [False, True])
+def test_a_socket_that_ends_without_close_ok_is_logged(
+    server: Server, closing: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = server.client()
+    if closing:
+        close_from_here(server, client)
+    with caplog.at_level(logging.INFO, "fakeamqp"):
+        caplog.clear()
+        client.drop()
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{client.connection.name}: the transport ended without connection.close-ok"
+    ]
+
+
+def test_a_socket_that_ends_after_close_ok_is_not_worth_a_word(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "fakeamqp"):
+        client.call(CLOSE, m.ConnectionCloseOk, 0)
+        client.drop()
+    assert not caplog.records

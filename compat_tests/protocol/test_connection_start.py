@@ -1,0 +1,434 @@
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.octets import arguments, cut, field, long_string, short_string, table
+from fakeamqp.dialects import PeerAddress, sasl
+from fakeamqp.model.access import User
+from fakeamqp.model.errors import AuthenticationFailed
+from fakeamqp.model.state import BrokerState
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
+
+rule = pytest.mark.rule
+CAPABLE = {"capabilities": {"authentication_failure_close": True}}
+
+
+def begin(server: Server) -> tuple[Client, m.ConnectionStart]:
+    """A client that has got start."""
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    return client, client.expect(m.ConnectionStart, 0)
+
+
+def start_ok(
+    mechanism: str = "PLAIN", response: bytes = b"\0guest\0guest", **more: Any
+) -> m.ConnectionStartOk:
+    return m.ConnectionStartOk(**{"locale": "en_US", "mechanism": mechanism, "response": response, **more})
+
+
+def expect_refusal(client: Client) -> None:
+    """The socket ends without a word, and nobody is logged in."""
+    client.expect_silent_end()
+    assert client.connection not in client.server.state.connections
+
+
+# --- start -------------------------------------------------------------------------------------------------
+
+
+@rule("0-9-1/connection.start/first-frame")
+def test_start_is_the_first_frame(server: Server) -> None:
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    [frame] = cut(client.take_octets())
+    assert (frame.type, frame.channel) == (1, 0)
+    assert frame.payload[:4] == bytes.fromhex("000a000a")
+
+
+@rule("0-9-1/connection.start/version-fields")
+def test_start_names_version_0_9_and_no_revision(server: Server) -> None:
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    payload = cut(client.take_octets())[0].payload
+    assert payload[4:6] == b"\0\x09"
+    properties = int.from_bytes(payload[6:10], "big")
+    assert payload[10:].startswith(b"\x0ccapabilitiesF"), "the table follows at once"
+    assert payload[10 + properties :].startswith(b"\0\0\0")
+
+
+@rule("0-9-1/connection.start/protocol-name")
+def test_another_protocol_name_is_answered_with_a_header(server: Server) -> None:
+    client = server.connect()
+    client.send_octets(b"AMQX\x00\x00\x09\x01")
+    client.expect_silent_end()
+    assert client.header == PROTOCOL_HEADER
+
+
+@rule("0-9-1/connection.start/server-support")
+@pytest.mark.parametrize("version", [b"\x00\x02\x00\x00", b"\x02\x00\x00\x00", b"\x00\x00\x09\x02"])
+def test_the_version_offered_is_not_above_the_one_asked_for(server: Server, version: bytes) -> None:
+    client = server.connect()
+    client.send_octets(b"AMQP" + version)
+    client.expect_silent_end()
+    assert client.header[:4] == b"AMQP"
+    assert client.header[4:] < version
+
+
+@rule("0-9-1/connection.start/server-support")
+def test_the_version_in_start_is_the_one_asked_for(server: Server) -> None:
+    _, start = begin(server)
+    assert (start.version_major, start.version_minor) == (0, 9)
+
+
+@rule("0-9-1/connection.start/server-properties-required-fields")
+def test_the_server_says_what_it_is(server: Server) -> None:
+    properties = begin(server)[1].server_properties
+    for name in ("product", "version", "platform", "copyright", "information"):
+        assert isinstance(properties[name], str)
+        assert properties[name]
+    assert (properties["product"] == "RabbitMQ") is (server.state.personality.name == "rabbitmq-4.2")
+
+
+@rule("0-9-1/connection.start/server-properties-required-fields")
+def test_the_server_names_its_host_by_the_letter(spec: Server, rabbitmq: Server) -> None:
+    client = spec.connect(server_host="192.0.2.1")
+    client.send_octets(PROTOCOL_HEADER)
+    assert client.expect(m.ConnectionStart, 0).server_properties["host"] == "192.0.2.1"
+    assert "host" not in begin(rabbitmq)[1].server_properties
+
+
+@rule("0-9-1/connection.start/mechanisms")
+def test_mechanisms_are_words_between_spaces(server: Server) -> None:
+    mechanisms = begin(server)[1].mechanisms.split(b" ")
+    assert {b"PLAIN", b"AMQPLAIN"} <= set(mechanisms)
+    assert all(mechanisms)
+
+
+@rule("0-9-1/connection.start/locales-required-support")
+def test_en_us_is_offered(server: Server) -> None:
+    assert b"en_US" in begin(server)[1].locales.split(b" ")
+
+
+@rule("0-9-1/connection.start/locales-format")
+def test_locales_are_words_between_spaces(server: Server) -> None:
+    locales = begin(server)[1].locales.split(b" ")
+    assert locales
+    assert all(locales)
+
+
+@rule("0-9-1/connection.start/locale-of-texts")
+def test_reply_texts_are_in_the_one_locale_there_is(client: Client) -> None:
+    client.send(m.QueueDeclare(queue="missing", passive=True))
+    assert client.expect_channel_close(404).reply_text == "NOT_FOUND - no queue 'missing' in vhost '/'"
+
+
+# --- start-ok ----------------------------------------------------------------------------------------------
+
+
+@rule("0-9-1/connection.start-ok/mechanism-validity")
+@pytest.mark.parametrize("mechanism", ["XYZ", "", "plain", "EXTERNAL", "CRAM-MD5"])
+@pytest.mark.parametrize("properties", [{}, CAPABLE], ids=["plain-client", "capable-client"])
+def test_a_mechanism_that_was_not_offered_ends_the_socket(
+    server: Server, mechanism: str, properties: dict[str, Any]
+) -> None:
+    client, _ = begin(server)
+    client.send(start_ok(mechanism, client_properties=properties), 0)
+    expect_refusal(client)
+
+
+@rule("0-9-1/connection.start-ok/mechanism-one-offered")
+def test_one_mechanism_is_chosen_not_several(server: Server) -> None:
+    client, _ = begin(server)
+    client.send(start_ok("PLAIN"), 0)
+    client.expect(m.ConnectionTune, 0)
+    client, _ = begin(server)
+    client.send(start_ok("PLAIN AMQPLAIN"), 0)
+    expect_refusal(client)
+
+
+@rule("0-9-1/connection.start-ok/mechanism-one-offered")
+def test_every_mechanism_offered_can_be_chosen(server: Server) -> None:
+    login = field("LOGIN", b"S" + long_string(b"guest")) + field("PASSWORD", b"S" + long_string(b"guest"))
+    responses = {b"PLAIN": b"\0guest\0guest", b"AMQPLAIN": login, b"ANONYMOUS": b""}
+    for mechanism in begin(server)[1].mechanisms.split(b" "):
+        client, _ = begin(server)
+        client.send(start_ok(mechanism.decode(), responses[mechanism]), 0)
+        client.expect(m.ConnectionTune, 0)
+
+
+@rule("0-9-1/connection.start-ok/response-opaque")
+def test_the_response_belongs_to_the_mechanism(server: Server) -> None:
+    server.state.access.add(User("ü\N{SNOWMAN}", "pass word"))
+    client, _ = begin(server)
+    client.send(start_ok("PLAIN", "\0ü\N{SNOWMAN}\0pass word".encode()), 0)
+    client.expect(m.ConnectionTune, 0)
+    client, _ = begin(server)
+    client.send(start_ok("PLAIN", b"\0guest\0wrong"), 0)
+    expect_refusal(client)
+
+
+@rule("0-9-1/connection.start-ok/response-opaque")
+@pytest.mark.parametrize("properties", [{}, CAPABLE], ids=["plain-client", "capable-client"])
+@pytest.mark.parametrize(
+    ("mechanism", "response"),
+    [
+        ("PLAIN", b""),
+        ("PLAIN", b"guest\0guest"),
+        ("PLAIN", b"\0guest\0guest\0"),
+        ("PLAIN", b"other\0guest\0guest"),
+        ("AMQPLAIN", b""),
+        ("AMQPLAIN", b"\xff\xff"),
+        ("AMQPLAIN", field("LOGIN", b"S" + long_string(b"guest"))),
+        ("AMQPLAIN", field("LOGIN", b"I\0\0\0\x01") + field("PASSWORD", b"S" + long_string(b"guest"))),
+    ],
+)
+def test_a_response_the_mechanism_cannot_read_ends_the_socket(
+    server: Server, mechanism: str, response: bytes, properties: dict[str, Any]
+) -> None:
+    client, _ = begin(server)
+    client.send(start_ok(mechanism, response, client_properties=properties), 0)
+    expect_refusal(client)
+
+
+@rule("0-9-1/connection.start-ok/locale-one-offered")
+def test_a_locale_that_was_not_offered_is_taken_for_the_one_there_is(server: Server) -> None:
+    """No failure is prescribed, and RabbitMQ does not look at it."""
+    client, _ = begin(server)
+    client.send(start_ok(locale="xx_XX"), 0)
+    client.expect(m.ConnectionTune, 0)
+
+
+@rule("0-9-1/connection.start-ok/authentication-failure")
+@pytest.mark.parametrize("response", [b"\0guest\0wrong", b"\0nobody\0guest", b"\0guest\0"])
+@pytest.mark.parametrize("properties", [{}, {"capabilities": {"authentication_failure_close": False}}])
+def test_wrong_credentials_end_the_socket(
+    server: Server, response: bytes, properties: dict[str, Any]
+) -> None:
+    client, _ = begin(server)
+    client.send(start_ok(response=response, client_properties=properties), 0)
+    expect_refusal(client)
+
+
+@rule("0-9-1/connection.start-ok/authentication-failure")
+@pytest.mark.parametrize("response", [b"\0guest\0wrong", b"\0nobody\0guest", b"\0guest\0"])
+def test_rabbitmq_says_so_to_a_client_that_understands(rabbitmq: Server, response: bytes) -> None:
+    rabbitmq.state.authentication_failure_delay = 3
+    client, _ = begin(rabbitmq)
+    client.send(start_ok(response=response, client_properties=CAPABLE), 0)
+    close = client.expect_connection_close(403)
+    assert close.reply_text == (
+        "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN. "
+        "For details see the broker logfile."
+    )
+    assert (close.class_id, close.method_id) == (0, 0)
+
+
+@rule("0-9-1/connection.start-ok/authentication-failure")
+def test_by_the_letter_no_client_is_told(spec: Server) -> None:
+    client, _ = begin(spec)
+    client.send(start_ok(response=b"\0guest\0wrong", client_properties=CAPABLE), 0)
+    expect_refusal(client)
+
+
+@rule("0-9-1/connection.start-ok/large-properties")
+def test_a_start_ok_of_4096_octets_is_taken(server: Server) -> None:
+    def payload(padding: int) -> bytes:
+        properties = table(field("padding", b"S" + long_string(bytes(padding))))
+        response = long_string(b"\0guest\0guest")
+        return arguments(10, 11, properties, short_string("PLAIN"), response, short_string("en_US"))
+
+    exact = payload(4096 - 8 - len(payload(0)))
+    client, _ = begin(server)
+    client.send_frame(1, 0, exact)
+    client.expect(m.ConnectionTune, 0)
+
+
+# --- failed handshakes -------------------------------------------------------------------------------------
+
+FAILURES: list[Callable[[Client], None]] = [
+    lambda client: client.send(start_ok(response=b"\0guest\0wrong"), 0),
+    lambda client: client.send(start_ok("XYZ"), 0),
+    lambda client: client.send(m.ConnectionTuneOk(), 0),
+    lambda client: client.send_frame(1, 0, arguments(10, 11, b"\xff")),
+]
+FAILURE_NAMES = ["wrong-password", "unknown-mechanism", "out-of-order", "unreadable"]
+
+
+@rule("0-9-1/security/negotiation-pause")
+@pytest.mark.parametrize("fail", FAILURES, ids=FAILURE_NAMES)
+def test_a_failed_handshake_ends_after_a_pause(server: Server, fail: Callable[[Client], None]) -> None:
+    server.state.authentication_failure_delay = 3
+    client, _ = begin(server)
+    fail(client)
+    server.advance(2.9)
+    client.expect_nothing()
+    assert not client.closed
+    server.advance(0.1)
+    client.expect_silent_end()
+
+
+@rule("0-9-1/security/negotiation-pause")
+@pytest.mark.parametrize("fail", FAILURES, ids=FAILURE_NAMES)
+def test_nothing_counts_in_the_pause(server: Server, fail: Callable[[Client], None]) -> None:
+    server.state.authentication_failure_delay = 3
+    client, _ = begin(server)
+    fail(client)
+    client.send(start_ok(), 0)
+    client.send_octets(b"\xff" * 100)
+    client.expect_nothing()
+    assert not client.closed
+    server.advance(3)
+    client.expect_silent_end()
+
+
+@rule("0-9-1/security/negotiation-pause")
+def test_by_default_there_is_no_pause(server: Server) -> None:
+    client, _ = begin(server)
+    client.send(start_ok(response=b"\0guest\0wrong"), 0)
+    client.expect_silent_end()
+
+
+@pytest.mark.parametrize("fail", FAILURES, ids=FAILURE_NAMES)
+def test_a_failed_handshake_is_logged(
+    server: Server, fail: Callable[[Client], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    client, _ = begin(server)
+    fail(client)
+    [record] = caplog.records
+    assert record.levelno == logging.WARNING
+    assert client.connection.name in record.getMessage()
+
+
+def test_a_handshake_that_goes_nowhere_is_not_waited_for(server: Server) -> None:
+    client, _ = begin(server)
+    server.advance(9.9)
+    assert not client.closed
+    server.advance(0.2)
+    assert client.connection.aborted
+
+
+# --- secure, secure-ok -------------------------------------------------------------------------------------
+
+
+class Rounds:
+    """A mechanism that asks three times, in octets of every value, for the challenge reversed."""
+
+    challenges = (b"\0\xff", bytes(range(256)), b"")
+
+    def __init__(self, state: BrokerState, peer: PeerAddress) -> None:
+        self.state = state
+        self.asked = 0
+
+    def step(self, response: bytes) -> User | bytes:
+        if self.asked and response != self.challenges[self.asked - 1][::-1]:
+            raise AuthenticationFailed("not reversed")
+        if self.asked == len(self.challenges):
+            return self.state.access.known("guest")
+        self.asked += 1
+        return self.challenges[self.asked - 1]
+
+
+@pytest.fixture
+def asking(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """A broker that offers ROUNDS and CRAM-MD5."""
+    monkeypatch.setitem(sasl.MECHANISMS, "ROUNDS", Rounds)
+    return Server(replace(server.state.personality, mechanisms=("ROUNDS", "CRAM-MD5")))
+
+
+@rule("0-9-1/connection.secure/challenge")
+def test_the_server_may_ask_any_number_of_times(asking: Server) -> None:
+    client, start = begin(asking)
+    assert start.mechanisms == b"ROUNDS CRAM-MD5"
+    client.send(start_ok("ROUNDS", b""), 0)
+    for _ in range(3):
+        challenge = client.expect(m.ConnectionSecure, 0).challenge
+        client.expect_nothing()
+        client.send(m.ConnectionSecureOk(response=challenge[::-1]), 0)
+    client.expect(m.ConnectionTune, 0)
+
+
+@rule("0-9-1/connection.secure/opaque")
+def test_a_challenge_is_any_octets(asking: Server) -> None:
+    client, _ = begin(asking)
+    client.send(start_ok("ROUNDS", b""), 0)
+    for challenge in Rounds.challenges:
+        [frame] = cut(client.take_octets())
+        assert frame.payload == arguments(10, 20, long_string(challenge))
+        client.send(m.ConnectionSecureOk(response=challenge[::-1]), 0)
+
+
+def answer(challenge: bytes, password: bytes) -> bytes:
+    return b"guest " + hmac.new(password, challenge, "md5").hexdigest().encode()
+
+
+@rule("0-9-1/connection.secure-ok/response")
+def test_a_right_response_leads_to_tune(asking: Server) -> None:
+    client, _ = begin(asking)
+    client.send(start_ok("CRAM-MD5", b""), 0)
+    challenge = client.expect(m.ConnectionSecure, 0).challenge
+    client.send(m.ConnectionSecureOk(response=answer(challenge, b"guest")), 0)
+    client.expect(m.ConnectionTune, 0)
+
+
+@rule("0-9-1/connection.secure-ok/response")
+@pytest.mark.parametrize("password", [b"wrong", None])
+def test_a_wrong_response_ends_the_socket(asking: Server, password: bytes | None) -> None:
+    client, _ = begin(asking)
+    client.send(start_ok("CRAM-MD5", b""), 0)
+    challenge = client.expect(m.ConnectionSecure, 0).challenge
+    response = b"" if password is None else answer(challenge, password)
+    client.send(m.ConnectionSecureOk(response=response), 0)
+    expect_refusal(client)
+
+
+@rule("0-9-1/connection.secure-ok/unexpected")
+def test_a_response_nobody_asked_for_ends_the_socket(server: Server) -> None:
+    client, _ = begin(server)
+    client.send(m.ConnectionSecureOk(response=b"\0guest\0guest"), 0)
+    expect_refusal(client)
+
+
+@rule("0-9-1/connection.secure-ok/unexpected")
+def test_a_second_response_ends_the_socket(server: Server) -> None:
+    client, _ = begin(server)
+    client.send(start_ok(), 0)
+    client.expect(m.ConnectionTune, 0)
+    client.send(m.ConnectionSecureOk(response=b"\0guest\0guest"), 0)
+    expect_refusal(client)
+
+
+# --- EXTERNAL ----------------------------------------------------------------------------------------------
+
+
+def test_external_is_offered_to_those_whose_certificate_was_verified(server: Server) -> None:
+    server.state.access.add(User("worker"))
+    client = server.connect(certificate_subject="worker", tls=True)
+    client.send_octets(PROTOCOL_HEADER)
+    assert b"EXTERNAL" in client.expect(m.ConnectionStart, 0).mechanisms.split(b" ")
+    client.send(start_ok("EXTERNAL", b""), 0)
+    client.expect(m.ConnectionTune, 0)
+    [connection] = server.state.connections
+    assert connection.user_name == "worker"
+
+
+def test_a_certificate_of_somebody_unknown_ends_the_socket(server: Server) -> None:
+    client = server.connect(certificate_subject="stranger", tls=True)
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    client.send(start_ok("EXTERNAL", b""), 0)
+    expect_refusal(client)
+
+
+def test_guest_may_come_from_this_machine_only(server: Server) -> None:
+    client = server.connect(host="192.0.2.7")
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    client.send(start_ok(), 0)
+    expect_refusal(client)

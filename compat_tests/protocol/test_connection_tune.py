@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.octets import cut
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
+
+rule = pytest.mark.rule
+
+
+def offering(server: Server, **offers: int) -> Server:
+    """A broker that offers other limits."""
+    return Server(replace(server.state.personality, **offers))  # type: ignore[arg-type]
+
+
+def begin(server: Server) -> tuple[Client, m.ConnectionTune]:
+    """A client that has got tune."""
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    client.login()
+    return client, client.expect(m.ConnectionTune, 0)
+
+
+def answer(client: Client, channel_max: int, frame_max: int) -> None:
+    """Send tune-ok and open."""
+    client.send(m.ConnectionTuneOk(channel_max=channel_max, frame_max=frame_max), 0)
+    client.send(m.ConnectionOpen(virtual_host="/"), 0)
+
+
+def expect_refusal(client: Client) -> None:
+    """The socket ends without a word."""
+    client.expect_silent_end()
+    assert client.connection not in client.server.state.connections
+
+
+def smallest(server: Server) -> int:
+    return server.state.personality.smallest_frame_max
+
+
+# --- tune --------------------------------------------------------------------------------------------------
+
+
+@rule("0-9-1/connection.tune/limits-announced")
+def test_limits_are_proposed_after_login(server: Server) -> None:
+    _, tune = begin(server)
+    assert (tune.channel_max, tune.frame_max, tune.heartbeat) == (2047, 131072, 60)
+
+
+@rule("0-9-1/connection.tune/frame-max-minimum")
+def test_the_frame_max_proposed_is_zero_or_at_least_4096(server: Server) -> None:
+    assert begin(server)[1].frame_max >= 4096
+    assert begin(offering(server, frame_max=0))[1].frame_max == 0
+
+
+@rule("0-9-1/connection.tune/frame-max-minimum")
+def test_before_tune_frames_may_be_as_large_as_the_smallest_limit_and_no_larger(server: Server) -> None:
+    tolerance = server.state.personality.frame_size_tolerance
+    for excess, taken in ((0, True), (tolerance, True), (tolerance + 1, False)):
+        client = server.connect()
+        client.send_octets(PROTOCOL_HEADER)
+        client.expect(m.ConnectionStart, 0)
+        start_ok = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US")
+        start_ok.client_properties = {"x": ""}
+        padding = smallest(server) - 8 - len(start_ok.encode()) + excess
+        start_ok.client_properties = {"x": "x" * padding}
+        client.send(start_ok, 0)
+        if taken:
+            client.expect(m.ConnectionTune, 0)
+        else:
+            expect_refusal(client)
+
+
+@rule("0-9-1/connection.tune/channel-max-meaning")
+def test_channel_max_is_the_highest_channel_by_the_letter(spec: Server) -> None:
+    client = offering(spec, channel_max=5).client(channels=0, channel_max=5)
+    client.open_channel(5)
+    client.send(m.ChannelOpen(), 6)
+    client.expect_connection_close(504)
+
+
+@rule("0-9-1/connection.tune/channel-max-meaning")
+def test_channel_max_is_how_many_channels_rabbitmq_opens(rabbitmq: Server) -> None:
+    client = offering(rabbitmq, channel_max=2).client(channels=0, channel_max=2)
+    client.open_channel(2)
+    client.open_channel(3)
+    client.close_channel(2)
+    client.open_channel(1)
+    client.send(m.ChannelOpen(), 2)
+    close = client.expect_connection_close(530)
+    assert close.reply_text == (
+        "NOT_ALLOWED - number of channels opened (2) has reached the negotiated channel_max (2)"
+    )
+    assert (close.class_id, close.method_id) == (0, 0)
+
+
+@rule("0-9-1/connection.tune/channel-max-meaning")
+def test_a_channel_max_of_zero_is_no_limit(server: Server) -> None:
+    client = offering(server, channel_max=0).client(channels=0, channel_max=0)
+    client.open_channel(65535)
+    client.open_channel(3000)
+
+
+@rule("0-9-1/connection.tune/frame-max-meaning")
+def test_frame_max_is_the_total_size_of_the_largest_frame(server: Server) -> None:
+    client = server.client(frame_max=131072)
+    client.declare("q")
+    client.publish(bytes(300_000), routing_key="q")
+    client.send(m.BasicGet(queue="q"))
+    assert max(frame.size for frame in cut(client.take_octets())) == 131072
+
+
+@rule("0-9-1/connection.tune/frame-max-meaning")
+def test_a_frame_max_of_zero_is_no_limit(server: Server) -> None:
+    client = offering(server, frame_max=0).client(frame_max=0)
+    client.declare("q")
+    client.publish(bytes(1_000_000), routing_key="q", frame_size=1_000_000)
+    client.send(m.BasicGet(queue="q"))
+    assert [len(frame.payload) for frame in cut(client.take_octets())][2:] == [1_000_000]
+
+
+@rule("0-9-1/connection.tune/heartbeat-meaning")
+@pytest.mark.parametrize("seconds", [7, 0])
+def test_the_heartbeat_proposed_is_the_one_the_server_wants(server: Server, seconds: int) -> None:
+    assert begin(offering(server, heartbeat=seconds))[1].heartbeat == seconds
+
+
+# --- tune-ok -----------------------------------------------------------------------------------------------
+
+
+@rule("0-9-1/connection.tune-ok/channel-max-upper-limit")
+@pytest.mark.parametrize("channel_max", [11, 65535])
+def test_a_channel_max_above_the_one_proposed_ends_the_socket(server: Server, channel_max: int) -> None:
+    client, _ = begin(offering(server, channel_max=10))
+    answer(client, channel_max, 131072)
+    expect_refusal(client)
+
+
+@rule("0-9-1/connection.tune-ok/channel-max-upper-limit")
+def test_no_limit_is_above_any_limit_on_channels(server: Server) -> None:
+    client, _ = begin(offering(server, channel_max=10))
+    answer(client, 0, 131072)
+    expect_refusal(client)
+
+
+@rule("0-9-1/connection.tune-ok/channel-max-upper-limit")
+def test_nothing_is_above_a_proposal_of_zero(server: Server) -> None:
+    client, _ = begin(offering(server, channel_max=0))
+    answer(client, 65535, 131072)
+    client.expect(m.ConnectionOpenOk, 0)
+
+
+@rule("0-9-1/connection.tune-ok/frame-max-minimum")
+@pytest.mark.parametrize("frame_max", [1, 100, 4095])
+def test_a_frame_max_below_4096_ends_the_socket(server: Server, frame_max: int) -> None:
+    client, _ = begin(server)
+    answer(client, 10, frame_max)
+    expect_refusal(client)
+
+
+@rule("0-9-1/connection.tune-ok/frame-max-minimum")
+def test_4096_is_enough_by_the_letter_and_8192_for_rabbitmq(spec: Server, rabbitmq: Server) -> None:
+    client, _ = begin(spec)
+    answer(client, 10, 4096)
+    client.expect(m.ConnectionOpenOk, 0)
+    client, _ = begin(rabbitmq)
+    answer(client, 10, 8191)
+    expect_refusal(client)
+    client, _ = begin(rabbitmq)
+    answer(client, 10, 8192)
+    client.expect(m.ConnectionOpenOk, 0)
+
+
+@rule("0-9-1/connection.tune-ok/frame-max-upper-limit")
+@pytest.mark.parametrize("frame_max", [131073, 262144, 2**32 - 1])
+def test_a_frame_max_above_the_one_proposed_ends_the_socket(server: Server, frame_max: int) -> None:
+    client, _ = begin(server)
+    answer(client, 10, frame_max)
+    expect_refusal(client)
+
+
+@rule("0-9-1/connection.tune-ok/client-may-reduce")
+def test_smaller_limits_are_taken_and_hold(server: Server) -> None:
+    client = server.client(channel_max=1, frame_max=smallest(server))
+    client.declare("q")
+    client.publish(bytes(20_000), routing_key="q", frame_size=1000)
+    client.send(m.BasicGet(queue="q"))
+    assert max(frame.size for frame in cut(client.take_octets())) == smallest(server)
+    client.send(m.ChannelOpen(), 2)
+    client.expect(m.ConnectionClose, 0)
+
+
+@rule("0-9-1/connection.tune-ok/frame-max-zero")
+def test_no_limit_on_frames_is_taken_where_none_was_proposed(server: Server) -> None:
+    client, _ = begin(offering(server, frame_max=0))
+    answer(client, 10, 0)
+    client.expect(m.ConnectionOpenOk, 0)
+
+
+@rule("0-9-1/connection.tune-ok/frame-max-zero")
+def test_no_limit_on_frames_is_above_any_limit(server: Server) -> None:
+    client, _ = begin(server)
+    answer(client, 10, 0)
+    expect_refusal(client)
+
+
+@rule("0-9-1/connection.tune-ok/no-reply")
+def test_tune_ok_is_not_answered(server: Server) -> None:
+    client, _ = begin(server)
+    client.send(m.ConnectionTuneOk(channel_max=10, frame_max=131072), 0)
+    client.expect_nothing()
+    client.call(m.ConnectionOpen(virtual_host="/"), m.ConnectionOpenOk, 0)
+
+
+@rule("0-9-1/connection.tune-ok/no-reply")
+def test_open_may_come_in_the_same_breath(server: Server) -> None:
+    client, tune = begin(server)
+    methods = [m.ConnectionTuneOk(tune.channel_max, tune.frame_max, 0), m.ConnectionOpen(virtual_host="/")]
+    payloads = [method.encode() for method in methods]
+    client.send_octets(b"".join(b"\x01\0\0" + len(p).to_bytes(4, "big") + p + b"\xce" for p in payloads))
+    client.expect(m.ConnectionOpenOk, 0)
+    client.expect_nothing()
+
+
+@rule("0-9-1/connection.tune-ok/negotiated-lowest")
+def test_the_lower_limit_binds_frames_both_ways(server: Server) -> None:
+    client = offering(server, frame_max=20_000).client(frame_max=10_000)
+    client.declare("q")
+    client.publish(bytes(30_000), routing_key="q", frame_size=10_000 - 8)
+    client.send(m.BasicGet(queue="q"))
+    assert max(frame.size for frame in cut(client.take_octets())) == 10_000
+    client.publish(bytes(30_000), routing_key="q", frame_size=15_000)
+    client.expect_connection_close(501)
+
+
+@rule("0-9-1/connection.tune-ok/negotiated-lowest")
+def test_the_lower_limit_binds_channels(server: Server) -> None:
+    client = offering(server, channel_max=4).client(channels=2, channel_max=2)
+    client.send(m.ChannelOpen(), 3)
+    client.expect(m.ConnectionClose, 0)
