@@ -106,6 +106,12 @@ def _parser() -> argparse.ArgumentParser:
         "--definitions", metavar="FILE", help="load this RabbitMQ definitions file (JSON) before listening"
     )
     serve.add_argument(
+        "--max-message-size",
+        type=_size,
+        metavar="OCTETS",
+        help="the largest message taken; RabbitMQ's max_message_size (default: as the personality has it)",
+    )
+    serve.add_argument(
         "--management-port", type=_port, metavar="PORT", help="where to offer the HTTP API (not built yet)"
     )
 
@@ -117,6 +123,12 @@ def _parser() -> argparse.ArgumentParser:
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: ports are 0 to 65535")
+    return int(text)
+
+
+def _size(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of octets")
     return int(text)
 
 
@@ -150,6 +162,9 @@ def _refuse_what_is_not_built(options: argparse.Namespace) -> None:
 def _configured_broker(options: argparse.Namespace) -> Broker:
     from fakeamqp import Broker
 
+    settings = {}
+    if options.max_message_size is not None:
+        settings["largest_message"] = options.max_message_size
     try:
         return Broker(
             host=options.host,
@@ -160,6 +175,7 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             # Nobody in this process looks, so nothing is kept for looking at.
             history=0,
             trace=0,
+            **settings,
         )
     except FakeAMQPError as error:  # Nothing has been tried yet: it is the arguments that are wrong.
         raise _UsageError(str(error)) from error

@@ -105,6 +105,18 @@ def test_the_personality_can_be_chosen(name, is_rabbitmq):
         assert (b"RabbitMQ" in client.recv(4096)) is is_rabbitmq
 
 
+def test_the_largest_message_can_be_chosen():
+    with (
+        serving("--port", "0", "--max-message-size", "3") as (_, url, _),
+        pika.BlockingConnection(pika.URLParameters(url)) as connection,
+    ):
+        channel = connection.channel()
+        channel.confirm_delivery()
+        channel.basic_publish("", "nowhere", b"123")
+        with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="larger than configured max size 3"):
+            channel.basic_publish("", "nowhere", b"1234")
+
+
 def test_definitions_are_loaded_before_it_listens(tmp_path):
     path = tmp_path / "definitions.json"
     path.write_text('{"queues": [{"name": "orders", "vhost": "/", "durable": true, "arguments": {}}]}')
@@ -171,6 +183,8 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path):
         (["--management-port", "15672"], "not built yet"),
         (["--port", "65536"], "is not a port"),
         (["--port", "amqp"], "is not a port"),
+        (["--max-message-size", "0"], "is not a number of octets"),
+        (["--max-message-size", "1MB"], "is not a number of octets"),
         (["--definitions", "no-such-file.json"], "no-such-file.json"),
         (["--no-such-option"], "--no-such-option"),
     ],
