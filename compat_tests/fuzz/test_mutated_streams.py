@@ -80,6 +80,23 @@ def test_recordings_are_what_valid_clients_send(personality: str, sizes: Chunks)
 
 
 @pytest.mark.parametrize("personality", PERSONALITIES)
+@pytest.mark.parametrize("recording", range(len(recordings("spec"))))
+def test_vanishing_at_every_octet_leaves_nothing(personality: str, recording: int) -> None:
+    stream = b"".join(recordings(personality)[recording])
+    # The longest one consists of bodies, in which one octet is like another.
+    for end in range(0, len(stream), 1 if len(stream) < 3000 else 37):
+        server = Server(personality)
+        client = server.connect(port=40_000)
+        client.send_octets(stream[:end])
+        assert not client.closed
+        client.drop()
+        assert client.closed
+        assert not (found := left_behind(server.state, client.connection)), (end, found)
+        assert not server.state.connections
+        assert not (problems := inconsistencies(server.state)), (end, problems)
+
+
+@pytest.mark.parametrize("personality", PERSONALITIES)
 def test_mutated_streams(personality: str) -> None:
     fates: Counter[str] = Counter()
     runs = count()
