@@ -1,7 +1,12 @@
 from __future__ import annotations
 
-# An inner run forgets what it imports. What is imported here it finds: that saves time, and trustme's native
-# parts cannot be loaded twice.
+# An inner run forgets what it imports. What is imported here it finds: that saves time, trustme's native parts
+# cannot be loaded twice, and blocks before and after an inner run see the same classes.
 import aio_pika  # noqa: F401
 import pika  # noqa: F401
 import trustme  # noqa: F401
+
+import fakeamqp
+
+for name in fakeamqp.__all__:
+    getattr(fakeamqp, name)
