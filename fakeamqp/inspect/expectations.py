@@ -181,7 +181,8 @@ class Expectation:
             if len(found) > _MOST_SHOWN:
                 lines.append(f"    ... and {len(found) - _MOST_SHOWN} more")
         else:
-            lines.append(f"but none of {total} published {'fits' if total == 1 else 'fit'}")
+            lonely = "but the only one published does not fit"
+            lines.append(lonely if total == 1 else f"but none of {total} published fit")
         if published.dropped:
             lines.append(
                 f"({published.dropped} older ones are no longer kept; the broker's history can be longer)"

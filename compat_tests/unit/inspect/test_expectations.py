@@ -204,6 +204,12 @@ def test_nothing_was_published(server: Server):
     )
 
 
+def test_the_only_message_does_not_fit(server: Server, client: Client):
+    client.publish(routing_key="x")
+    text = misses(server, routing_key="y")
+    assert "but the only one published does not fit\n\nThe nearest miss:\n" in text
+
+
 def test_fewer_wrong_fields_are_nearer(shop: Server):
     text = misses(shop, exchange="amq.topic", routing_key="order.placed", headers={"shop": "west"})
     first, second, third = re.findall(r"<published (b'.*?') exchange", text)
@@ -349,11 +355,14 @@ def test_following_counts_what_the_history_dropped_in_between():
 def test_following_begins_anew_when_the_history_is_cleared(server: Server, client: Client):
     decided = Expectation(routing_key="x", count=2).follow()
     client.publish(routing_key="x")
+    client.publish(routing_key="y")
     assert not decided(server.state)
     server.state.published.clear()
     server.state.published_count = 0
-    client.publish(routing_key="y")
+    client.publish(routing_key="x")
     assert not decided(server.state)
+    client.publish(routing_key="x")
+    assert decided(server.state)
 
 
 def test_following_nothing_is_an_error():

@@ -246,6 +246,14 @@ def test_the_history_is_bounded_and_says_what_it_dropped():
     assert repr(published_views(server.state)) == "<nothing published>"
 
 
+def test_a_long_history_shows_its_end(server: Server, client: Client):
+    for number in range(25):
+        client.publish(b"%02d" % number, routing_key="x")
+    lines = repr(published_views(server.state)).splitlines()
+    assert lines[:2] == ["<25 published:", "  ... 5 more before"]
+    assert [line[15:17] for line in lines[2:-1]] == [f"{number:02d}" for number in range(5, 25)]
+
+
 def test_a_broker_that_keeps_no_history_says_so():
     server = Server()
     server.client().publish(b"1", routing_key="x")
