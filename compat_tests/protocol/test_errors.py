@@ -1,0 +1,403 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.octets import arguments, field, queue_declare, table
+from fakeamqp.dialects.amqp_0_9_1.replies import HARD_CODES
+from fakeamqp.model.access import Permission, User
+from fakeamqp.wire.amqp_0_9_1 import constants
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
+from fakeamqp.wire.amqp_0_9_x.frames import method_frame
+
+rule = pytest.mark.rule
+MISSING = m.QueueDeclare(queue="missing", passive=True)
+
+
+def is_spec(server: Server) -> bool:
+    return server.state.personality.name == "spec"
+
+
+# --- what ends a channel, what a connection ----------------------------------------------------------------
+
+
+@rule("0-9-1/errors/operational-is-channel")
+def test_a_missing_entity_ends_the_channel_only(connect: Callable[..., Client]) -> None:
+    client = connect(channels=2)
+    client.send(MISSING)
+    client.expect_channel_close(404)
+    client.declare("q", channel=2)
+    client.open_channel()
+    client.declare("q")
+    assert not client.closed
+
+
+@rule("0-9-1/errors/operational-is-channel")
+def test_missing_rights_end_the_channel_only(server: Server) -> None:
+    server.state.access.add(User("worker", "secret", permissions={"/": Permission(configure="^mine")}))
+    client = server.client(channels=2, user="worker", password="secret")
+    client.send(m.QueueDeclare(queue="yours"))
+    client.expect_channel_close(403)
+    client.declare("mine", channel=2)
+
+
+@rule("0-9-1/errors/structural-is-connection")
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param(m.ConnectionTuneOk(10, 8192, 0).encode(), id="out-of-order"),
+        pytest.param(arguments(50, 10, b"\0"), id="truncated"),
+        pytest.param(arguments(60, 999), id="unknown"),
+    ],
+)
+@pytest.mark.parametrize("channel", [0, 1])
+def test_what_breaks_the_rules_of_the_wire_ends_the_connection(
+    server: Server, payload: bytes, channel: int
+) -> None:
+    client, other = server.client(), server.client()
+    client.send_frame(1, channel, payload)
+    client.expect(m.ConnectionClose, 0)
+    client.expect_nothing()
+    other.declare("others-are-not-concerned")
+
+
+def too_large(server: Server) -> Client:
+    small = Server(
+        replace(server.state.personality, largest_message=10, largest_message_condition="content-too-large")
+    )
+    client = small.client(channels=2)
+    client.publish(bytes(11), routing_key="q")
+    return client
+
+
+def access_refused(server: Server) -> Client:
+    client = server.client(channels=2)
+    client.send(m.ExchangeDelete(exchange="amq.direct"))
+    return client
+
+
+def not_found(server: Server) -> Client:
+    client = server.client(channels=2)
+    client.send(m.BasicConsume(queue="missing"))
+    return client
+
+
+def resource_locked(server: Server) -> Client:
+    server.client().declare("locked", exclusive=True)
+    client = server.client(channels=2)
+    client.send(m.QueueDeclare(queue="locked"))
+    return client
+
+
+def precondition_failed(server: Server) -> Client:
+    client = server.client(channels=2)
+    client.send(m.BasicAck(delivery_tag=1))
+    return client
+
+
+@rule("0-9-1/errors/soft-error-class")
+@pytest.mark.parametrize(
+    ("code", "provoke"),
+    [
+        (311, too_large),
+        (403, access_refused),
+        (404, not_found),
+        (405, resource_locked),
+        (406, precondition_failed),
+    ],
+)
+def test_soft_errors_end_the_channel(server: Server, code: int, provoke: Callable[[Server], Client]) -> None:
+    client = provoke(server)
+    close = client.expect_channel_close(code)
+    assert close.reply_text.startswith(constants.REPLY_NAMES[code] + " - ")
+    client.declare("another-channel-goes-on", channel=2)
+
+
+def connection_forced(server: Server) -> Client:
+    client = server.client()
+    next(iter(server.state.connections)).close_by_operator(320, "CONNECTION_FORCED - because")
+    return client
+
+
+def invalid_path(server: Server) -> Client:
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    client.login()
+    client.expect(m.ConnectionTune, 0)
+    client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
+    client.send(m.ConnectionOpen(virtual_host="missing"), 0)
+    return client
+
+
+def frame_error(server: Server) -> Client:
+    client = server.client()
+    client.send_frame(3, 1, bytes(200_000))
+    return client
+
+
+def syntax_error(server: Server) -> Client:
+    client = server.client()
+    client.send_frame(1, 1, queue_declare("q", fields=table(field("a", b"z"))))
+    return client
+
+
+def command_invalid(server: Server) -> Client:
+    client = server.client()
+    client.send(m.ConnectionOpen(virtual_host="/"), 1)
+    return client
+
+
+def channel_error(server: Server) -> Client:
+    client = server.client()
+    client.send(m.QueueDeclare(queue="q"), 5)
+    return client
+
+
+def unexpected_frame(server: Server) -> Client:
+    client = server.client()
+    client.send_frame(3, 1, b"body")
+    return client
+
+
+def not_allowed(server: Server) -> Client:
+    client = server.client()
+    client.declare("q")
+    client.consume("q", "tag")
+    client.send(m.BasicConsume(queue="q", consumer_tag="tag"))
+    return client
+
+
+def not_implemented(server: Server) -> Client:
+    client = server.client()
+    client.send_frame(1, 1, arguments(60, 999))
+    return client
+
+
+HARD_ERRORS = [
+    (320, connection_forced),
+    (501, frame_error),
+    (502, syntax_error),
+    (503, command_invalid),
+    (504, channel_error),
+    (505, unexpected_frame),
+    (530, not_allowed),
+    (540, not_implemented),
+]
+
+
+@rule("0-9-1/errors/hard-error-class")
+@pytest.mark.parametrize(("code", "provoke"), HARD_ERRORS)
+def test_hard_errors_end_the_connection(
+    server: Server, code: int, provoke: Callable[[Server], Client]
+) -> None:
+    client = provoke(server)
+    close = client.expect_connection_close(code)
+    assert close.reply_text.startswith(constants.REPLY_NAMES[code] + " - ")
+    assert client.connection not in server.state.connections
+
+
+@rule("0-9-1/errors/hard-error-class")
+def test_the_two_hard_errors_that_not_both_know(spec: Server, rabbitmq: Server) -> None:
+    invalid_path(spec).expect_connection_close(402)
+    client = rabbitmq.client()
+    client.send_frame(1, 0, arguments(10, 50))
+    client.expect_connection_close(541)
+
+
+@rule("0-9-1/errors/rfc-severity")
+def test_the_first_of_three_digits_tells_how_bad_it_is() -> None:
+    codes = set(constants.REPLY_NAMES)
+    assert {code // 100 for code in codes} == {2, 3, 4, 5}
+    assert {code for code in codes if code < 300} == {200}, "only success is a completion"
+    assert codes - {200} == constants.SOFT_ERRORS | constants.HARD_ERRORS
+    assert not constants.SOFT_ERRORS & constants.HARD_ERRORS
+    assert {code for code in codes if code >= 500} <= constants.HARD_ERRORS, "5 is for protocol errors"
+    assert HARD_CODES == constants.HARD_ERRORS
+
+
+# --- what a close says -------------------------------------------------------------------------------------
+
+
+@rule("0-9-1/errors/reply-code-and-text")
+@pytest.mark.parametrize(
+    "method",
+    [
+        MISSING,
+        m.QueueDeclare(queue="amq.reserved"),
+        m.BasicAck(delivery_tag=7),
+        m.BasicConsume(queue="missing"),
+        m.BasicGet(),
+    ],
+)
+def test_channel_close_has_a_code_and_a_text(client: Client, method: m.Method) -> None:
+    client.send(method)
+    close = client.expect(m.ChannelClose)
+    assert close.reply_code in constants.SOFT_ERRORS
+    name, _, explanation = close.reply_text.partition(" - ")
+    assert name == constants.REPLY_NAMES[close.reply_code]
+    assert explanation
+
+
+@rule("0-9-1/errors/reply-code-and-text")
+def test_return_has_a_code_and_a_text(client: Client) -> None:
+    client.publish(routing_key="nowhere", mandatory=True)
+    returned = client.expect_content(m.BasicReturn).method
+    assert (returned.reply_code, returned.reply_text) == (312, "NO_ROUTE")
+
+
+@rule("0-9-1/errors/reply-code-and-text")
+def test_a_long_text_is_cut_to_a_short_string(client: Client) -> None:
+    client.send(m.ExchangeDeclare(exchange="x" * 127, passive=True))
+    assert len(client.expect_channel_close(404).reply_text) < 255
+    client.open_channel()
+    client.send(m.BasicPublish(exchange="x" * 240, routing_key="q"))
+    client.send_frame(2, 1, bytes.fromhex("003c 0000 0000000000000000 0000"))
+    close = client.expect_channel_close(404)
+    assert len(close.reply_text.encode()) == 255
+    assert close.reply_text.endswith("x...")
+
+
+@rule("0-9-1/errors/failing-method")
+def test_a_close_names_the_method_that_failed(client: Client) -> None:
+    client.send(m.QueueBind(queue="missing", exchange="amq.direct"))
+    close = client.expect_channel_close(404)
+    assert (close.class_id, close.method_id) == (50, 20)
+    client.open_channel()
+    client.publish(exchange="missing")
+    close = client.expect_channel_close(404)
+    assert (close.class_id, close.method_id) == (60, 40)
+
+
+@rule("0-9-1/errors/failing-method")
+def test_a_repeated_publish_that_fails_is_named_too(client: Client) -> None:
+    client.call(m.ExchangeDeclare(exchange="e", type="direct"), m.ExchangeDeclareOk)
+    client.publish(exchange="e")
+    client.call(m.ExchangeDelete(exchange="e"), m.ExchangeDeleteOk)
+    client.publish(exchange="e")
+    close = client.expect_channel_close(404)
+    assert (close.class_id, close.method_id) == (60, 40)
+
+
+@rule("0-9-1/errors/failing-method")
+def test_a_close_for_no_method_names_none(server: Server) -> None:
+    client = server.client()
+    client.send(MISSING)
+    client.expect_channel_close(404)
+    next(iter(server.state.connections)).close_by_operator(200, "Goodbye")
+    close = client.expect_connection_close(200)
+    assert (close.class_id, close.method_id) == (0, 0)
+
+
+@rule("0-9-1/errors/no-positive-confirmation")
+def test_success_of_what_has_no_reply_is_silent(client: Client) -> None:
+    client.declare("q")
+    client.publish(routing_key="q")
+    client.expect_nothing()
+    client.get("q")
+    client.send(m.BasicAck(delivery_tag=1))
+    client.expect_nothing()
+
+
+# --- opening and closing -----------------------------------------------------------------------------------
+
+
+@rule("0-9-1/errors/open-when")
+def test_a_channel_may_be_used_without_waiting_for_open_ok(server: Server) -> None:
+    client = server.client(channels=0)
+    methods = (m.ChannelOpen(), m.QueueDeclare(queue="q"))
+    client.send_octets(b"".join(method_frame(1, method.encode()) for method in methods))
+    client.expect(m.ChannelOpenOk)
+    assert client.expect(m.QueueDeclareOk).queue == "q"
+
+
+@rule("0-9-1/errors/open-when")
+def test_a_connection_may_be_used_without_waiting_for_open_ok(server: Server) -> None:
+    client = invalid_path(server)
+    client.expect(m.ConnectionClose, 0)
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.login()
+    client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
+    client.send(m.ConnectionOpen(virtual_host="/"), 0)
+    client.send(m.ChannelOpen())
+    client.send(m.QueueDeclare(queue="q"))
+    for method, channel in (
+        (m.ConnectionStart, 0),
+        (m.ConnectionTune, 0),
+        (m.ConnectionOpenOk, 0),
+        (m.ChannelOpenOk, 1),
+        (m.QueueDeclareOk, 1),
+    ):
+        client.expect(method, channel)
+
+
+@rule("0-9-1/errors/close-handshake")
+def test_the_socket_ends_after_close_and_close_ok_only(client: Client) -> None:
+    client.send_frame(1, 1, arguments(60, 999))
+    client.expect(m.ConnectionClose, 0)
+    assert not client.closed
+    client.send(m.ConnectionCloseOk(), 0)
+    client.expect_silent_end()
+
+
+@rule("0-9-1/errors/close-must-answer")
+def test_every_close_is_answered(client: Client) -> None:
+    client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
+
+
+@rule("0-9-1/errors/crossed-close")
+def test_crossed_closes_of_a_channel_are_both_answered(client: Client) -> None:
+    client.declare("q")
+    client.send_octets(
+        method_frame(1, MISSING.encode()) + method_frame(1, m.ChannelClose(reply_code=200).encode())
+    )
+    assert client.expect(m.ChannelClose).reply_code == 404
+    client.expect(m.ChannelCloseOk)
+    client.send(m.QueueDelete(queue="q"))
+    client.expect_nothing()
+    client.send(m.ChannelCloseOk())
+    client.open_channel()
+    client.declare("q", passive=True)
+
+
+@rule("0-9-1/errors/pre-open-error")
+@pytest.mark.parametrize(
+    "octets",
+    [
+        pytest.param(method_frame(0, m.ConnectionTuneOk(10, 8192, 0).encode()), id="out-of-order"),
+        pytest.param(method_frame(0, arguments(10, 11, b"\xff")), id="truncated"),
+        pytest.param(method_frame(0, arguments(10, 999)), id="unknown-method"),
+        pytest.param(b"\x09\0\0\0\0\0\0\xce", id="unknown-frame"),
+        pytest.param(b"\x03\0\0\xff\xff\xff\xff", id="oversized"),
+        pytest.param(b"\x08\0\0\0\0\0\0\0", id="bad-frame-end"),
+        pytest.param(b"\x02\0\0\0\0\0\0\xce", id="content"),
+    ],
+)
+def test_an_error_before_tune_ends_the_socket_without_a_word(server: Server, octets: bytes) -> None:
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    client.send_octets(octets)
+    client.expect_silent_end()
+    assert not server.state.connections
+
+
+@rule("0-9-1/errors/pre-open-error")
+def test_an_error_before_open_ends_the_socket_without_a_word_by_the_letter(server: Server) -> None:
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    client.login()
+    client.expect(m.ConnectionTune, 0)
+    client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
+    client.send_frame(1, 0, arguments(10, 999))
+    if is_spec(server):
+        client.expect_silent_end()
+    else:
+        client.expect_connection_close(540)
