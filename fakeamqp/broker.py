@@ -23,12 +23,12 @@ from fakeamqp.errors import FakeAMQPError
 from fakeamqp.inspect import (
     ConnectionView,
     ExchangeView,
+    Expectation,
     Published,
     PublishedView,
     QueueInspector,
     connection_views,
     exchange_view,
-    expect_published,
     published_views,
     queue_names,
 )
@@ -42,6 +42,9 @@ from fakeamqp.runtime import Engine, RealClock
 from fakeamqp.trace import Recorder, Trace
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from fakeamqp.inspect import Wanted
     from fakeamqp.runtime.intercept import Intercept
     from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
@@ -365,29 +368,23 @@ class Broker:
         views: Published = self.look(published_views)
         return views
 
-    def expect_published(self, *, timeout: float = 5.0, **expected: Any) -> tuple[PublishedView, ...]:
+    def expect_published(
+        self, *, timeout: float = 5.0, **expected: Unpack[Wanted]
+    ) -> tuple[PublishedView, ...]:
         """Wait until what was published fits, and return the messages that do.
 
         Args:
             timeout: how many seconds to wait for it.
             expected: `exchange`, `routing_key` (a topic pattern), `body`, `headers`, `count` and others; see
-                `fakeamqp.inspect.expect_published`.
+                `fakeamqp.inspect.Wanted`.
 
         Raises:
             NotPublished: nothing fits, or not as many as expected; the text shows the nearest misses.
+            BadExpectation: a keyword is misspelled.
         """
-
-        def fits(state: BrokerState) -> bool:
-            try:
-                expect_published(published_views(state), **expected)
-            except AssertionError:
-                return False
-            return True
-
-        self.wait_for(fits, timeout)
-        found: tuple[PublishedView, ...] = tuple(
-            self.look(lambda state: expect_published(published_views(state), **expected))
-        )
+        expectation = Expectation(**expected)
+        self.wait_for(expectation.follow(), timeout)
+        found: tuple[PublishedView, ...] = self.look(lambda state: expectation.check(published_views(state)))
         return found
 
     @property

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["CONNECTION_METHODS", "receive", "start"]
 
 _LOCALE = "en_US"
-_LOOPBACK = ("127.", "::1", "::ffff:127.")
+_LOOPBACK = ("127.", "::1", "::ffff:127.", "socketpair")
 
 
 def start(endpoint: Endpoint) -> None:

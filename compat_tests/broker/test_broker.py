@@ -1,0 +1,431 @@
+"""The face of the broker: what a test holds in its hand, with pika at the other end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Iterator
+
+import pika
+import pika.exceptions
+import pytest
+
+from fakeamqp import (
+    Broker,
+    BrokerError,
+    DefinitionsError,
+    FakeAMQPError,
+    NoSuchQueue,
+    NotPublished,
+    Permission,
+    PortInUse,
+    User,
+    WaitTimeout,
+)
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_x.frames import method_frame
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(seed=1) as running:
+        yield running
+        assert running.failures == ()
+
+
+def connect(broker: Broker, **parameters: object) -> pika.BlockingConnection:
+    return pika.BlockingConnection(pika.ConnectionParameters(broker.host, broker.port, **parameters))
+
+
+# --- life -----------------------------------------------------------------------------------------------
+
+
+def test_a_broker_is_ready_when_start_returns_and_leaves_nothing_when_it_stops() -> None:
+    before = threading.active_count()
+    broker = Broker()
+    assert not broker.running
+    assert broker.start() is broker
+    with socket.create_connection((broker.host, broker.port)):
+        assert broker.running
+    broker.stop()
+    broker.stop()
+    assert not broker.running
+    assert threading.active_count() == before
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((broker.host, broker.port))
+
+
+def test_a_broker_can_be_used_in_a_coroutine() -> None:
+    async def use() -> bool:
+        async with Broker() as broker:
+            return broker.running
+
+    assert asyncio.run(use())
+
+
+def test_a_port_in_use_is_an_error_at_once(broker: Broker) -> None:
+    with pytest.raises(PortInUse, match=f"port {broker.port} on 127.0.0.1 is in use"):
+        Broker(port=broker.port).start()
+
+
+def test_stopping_tells_the_clients(broker: Broker) -> None:
+    connection = connect(broker)
+    broker.stop()
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as closed:
+        connection.process_data_events(time_limit=5)
+    assert closed.value.reply_code == 320
+    assert "shutdown" in closed.value.reply_text
+
+
+def test_starting_again_keeps_the_port_and_what_is_durable() -> None:
+    broker = Broker().start()
+    port = broker.port
+    broker.look(lambda state: state.virtual_hosts["/"].declare_queue("durable", owner=None, durable=True))
+    broker.look(lambda state: state.virtual_hosts["/"].declare_queue("transient", owner=None))
+    broker.stop()
+    with broker:
+        assert broker.port == port
+        assert broker.queues == ("durable",)
+
+
+def test_restart_keeps_the_port_what_is_durable_and_persistent_messages(broker: Broker) -> None:
+    port = broker.port
+    with connect(broker) as connection:
+        channel = connection.channel()
+        channel.queue_declare("durable", durable=True)
+        channel.queue_declare("transient")
+        channel.basic_publish("", "durable", b"kept", pika.BasicProperties(delivery_mode=2))
+        channel.basic_publish("", "durable", b"lost")
+        channel.exchange_declare("events", durable=True)
+        channel.queue_bind("durable", "events", "k")
+        broker.queue("durable").wait_for(count=2)
+        broker.restart()
+        with pytest.raises(pika.exceptions.ConnectionClosedByBroker):
+            connection.process_data_events(time_limit=5)
+    assert broker.port == port
+    assert [message.body for message in broker.queue("durable").messages] == [b"kept"]
+    assert not broker.queue("transient").exists
+    assert [binding.destination for binding in broker.exchange("events").bindings] == ["durable"]
+    with connect(broker) as again:
+        assert again.channel().basic_get("durable")[2] == b"kept"
+
+
+def test_a_crash_loses_what_nobody_was_told_of(broker: Broker) -> None:
+    persistent = pika.BasicProperties(delivery_mode=2)
+    connection = connect(broker)
+    told = connection.channel()
+    told.queue_declare("q", durable=True)
+    told.confirm_delivery()
+    told.basic_publish("", "q", b"confirmed", persistent)
+    connection.channel().basic_publish("", "q", b"unconfirmed", persistent)
+    broker.queue("q").wait_for(count=2)
+    broker.restart(crash=True)
+    assert [message.body for message in broker.queue("q").messages] == [b"confirmed"]
+    with pytest.raises((pika.exceptions.StreamLostError, pika.exceptions.ConnectionClosed)) as lost:
+        connection.process_data_events(time_limit=5)
+    assert not isinstance(lost.value, pika.exceptions.ConnectionClosedByBroker)
+
+
+def test_reset_forgets_everything_and_keeps_the_port() -> None:
+    with Broker(users={"alice": "secret"}, virtual_hosts=["other"]) as broker:
+        port = broker.port
+        connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+        connection.channel().queue_declare("q", durable=True)
+        broker.publish(b"x", routing_key="q")
+        broker.reset()
+        assert broker.queues == ()
+        assert len(broker.published) == 0
+        assert broker.connections == ()
+        assert "q" not in broker.trace.timeline()
+        with pytest.raises(pika.exceptions.ConnectionClosedByBroker):
+            connection.process_data_events(time_limit=5)
+        assert broker.port == port
+        pika.BlockingConnection(pika.URLParameters(broker.url)).close()
+
+
+# --- who may do what --------------------------------------------------------------------------------------
+
+
+def test_users_replace_guest_and_the_url_names_the_first() -> None:
+    with Broker(
+        users={"alice": "p@ss/word", "bob": {"password": "b", "permissions": {"/": ("^$", ".*", ".*")}}}
+    ) as broker:
+        pika.BlockingConnection(pika.URLParameters(broker.url)).close()
+        with pytest.raises(pika.exceptions.ProbableAuthenticationError):
+            connect(broker)
+        bob = connect(broker, credentials=pika.PlainCredentials("bob", "b"))
+        with pytest.raises(pika.exceptions.ChannelClosedByBroker) as refused:
+            bob.channel().queue_declare("q")
+        assert refused.value.reply_code == 403
+        assert refused.value.reply_text.startswith("ACCESS_REFUSED - configure access to queue 'q'")
+        bob.close()
+
+
+def test_users_may_be_given_as_objects_and_are_not_shared() -> None:
+    alice = User("alice", "secret", (), {"/": Permission(configure="^$")})
+    with Broker(users=[alice]) as first, Broker(users=[alice]) as second:
+        first.look(lambda state: state.access.users["alice"].permissions.clear())
+        assert second.look(lambda state: dict(state.access.users["alice"].permissions)) == alice.permissions
+
+
+def test_a_new_virtual_host_is_open_to_those_who_may_do_everything(broker: Broker) -> None:
+    broker.add_virtual_host("new")
+    with connect(broker, virtual_host="new") as connection:
+        connection.channel().queue_declare("q")
+    assert broker.queue("q", virtual_host="new").exists
+    assert not broker.queue("q").exists
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"personality": "rabbitmq-4.3x"}, "rabbitmq-4.2"),
+        ({"heartbeats": 5}, "did you mean 'heartbeat'"),
+        ({"personalty": "spec"}, "did you mean 'personality'"),
+        ({"clock": "virtual"}, "not built yet"),
+        ({"users": {"a": {"pasword": "x"}}}, "did you mean 'password'"),
+        ({"definitions": {"quues": []}}, "did you mean 'queues'"),
+        ({"definitions": {"queues": [{"nmae": "q"}]}}, "did you mean 'name'"),
+        ({"definitions": {"policies": [{"name": "p"}]}}, "not supported"),
+        ({"definitions": "/no/such/file.json"}, "cannot read"),
+    ],
+)
+def test_wrong_arguments_are_errors_that_help(arguments: dict[str, object], words: str) -> None:
+    with pytest.raises(FakeAMQPError, match=words):
+        Broker(**arguments)  # type: ignore[arg-type]
+
+
+# --- ways in ------------------------------------------------------------------------------------------------
+
+
+def test_a_connected_socket_reaches_the_broker_without_a_port(broker: Broker) -> None:
+    with broker.connect() as client:
+        client.sendall(b"AMQP\x00\x00\x09\x01")
+        assert client.recv(1) == b"\x01"
+
+
+def test_guest_may_log_in_over_a_connected_socket(broker: Broker) -> None:
+    login = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US")
+    with broker.connect() as client:
+        client.sendall(b"AMQP\x00\x00\x09\x01" + method_frame(0, login.encode()))
+        octets = b""
+        while m.ConnectionTune().encode()[:4] not in octets:
+            assert (received := client.recv(4096)), "the broker has closed the socket"
+            octets += received
+
+
+def test_an_intercepted_address_leads_to_the_broker(broker: Broker) -> None:
+    with broker.intercept("rabbit.prod.example:5672"):
+        connection = pika.BlockingConnection(pika.ConnectionParameters("rabbit.prod.example", 5672))
+        connection.channel().queue_declare("q")
+        connection.close()
+    assert broker.queue("q").exists
+    with pytest.raises((pika.exceptions.AMQPError, socket.gaierror)):
+        pika.BlockingConnection(
+            pika.ConnectionParameters("rabbit.prod.example", 5672, connection_attempts=1, socket_timeout=1)
+        )
+
+
+def test_tls_with_a_throw_away_authority() -> None:
+    with Broker(tls=True) as broker:
+        parameters = pika.URLParameters(broker.url)
+        parameters.ssl_options = pika.SSLOptions(broker.tls.client_context, broker.host)
+        with pika.BlockingConnection(parameters) as connection:
+            connection.channel().queue_declare("q")
+        broker.restart()
+        with pika.BlockingConnection(parameters) as connection:
+            connection.channel()
+        assert broker.url.startswith("amqps://")
+
+
+def test_a_client_certificate_logs_in_by_its_name() -> None:
+    with Broker(tls=True, users={"carol": {"tags": ()}}) as broker:
+        shown = broker.tls.client_certificate("carol")
+        parameters = pika.ConnectionParameters(
+            broker.host,
+            broker.port,
+            ssl_options=pika.SSLOptions(shown.context, broker.host),
+            credentials=pika.credentials.ExternalCredentials(),
+        )
+        connection = pika.BlockingConnection(parameters)
+        assert [client.user for client in broker.connections] == ["carol"]
+        connection.close()
+
+
+def test_ipv6_loopback() -> None:
+    try:
+        broker = Broker(host="::1").start()
+    except FakeAMQPError as problem:
+        pytest.skip(f"no IPv6 loopback here: {problem}")
+    with broker:
+        assert broker.url == f"amqp://guest:guest@[::1]:{broker.port}/"
+        connect(broker).close()
+
+
+# --- looking -------------------------------------------------------------------------------------------------
+
+
+def test_looking_at_a_queue(broker: Broker) -> None:
+    with connect(broker) as connection:
+        channel = connection.channel()
+        channel.queue_declare("orders")
+        for body in (b"one", b"two"):
+            channel.basic_publish("", "orders", body, pika.BasicProperties(headers={"n": 1}))
+        queue = broker.queue("orders")
+        queue.wait_for(count=2)
+        channel.basic_get("orders")
+        assert (queue.ready, queue.unacked) == (1, 1)
+        assert [message.body for message in queue.messages] == [b"two", b"one"]
+        assert [message.state for message in queue.messages] == ["ready", "unacked"]
+        with pytest.raises(NoSuchQueue, match="did you mean 'orders'"):
+            _ = broker.queue("order").ready
+
+
+def test_waiting_in_vain_says_what_there_is(broker: Broker) -> None:
+    broker.look(lambda state: state.virtual_hosts["/"].declare_queue("q", owner=None))
+    with pytest.raises(WaitTimeout, match="ready=0"):
+        broker.queue("q").wait_for(count=1, timeout=0.01)
+
+
+def test_what_was_published_can_be_expected(broker: Broker) -> None:
+    with connect(broker) as connection:
+        channel = connection.channel()
+        channel.exchange_declare("events", "topic")
+        channel.basic_publish("events", "order.placed", json.dumps({"id": 1}).encode())
+        [found] = broker.expect_published(exchange="events", routing_key="order.*", body={"id": 1}, count=1)
+        assert found.unroutable
+        with pytest.raises(NotPublished, match=r"order\.placed"):
+            broker.expect_published(routing_key="order.paid", timeout=0.01)
+
+
+def test_publishing_without_a_client_reaches_consumers(broker: Broker) -> None:
+    with connect(broker) as connection:
+        channel = connection.channel()
+        channel.queue_declare("q")
+        got: list[tuple[bytes, object]] = []
+        channel.basic_consume("q", lambda c, m, p, body: got.append((body, p.headers)), auto_ack=True)
+        view = broker.publish("häh", routing_key="q", headers={"a": 1}, content_type="text/plain")
+        assert view.queues == ("q",)
+        connection.process_data_events(time_limit=5)
+        assert got == [("häh".encode(), {"a": 1})]
+    with pytest.raises(FakeAMQPError, match="did you mean 'headers'"):
+        broker.publish(b"x", header={})
+    with pytest.raises(FakeAMQPError, match="no exchange 'nope'"):
+        broker.publish(b"x", exchange="nope")
+
+
+def test_idle_is_when_all_that_was_sent_is_dealt_with(broker: Broker) -> None:
+    with connect(broker) as connection:
+        channel = connection.channel()
+        channel.queue_declare("q")
+        for _ in range(1000):
+            channel.basic_publish("", "q", b"x" * 100)
+        broker.wait_until_idle(timeout=10)
+        assert broker.queue("q").ready == 1000
+
+
+def test_a_connection_can_be_closed_from_this_side(broker: Broker) -> None:
+    connection = connect(broker, client_properties={"connection_name": "worker"})
+    [client] = broker.connections
+    assert client.connection_name == "worker"
+    client.close(320, "CONNECTION_FORCED - enough")
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as closed:
+        connection.process_data_events(time_limit=5)
+    assert (closed.value.reply_code, closed.value.reply_text) == (320, "CONNECTION_FORCED - enough")
+
+
+def test_blocking_tells_the_publisher_and_reads_nothing_more_from_it(broker: Broker) -> None:
+    told: list[str] = []
+    connection = connect(broker)
+    connection.add_on_connection_blocked_callback(lambda _, method: told.append(method.method.reason))
+    connection.add_on_connection_unblocked_callback(lambda _, method: told.append("over"))
+    channel = connection.channel()
+    channel.queue_declare("q")
+    broker.block("low on memory")
+    channel.basic_publish("", "q", b"held back")
+    broker.wait_for(lambda state: not next(iter(state.connections)).reading)
+    connection.process_data_events(time_limit=0.05)
+    assert told == ["low on memory"]
+    assert broker.queue("q").ready == 0
+    broker.unblock()
+    broker.queue("q").wait_for(count=1)
+    connection.process_data_events(time_limit=0.05)
+    assert told == ["low on memory", "over"]
+    connection.close()
+
+
+# --- definitions ------------------------------------------------------------------------------------------------
+
+
+DEFINITIONS = {
+    "rabbit_version": "4.2.1",
+    "users": [
+        {"name": "app", "password": "app", "tags": []},
+        {
+            "name": "hashed",
+            "hashing_algorithm": "rabbit_password_hashing_sha256",
+            # Salt 01020304 and the password "secret".
+            "password_hash": "AQIDBDB9kM21iEUzN1lZ+6VReCsdNqS0sERdAQTcY6Xs3PMz",
+            "tags": ["administrator"],
+        },
+    ],
+    "vhosts": [{"name": "/"}, {"name": "shop"}],
+    "permissions": [
+        {"user": "app", "vhost": "shop", "configure": "^$", "write": ".*", "read": ".*"},
+        {"user": "hashed", "vhost": "shop", "configure": ".*", "write": ".*", "read": ".*"},
+    ],
+    "exchanges": [{"name": "events", "vhost": "shop", "type": "topic", "durable": True, "arguments": {}}],
+    "queues": [{"name": "orders", "vhost": "shop", "durable": True, "auto_delete": False, "arguments": {}}],
+    "bindings": [
+        {
+            "source": "events",
+            "vhost": "shop",
+            "destination": "orders",
+            "destination_type": "queue",
+            "routing_key": "order.#",
+            "arguments": {},
+        }
+    ],
+}
+
+
+def test_definitions_are_in_force_and_come_back(tmp_path: pytest.TempPathFactory) -> None:
+    path = tmp_path / "definitions.json"  # type: ignore[operator]
+    path.write_text(json.dumps(DEFINITIONS))
+    with Broker(definitions=path) as broker:
+        credentials = pika.PlainCredentials("app", "app")
+        with connect(broker, virtual_host="shop", credentials=credentials) as connection:
+            connection.channel().basic_publish("events", "order.placed", b"x")
+            broker.queue("orders", virtual_host="shop").wait_for(count=1)
+        dumped = broker.definitions()
+    assert [queue["name"] for queue in dumped["queues"]] == ["orders"]
+    with Broker(definitions=dumped) as again:
+        view = again.exchange("events", virtual_host="shop")
+        assert [binding.routing_key for binding in view.bindings] == ["order.#"]
+        assert again.definitions() == dumped
+
+
+def test_hashed_passwords_are_checked() -> None:
+    with Broker(definitions=DEFINITIONS) as broker:
+        good = pika.PlainCredentials("hashed", "secret")
+        connect(broker, virtual_host="shop", credentials=good).close()
+        with pytest.raises(pika.exceptions.ProbableAuthenticationError):
+            connect(broker, virtual_host="shop", credentials=pika.PlainCredentials("hashed", "wrong"))
+
+
+def test_definitions_that_contradict_what_is_there_are_refused(broker: Broker) -> None:
+    broker.load_definitions({"queues": [{"name": "q", "durable": True}]})
+    with pytest.raises(DefinitionsError, match="inequivalent arg 'durable'"):
+        broker.load_definitions({"queues": [{"name": "q", "durable": False}]})
+
+
+def test_asking_for_what_is_not_there_says_what_to_do() -> None:
+    broker = Broker(trace=0)
+    with pytest.raises(BrokerError, match="start it first"):
+        _ = broker.url
+    with pytest.raises(BrokerError, match="Broker\\(tls=True\\)"):
+        _ = broker.tls
+    with pytest.raises(BrokerError, match="trace is off"):
+        _ = broker.trace
