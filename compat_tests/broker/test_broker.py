@@ -39,7 +39,7 @@ def connect(broker: Broker, **parameters: object) -> pika.BlockingConnection:
     return pika.BlockingConnection(pika.ConnectionParameters(broker.host, broker.port, **parameters))
 
 
-# --- life -----------------------------------------------------------------------------------------------
+# --- life ------------------------------------------------------------------------------------------------
 
 
 def test_a_broker_is_ready_when_start_returns_and_leaves_nothing_when_it_stops() -> None:
@@ -145,7 +145,7 @@ def test_reset_forgets_everything_and_keeps_the_port() -> None:
         pika.BlockingConnection(pika.URLParameters(broker.url)).close()
 
 
-# --- who may do what --------------------------------------------------------------------------------------
+# --- who may do what -------------------------------------------------------------------------------------
 
 
 def test_users_replace_guest_and_the_url_names_the_first() -> None:
@@ -197,7 +197,7 @@ def test_wrong_arguments_are_errors_that_help(arguments: dict[str, object], word
         Broker(**arguments)  # type: ignore[arg-type]
 
 
-# --- ways in ------------------------------------------------------------------------------------------------
+# --- ways in ---------------------------------------------------------------------------------------------
 
 
 def test_a_connected_socket_reaches_the_broker_without_a_port(broker: Broker) -> None:
@@ -212,7 +212,8 @@ def test_guest_may_log_in_over_a_connected_socket(broker: Broker) -> None:
         client.sendall(b"AMQP\x00\x00\x09\x01" + method_frame(0, login.encode()))
         octets = b""
         while m.ConnectionTune().encode()[:4] not in octets:
-            assert (received := client.recv(4096)), "the broker has closed the socket"
+            received = client.recv(4096)
+            assert received, "the broker has closed the socket"
             octets += received
 
 
@@ -264,7 +265,7 @@ def test_ipv6_loopback() -> None:
         connect(broker).close()
 
 
-# --- looking -------------------------------------------------------------------------------------------------
+# --- looking ---------------------------------------------------------------------------------------------
 
 
 def test_looking_at_a_queue(broker: Broker) -> None:
@@ -356,7 +357,7 @@ def test_blocking_tells_the_publisher_and_reads_nothing_more_from_it(broker: Bro
     connection.close()
 
 
-# --- definitions ------------------------------------------------------------------------------------------------
+# --- definitions -----------------------------------------------------------------------------------------
 
 
 DEFINITIONS = {
