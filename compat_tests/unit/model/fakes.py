@@ -1,0 +1,51 @@
+"""Stand-ins for what the classes of the model work with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakeamqp.model.credit import Credit, Limit
+from fakeamqp.model.message import Message
+from fakeamqp.model.properties import PlainProperties
+from fakeamqp.model.queue import QueuedMessage
+from fakeamqp.model.subscription import Subscription
+
+
+def queued(position: int, priority: int | None = None, size: int = 1) -> QueuedMessage:
+    """A message that stands at this place of a queue."""
+    message = Message("", "q", PlainProperties(priority=priority), b"x" * size)
+    return QueuedMessage(message, position, None, 0.0)
+
+
+def positions(ready: Any) -> list[int]:
+    """Where the messages of a ready list stand, in order."""
+    return [each.position for each in ready]
+
+
+class QueueThatCounts:
+    """Counts how often it is asked to dispatch; `then` is done each time."""
+
+    def __init__(self) -> None:
+        self.dispatched = 0
+        self.then: Any = None
+
+    def dispatch(self) -> None:
+        self.dispatched += 1
+        if self.then is not None:
+            self.then()
+
+
+def subscription(
+    tag: str = "t", *, priority: int = 0, limits: tuple[Limit, ...] = (), queue: Any = None
+) -> Subscription:
+    """A subscription of a queue that only counts."""
+    return Subscription(
+        tag,
+        queue if queue is not None else QueueThatCounts(),
+        None,  # type: ignore[arg-type]
+        owner=None,
+        group=None,
+        priority=priority,
+        limits=limits,
+        credits=tuple(limit for limit in limits if isinstance(limit, Credit)),
+    )

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat_tests.unit.model.fakes import QueueThatCounts, subscription
+from fakeamqp.model.credit import Credit, Gate
+
+
+def test_zero_means_no_limit() -> None:
+    credit = Credit()
+    for _ in range(1000):
+        credit.take(10_000)
+    assert credit.open
+    assert credit.admits(10**9)
+    assert not credit.refill(10_000), "nobody can be waiting for it"
+
+
+def test_messages_are_counted() -> None:
+    credit = Credit(message_limit=2)
+    credit.take(1)
+    assert credit.open
+    credit.take(1)
+    assert not credit.open
+    assert not credit.admits(0)
+    assert credit.refill(1)
+    assert credit.open
+
+
+def test_octets_are_counted() -> None:
+    credit = Credit(octet_limit=100)
+    credit.take(60)
+    assert credit.admits(40)
+    assert not credit.admits(41)
+    credit.take(40)
+    assert not credit.open
+    credit.refill(60)
+    assert credit.admits(60)
+    assert not credit.admits(61)
+
+
+def test_with_nothing_outstanding_any_size_fits() -> None:
+    credit = Credit(octet_limit=100)
+    assert credit.admits(1_000_000)
+    credit.take(1_000_000)
+    assert not credit.open
+    credit.refill(1_000_000)
+    assert credit.admits(1_000_000)
+
+
+def test_new_limits_count_for_what_is_outstanding() -> None:
+    credit = Credit(message_limit=5)
+    for _ in range(3):
+        credit.take(1)
+    credit.resize(2, 0)
+    assert not credit.open
+    credit.refill(1)
+    assert not credit.open, "two of two are outstanding"
+    credit.refill(1)
+    assert credit.open
+    credit.resize(0, 0)
+    assert credit.admits(10**9)
+
+
+@given(
+    st.integers(0, 5),
+    st.integers(0, 50),
+    st.lists(st.integers(0, 60), max_size=30),
+    st.data(),
+)
+def test_a_window_is_never_overdrawn(
+    messages: int, octets: int, sizes: list[int], data: st.DataObject
+) -> None:
+    credit = Credit(messages, octets)
+    outstanding: list[int] = []
+    for size in sizes:
+        if credit.admits(size):
+            credit.take(size)
+            outstanding.append(size)
+        elif outstanding:
+            credit.refill(outstanding.pop(data.draw(st.integers(0, len(outstanding) - 1))))
+        assert not messages or len(outstanding) <= messages
+        assert not octets or len(outstanding) <= 1 or sum(outstanding) <= octets
+        assert credit.messages == len(outstanding)
+        assert credit.octets == sum(outstanding)
+    for size in list(outstanding):
+        credit.refill(size)
+    assert credit.open
+
+
+def test_reopening_a_gate_lets_every_queue_try_again() -> None:
+    gate = Gate()
+    queues = [QueueThatCounts() for _ in range(3)]
+    for queue in queues:
+        subscription(limits=(gate,), queue=queue)
+    gate.reopen()
+    assert [queue.dispatched for queue in queues] == [0, 0, 0], "it was open"
+    gate.shut()
+    assert not gate.admits(0)
+    gate.reopen()
+    assert [queue.dispatched for queue in queues] == [1, 1, 1]
+
+
+def test_queues_that_fill_the_gate_again_take_turns() -> None:
+    gate = Gate()
+    queues = [QueueThatCounts() for _ in range(3)]
+    for queue in queues:
+        subscription(limits=(gate,), queue=queue)
+        queue.then = gate.shut
+    for _ in range(6):
+        gate.shut()
+        gate.reopen()
+    assert [queue.dispatched for queue in queues] == [2, 2, 2]
+
+
+def test_a_subscription_that_ends_meanwhile_is_left_out() -> None:
+    gate = Gate()
+    first, second = QueueThatCounts(), QueueThatCounts()
+    subscription(limits=(gate,), queue=first)
+    ended = subscription(limits=(gate,), queue=second)
+    first.then = ended.end
+    gate.shut()
+    gate.reopen()
+    assert (first.dispatched, second.dispatched) == (1, 0)
+    assert ended not in gate.subscriptions
+
+
+def test_a_subscription_may_change_what_it_depends_on() -> None:
+    old, new = Credit(message_limit=1), Credit(message_limit=1)
+    it = subscription(limits=(old,))
+    old.take(1)
+    assert it.paused
+    it.depend_on((new,), (new,))
+    assert not it.paused
+    assert it not in old.subscriptions
+    assert it in new.subscriptions

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fakeamqp.model.errors import NotImplementedHere, PreconditionFailed
+from fakeamqp.model.queue_options import QueueOptions, longest_ttl, queue_options
+
+
+def options(**arguments: Any) -> QueueOptions:
+    """Options of a queue; names without their x- and with underscores."""
+    return queue_options(
+        "q", "/", {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()}
+    )
+
+
+def refusal(**arguments: Any) -> str:
+    with pytest.raises(PreconditionFailed) as caught:
+        options(**arguments)
+    return caught.value.text
+
+
+def test_nothing_asked_for_is_nothing_limited() -> None:
+    assert options() == QueueOptions()
+    assert queue_options("q", "/", {"colour": "red", "x-colour": [1]}) == QueueOptions()
+
+
+def test_milliseconds_become_seconds() -> None:
+    assert options(message_ttl=1500).message_ttl == 1.5
+    assert options(expires=1).expires == 0.001
+    assert options(message_ttl=0).message_ttl == 0.0
+    assert options(message_ttl=longest_ttl).message_ttl == longest_ttl / 1000
+
+
+def test_everything_together() -> None:
+    assert options(
+        message_ttl=1000,
+        expires=2000,
+        max_length=3,
+        max_length_bytes=4,
+        max_priority=5,
+        overflow="reject-publish-dlx",
+        dead_letter_exchange="",
+        dead_letter_routing_key="",
+        single_active_consumer=True,
+        queue_type="classic",
+        queue_mode="lazy",
+        queue_version=2,
+    ) == QueueOptions(
+        message_ttl=1.0,
+        expires=2.0,
+        max_length=3,
+        max_length_bytes=4,
+        max_priority=5,
+        overflow="reject-publish-dlx",
+        dead_letter_exchange="",
+        dead_letter_routing_key="",
+        single_active_consumer=True,
+    )
+
+
+@pytest.mark.parametrize("name", ["message_ttl", "expires", "max_length", "max_length_bytes", "max_priority"])
+@pytest.mark.parametrize("value", [-1, 1.0, "1", True, None, b"1", [1], {}])
+def test_numbers_are_whole_and_not_negative(name: str, value: Any) -> None:
+    assert f"invalid arg 'x-{name.replace('_', '-')}' for queue 'q' in vhost '/': " in refusal(
+        **{name: value}
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"message_ttl": longest_ttl + 1}, "value_too_large"),
+        ({"expires": longest_ttl + 1}, "value_too_large"),
+        ({"expires": 0}, "value_zero"),
+        ({"max_priority": 256}, "max_value_exceeded"),
+        ({"overflow": "spill"}, "invalid_overflow"),
+        ({"dead_letter_routing_key": "k"}, "routing_key_but_no_dlx_defined"),
+    ],
+    ids=repr,
+)
+def test_limits(arguments: dict[str, Any], reason: str) -> None:
+    assert reason in refusal(**arguments)
+
+
+@pytest.mark.parametrize("kind", ["quorum", "stream"])
+def test_other_queue_types_are_not_built(kind: str) -> None:
+    with pytest.raises(NotImplementedHere, match=kind):
+        options(queue_type=kind, max_age="1D")

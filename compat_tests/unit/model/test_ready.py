@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat_tests.unit.model.fakes import positions, queued
+from fakeamqp.model.ready import Fifo, PriorityFifo
+
+
+@pytest.mark.parametrize("ready", [Fifo(), PriorityFifo(9)], ids=["plain", "priority"])
+def test_an_empty_list(ready: Fifo | PriorityFifo) -> None:
+    assert len(ready) == 0
+    assert not ready
+    assert ready.head() is None
+    assert ready.clear() == []
+    ready.put_back([queued(1)])
+    assert positions(ready) == [1]
+    ready.clear()
+
+
+def test_first_in_first_out() -> None:
+    ready = Fifo()
+    for position in (1, 2, 3):
+        ready.append(queued(position))
+    head = ready.head()
+    assert head is not None
+    assert head.position == 1
+    assert [ready.pop().position, ready.pop_lowest().position, ready.pop().position] == [1, 2, 3]
+
+
+@given(st.lists(st.booleans(), max_size=30), st.randoms(use_true_random=False))
+def test_what_comes_back_returns_to_its_place(taken: list[bool], random: object) -> None:
+    items = [queued(position) for position in range(len(taken))]
+    ready = Fifo()
+    for item, gone in zip(items, taken, strict=True):
+        if not gone:
+            ready.append(item)
+    returned = [item for item, gone in zip(items, taken, strict=True) if gone]
+    random.shuffle(returned)  # type: ignore[attr-defined]
+    half = len(returned) // 2
+    for some in (returned[:half], returned[half:]):
+        if some:
+            ready.put_back(some)
+    assert positions(ready) == list(range(len(items)))
+
+
+def test_a_message_is_taken_out_from_anywhere() -> None:
+    ready = Fifo()
+    items = [queued(position) for position in range(5)]
+    for item in items:
+        ready.append(item)
+    ready.remove(items[2])
+    assert positions(ready) == [0, 1, 3, 4]
+    ready.put_back([items[2]])
+    assert positions(ready) == [0, 1, 2, 3, 4]
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 255)), max_size=40), st.integers(0, 12))
+def test_higher_priorities_go_first_and_equals_in_order(given_: list[int | None], most: int) -> None:
+    ready = PriorityFifo(most)
+    for position, priority in enumerate(given_):
+        ready.append(queued(position, priority))
+    expected = sorted(range(len(given_)), key=lambda at: (-min(given_[at] or 0, most), at))
+    assert positions(ready) == expected
+    assert len(ready) == len(given_)
+    popped = []
+    while ready:
+        head = ready.head()
+        popped.append(ready.pop())
+        assert popped[-1] is head
+    assert positions(popped) == expected
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.data())
+def test_what_comes_back_returns_to_its_place_within_its_priority(
+    priorities: list[int], data: st.DataObject
+) -> None:
+    ready = PriorityFifo(3)
+    items = [queued(position, priority) for position, priority in enumerate(priorities)]
+    for item in items:
+        ready.append(item)
+    before = positions(ready)
+    chosen = data.draw(st.lists(st.sampled_from(items), unique_by=id))
+    for item in chosen:
+        ready.remove(item)
+    assert len(ready) == len(items) - len(chosen)
+    ready.put_back(chosen)
+    assert positions(ready) == before
+    assert len(ready) == len(items)
+
+
+def test_the_lowest_priority_is_dropped_first_and_of_equals_the_oldest() -> None:
+    ready = PriorityFifo(9)
+    for position, priority in enumerate((5, 1, 9, 1, 5)):
+        ready.append(queued(position, priority))
+    assert [ready.pop_lowest().position for _ in range(5)] == [1, 3, 0, 4, 2]
+    assert len(ready) == 0
+
+
+def test_clear_takes_everything_in_order() -> None:
+    ready = PriorityFifo(9)
+    for position, priority in enumerate((0, 9, 4)):
+        ready.append(queued(position, priority))
+    assert positions(ready.clear()) == [1, 2, 0]
+    assert len(ready) == 0
+    assert ready.head() is None

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from collections import Counter
+
+from compat_tests.unit.model.fakes import subscription
+from fakeamqp.model.credit import Credit, Gate
+from fakeamqp.model.rotation import Rotation
+from fakeamqp.model.subscription import Subscription
+
+
+def rotation_of(*subscriptions: Subscription) -> Rotation:
+    rotation = Rotation()
+    for each in subscriptions:
+        rotation.add(each)
+    return rotation
+
+
+def turns(rotation: Rotation, count: int, size: int = 1) -> str:
+    """The tags of those whose turn it is, one after the other; "-" for nobody."""
+    chosen = (rotation.next_able(size) for _ in range(count))
+    return "".join("-" if each is None else each.tag for each in chosen)
+
+
+def test_nobody_is_able_in_an_empty_rotation() -> None:
+    rotation = Rotation()
+    assert not rotation
+    assert len(rotation) == 0
+    assert turns(rotation, 1) == "-"
+
+
+def test_equals_take_turns_in_the_order_they_came() -> None:
+    assert turns(rotation_of(*map(subscription, "abc")), 7) == "abcabca"
+
+
+def test_a_newcomer_is_last_among_its_equals() -> None:
+    rotation = rotation_of(*map(subscription, "ab"))
+    assert turns(rotation, 1) == "a"
+    rotation.add(subscription("c"))
+    assert turns(rotation, 4) == "bacb"
+
+
+def test_higher_priorities_go_first() -> None:
+    low = subscription("l", priority=-1)
+    middle = subscription("m")
+    high = [subscription(tag, priority=10) for tag in "hi"]
+    rotation = rotation_of(low, middle, *high)
+    assert turns(rotation, 4) == "hihi"
+    assert "".join(each.tag for each in rotation) == "himl"
+
+
+def test_who_can_take_nothing_is_passed_over_until_it_can() -> None:
+    gate = Gate()
+    rotation = rotation_of(subscription("h", priority=1, limits=(gate,)), *map(subscription, "ab"))
+    gate.shut()
+    assert turns(rotation, 3) == "aba"
+    gate.reopen()
+    assert turns(rotation, 2) == "hh"
+
+
+def test_every_limit_must_admit() -> None:
+    gate, credit = Gate(), Credit(message_limit=1)
+    rotation = rotation_of(subscription("a", limits=(gate, credit)))
+    assert turns(rotation, 1) == "a"
+    credit.take(1)
+    assert turns(rotation, 1) == "-"
+    credit.refill(1)
+    gate.shut()
+    assert turns(rotation, 1) == "-"
+
+
+def test_the_size_of_the_message_counts() -> None:
+    narrow = Credit(octet_limit=10)
+    narrow.take(5)
+    rotation = rotation_of(subscription("n", limits=(narrow,)), subscription("w"))
+    assert turns(rotation, 4, size=5) == "nwnw"
+    assert turns(rotation, 2, size=6) == "ww"
+
+
+def test_whoever_leaves_does_not_disturb_the_others() -> None:
+    a, b, c = map(subscription, "abc")
+    rotation = rotation_of(a, b, c)
+    assert turns(rotation, 1) == "a"
+    rotation.remove(b)
+    assert turns(rotation, 4) == "caca"
+    assert b not in rotation
+    rotation.remove(a)
+    rotation.remove(c)
+    assert not rotation
+
+
+def test_looking_at_who_is_able_moves_nobody() -> None:
+    a, b, c = map(subscription, "abc")
+    rotation = rotation_of(a, b, c)
+    assert [each.tag for each in rotation.able(1)] == ["a", "b", "c"]
+    assert [each.tag for each in rotation.able(1)] == ["a", "b", "c"]
+    rotation.passed(a)
+    assert [each.tag for each in rotation.able(1)] == ["b", "c", "a"]
+
+
+def test_turns_are_shared_evenly() -> None:
+    rotation = rotation_of(*map(subscription, "abcde"))
+    assert set(Counter(turns(rotation, 500)).values()) == {100}

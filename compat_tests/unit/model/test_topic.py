@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fakeamqp.model.exchange import topic_matches
+from fakeamqp.model.topic import TopicTrie
+
+
+def reference(pattern: list[str], key: list[str]) -> bool:
+    """The sentence of the documents, word by word: slow, and plainly right."""
+    if not pattern:
+        return not key
+    first, rest = pattern[0], pattern[1:]
+    if first == "#":
+        return any(reference(rest, key[skipped:]) for skipped in range(len(key) + 1))
+    return bool(key) and first in ("*", key[0]) and reference(rest, key[1:])
+
+
+def words(text: str) -> list[str]:
+    return text.split(".") if text else []
+
+
+PATTERN_WORDS = st.sampled_from(["a", "b", "A", "", "*", "#", "a*", "é"])
+KEY_WORDS = st.sampled_from(["a", "b", "A", "", "é", "ab"])
+PATTERNS = st.lists(PATTERN_WORDS, max_size=6).map(".".join)
+KEYS = st.lists(KEY_WORDS, max_size=6).map(".".join)
+
+
+@settings(max_examples=500)
+@given(PATTERNS, KEYS)
+def test_a_pattern_matches_as_the_documents_say(pattern: str, key: str) -> None:
+    assert topic_matches(pattern, key) == reference(words(pattern), words(key))
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.tuples(st.sampled_from(["add", "remove"]), PATTERNS, st.integers(0, 3)), max_size=25),
+    st.lists(KEYS, min_size=1, max_size=5),
+)
+def test_a_trie_is_a_list_of_patterns(changes: list[tuple[str, str, int]], keys: list[str]) -> None:
+    trie: TopicTrie[int] = TopicTrie()
+    filed: set[tuple[str, int]] = set()
+    for change, pattern, item in changes:
+        if change == "add":
+            trie.add(pattern, item)
+            filed.add((pattern, item))
+        else:
+            trie.remove(pattern, item)
+            filed.discard((pattern, item))
+    for key in keys:
+        found = list(trie.match(key))
+        assert len(found) == len(set(found)), "each item comes once"
+        assert set(found) == {item for pattern, item in filed if reference(words(pattern), words(key))}
+
+
+@given(st.lists(PATTERNS, max_size=20))
+def test_what_is_removed_leaves_nothing_behind(patterns: list[str]) -> None:
+    trie: TopicTrie[int] = TopicTrie()
+    for pattern in patterns:
+        trie.add(pattern, 1)
+    for pattern in patterns:
+        trie.remove(pattern, 1)
+    assert not trie._root.children
+    assert not trie._root.items
+
+
+def test_removing_one_pattern_keeps_those_it_shares_words_with() -> None:
+    trie: TopicTrie[str] = TopicTrie()
+    for pattern in ("a", "a.b", "a.b.c"):
+        trie.add(pattern, pattern)
+    trie.remove("a.b", "a.b")
+    trie.remove("a.b.x", "never there")
+    trie.remove("a.b.c", "another item")
+    assert [list(trie.match(key)) for key in ("a", "a.b", "a.b.c")] == [["a"], [], ["a.b.c"]]
+
+
+def test_the_order_of_matches_is_the_same_every_time() -> None:
+    found = []
+    for _ in range(2):
+        trie: TopicTrie[str] = TopicTrie()
+        for pattern in ("#", "a.*", "*.b", "a.#", "a.b"):
+            trie.add(pattern, pattern)
+        found.append(list(trie.match("a.b")))
+    assert found[0] == found[1]
+    assert sorted(found[0]) == sorted(("#", "a.*", "*.b", "a.#", "a.b"))
+
+
+def test_many_hashes_do_not_take_for_ever() -> None:
+    trie: TopicTrie[int] = TopicTrie()
+    trie.add(".".join(["#", "a"] * 15 + ["z"]), 1)
+    key = ".".join(["a"] * 60)
+    assert not list(trie.match(key)), "trying every way to place the hashes would never end"
+    assert list(trie.match(key + ".z")) == [1]
