@@ -40,9 +40,10 @@ class Limit:
         for subscription in list(self.subscriptions):
             if not self.open:
                 break
-            if self.subscriptions.pop(subscription, self) is None:
+            if subscription in self.subscriptions:  # Not ended by what the others were sent.
+                del self.subscriptions[subscription]
                 self.subscriptions[subscription] = None
-            subscription.queue.dispatch()
+                subscription.queue.dispatch()
 
 
 class Gate(Limit):
