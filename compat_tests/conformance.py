@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -89,18 +89,28 @@ def _entries(path: Path, table: str) -> list[dict[str, str]]:
 # --- marks, without running anything -------------------------------------------------------------------
 
 
-def marked_rules(folder: Path) -> dict[str, set[str]]:
+def marked_rules(folder: Path, catalogue: Catalogue) -> dict[str, set[str]]:
     """Rule id -> files that mark it, from the source of all tests below `folder`."""
     found: dict[str, set[str]] = {}
     for path in sorted(folder.rglob("test_*.py")):
-        for id_ in marks_in(path.read_text(encoding="utf-8")):
+        for id_ in marks_in(path.read_text(encoding="utf-8"), catalogue.rules):
             found.setdefault(id_, set()).add(path.relative_to(folder).as_posix())
     return found
 
 
-def marks_in(source: str) -> Iterator[str]:
-    """The ids in all calls of `pytest.mark.rule(...)`, or of a name `rule` that stands for it."""
-    for node in ast.walk(ast.parse(source)):
+def marks_in(source: str, known: Container[str] = ()) -> Iterator[str]:
+    """The ids in all calls of `pytest.mark.rule(...)`, or of a name `rule` that stands for it.
+
+    In place of an f-string such as `f"0-9-1/tx/{name}"` come those `known` ids that it can become with a
+    string of the same file.
+    """
+    tree = ast.parse(source)
+    strings = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
         called = node.func
@@ -109,6 +119,17 @@ def marks_in(source: str) -> Iterator[str]:
             for argument in node.args:
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                     yield argument.value
+                elif isinstance(argument, ast.JoinedStr):
+                    before, behind = _around(argument)
+                    ids = (f"{before}{string}{behind}" for string in sorted(strings))
+                    yield from (id_ for id_ in ids if id_ in known)
+
+
+def _around(text: ast.JoinedStr) -> tuple[str, str]:
+    """What stands before and behind the one expression of an f-string."""
+    parts = [part.value if isinstance(part, ast.Constant) else None for part in text.values]
+    place = parts.index(None)
+    return "".join(map(str, parts[:place])), "".join(map(str, parts[place + 1 :]))
 
 
 # --- the report ----------------------------------------------------------------------------------------
