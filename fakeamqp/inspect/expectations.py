@@ -20,7 +20,7 @@ from fakeamqp.model.topic import TopicTrie
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from fakeamqp.inspect.messages import Record
+    from fakeamqp.model.history import Publication
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["Expectation", "Wanted", "expect_published"]
@@ -83,7 +83,7 @@ class _Test(NamedTuple):
     name: str
     wanted: Any
     shown: str
-    read: Callable[[Record], Any]
+    read: Callable[[Publication], Any]
     fits: Callable[[Any], bool]
 
 
@@ -98,7 +98,7 @@ class _Miss(NamedTuple):
 
     fails: int
     age: int
-    record: Record
+    record: Publication
     failed: list[_Test]
 
 
@@ -146,16 +146,17 @@ class Expectation:
 
         def decided(state: BrokerState) -> bool:
             nonlocal seen, found
-            if state.published_count < seen:  # The history was cleared.
+            published = history(state)
+            if published.count < seen:  # The history was cleared.
                 seen = found = 0
-            fresh = islice(reversed(history(state)), state.published_count - seen)
+            fresh = islice(reversed(published), published.count - seen)
             found += sum(self._fits(record) for record in fresh)
-            seen = state.published_count
+            seen = published.count
             return self._range.holds(found) or self._range.passed_by(found)
 
         return decided
 
-    def _fits(self, record: Record) -> bool:
+    def _fits(self, record: Publication) -> bool:
         return all(test.fits(test.read(record)) for test in self._tests)
 
     def __str__(self) -> str:
@@ -252,7 +253,7 @@ def _tests(name: str, wanted: Any) -> list[_Test]:
     return [_Test(name, wanted, _shown(wanted), _reader(name), fits)]
 
 
-def _reader(name: str) -> Callable[[Record], Any]:
+def _reader(name: str) -> Callable[[Publication], Any]:
     if name == "virtual_host":
         return lambda record: record[0]
     if name in ("exchange", "routing_key"):
@@ -260,7 +261,7 @@ def _reader(name: str) -> Callable[[Record], Any]:
     return lambda record: getattr(record[1].properties, name)
 
 
-def _header_reader(key: str) -> Callable[[Record], Any]:
+def _header_reader(key: str) -> Callable[[Publication], Any]:
     return lambda record: (record[1].properties.headers or {}).get(key, _MISSING)
 
 
@@ -342,7 +343,7 @@ def _body_shown(wanted: Any) -> str:
     return _shown(wanted)
 
 
-def _remark(test: _Test, record: Record) -> str:
+def _remark(test: _Test, record: Publication) -> str:
     """What else there is to say of a value that does not fit."""
     value = test.read(record)
     if _is_predicate(test.wanted) and value is not _MISSING:
@@ -356,7 +357,7 @@ def _remark(test: _Test, record: Record) -> str:
     return ""
 
 
-def _likeness(record: Record, failed: Sequence[_Test]) -> float:
+def _likeness(record: Publication, failed: Sequence[_Test]) -> float:
     """How near the values come that do not fit: 0 and upwards."""
     import difflib
 

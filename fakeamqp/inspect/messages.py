@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from fakeamqp.inspect.errors import NoHistory
 from fakeamqp.inspect.frozen import FrozenDict, frozen
 
 if TYPE_CHECKING:
-    from collections import deque
-
     from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.history import History, Publication
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queue import QueuedMessage
@@ -23,7 +22,6 @@ __all__ = [
     "MessageView",
     "Published",
     "PublishedView",
-    "Record",
     "history",
     "name_of",
     "published_views",
@@ -31,9 +29,6 @@ __all__ = [
     "shortened",
     "unacked_view",
 ]
-
-Record: TypeAlias = "tuple[str, Message, Outcome]"
-"""One publish as the model keeps it: virtual host, message, outcome."""
 
 PROPERTIES = (
     "content_type",
@@ -214,7 +209,7 @@ class Published(Sequence[PublishedView]):
 
     __slots__ = ("_records", "dropped")
 
-    def __init__(self, records: Sequence[Record] = (), dropped: int = 0) -> None:
+    def __init__(self, records: Sequence[Publication] = (), dropped: int = 0) -> None:
         self._records = tuple(records)
         self.dropped = dropped
 
@@ -242,7 +237,7 @@ class Published(Sequence[PublishedView]):
     __hash__ = None  # type: ignore[assignment]
 
     @property
-    def records(self) -> tuple[Record, ...]:
+    def records(self) -> tuple[Publication, ...]:
         """What the views are made from, for those who look at many."""
         return self._records
 
@@ -262,10 +257,10 @@ def published_views(state: BrokerState) -> Published:
         NoHistory: the broker keeps nothing.
     """
     kept = history(state)
-    return Published(tuple(kept), state.published_count - len(kept))
+    return Published(tuple(kept), kept.count - len(kept))
 
 
-def history(state: BrokerState) -> deque[Record]:
+def history(state: BrokerState) -> History:
     """The publishes the broker keeps.
 
     Raises:

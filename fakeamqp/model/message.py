@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FieldValue", "Headers", "Message", "Properties"]
 
-FieldValue: TypeAlias = "bool | int | float | str | bytes | Decimal | None | list[Any] | dict[str, Any]"
+FieldValue: TypeAlias = "bool | int | float | str | bytes | Decimal | list[Any] | dict[str, Any] | None"
 Headers: TypeAlias = "dict[str, Any]"
 
 

@@ -317,7 +317,9 @@ class Queue:
             self._picky = True
         self.ready.put_back(returned)
         self.ready_octets += sum(len(queued.message.body) for queued in returned)
-        self._watch_head()
+        if self._bounded and not self._refuses:
+            self._drop_overflow()
+        self._drop_expired()
 
     def redeliver(self, delivery: Delivery) -> bool:
         """Send a released message to the subscription that had it (basic.recover/requeue-false).
@@ -386,7 +388,7 @@ class Queue:
         self.used()
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """End a subscription; what it holds stays its channel's to settle (basic.cancel/outstanding-remain)."""
+        """End a subscription; its channel may still settle what it holds (basic.cancel/outstanding-remain)."""
         if subscription not in self.subscriptions:
             return
         del self.subscriptions[subscription]

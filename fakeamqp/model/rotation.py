@@ -13,7 +13,7 @@ __all__ = ["Rotation"]
 
 
 class Rotation:
-    """Higher priorities go first; equals take turns in the order they subscribed (server-model/round-robin)."""
+    """Higher priorities go first; equals take turns as they subscribed (server-model/round-robin)."""
 
     __slots__ = ("_groups",)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from fakeamqp.model.access import AccessControl, Permission, User
 from fakeamqp.model.errors import InvalidPath, NotAllowed
+from fakeamqp.model.history import History
 from fakeamqp.model.names import NameGenerator
 from fakeamqp.model.personality import RABBITMQ_4_2, Personality
 from fakeamqp.model.timers import Timers
@@ -16,8 +16,6 @@ from fakeamqp.model.virtual_host import VirtualHost
 if TYPE_CHECKING:
     from fakeamqp.model.credit import Credit
     from fakeamqp.model.delivery import Ledger
-    from fakeamqp.model.message import Message
-    from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Clock
@@ -86,8 +84,7 @@ class ClientConnection(Protocol):
 class BrokerState:
     """The root of the model. Only the holder of the engine's lock touches it.
 
-    `published` keeps the latest publishes as (virtual host, message, outcome) for inspection, or is None;
-    `published_count` counts those that are no longer kept as well.
+    `published` keeps the latest publishes for inspection, or is None; `history` says how many.
     """
 
     def __init__(
@@ -106,10 +103,7 @@ class BrokerState:
         self.access = AccessControl()
         self.tap: Tap | None = None
         self.connections: dict[ClientConnection, None] = {}
-        self.published: deque[tuple[str, Message, Outcome]] | None = (
-            deque(maxlen=history) if history else None
-        )
-        self.published_count = 0
+        self.published = History(history) if history else None
         self.blocked_reason: str | None = None
         self.authentication_failure_delay = 0.0
         self.virtual_hosts: dict[str, VirtualHost] = {}
@@ -174,4 +168,3 @@ class BrokerState:
         self.blocked_reason = None
         if self.published is not None:
             self.published.clear()
-        self.published_count = 0

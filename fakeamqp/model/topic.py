@@ -1,7 +1,8 @@
 """Topic patterns as a trie: words, `*` for exactly one word, `#` for any number of them.
 
 Keys are split at every dot, so consecutive dots delimit empty words (exchange-type.topic/empty-words),
-and the empty key is no word at all. Wildcards count only as whole words of a pattern, never in a message's key.
+and the empty key is no word at all. Wildcards count only as whole words of a pattern, never in a message's
+key.
 """
 
 from __future__ import annotations

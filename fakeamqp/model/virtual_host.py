@@ -24,6 +24,7 @@ from fakeamqp.model.errors import (
     ResourceLocked,
 )
 from fakeamqp.model.exchange import EXCHANGE_TYPES, DefaultExchange, Exchange
+from fakeamqp.model.history import Publication
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import UNROUTABLE, Outcome
 from fakeamqp.model.queue import DeathReason, Queue
@@ -325,9 +326,18 @@ class VirtualHost:
         )
 
     def delete_queue(
-        self, name: str, owner: object, *, if_unused: bool = False, if_empty: bool = False
-    ) -> int:
-        """Delete a queue with what it holds; returns how many messages were ready.
+        self,
+        name: str,
+        owner: object,
+        *,
+        if_unused: bool = False,
+        if_empty: bool = False,
+        confirm: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Delete a queue with what it holds.
+
+        `confirm` is told how many messages were ready, before consumers hear that the queue has gone
+        (RabbitMQ: measured).
 
         Raises:
             PreconditionFailed: it is in use or not empty and the request forbids that.
@@ -338,18 +348,18 @@ class VirtualHost:
         if queue is None:
             if self.state.personality.deleting_missing_is_an_error:
                 raise NotFound(f"no queue '{name}' in vhost '{self.name}'")
-            return 0
+            confirm(0)
+            return
         self._check_owner(queue, owner)
         if if_unused and queue.subscriptions:
             raise PreconditionFailed(f"queue '{name}' in vhost '{self.name}' in use")
         if if_empty and queue.ready:
             raise PreconditionFailed(f"queue '{name}' in vhost '{self.name}' not empty")
-        count = len(queue.ready)
+        confirm(len(queue.ready))
         self.remove_queue(queue)
         if self.state.personality.dead_letters_deleted:
             for queued in queue.ready.clear():
                 self.dead_letter(queue, queued.message, "deleted")
-        return count
 
     def remove_queue(self, queue: Queue) -> None:
         """Take a queue out: its bindings go, its subscriptions end and their clients are told."""
@@ -529,8 +539,7 @@ class VirtualHost:
     def _published(self, message: Message, outcome: Outcome) -> Outcome:
         """Leave a record for whoever looks."""
         if self.state.published is not None:
-            self.state.published.append((self.name, message, outcome))
-            self.state.published_count += 1
+            self.state.published.append(Publication(self.name, message, outcome))
         if self.state.tap is not None:
             self.state.tap.model("published", message=message, outcome=outcome, virtual_host=self.name)
         return outcome
@@ -623,7 +632,7 @@ class VirtualHost:
         """Forget what a restart loses: transient entities, and non-persistent messages of durable queues.
 
         What clients held unsettled is ready again, in its old place, marked redelivered. All connections
-        are gone by the time this is called. After a crash only what publishers were told of is sure to remain.
+        are gone by the time this is called. After a crash only what publishers were told of remains.
         """
         for queue in list(self.queues.values()):
             if queue.durable:

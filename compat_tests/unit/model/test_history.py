@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from fakeamqp.model import history
+from fakeamqp.model.history import History, Publication
+from fakeamqp.model.message import Message
+from fakeamqp.model.outcome import UNROUTABLE
+from fakeamqp.model.properties import PlainProperties
+
+
+def publication(body: bytes) -> Publication:
+    return Publication("/", Message("", "k", PlainProperties(), body), UNROUTABLE)
+
+
+def bodies(kept: History) -> list[bytes]:
+    return [each.message.body for each in kept]
+
+
+def test_the_oldest_go_when_there_are_too_many() -> None:
+    kept = History(2)
+    for body in (b"1", b"2", b"3"):
+        kept.append(publication(body))
+    assert bodies(kept) == [b"2", b"3"]
+    assert [each.message.body for each in reversed(kept)] == [b"3", b"2"]
+    assert (len(kept), kept.count) == (2, 3)
+
+
+def test_the_oldest_go_when_their_bodies_are_too_large() -> None:
+    kept = History(1000)
+    large = bytes(history._MOST_OCTETS // 2)
+    for body in (large, large, b"small"):
+        kept.append(publication(body))
+    assert bodies(kept) == [large, b"small"]
+
+
+def test_a_single_body_beyond_the_bound_is_kept() -> None:
+    kept = History(1000)
+    kept.append(publication(bytes(history._MOST_OCTETS + 1)))
+    assert len(kept) == 1
+
+
+def test_clearing_forgets_the_count_as_well() -> None:
+    kept = History(1)
+    kept.append(publication(b"1"))
+    kept.append(publication(b"2"))
+    kept.clear()
+    assert (len(kept), kept.count) == (0, 0)
+    kept.append(publication(b"3"))
+    assert bodies(kept) == [b"3"]

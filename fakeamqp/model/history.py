@@ -1,0 +1,61 @@
+"""What was published, for whoever looks: the latest publishes, bounded in number and in octets."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.outcome import Outcome
+
+__all__ = ["History", "Publication"]
+
+_MOST_OCTETS = 64 * 1024 * 1024
+"""Octets of bodies kept at most, since a history must not be what fills the memory."""
+
+
+class Publication(NamedTuple):
+    """One publish: where, what, and what became of it."""
+
+    virtual_host: str
+    message: Message
+    outcome: Outcome
+
+
+class History:
+    """Keeps the latest publishes; the oldest go when there are too many or their bodies too large.
+
+    `count` is how many there have been, those included that are no longer kept.
+    """
+
+    __slots__ = ("_kept", "_octets", "capacity", "count")
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.count = 0
+        self._kept: deque[Publication] = deque()
+        self._octets = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __iter__(self) -> Iterator[Publication]:
+        return iter(self._kept)
+
+    def __reversed__(self) -> Iterator[Publication]:
+        return reversed(self._kept)
+
+    def append(self, publication: Publication) -> None:
+        """Keep one more."""
+        self.count += 1
+        self._kept.append(publication)
+        self._octets += len(publication.message.body)
+        while len(self._kept) > self.capacity or (self._octets > _MOST_OCTETS and len(self._kept) > 1):
+            self._octets -= len(self._kept.popleft().message.body)
+
+    def clear(self) -> None:
+        """Forget everything, the count included."""
+        self._kept.clear()
+        self.count = self._octets = 0
