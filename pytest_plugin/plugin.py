@@ -40,4 +40,6 @@ def pytest_runtest_makereport(
     result = yield
     if result.failed:
         result.sections.extend(report.timelines(item))
+    if result.when == "teardown":
+        report.forget(item)
     return result

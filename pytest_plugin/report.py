@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from fakeamqp import Broker
 
-__all__ = ["remember", "timelines"]
+__all__ = ["forget", "remember", "timelines"]
 
 _BROKERS: pytest.StashKey[list[Broker]] = pytest.StashKey()
 
@@ -21,6 +21,12 @@ _BROKERS: pytest.StashKey[list[Broker]] = pytest.StashKey()
 def remember(item: pytest.Item, broker: Broker) -> None:
     """Note that `item` uses `broker`, so that a failure shows what happened in it."""
     item.stash.setdefault(_BROKERS, []).append(broker)
+
+
+def forget(item: pytest.Item) -> None:
+    """Let go of the brokers of `item`, since pytest keeps items to the end of the run."""
+    if _BROKERS in item.stash:
+        del item.stash[_BROKERS]
 
 
 def timelines(item: pytest.Item) -> Iterator[tuple[str, str]]:

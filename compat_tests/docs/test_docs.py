@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,6 +16,14 @@ BLOCKS = [
     for index, block in enumerate(page.blocks)
 ]
 TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_what_blocks_made() -> Iterator[None]:
+    """Other tests count what is alive."""
+    yield
+    for page in PAGES:
+        page.namespace.clear()
 
 
 @pytest.mark.parametrize(("page", "index"), BLOCKS)

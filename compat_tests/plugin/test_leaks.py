@@ -108,3 +108,29 @@ def test_asynchronous_tests_leave_no_thread_no_socket_and_no_task(run_tests_apar
         "error::ResourceWarning",
     )
     result.assert_outcomes(passed=6)
+
+
+def test_the_brokers_of_earlier_tests_are_not_kept_in_memory(run_tests_apart):
+    result = run_tests_apart(
+        """
+        import gc
+        import weakref
+
+        import pytest
+
+        seen = []
+
+        @pytest.mark.parametrize("turn", range(5))
+        def test_it(amqp_broker, pika_channel, turn):
+            seen.append(weakref.ref(amqp_broker))
+
+        @pytest.mark.asyncio
+        async def test_asynchronous(amqp_broker, aio_pika_connection):
+            seen.append(weakref.ref(amqp_broker))
+
+        def test_all_are_gone():
+            gc.collect()
+            assert [broker() for broker in seen] == [None] * 6
+        """
+    )
+    result.assert_outcomes(passed=7)
