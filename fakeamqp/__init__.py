@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.errors import FakeAMQPError
 
 if TYPE_CHECKING:
-    from fakeamqp.broker import Broker, BrokerError, ConnectionHandle
-    from fakeamqp.inspect import NoSuchExchange, NoSuchQueue, NotPublished, WaitTimeout
+    from fakeamqp.broker import Broker, BrokerError
+    from fakeamqp.inspect import ConnectionHandle, NoSuchExchange, NoSuchQueue, NotPublished, WaitTimeout
     from fakeamqp.model.access import Permission, TopicPermission, User
     from fakeamqp.model.definitions import DefinitionsError
     from fakeamqp.model.personality import PERSONALITIES, Personality
@@ -44,8 +44,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "fakeamqp.broker": ("Broker", "BrokerError", "ConnectionHandle"),
-    "fakeamqp.inspect": ("NoSuchExchange", "NoSuchQueue", "NotPublished", "WaitTimeout"),
+    "fakeamqp.broker": ("Broker", "BrokerError"),
+    "fakeamqp.inspect": ("ConnectionHandle", "NoSuchExchange", "NoSuchQueue", "NotPublished", "WaitTimeout"),
     "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
     "fakeamqp.model.definitions": ("DefinitionsError",),
     "fakeamqp.model.personality": ("PERSONALITIES", "Personality"),

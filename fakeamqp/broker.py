@@ -21,7 +21,7 @@ from typing_extensions import Self
 from fakeamqp.dialects import accept
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.inspect import (
-    ConnectionView,
+    ConnectionHandle,
     ExchangeView,
     Expectation,
     Published,
@@ -32,12 +32,13 @@ from fakeamqp.inspect import (
     published_views,
     queue_names,
 )
-from fakeamqp.model.access import Permission, User
+from fakeamqp.model.access import Permission
+from fakeamqp.model.accounts import Accounts, account, accounts, own_copy
 from fakeamqp.model.definitions import dump_definitions, load_definitions
 from fakeamqp.model.message import Message
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.properties import plain_properties
-from fakeamqp.model.state import BrokerState, ClientConnection
+from fakeamqp.model.state import BrokerState
 from fakeamqp.runtime import Engine, RealClock
 from fakeamqp.trace import Recorder, Trace
 
@@ -49,13 +50,11 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
 
-__all__ = ["Broker", "BrokerError", "ConnectionHandle"]
+__all__ = ["Broker", "BrokerError"]
 
 Definitions: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
-Users: TypeAlias = "Mapping[str, str | Mapping[str, Any] | User] | Iterable[User]"
 
 _SHUTDOWN = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
-_CLOSED_BY_TEST = "CONNECTION_FORCED - closed by the test"
 _CONNECTION_FORCED = 320
 
 
@@ -95,7 +94,7 @@ class Broker:
         personality: str | Personality = "rabbitmq-4.2",
         clock: str = "real",
         tls: bool | ServerTLS = False,
-        users: Users | None = None,
+        users: Accounts | None = None,
         virtual_hosts: Iterable[str] = (),
         definitions: Definitions | None = None,
         seed: int | str | None = None,
@@ -107,7 +106,7 @@ class Broker:
             raise BrokerError(f"clock={clock!r} is not built yet; 'real' is the only mode there is")
         self._host = host
         self._asked_port = port
-        self._users = None if users is None else _users(users)
+        self._users = None if users is None else accounts(users)
         self._virtual_hosts = tuple(virtual_hosts)
         self._definitions = _parsed(definitions)
         self._real_clock = RealClock()
@@ -139,7 +138,7 @@ class Broker:
         if self._users is not None:
             state.access.remove("guest")
             for user in self._users:
-                state.access.add(_copied(user, state.virtual_hosts))
+                state.access.add(own_copy(user, state.virtual_hosts))
         else:
             guest = state.access.users["guest"]
             guest.permissions = {name: Permission() for name in state.virtual_hosts}
@@ -360,7 +359,7 @@ class Broker:
     def connections(self) -> tuple[ConnectionHandle, ...]:
         """The open connections, oldest first."""
         pairs = self.look(lambda state: list(zip(state.connections, connection_views(state), strict=True)))
-        return tuple(ConnectionHandle(self._engine, connection, view) for connection, view in pairs)
+        return tuple(ConnectionHandle(self, connection, view) for connection, view in pairs)
 
     @property
     def published(self) -> Published:
@@ -464,8 +463,8 @@ class Broker:
     ) -> None:
         """Add or replace an account; without `permissions` it may do everything everywhere."""
         with self._engine:
-            user = _user(name, {"password": password, "tags": tuple(tags), "permissions": permissions})
-            self._state.access.add(_copied(user, self._state.virtual_hosts))
+            user = account(name, {"password": password, "tags": tags, "permissions": permissions})
+            self._state.access.add(own_copy(user, self._state.virtual_hosts))
 
     def add_virtual_host(self, name: str) -> None:
         """Add a virtual host; accounts that have every right everywhere have it here as well."""
@@ -487,38 +486,6 @@ class Broker:
         """End what `block` began."""
         with self._engine:
             self._state.unblock()
-
-
-class ConnectionHandle:
-    """One client connection: a picture of the moment it was looked at, and what can be done to it."""
-
-    def __init__(self, engine: Engine, connection: ClientConnection, view: ConnectionView) -> None:
-        self._engine = engine
-        self._connection = connection
-        self.view = view
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.view, name)
-
-    def __repr__(self) -> str:
-        return repr(self.view)
-
-    def close(
-        self, code: int = _CONNECTION_FORCED, text: str = "CONNECTION_FORCED - closed by the test"
-    ) -> None:
-        """Close it with a handshake; the client sees this code and text."""
-        with self._engine:
-            self._connection.close_by_operator(code, text)
-
-    def block(self, reason: str) -> None:
-        """Tell the client that publishing is held back (connection.blocked) and read no further publishes."""
-        with self._engine:
-            self._connection.set_blocked(reason)
-
-    def unblock(self) -> None:
-        """End what `block` began."""
-        with self._engine:
-            self._connection.set_blocked(None)
 
 
 def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personality:
@@ -554,40 +521,3 @@ def _parsed(definitions: Definitions | None) -> Mapping[str, Any] | None:
     if not isinstance(parsed, Mapping):
         raise BrokerError(f"definitions: {str(path)!r} must hold one JSON object")
     return parsed
-
-
-def _users(users: Users) -> list[User]:
-    if not isinstance(users, Mapping):
-        return list(users)
-    return [user if isinstance(user, User) else _user(name, user) for name, user in users.items()]
-
-
-def _user(name: str, given: str | Mapping[str, Any]) -> User:
-    if isinstance(given, str):
-        return User(name, given)
-    known = ("password", "tags", "permissions")
-    for key in given:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
-            raise BrokerError(f"user {name!r}: unknown key {key!r}{hint}")
-    permissions = given.get("permissions") or {}
-    return User(
-        name,
-        given.get("password"),
-        tuple(given.get("tags", ())),
-        {host: Permission(*patterns) for host, patterns in permissions.items()},
-    )
-
-
-def _copied(user: User, virtual_hosts: Iterable[str]) -> User:
-    """The user as one broker holds it; nobody named any permission, so it has all."""
-    permissions = dict(user.permissions) or {name: Permission() for name in virtual_hosts}
-    return User(
-        user.name,
-        user.password,
-        tuple(user.tags),
-        permissions,
-        dict(user.topic_permissions),
-        user.password_hash,
-    )

@@ -18,7 +18,7 @@ from fakeamqp.inspect.errors import (
     WaitTimeout,
 )
 from fakeamqp.inspect.expectations import Expectation, Wanted, expect_published
-from fakeamqp.inspect.live import Look, QueueInspector
+from fakeamqp.inspect.live import ConnectionHandle, Look, QueueInspector
 from fakeamqp.inspect.messages import ContentView, MessageView, Published, PublishedView, published_views
 from fakeamqp.inspect.topology import (
     BindingView,
@@ -35,6 +35,7 @@ __all__ = [
     "BadExpectation",
     "BindingView",
     "ChannelView",
+    "ConnectionHandle",
     "ConnectionView",
     "ConsumerView",
     "ContentView",

@@ -1,4 +1,4 @@
-"""A live look at a queue: every attribute is asked for anew, and a test can wait for what it expects."""
+"""What a test holds on to: a queue to look at again and wait for, a connection to act on."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from fakeamqp.inspect.topology import (
 )
 
 if TYPE_CHECKING:
+    from fakeamqp.inspect.connections import ConnectionView
     from fakeamqp.inspect.messages import MessageView
     from fakeamqp.model.queue import Queue
-    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.state import BrokerState, ClientConnection
 
-__all__ = ["Look", "QueueInspector"]
+__all__ = ["ConnectionHandle", "Look", "QueueInspector"]
 
 T = TypeVar("T")
 
@@ -176,6 +177,38 @@ class QueueInspector:
         except (NoSuchQueue, NoSuchVirtualHost):
             return f"<queue {self.name!r} does not exist>"
         return counts_line(self.name, self.virtual_host, *counts)
+
+
+class ConnectionHandle:
+    """One client connection: a picture of the moment it was looked at, and what can be done to it.
+
+    Every attribute of `ConnectionView` is an attribute here.
+    """
+
+    __slots__ = ("_broker", "_connection", "view")
+
+    def __init__(self, broker: Look, connection: ClientConnection, view: ConnectionView) -> None:
+        self._broker = broker
+        self._connection = connection
+        self.view = view
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.view, name)
+
+    def __repr__(self) -> str:
+        return repr(self.view)
+
+    def close(self, code: int = 320, text: str = "CONNECTION_FORCED - closed by the test") -> None:
+        """Close it with a handshake; the client sees this code and text."""
+        self._broker.look(lambda _: self._connection.close_by_operator(code, text))
+
+    def block(self, reason: str) -> None:
+        """Tell the client that publishing is held back (connection.blocked) and read no further publishes."""
+        self._broker.look(lambda _: self._connection.set_blocked(reason))
+
+    def unblock(self) -> None:
+        """End what `block` began."""
+        self._broker.look(lambda _: self._connection.set_blocked(None))
 
 
 class _Wanted:

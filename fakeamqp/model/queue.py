@@ -388,7 +388,7 @@ class Queue:
         self.used()
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """End a subscription; its channel may still settle what it holds (basic.cancel/outstanding-remain)."""
+        """End a subscription; its channel settles what it holds (basic.cancel/outstanding-remain)."""
         if subscription not in self.subscriptions:
             return
         del self.subscriptions[subscription]

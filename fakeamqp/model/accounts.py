@@ -1,0 +1,62 @@
+"""Accounts as a test writes them down: names with passwords, mappings, or users ready made."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from fakeamqp.errors import FakeAMQPError
+from fakeamqp.model.access import Permission, User
+
+__all__ = ["AccountError", "Accounts", "account", "accounts", "own_copy"]
+
+Accounts: TypeAlias = "Mapping[str, str | Mapping[str, Any] | User] | Iterable[User]"
+
+_KEYS = ("password", "tags", "permissions")
+
+
+class AccountError(FakeAMQPError):
+    """An account is described in words nobody knows."""
+
+
+def accounts(given: Accounts) -> list[User]:
+    """The users that `given` names, in its order.
+
+    Raises:
+        AccountError: a key is misspelled; the text names the nearest match.
+    """
+    if not isinstance(given, Mapping):
+        return list(given)
+    return [each if isinstance(each, User) else account(name, each) for name, each in given.items()]
+
+
+def account(name: str, given: str | Mapping[str, Any]) -> User:
+    """One user, from a password or from a mapping of `password`, `tags` and `permissions`.
+
+    Permissions are {virtual host: (configure, write, read)}.
+
+    Raises:
+        AccountError: a key is misspelled; the text names the nearest match.
+    """
+    if isinstance(given, str):
+        return User(name, given)
+    for key in given:
+        if key not in _KEYS:
+            near = difflib.get_close_matches(key, _KEYS, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(_KEYS)}"
+            raise AccountError(f"user {name!r}: unknown key {key!r}{hint}")
+    permissions = given.get("permissions") or {}
+    return User(
+        name,
+        given.get("password"),
+        tuple(given.get("tags", ())),
+        {host: Permission(*patterns) for host, patterns in permissions.items()},
+    )
+
+
+def own_copy(user: User, virtual_hosts: Iterable[str]) -> User:
+    """A copy for one broker to hold. Who was given no permission at all has every one, everywhere."""
+    permissions = dict(user.permissions) or {name: Permission() for name in virtual_hosts}
+    return replace(user, permissions=permissions, topic_permissions=dict(user.topic_permissions))
