@@ -430,3 +430,12 @@ def test_asking_for_what_is_not_there_says_what_to_do() -> None:
         _ = broker.tls
     with pytest.raises(BrokerError, match="trace is off"):
         _ = broker.trace
+
+
+def test_real_clients_can_talk_to_the_letter_of_the_documents() -> None:
+    with Broker(personality="spec") as broker, connect(broker) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        channel.queue_declare("q")
+        channel.basic_publish("", "q", b"x")
+        assert channel.basic_get("q")[2] == b"x"

@@ -55,6 +55,7 @@ _HANDSHAKE_TIMEOUT = 10.0
 _CLOSE_TIMEOUT = 30.0
 _BEFORE_TUNED = frozenset((ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING))
 _MUTE_STATES = {"tuned": _BEFORE_TUNED, "open": _BEFORE_TUNED | {ConnectionState.TUNED}}
+_CLOSE_OK_FRAME = method_frame(0, m.ConnectionCloseOk().encode())
 _KNOWN_FRAME_TYPES = frozenset((FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY, FRAME_HEARTBEAT))
 
 
@@ -94,6 +95,8 @@ class Endpoint:
         self._partial_size = 0
         self._needed = 0
         self._method: int = 0
+        self._unframed = False
+        """Where frames start and end is not known any more: see `_receive_unframed`."""
         self._has_received = False
         self._has_sent = False
         self._held_back = False
@@ -236,6 +239,9 @@ class Endpoint:
             data = b"".join(self._partial)
             self._partial.clear()
             self._partial_size = 0
+        if self._unframed:
+            self._receive_unframed(data)
+            return
         position = 0
         end = len(data)
         channels = self.channels
@@ -275,6 +281,9 @@ class Endpoint:
                 self._fail(number, problem)
             if self._is_deaf():
                 return
+            if self._unframed:
+                self._receive_unframed(data[position + 7 :])
+                return
         rest = end - position
         if rest:
             self._partial.append(data[position:] if position else data)
@@ -287,6 +296,16 @@ class Endpoint:
     def _is_deaf(self) -> bool:
         """Whether nothing the client may say counts any more."""
         return self.finished or self.aborted or self.state is ConnectionState.REFUSED
+
+    def _receive_unframed(self, data: bytes) -> None:
+        """After broken framing nothing counts but the answer to our close, which is known by its octets."""
+        if _CLOSE_OK_FRAME in data:
+            self._finish("close confirmed after broken framing")
+        else:
+            rest = data[-len(_CLOSE_OK_FRAME) + 1 :]
+            self._partial = [rest]
+            self._partial_size = len(rest)
+            self._needed = 0
 
     def receive_eof(self) -> None:
         """See `Connection`."""
@@ -321,7 +340,8 @@ class Endpoint:
         elif self.state is ConnectionState.OPEN:
             if frame_type != FRAME_METHOD:
                 self._method = 0
-                raise ProtocolError("channel-error", "expected 'channel.open'")
+                condition = self.personality.content_on_closed_channel
+                raise ProtocolError(condition, "expected method frame, got non method frame instead")
             self._open_channel(number, self._decode(payload))
         elif self.state is not ConnectionState.CLOSING:
             self._method = 0
@@ -337,6 +357,7 @@ class Endpoint:
             WireError: its arguments cannot be read.
         """
         if len(payload) < 4:
+            self._method = 0
             raise ProtocolError("frame-error", f"a method needs 4 octets for its ids, got {len(payload)}")
         self._method = index = int.from_bytes(payload[:4], "big")
         method_class = m.METHODS.get(index)
@@ -344,12 +365,13 @@ class Endpoint:
             raise ProtocolError(
                 "not-implemented", f"there is no method {index & 0xFFFF} in class {index >> 16}"
             )
-        return method_class.decode(payload, self.grammar)
+        # Every client names capabilities such as "basic.nack", which is no field name by the published grammar:
+        # see docs/decisions.md.
+        grammar = self.grammar.unchecked if index == m.ConnectionStartOk.INDEX else self.grammar
+        return method_class.decode(payload, grammar)
 
     def _open_channel(self, number: int, method: Method) -> None:
         """The only thing to do with a channel that is not open is to open it (channel/not-open)."""
-        if isinstance(method, m.ChannelCloseOk):
-            return  # Late answer to a close that crossed ours.
         by_number = self.personality.channel_max_limits == "number"
         if by_number and number > self.channel_max:
             raise ProtocolError(
@@ -375,8 +397,7 @@ class Endpoint:
     def connection_class_elsewhere(self) -> ProtocolError:
         """What to say of a connection method that came on another channel than 0."""
         return ProtocolError(
-            self.personality.connection_class_off_channel_zero,
-            "methods of class connection belong on channel 0",
+            self.personality.connection_class_off_channel_zero, "unimplemented method"
         )
 
     def _receive_heartbeat(self, number: int, payload: bytes) -> None:
@@ -393,6 +414,7 @@ class Endpoint:
     def _refuse_frame(self, frame_type: int, size: int) -> None:
         """A frame that cannot be right, told from its first seven octets."""
         self._method = 0
+        self._unframed = True
         if frame_type not in _KNOWN_FRAME_TYPES:
             raise ProtocolError(
                 "frame-error",
@@ -407,6 +429,7 @@ class Endpoint:
 
     def _refuse_frame_end(self, octet: int) -> None:
         self._method = 0
+        self._unframed = True
         raise ProtocolError(
             "frame-error",
             f"invalid frame end marker {octet}, expected {FRAME_END}",
@@ -430,16 +453,10 @@ class Endpoint:
         if self.state is ConnectionState.REFUSED:
             return
         if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
-            # Nothing but close and close-ok counts any more, and what cannot even be framed ends it all.
-            if isinstance(problem, (ProtocolError, WireError)) and problem.condition == "frame-error":
-                self.abort("framing error while closing")
-            return
+            return  # Nothing but close and close-ok counts any more.
         if self.state in self._mute_states:
             self.refuse(problem.text if isinstance(problem, ProtocolError) else str(problem))
             return
-        if isinstance(problem, WireError) and number == 0 and self.personality.unreadable_is_internal_error:
-            self._method = 0
-            problem = ProtocolError("internal-error", "")
         reply = reply_for(problem)
         channel = self.channels.get(number)
         if reply.silent:
