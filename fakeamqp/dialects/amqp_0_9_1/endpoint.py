@@ -365,7 +365,7 @@ class Endpoint:
             raise ProtocolError(
                 "not-implemented", f"there is no method {index & 0xFFFF} in class {index >> 16}"
             )
-        # Every client names capabilities such as "basic.nack", which is no field name by the published grammar:
+        # Every client names capabilities such as "basic.nack", which the published grammar forbids:
         # see docs/decisions.md.
         grammar = self.grammar.unchecked if index == m.ConnectionStartOk.INDEX else self.grammar
         return method_class.decode(payload, grammar)
