@@ -325,8 +325,8 @@ class ChannelEnd:
 
     def close(self, reply: Reply, method: int) -> None:
         """Close the channel for an error; until close-ok comes everything else is discarded."""
-        self.follow("CLOSE")
         self.confirm_now()
+        self.follow("CLOSE")
         self.send(
             m.ChannelClose(
                 reply_code=reply.code,

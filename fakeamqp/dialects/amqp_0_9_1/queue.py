@@ -123,11 +123,14 @@ def delete(channel: ChannelEnd, method: m.QueueDelete) -> None:
     """Delete a queue with everything in it."""
     name = channel.queue_name(stripped(method.queue))
     channel.authorise("configure", "queue", name)
-    count = channel.virtual_host.delete_queue(
-        name, channel.endpoint, if_unused=method.if_unused, if_empty=method.if_empty
+
+    def confirm(count: int) -> None:
+        if not method.no_wait:
+            channel.send(m.QueueDeleteOk(message_count=count))
+
+    channel.virtual_host.delete_queue(
+        name, channel.endpoint, if_unused=method.if_unused, if_empty=method.if_empty, confirm=confirm
     )
-    if not method.no_wait:
-        channel.send(m.QueueDeleteOk(message_count=count))
 
 
 HANDLERS = {
