@@ -32,7 +32,7 @@ def test_a_persistent_message_in_a_transient_queue_goes_with_it(server: Server) 
 @pytest.mark.rule("0-9-1/basic/02")
 def test_no_persistent_message_is_lost_however_many_there_are(client: Client) -> None:
     client.declare("q", durable=True)
-    numbers = [b"%d" % number for number in range(20_000)]
+    numbers = [b"%d" % number for number in range(5_000)]
     client.fill("q", *numbers, delivery_mode=2)
     assert client.count("q") == len(numbers)
     client.consume("q", no_ack=True)
@@ -204,3 +204,24 @@ def test_methods_of_the_broker_are_not_for_clients_to_send(client: Client, metho
     client.send(method)
     close = client.expect_connection_close(503)
     assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
+
+
+# --- slowing publishers ------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/basic/03")
+def test_publishers_are_slowed_with_channel_flow_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    spec.state.block("low on memory")
+    assert client.expect(m.ChannelFlow).active is False
+    spec.state.unblock()
+    assert client.expect(m.ChannelFlow).active is True
+
+
+@pytest.mark.rule("0-9-1/basic/03")
+def test_rabbitmq_never_uses_channel_flow(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    rabbitmq.state.block("low on memory")
+    client.publish(routing_key="q")
+    rabbitmq.state.unblock()
+    client.expect_nothing()

@@ -1,0 +1,115 @@
+"""A client that does not read what it is sent is sent no more.
+
+Here the transport is played by hand: `pending` hands octets over, and only `sent` tells that they went.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+MIB = 1024 * 1024
+BODY = b"x" * 10_000
+
+
+class SlowTransport:
+    """Between the broker and a client that reads at its own pace."""
+
+    def __init__(self, client: Client) -> None:
+        self._connection = client.connection
+        self._waiting = 0
+
+    @property
+    def waiting(self) -> int:
+        """Octets the broker has handed over and the client has not read."""
+        self._waiting += sum(map(len, self._connection.pending()))
+        return self._waiting
+
+    def read(self, count: int) -> None:
+        """The client reads so many octets."""
+        assert self.waiting >= count
+        self._waiting -= count
+        self._connection.sent(count)
+
+
+def flooded(server: Server, messages: int, **arguments: bool) -> tuple[Client, SlowTransport]:
+    """A consumer that reads nothing, on a queue with many messages."""
+    client = server.client()
+    client.declare("q")
+    client.consume("q", "t", **arguments)
+    client.expect_nothing()
+    transport = SlowTransport(client)
+    client.fill("q", *[BODY] * messages)
+    return client, transport
+
+
+@pytest.mark.parametrize("no_ack", [False, True])
+def test_deliveries_end_at_about_a_mebibyte_that_nobody_reads(server: Server, no_ack: bool) -> None:
+    _, transport = flooded(server, 500, no_ack=no_ack)
+    assert MIB <= transport.waiting <= MIB + 2 * len(BODY)
+    left = len(server.vhost.queues["q"].ready)
+    assert left == pytest.approx(500 - MIB / len(BODY), abs=5)
+
+
+def test_deliveries_go_on_when_half_of_it_is_read(server: Server) -> None:
+    _, transport = flooded(server, 500)
+    queue = server.vhost.queues["q"]
+    left = len(queue.ready)
+    transport.read(MIB // 2 - 2 * len(BODY))
+    assert len(queue.ready) == left
+    transport.read(4 * len(BODY))
+    assert len(queue.ready) < left
+    assert MIB <= transport.waiting <= MIB + 2 * len(BODY)
+
+
+def test_whoever_reads_on_gets_everything_in_order(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.consume("q")
+    numbers = [b"%04d" % number + BODY for number in range(400)]
+    client.fill("q", *numbers)
+    assert len(server.vhost.queues["q"].ready) > 0
+    assert client.bodies() == numbers
+
+
+def test_messages_go_to_a_consumer_who_reads(server: Server) -> None:
+    slow, transport = flooded(server, 200)
+    assert transport.waiting >= MIB
+    held = len(server.vhost.queues["q"].ready)
+    quick = server.client()
+    quick.consume("q")
+    assert len(quick.bodies()) == held
+    slow.fill("q", b"more")
+    assert quick.bodies() == [b"more"]
+
+
+def test_acknowledging_does_not_open_a_full_transport(server: Server) -> None:
+    client, transport = flooded(server, 500)
+    before = transport.waiting
+    client.ack(0, multiple=True)
+    assert transport.waiting == before
+
+
+def test_answers_are_sent_all_the_same(server: Server) -> None:
+    client, transport = flooded(server, 500)
+    before = transport.waiting
+    client.send(m.QueueDeclare(queue="q", passive=True))
+    assert transport.waiting == before + len(b"\x01\0\x01\0\0\0\x0e\0\x32\0\x0b\x01q\0\0\0\0\0\0\0\0\xce")
+
+
+def test_far_beyond_the_limit_the_broker_stops_reading_too(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.fill("q", *[BODY] * 900)
+    transport = SlowTransport(client)
+    get = b"\x01\x00\x01\x00\x00\x00\x09\x00\x3c\x00\x46\x00\x00\x01q\x01\xce"
+    requests = 0
+    while client.connection.reading:
+        client.send_octets(get)
+        requests += 1
+        assert requests < 900, "the broker never stopped reading"
+    assert 8 * MIB <= transport.waiting <= 8 * MIB + 2 * len(BODY)
+    transport.read(4 * len(BODY))
+    assert client.connection.reading

@@ -1,0 +1,170 @@
+"""connection.blocked and the end of reading (RabbitMQ: documented extension; measured)."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.message import Message
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
+
+
+def capable(server: Server) -> Client:
+    return server.client(client_properties={"capabilities": {"connection.blocked": True}})
+
+
+@pytest.fixture
+def client(rabbitmq: Server) -> Client:
+    client = capable(rabbitmq)
+    client.declare("q")
+    return client
+
+
+def test_a_client_is_told_with_its_first_publish_and_no_earlier(rabbitmq: Server, client: Client) -> None:
+    rabbitmq.state.block("low on memory")
+    client.expect_nothing()
+    assert client.count("q") == 0
+    client.fill("q", b"m")
+    assert client.expect(m.ConnectionBlocked, 0).reason == "low on memory"
+    client.expect_nothing()
+
+
+def test_nothing_is_read_from_a_blocked_client(rabbitmq: Server, client: Client) -> None:
+    rabbitmq.state.block("low on memory")
+    assert client.connection.reading
+    client.fill("q", b"m")
+    client.expect(m.ConnectionBlocked, 0)
+    assert not client.connection.reading
+    client.send(m.QueueDeclare(queue="q", passive=True))
+    client.expect_nothing()
+
+    rabbitmq.state.unblock()
+    assert client.connection.reading
+    client.expect(m.ConnectionUnblocked, 0)
+    assert client.expect(m.QueueDeclareOk).message_count == 1
+    client.expect_nothing()
+
+
+def test_the_blocked_publish_itself_waits_with_its_body(rabbitmq: Server, client: Client) -> None:
+    client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    rabbitmq.state.block("low on memory")
+    client.fill("q", b"m")
+    client.expect(m.ConnectionBlocked, 0)
+    other = rabbitmq.client()
+    assert other.count("q") == 0
+    client.expect_nothing()
+
+    rabbitmq.state.unblock()
+    client.expect(m.ConnectionUnblocked, 0)
+    assert client.expect(m.BasicAck).delivery_tag == 1
+    assert other.empty("q") == [b"m"]
+
+
+def test_what_came_in_one_write_waits_as_well(rabbitmq: Server, client: Client) -> None:
+    rabbitmq.state.block("low on memory")
+    content = b"".join(content_frames(1, 60, BasicProperties().encode(), b"m", 4000))
+    publish = method_frame(1, m.BasicPublish(routing_key="q").encode()) + content
+    octets = publish * 3 + method_frame(1, m.QueueDeclare(queue="q", passive=True).encode())
+    client.send_octets(octets[:-5])
+    client.expect(m.ConnectionBlocked, 0)
+    client.send_octets(octets[-5:])
+    client.expect_nothing()
+
+    rabbitmq.state.unblock()
+    client.expect(m.ConnectionUnblocked, 0)
+    assert client.expect(m.QueueDeclareOk).message_count == 3
+
+
+def test_who_does_not_understand_is_held_back_in_silence(rabbitmq: Server, client: Client) -> None:
+    plain = rabbitmq.client()
+    rabbitmq.state.block("low on memory")
+    plain.fill("q", b"m")
+    plain.send(m.QueueDeclare(queue="q", passive=True))
+    plain.expect_nothing()
+    assert not plain.connection.reading
+    rabbitmq.state.unblock()
+    assert plain.expect(m.QueueDeclareOk).message_count == 1
+
+
+def test_who_does_not_publish_is_not_held_back(rabbitmq: Server, client: Client) -> None:
+    client.fill("q", b"m")
+    rabbitmq.state.block("low on disk")
+    other = capable(rabbitmq)
+    assert other.empty("q") == [b"m"]
+    assert other.connection.reading
+    rabbitmq.state.unblock()
+    other.expect_nothing()  # It was never told that it was blocked.
+
+
+def test_who_comes_during_the_alarm_is_held_back_too(rabbitmq: Server) -> None:
+    rabbitmq.state.block("low on disk")
+    late = capable(rabbitmq)
+    late.declare("q")
+    late.fill("q", b"m")
+    assert late.expect(m.ConnectionBlocked, 0).reason == "low on disk"
+    assert not late.connection.reading
+
+
+def test_it_is_told_once_each_time(rabbitmq: Server, client: Client) -> None:
+    for _ in range(2):
+        rabbitmq.state.block("low on memory")
+        rabbitmq.state.block("low on memory")
+        client.fill("q", b"1", b"2")
+        client.expect(m.ConnectionBlocked, 0)
+        client.expect_nothing()
+        rabbitmq.state.unblock()
+        client.expect(m.ConnectionUnblocked, 0)
+        client.expect_nothing()
+    assert client.count("q") == 4
+
+
+def test_a_blocked_publisher_still_gets_its_deliveries(rabbitmq: Server, client: Client) -> None:
+    client.consume("q")
+    rabbitmq.state.block("low on memory")
+    client.fill("q", b"held back")
+    client.expect(m.ConnectionBlocked, 0)
+    rabbitmq.vhost.publish(Message("", "q", BasicProperties(), b"from elsewhere"))
+    assert client.bodies() == [b"from elsewhere"]
+
+
+def test_one_connection_can_be_blocked_alone(rabbitmq: Server, client: Client) -> None:
+    free = rabbitmq.client()
+    endpoint = next(iter(rabbitmq.state.connections))
+    endpoint.set_blocked("by the test")
+    client.fill("q", b"1")
+    assert client.expect(m.ConnectionBlocked, 0).reason == "by the test"
+    free.fill("q", b"2")
+    assert free.count("q") == 1
+    endpoint.set_blocked(None)
+    client.expect(m.ConnectionUnblocked, 0)
+    assert free.count("q") == 2
+
+
+def test_a_blocked_connection_can_be_closed_with_a_handshake(rabbitmq: Server, client: Client) -> None:
+    rabbitmq.state.block("low on memory")
+    client.fill("q", b"m")
+    client.expect(m.ConnectionBlocked, 0)
+    next(iter(rabbitmq.state.connections)).close_by_operator(320, "CONNECTION_FORCED - goodbye")
+    assert client.connection.reading
+    client.expect_connection_close(320)
+
+
+def test_a_blocked_client_is_not_taken_for_dead(rabbitmq: Server) -> None:
+    client = rabbitmq.client(heartbeat=10)
+    client.declare("q")
+    rabbitmq.state.block("low on memory")
+    client.fill("q", b"m")
+    rabbitmq.advance(100)
+    assert not client.closed
+
+
+def test_a_blocked_client_that_leaves_takes_its_unread_publishes_along(
+    rabbitmq: Server, client: Client
+) -> None:
+    rabbitmq.state.block("low on memory")
+    client.fill("q", b"1", b"2")
+    client.drop()
+    rabbitmq.state.unblock()
+    assert rabbitmq.client().count("q") == 0

@@ -1,0 +1,242 @@
+"""Publisher confirms (RabbitMQ: documented extension; shapes measured)."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
+
+
+def confirming(client: Client, channel: int = 1) -> Client:
+    client.call(m.ConfirmSelect(), m.ConfirmSelectOk, channel)
+    return client
+
+
+def publishes(routing_keys: list[str]) -> bytes:
+    """Several publishes on channel 1, to be sent in one write."""
+    content = b"".join(content_frames(1, 60, BasicProperties().encode(), b"m", 4000))
+    return b"".join(
+        method_frame(1, m.BasicPublish(routing_key=key, mandatory=True).encode()) + content
+        for key in routing_keys
+    )
+
+
+def expect_ack(client: Client, tag: int, *, multiple: bool = False, channel: int = 1) -> None:
+    ack = client.expect(m.BasicAck, channel)
+    assert (ack.delivery_tag, ack.multiple) == (tag, multiple)
+
+
+def expect_nack(client: Client, tag: int) -> None:
+    nack = client.expect(m.BasicNack)
+    assert (nack.delivery_tag, nack.multiple, nack.requeue) == (tag, True, True)
+
+
+# --- select ------------------------------------------------------------------------------------------
+
+
+def test_select_may_be_repeated_and_the_count_goes_on(client: Client) -> None:
+    confirming(client)
+    client.publish()
+    expect_ack(client, 1)
+    confirming(client)
+    client.publish()
+    expect_ack(client, 2)
+
+
+def test_select_with_no_wait_is_not_answered(client: Client) -> None:
+    client.send(m.ConfirmSelect(no_wait=True))
+    client.expect_nothing()
+    client.publish()
+    expect_ack(client, 1)
+
+
+def test_without_select_nothing_is_confirmed(client: Client) -> None:
+    client.publish()
+    client.expect_nothing()
+
+
+def test_the_count_begins_at_select(client: Client) -> None:
+    client.publish()
+    client.publish()
+    confirming(client)
+    client.publish()
+    expect_ack(client, 1)
+
+
+def test_channels_count_apart(client: Client) -> None:
+    client.open_channel(2)
+    confirming(client, 1)
+    confirming(client, 2)
+    client.publish(channel=1)
+    client.publish(channel=1)
+    client.publish(channel=2)
+    expect_ack(client, 1, channel=1)
+    expect_ack(client, 2, channel=1)
+    expect_ack(client, 1, channel=2)
+
+
+# --- acks --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("routing_key", ["q", "nowhere"])
+def test_a_message_is_confirmed_wherever_it_went(client: Client, routing_key: str) -> None:
+    client.declare("q", durable=True)
+    confirming(client)
+    client.publish(routing_key=routing_key, delivery_mode=2)
+    expect_ack(client, 1)
+    client.expect_nothing()
+
+
+def test_publishes_of_one_write_may_be_confirmed_together(client: Client) -> None:
+    client.declare("q")
+    confirming(client)
+    client.send_octets(publishes(["q"] * 100))
+    confirmed = 0
+    while client.inbox:
+        ack = client.expect(m.BasicAck)
+        assert ack.delivery_tag > confirmed
+        assert ack.multiple or ack.delivery_tag == confirmed + 1
+        confirmed = ack.delivery_tag
+    assert confirmed == 100
+
+
+def test_a_return_comes_before_its_ack(client: Client) -> None:
+    confirming(client)
+    client.publish(b"lost", routing_key="nowhere", mandatory=True)
+    assert client.expect_content(m.BasicReturn).body == b"lost"
+    expect_ack(client, 1)
+
+
+def test_returns_come_before_their_acks_in_a_batch_too(client: Client) -> None:
+    client.declare("q")
+    confirming(client)
+    client.send_octets(publishes(["q", "nowhere", "q", "nowhere"]))
+    returned = 0
+    confirmed = 0
+    while client.inbox:
+        if isinstance(client.inbox[0].method, m.BasicReturn):
+            client.expect_content(m.BasicReturn)
+            returned += 2
+            assert confirmed < returned, "the ack came before its return"
+        else:
+            confirmed = client.expect(m.BasicAck).delivery_tag
+    assert (returned, confirmed) == (4, 4)
+
+
+def test_confirms_come_before_the_channel_is_closed(client: Client) -> None:
+    client.declare("q")
+    confirming(client)
+    good = publishes(["q", "q"])
+    client.send_octets(good + method_frame(1, m.QueueDeclare(queue="missing", passive=True).encode()))
+    expect_ack(client, 2, multiple=True)
+    client.expect_channel_close(404)
+
+
+def test_a_publish_that_fails_is_not_confirmed(client: Client) -> None:
+    confirming(client)
+    client.publish(exchange="missing")
+    client.expect_channel_close(404)
+    client.expect_nothing()
+
+
+# --- nacks -------------------------------------------------------------------------------------------
+
+
+def bounded(client: Client, overflow: str = "reject-publish", **arguments: object) -> None:
+    client.declare("q", arguments={"x-max-length": 1, "x-overflow": overflow, **arguments})
+
+
+def test_a_full_queue_that_rejects_makes_a_nack(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    bounded(client)
+    confirming(client)
+    client.fill("q", b"1", b"2")
+    expect_ack(client, 1)
+    expect_nack(client, 2)
+    assert client.empty("q") == [b"1"]
+    client.fill("q", b"3")
+    expect_ack(client, 3)
+
+
+def test_a_batch_is_confirmed_run_by_run(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    bounded(client)
+    client.declare("other")
+    confirming(client)
+    client.send_octets(publishes(["other", "q", "q", "q", "other"]))
+    expect_ack(client, 2, multiple=True)
+    expect_nack(client, 4)
+    expect_ack(client, 5)
+    client.expect_nothing()
+
+
+def test_unacknowledged_messages_do_not_fill_the_queue(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    bounded(client)
+    confirming(client)
+    client.fill("q", b"1")
+    expect_ack(client, 1)
+    assert client.get("q") is not None
+    client.fill("q", b"2", b"3")
+    expect_ack(client, 2)
+    expect_nack(client, 3)
+
+
+def test_one_queue_that_rejects_makes_a_nack_though_another_keeps_the_message(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    bounded(client)
+    client.declare("r")
+    for queue in ("q", "r"):
+        client.bind(queue, "amq.fanout")
+    confirming(client)
+    client.publish(b"1", exchange="amq.fanout")
+    client.publish(b"2", exchange="amq.fanout")
+    expect_ack(client, 1)
+    expect_nack(client, 2)
+    assert client.empty("q") == [b"1"]
+    assert client.empty("r") == [b"1", b"2"]
+
+
+def test_a_rejected_mandatory_message_is_not_returned(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    bounded(client)
+    confirming(client)
+    client.fill("q", b"1", b"2", mandatory=True)
+    expect_ack(client, 1)
+    expect_nack(client, 2)
+    client.expect_nothing()
+
+
+def test_without_confirms_a_rejected_message_vanishes(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    bounded(client)
+    client.fill("q", b"1", b"2")
+    client.expect_nothing()
+    assert client.empty("q") == [b"1"]
+
+
+def test_a_rejected_message_is_dead_lettered_where_the_queue_says_so(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("dead")
+    target = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    bounded(client, "reject-publish-dlx", **target)
+    confirming(client)
+    client.fill("q", b"1", b"2")
+    expect_ack(client, 1)
+    expect_nack(client, 2)
+    dead = client.get("dead")
+    assert dead is not None
+    assert (dead.body, (dead.properties.headers or {})["x-first-death-reason"]) == (b"2", "maxlen")
+
+
+def test_a_queue_that_drops_its_head_accepts_everything(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    bounded(client, "drop-head")
+    confirming(client)
+    client.fill("q", b"1", b"2")
+    expect_ack(client, 1)
+    expect_ack(client, 2)
+    assert client.empty("q") == [b"2"]

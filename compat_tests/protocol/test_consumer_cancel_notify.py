@@ -1,0 +1,100 @@
+"""Consumers are told when their queue goes (RabbitMQ: documented extension; measured)."""
+
+from __future__ import annotations
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+
+def capable(server: Server, **capabilities: bool) -> Client:
+    capabilities = capabilities or {"consumer_cancel_notify": True}
+    return server.client(channels=2, client_properties={"capabilities": capabilities})
+
+
+def expect_cancel(client: Client, tag: str, channel: int = 1) -> None:
+    cancel = client.expect(m.BasicCancel, channel)
+    assert (cancel.consumer_tag, cancel.no_wait) == (tag, True)
+
+
+def test_a_capable_consumer_is_told_when_its_queue_is_deleted(server: Server) -> None:
+    client, other = capable(server), server.client()
+    client.declare("q")
+    client.consume("q", "t")
+    other.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    expect_cancel(client, "t")
+    client.expect_nothing()
+
+
+def test_who_deletes_the_queue_is_told_after_delete_ok(server: Server) -> None:
+    client = capable(server)
+    client.declare("q")
+    client.consume("q", "t", channel=1)
+    client.consume("q", "u", channel=2)
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    expect_cancel(client, "t", channel=1)
+    expect_cancel(client, "u", channel=2)
+
+
+def test_every_consumer_is_told(server: Server) -> None:
+    client, other = capable(server), server.client()
+    client.declare("q")
+    client.consume("q", "1")
+    client.consume("q", "2")
+    other.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    expect_cancel(client, "1")
+    expect_cancel(client, "2")
+
+
+def test_who_did_not_say_they_understand_is_not_told(server: Server) -> None:
+    clients = [server.client(), capable(server, consumer_cancel_notify=False)]
+    for client in clients:
+        client.declare("q")
+        client.consume("q", "t")
+    server.client().call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    for client in clients:
+        client.expect_nothing()
+        client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
+
+
+def test_the_clients_own_cancel_is_only_confirmed(server: Server) -> None:
+    client = capable(server)
+    client.declare("q")
+    client.consume("q", "t")
+    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
+    client.expect_nothing()
+
+
+def test_the_tag_can_be_used_again(server: Server) -> None:
+    client = capable(server)
+    client.declare("q")
+    client.consume("q", "t")
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    expect_cancel(client, "t")
+    client.declare("q")
+    assert client.consume("q", "t") == "t"
+
+
+def test_what_was_delivered_before_can_be_acknowledged_once(server: Server) -> None:
+    client = capable(server)
+    client.declare("q")
+    client.consume("q", "t")
+    client.fill("q", b"m")
+    assert client.bodies() == [b"m"]
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    expect_cancel(client, "t")
+    client.ack(1)
+    client.expect_nothing()
+    client.ack(1)
+    client.expect_channel_close(406)
+
+
+def test_no_answer_to_the_notice_is_due(rabbitmq: Server) -> None:
+    client = capable(rabbitmq)
+    client.declare("q")
+    client.consume("q", "t")
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    expect_cancel(client, "t")
+    client.send(m.BasicCancelOk(consumer_tag="t"))
+    close = client.expect_connection_close(503)
+    assert close.reply_text == "COMMAND_INVALID - unimplemented method"
+    assert (close.class_id, close.method_id) == (60, 31)

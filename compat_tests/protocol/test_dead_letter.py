@@ -1,0 +1,427 @@
+"""Dead-lettering and its x-death header (RabbitMQ 4.2: documented; order and contents from its sources)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Content, Server
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+
+@pytest.fixture
+def client(rabbitmq: Server) -> Client:
+    return rabbitmq.client()
+
+
+def declare(client: Client, queue: str, exchange: str = "", key: str | None = None, **arguments: Any) -> None:
+    """A queue that dead-letters; a keyword's underscores are hyphens."""
+    table = {name.replace("_", "-"): value for name, value in arguments.items()}
+    table["x-dead-letter-exchange"] = exchange
+    if key is not None:
+        table["x-dead-letter-routing-key"] = key
+    client.declare(queue, arguments=table)
+
+
+def dead_end(client: Client) -> None:
+    """An exchange `dlx` that passes everything on to the queue `dead`."""
+    client.declare("dead")
+    client.call(m.ExchangeDeclare(exchange="dlx", type="fanout"), m.ExchangeDeclareOk)
+    client.bind("dead", "dlx")
+
+
+def reject(client: Client, queue: str) -> None:
+    """Take one message from a queue and refuse it."""
+    got = client.get(queue)
+    assert got is not None, f"{queue} is empty"
+    client.reject(got.method.delivery_tag)
+
+
+def take(client: Client, queue: str = "dead") -> Content:
+    got = client.get(queue, no_ack=True)
+    assert got is not None, f"{queue} is empty"
+    return got
+
+
+def headers(content: Content) -> dict[str, Any]:
+    assert content.properties.headers is not None
+    return content.properties.headers
+
+
+def deaths(content: Content) -> list[tuple[str, str, int]]:
+    return [(each["queue"], each["reason"], each["count"]) for each in headers(content)["x-death"]]
+
+
+def summary(content: Content, which: str) -> tuple[str, str, str]:
+    found = headers(content)
+    return tuple(found[f"x-{which}-death-{what}"] for what in ("queue", "reason", "exchange"))  # type: ignore[return-value]
+
+
+# --- the header --------------------------------------------------------------------------------------
+
+
+def test_a_death_is_described(rabbitmq: Server, client: Client) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx")
+    client.bind("q", "amq.direct", "k")
+    client.publish(b"m", exchange="amq.direct", routing_key="k", headers={"own": 1}, message_id="id")
+    rabbitmq.advance(5)
+    reject(client, "q")
+    dead = take(client)
+    assert (dead.body, dead.method.exchange, dead.method.routing_key) == (b"m", "dlx", "k")
+    assert (dead.method.redelivered, dead.properties.message_id) == (False, "id")
+    assert headers(dead) == {
+        "own": 1,
+        "x-death": [
+            {
+                "count": 1,
+                "reason": "rejected",
+                "queue": "q",
+                "time": int(rabbitmq.clock.time()),
+                "exchange": "amq.direct",
+                "routing-keys": ["k"],
+            }
+        ],
+        "x-first-death-exchange": "amq.direct",
+        "x-first-death-queue": "q",
+        "x-first-death-reason": "rejected",
+        "x-last-death-exchange": "amq.direct",
+        "x-last-death-queue": "q",
+        "x-last-death-reason": "rejected",
+    }
+
+
+def test_entries_are_written_in_rabbitmqs_order(rabbitmq: Server, client: Client) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx")
+    client.publish(routing_key="q", expiration="1000")
+    rabbitmq.advance(1)
+    (entry,) = headers(take(client))["x-death"]
+    names = ["original-expiration", "count", "reason", "queue", "time", "exchange", "routing-keys"]
+    assert list(entry) == names
+
+
+def test_a_message_without_headers_gets_them(client: Client) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx")
+    client.fill("q", b"m")
+    reject(client, "q")
+    assert "x-death" in headers(take(client))
+
+
+def test_the_time_is_that_of_the_first_death(rabbitmq: Server, client: Client) -> None:
+    declare(client, "q", "", "q")
+    client.fill("q", b"m")
+    first = int(rabbitmq.clock.time())
+    for _ in range(3):
+        reject(client, "q")
+        rabbitmq.advance(10)
+    (entry,) = headers(take(client, "q"))["x-death"]
+    assert (entry["count"], entry["time"]) == (3, first)
+
+
+# --- reasons -----------------------------------------------------------------------------------------
+
+
+def test_expiry_by_the_queue(rabbitmq: Server, client: Client) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx", x_message_ttl=1000)
+    client.fill("q", b"m")
+    rabbitmq.advance(1)
+    dead = take(client)
+    assert deaths(dead) == [("q", "expired", 1)]
+    assert "original-expiration" not in headers(dead)["x-death"][0]
+
+
+def test_expiry_by_the_message_takes_its_expiration_away(rabbitmq: Server, client: Client) -> None:
+    client.declare("dead")
+    declare(client, "q", "", "dead")
+    client.publish(b"m", routing_key="q", expiration="1000")
+    rabbitmq.advance(1)
+    rabbitmq.advance(100)  # It does not expire a second time.
+    dead = take(client)
+    assert dead.properties.expiration is None
+    assert headers(dead)["x-death"][0]["original-expiration"] == "1000"
+
+
+def test_overflow(client: Client) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx", x_max_length=1)
+    client.fill("q", b"1", b"2")
+    dead = take(client)
+    assert (dead.body, deaths(dead)) == (b"1", [("q", "maxlen", 1)])
+
+
+@pytest.mark.parametrize(
+    "refuse",
+    [m.BasicReject(delivery_tag=1), m.BasicNack(delivery_tag=1), m.BasicNack(multiple=True)],
+    ids=["reject", "nack", "nack all"],
+)
+def test_refusal(client: Client, refuse: m.Method) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx")
+    client.fill("q", b"m")
+    client.get("q")
+    client.send(refuse)
+    assert deaths(take(client)) == [("q", "rejected", 1)]
+
+
+def test_many_refused_at_once_die_in_order(client: Client) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx")
+    client.fill("q", b"1", b"2", b"3")
+    for _ in range(3):
+        client.get("q")
+    client.nack(0, multiple=True, requeue=False)
+    assert client.empty("dead") == [b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize("method", [m.QueuePurge, m.QueueDelete], ids=lambda each: each.NAME)
+def test_purging_and_deleting_are_no_deaths(client: Client, method: type[m.Method]) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx")
+    client.fill("q", b"m")
+    client.send(method(queue="q"))
+    client.take_frame()
+    assert client.count("dead") == 0
+
+
+def test_an_acknowledged_message_does_not_die(client: Client) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx")
+    client.fill("q", b"m")
+    client.get("q")
+    client.ack(1)
+    assert client.count("dead") == 0
+
+
+# --- where it goes -----------------------------------------------------------------------------------
+
+
+def test_without_a_dead_letter_exchange_a_message_is_dropped(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"m")
+    reject(client, "q")
+    assert client.count("q") == 0
+
+
+def test_a_missing_dead_letter_exchange_drops_the_message(client: Client) -> None:
+    declare(client, "q", "missing")
+    client.fill("q", b"m")
+    reject(client, "q")
+    assert client.count("q") == 0
+    client.expect_nothing()
+
+
+def test_a_routing_key_of_the_queues_replaces_the_messages(client: Client) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx", "other")
+    client.fill("q", b"m")
+    reject(client, "q")
+    dead = take(client)
+    assert dead.method.routing_key == "other"
+    assert headers(dead)["x-death"][0]["routing-keys"] == ["q"]
+
+
+def test_without_a_key_of_its_own_all_the_messages_keys_count(client: Client) -> None:
+    for queue in ("by key", "by copy", "by blind copy"):
+        client.declare(queue)
+        client.bind(queue, "amq.direct", queue.removeprefix("by "))
+    declare(client, "q", "amq.direct")
+    client.bind("q", "amq.topic", "#")
+    table = {"CC": ["copy"], "BCC": ["blind copy"]}
+    client.publish(exchange="amq.topic", routing_key="key", headers=table)
+    reject(client, "q")
+    dead = take(client, "by key")
+    assert headers(dead)["x-death"][0]["routing-keys"] == ["key", "copy"]
+    assert headers(dead)["CC"] == ["copy"]
+    assert "BCC" not in headers(dead)
+    assert client.count("by copy") == client.count("by blind copy") == 1
+
+
+def test_a_key_of_its_own_replaces_the_copies_too(client: Client) -> None:
+    client.declare("dead")
+    client.declare("copy")
+    declare(client, "q", "", "dead")
+    client.publish(routing_key="q", headers={"CC": ["nowhere"]})
+    client.bind("copy", "amq.direct", "nowhere")
+    reject(client, "q")
+    dead = take(client)
+    assert headers(dead)["x-death"][0]["routing-keys"] == ["q", "nowhere"]
+    assert client.count("copy") == 0
+
+
+def test_a_header_cc_left_over_does_not_route_a_second_time(client: Client) -> None:
+    client.declare("dead")
+    client.declare("copy")
+    declare(client, "second", "", "dead")
+    declare(client, "q", "", "second")
+    client.publish(routing_key="q", headers={"CC": ["copy"]})
+    assert client.empty("copy") != []
+    reject(client, "q")
+    reject(client, "second")
+    assert client.count("copy") == 0
+    assert [entry["routing-keys"] for entry in headers(take(client))["x-death"]] == [
+        ["second"],
+        ["q", "copy"],
+    ]
+
+
+def test_an_internal_exchange_will_do(client: Client) -> None:
+    client.declare("dead")
+    client.call(m.ExchangeDeclare(exchange="inner", type="fanout", internal=True), m.ExchangeDeclareOk)
+    client.bind("dead", "inner")
+    declare(client, "q", "inner")
+    client.fill("q", b"m")
+    reject(client, "q")
+    assert client.count("dead") == 1
+
+
+def test_a_waiting_consumer_gets_the_dead_at_once(rabbitmq: Server, client: Client) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx", x_message_ttl=1000)
+    client.consume("dead")
+    client.fill("q", b"m")
+    client.expect_nothing()
+    rabbitmq.advance(1)
+    assert client.bodies() == [b"m"]
+
+
+def test_a_ladder_of_delays_takes_its_time_at_every_step(rabbitmq: Server, client: Client) -> None:
+    start = int(rabbitmq.clock.time())
+    client.declare("end")
+    declare(client, "third", "", "end", x_message_ttl=3000)
+    declare(client, "second", "", "third", x_message_ttl=2000)
+    declare(client, "first", "", "second", x_message_ttl=1000)
+    client.fill("first", b"m")
+    rabbitmq.advance(60)
+    dead = take(client, "end")
+    entries = headers(dead)["x-death"]
+    assert [(each["queue"], each["time"] - start) for each in entries] == [
+        ("third", 6),
+        ("second", 3),
+        ("first", 1),
+    ]
+
+
+# --- more than one death -----------------------------------------------------------------------------
+
+
+def test_the_latest_death_comes_first_and_counts_up(client: Client) -> None:
+    declare(client, "a", "", "b")
+    declare(client, "b", "", "a")
+    client.fill("a", b"m")
+    for queue in ("a", "b", "a", "b", "a"):
+        reject(client, queue)
+    dead = take(client, "b")
+    assert deaths(dead) == [("a", "rejected", 3), ("b", "rejected", 2)]
+
+
+def test_each_reason_counts_apart(rabbitmq: Server, client: Client) -> None:
+    client.declare("dead")
+    declare(client, "retry", "", "q", x_message_ttl=1000)
+    declare(client, "q", "", "retry")
+    client.fill("q", b"m")
+    for _ in range(2):
+        reject(client, "q")
+        rabbitmq.advance(1)
+    assert deaths(take(client, "q")) == [("retry", "expired", 2), ("q", "rejected", 2)]
+
+
+def test_the_first_and_the_last_death_are_told_apart(rabbitmq: Server, client: Client) -> None:
+    client.declare("dead")
+    client.bind("dead", "amq.fanout")
+    declare(client, "second", "amq.fanout", x_message_ttl=1000)
+    client.bind("second", "amq.direct", "again")
+    declare(client, "q", "amq.direct", "again")
+    client.fill("q", b"m")
+    reject(client, "q")
+    rabbitmq.advance(1)
+    dead = take(client)
+    assert summary(dead, "first") == ("q", "rejected", "")
+    assert summary(dead, "last") == ("second", "expired", "amq.direct")
+
+
+def test_the_first_death_stays_the_first_when_it_happens_again(client: Client) -> None:
+    declare(client, "a", "", "b")
+    declare(client, "b", "", "a")
+    client.fill("a", b"m")
+    for queue in ("a", "b", "a"):
+        reject(client, queue)
+    dead = take(client, "b")
+    assert summary(dead, "first")[0] == "a"
+    assert summary(dead, "last")[0] == "a"
+
+
+def test_a_client_cannot_make_up_deaths(client: Client) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx")
+    invented = [{"count": 7, "reason": "rejected", "queue": "q", "exchange": "", "routing-keys": ["q"]}]
+    table = {"x-death": invented, "x-first-death-queue": "elsewhere", "own": True}
+    client.publish(routing_key="q", headers=table)
+    reject(client, "q")
+    dead = take(client)
+    assert deaths(dead) == [("q", "rejected", 1)]
+    assert summary(dead, "first")[0] == "q"
+    assert headers(dead)["own"] is True
+
+
+def test_a_dead_message_published_again_by_a_client_begins_anew(client: Client) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx")
+    client.fill("q", b"m")
+    reject(client, "q")
+    client.publish(b"m", routing_key="q", headers=headers(take(client)))
+    reject(client, "q")
+    assert deaths(take(client)) == [("q", "rejected", 1)]
+
+
+# --- cycles ------------------------------------------------------------------------------------------
+
+
+def test_a_cycle_that_turns_by_itself_drops_the_message(rabbitmq: Server, client: Client) -> None:
+    declare(client, "q", "", "q", x_message_ttl=1000)
+    client.fill("q", b"m")
+    rabbitmq.advance(1)
+    assert client.count("q") == 0
+
+
+def test_a_longer_cycle_that_turns_by_itself_drops_the_message(rabbitmq: Server, client: Client) -> None:
+    declare(client, "a", "", "b", x_message_ttl=1000)
+    declare(client, "b", "", "a", x_message_ttl=1000)
+    client.fill("a", b"m")
+    rabbitmq.advance(1)
+    assert (client.count("a"), client.count("b")) == (0, 1)
+    rabbitmq.advance(1)
+    assert (client.count("a"), client.count("b")) == (0, 0)
+
+
+def test_a_cycle_with_a_client_in_it_goes_on(rabbitmq: Server, client: Client) -> None:
+    declare(client, "work", "", "wait")
+    declare(client, "wait", "", "work", x_message_ttl=1000)
+    client.fill("work", b"m")
+    for _ in range(10):
+        reject(client, "work")
+        rabbitmq.advance(1)
+    assert deaths(take(client, "work")) == [("wait", "expired", 10), ("work", "rejected", 10)]
+
+
+def test_a_rejection_before_the_cycle_does_not_save_the_message(rabbitmq: Server, client: Client) -> None:
+    declare(client, "outside", "", "a")
+    declare(client, "a", "", "b", x_message_ttl=1000)
+    declare(client, "b", "", "a", x_message_ttl=1000)
+    client.fill("outside", b"m")
+    reject(client, "outside")
+    rabbitmq.advance(5)
+    assert (client.count("a"), client.count("b")) == (0, 0)
+
+
+def test_a_cycle_is_cut_at_the_queue_that_closes_it_only(rabbitmq: Server, client: Client) -> None:
+    client.declare("exit")
+    declare(client, "q", "amq.fanout", x_message_ttl=1000)
+    for queue in ("q", "exit"):
+        client.bind(queue, "amq.fanout")
+    client.publish(b"m", routing_key="q")
+    rabbitmq.advance(1)
+    assert (client.count("q"), client.count("exit")) == (0, 1)

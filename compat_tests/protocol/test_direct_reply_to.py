@@ -1,0 +1,238 @@
+"""Direct reply-to: the pseudo-queue amq.rabbitmq.reply-to (RabbitMQ: documented extension; measured)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+PSEUDO_QUEUE = "amq.rabbitmq.reply-to"
+
+
+def ask(client: Client, tag: str = "rt") -> str:
+    """Consume replies, publish a question, and return the address that came with it."""
+    client.declare("questions")
+    if tag:
+        client.consume(PSEUDO_QUEUE, tag, no_ack=True)
+    client.publish(b"?", routing_key="questions", reply_to=PSEUDO_QUEUE, correlation_id="1")
+    question = client.get("questions", no_ack=True)
+    assert question is not None
+    assert question.properties.correlation_id == "1"
+    assert question.properties.reply_to is not None
+    return question.properties.reply_to
+
+
+@pytest.fixture
+def asker(rabbitmq: Server) -> Client:
+    return rabbitmq.client()
+
+
+@pytest.fixture
+def answerer(rabbitmq: Server) -> Client:
+    return rabbitmq.client()
+
+
+# --- the round trip ----------------------------------------------------------------------------------
+
+
+def test_an_answer_goes_straight_to_the_asking_channel(asker: Client, answerer: Client) -> None:
+    address = ask(asker)
+    answerer.publish(b"!", routing_key=address, correlation_id="1")
+    answer = asker.delivery()
+    assert (answer.body, answer.properties.correlation_id) == (b"!", "1")
+    assert (answer.method.consumer_tag, answer.method.redelivered) == ("rt", False)
+    assert (answer.method.exchange, answer.method.routing_key) == ("", address)
+
+
+def test_the_address_is_the_pseudo_queue_and_two_words(asker: Client) -> None:
+    assert re.fullmatch(r"amq\.rabbitmq\.reply-to\.[A-Za-z0-9+/=_-]+\.[A-Za-z0-9+/=_-]+", ask(asker))
+
+
+def test_the_address_stays_the_same_for_every_question(asker: Client) -> None:
+    assert ask(asker) == ask(asker, tag="")
+
+
+def test_every_channel_has_its_own_address(rabbitmq: Server) -> None:
+    assert ask(rabbitmq.client()) != ask(rabbitmq.client())
+
+
+def test_answers_count_up_the_tags_of_the_channel(asker: Client, answerer: Client) -> None:
+    address = ask(asker)  # Which took tag 1 for its get.
+    answerer.fill(address, b"1", b"2")
+    assert [asker.delivery().method.delivery_tag for _ in range(2)] == [2, 3]
+
+
+def test_an_address_elsewhere_in_reply_to_is_left_alone(asker: Client) -> None:
+    asker.declare("q")
+    asker.publish(routing_key="q", reply_to="my own queue")
+    got = asker.get("q")
+    assert got is not None
+    assert got.properties.reply_to == "my own queue"
+
+
+def test_a_mandatory_answer_to_a_live_address_is_confirmed_and_not_returned(
+    asker: Client, answerer: Client
+) -> None:
+    address = ask(asker)
+    answerer.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    answerer.publish(b"!", routing_key=address, mandatory=True)
+    assert answerer.expect(m.BasicAck).delivery_tag == 1
+    answerer.expect_nothing()
+    assert asker.delivery().body == b"!"
+
+
+@pytest.mark.parametrize("end", ["cancel", "channel", "connection"])
+def test_a_mandatory_answer_to_an_address_that_has_gone_is_returned(
+    asker: Client, answerer: Client, end: str
+) -> None:
+    address = ask(asker)
+    if end == "cancel":
+        asker.call(m.BasicCancel(consumer_tag="rt"), m.BasicCancelOk)
+    elif end == "channel":
+        asker.close_channel()
+    else:
+        asker.drop()
+    answerer.publish(b"!", routing_key=address, mandatory=True)
+    returned = answerer.expect_content(m.BasicReturn)
+    assert (returned.method.reply_code, returned.method.routing_key) == (312, address)
+    asker.expect_nothing()
+
+
+def test_a_transacted_answer_to_an_address_that_has_gone_meanwhile_vanishes(
+    asker: Client, answerer: Client
+) -> None:
+    address = ask(asker)
+    answerer.call(m.TxSelect(), m.TxSelectOk)
+    answerer.publish(b"!", routing_key=address)
+    asker.call(m.BasicCancel(consumer_tag="rt"), m.BasicCancelOk)
+    answerer.call(m.TxCommit(), m.TxCommitOk)
+    asker.expect_nothing()
+
+
+@pytest.mark.parametrize("routing_key", [PSEUDO_QUEUE, f"{PSEUDO_QUEUE}.bogus", f"{PSEUDO_QUEUE}.a.b"])
+def test_an_address_nobody_has_is_no_route(answerer: Client, routing_key: str) -> None:
+    answerer.publish(routing_key=routing_key, mandatory=True)
+    assert answerer.expect_content(m.BasicReturn).method.reply_code == 312
+
+
+def test_addresses_are_known_to_the_default_exchange_only(asker: Client, answerer: Client) -> None:
+    answerer.publish(exchange="amq.direct", routing_key=ask(asker), mandatory=True)
+    assert answerer.expect_content(m.BasicReturn).method.reply_code == 312
+    asker.expect_nothing()
+
+
+# --- consuming replies -------------------------------------------------------------------------------
+
+
+def test_replies_cannot_be_acknowledged(asker: Client) -> None:
+    asker.send(m.BasicConsume(queue=PSEUDO_QUEUE))
+    close = asker.expect_channel_close(406)
+    assert close.reply_text == "PRECONDITION_FAILED - reply consumer cannot acknowledge"
+    assert (close.class_id, close.method_id) == (60, 20)
+
+
+def test_a_channel_has_one_reply_consumer(asker: Client) -> None:
+    asker.consume(PSEUDO_QUEUE, "1", no_ack=True)
+    asker.send(m.BasicConsume(queue=PSEUDO_QUEUE, consumer_tag="2", no_ack=True))
+    assert asker.expect_channel_close(406).reply_text == ("PRECONDITION_FAILED - reply consumer already set")
+
+
+def test_a_cancelled_reply_consumer_makes_room_for_another(asker: Client, answerer: Client) -> None:
+    old = ask(asker, "1")
+    asker.call(m.BasicCancel(consumer_tag="1"), m.BasicCancelOk)
+    new = ask(asker, "2")
+    assert old != new
+    answerer.fill(new, b"!")
+    assert asker.delivery().method.consumer_tag == "2"
+
+
+def test_the_tag_may_be_left_to_the_broker(asker: Client) -> None:
+    assert asker.consume(PSEUDO_QUEUE, "", no_ack=True).startswith("amq.ctag-")
+
+
+def test_exclusive_means_nothing_here(asker: Client) -> None:
+    assert asker.consume(PSEUDO_QUEUE, "t", no_ack=True, exclusive=True) == "t"
+
+
+def test_a_tag_in_use_is_in_use_here_too(asker: Client) -> None:
+    asker.declare("q")
+    asker.consume("q", "t")
+    asker.send(m.BasicConsume(queue=PSEUDO_QUEUE, consumer_tag="t", no_ack=True))
+    asker.expect_connection_close(530)
+
+
+def test_asking_needs_a_reply_consumer_on_the_channel(asker: Client) -> None:
+    asker.open_channel(2)
+    asker.consume(PSEUDO_QUEUE, no_ack=True, channel=2)
+    asker.publish(routing_key="q", reply_to=PSEUDO_QUEUE)
+    close = asker.expect_channel_close(406)
+    assert close.reply_text == "PRECONDITION_FAILED - fast reply consumer does not exist"
+    assert (close.class_id, close.method_id) == (60, 40)
+
+
+# --- the name as that of a queue ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("passive", [False, True])
+def test_the_pseudo_queue_is_always_there(asker: Client, passive: bool) -> None:
+    ok = asker.declare(PSEUDO_QUEUE, passive=passive)
+    assert (ok.queue, ok.message_count, ok.consumer_count) == (PSEUDO_QUEUE, 0, 1)
+
+
+@pytest.mark.parametrize("passive", [False, True])
+def test_declaring_an_address_tells_whether_it_is_alive(
+    asker: Client, answerer: Client, passive: bool
+) -> None:
+    address = ask(asker)
+    ok = answerer.declare(address, passive=passive)
+    assert (ok.queue, ok.message_count, ok.consumer_count) == (address, 0, 1)
+    asker.call(m.BasicCancel(consumer_tag="rt"), m.BasicCancelOk)
+    answerer.send(m.QueueDeclare(queue=address, passive=passive))
+    assert answerer.expect_channel_close(404).reply_text == (f"NOT_FOUND - no queue '{address}' in vhost '/'")
+
+
+@pytest.mark.parametrize("method", [m.QueuePurge, m.BasicGet], ids=lambda each: each.NAME)
+def test_the_pseudo_queue_is_no_queue_to_others(asker: Client, method: type[m.Method]) -> None:
+    asker.send(method(queue=PSEUDO_QUEUE))
+    assert asker.expect_channel_close(404).reply_text == (
+        "NOT_FOUND - no queue 'amq.rabbitmq.reply-to' in vhost '/'"
+    )
+
+
+def test_declaring_it_makes_it_the_current_queue(asker: Client) -> None:
+    asker.declare(PSEUDO_QUEUE)
+    asker.send(m.BasicGet(queue=""))
+    assert f"no queue '{PSEUDO_QUEUE}'" in asker.expect_channel_close(404).reply_text
+
+
+def test_deleting_it_changes_nothing(asker: Client, answerer: Client) -> None:
+    address = ask(asker)
+    for name in (PSEUDO_QUEUE, address):
+        assert answerer.call(m.QueueDelete(queue=name), m.QueueDeleteOk).message_count == 0
+    answerer.fill(address, b"!")
+    assert asker.delivery().body == b"!"
+
+
+@pytest.mark.parametrize("method", [m.QueueBind, m.QueueUnbind], ids=lambda each: each.NAME)
+def test_an_address_cannot_be_bound(asker: Client, answerer: Client, method: type[m.Method]) -> None:
+    answerer.send(method(queue=ask(asker), exchange="amq.direct"))
+    close = answerer.expect_channel_close(403)
+    assert close.reply_text == (
+        "ACCESS_REFUSED - cannot bind or unbind to a volatile (direct reply-to) queue"
+    )
+    assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
+
+
+def test_by_the_letter_the_name_is_like_any_other_reserved_one(spec: Server) -> None:
+    client = spec.client()
+    client.send(m.BasicConsume(queue=PSEUDO_QUEUE, no_ack=True))
+    client.expect_channel_close(404)
+    client.open_channel()
+    client.declare("q")
+    client.publish(routing_key="q", reply_to=PSEUDO_QUEUE)
+    got = client.get("q")
+    assert got is not None
+    assert got.properties.reply_to == PSEUDO_QUEUE

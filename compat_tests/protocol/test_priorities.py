@@ -1,0 +1,179 @@
+"""Priorities of consumers, queues with x-max-priority, single active consumers (RabbitMQ: documented)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+
+@pytest.fixture
+def connect(rabbitmq: Server) -> Callable[[], Client]:
+    return rabbitmq.client
+
+
+@pytest.fixture
+def client(rabbitmq: Server) -> Client:
+    return rabbitmq.client()
+
+
+def takers(client: Client) -> list[str]:
+    """Whose the deliveries are that have come."""
+    tags = []
+    while client.inbox:
+        tags.append(client.delivery().method.consumer_tag)
+    return tags
+
+
+def consume(client: Client, tag: str, priority: int | None = None, **arguments: bool) -> None:
+    table = {} if priority is None else {"x-priority": priority}
+    client.consume("q", tag, arguments=table, **arguments)
+
+
+# --- consumers ---------------------------------------------------------------------------------------
+
+
+def test_the_most_important_consumer_gets_everything_it_can_take(client: Client) -> None:
+    client.declare("q")
+    consume(client, "low")
+    consume(client, "high", 5)
+    consume(client, "mid", 1)
+    client.fill("q", *[b"m"] * 3)
+    assert takers(client) == ["high", "high", "high"]
+
+
+def test_messages_fall_through_to_lesser_consumers(client: Client) -> None:
+    client.declare("q")
+    client.qos(1)
+    for tag, priority in (("none", None), ("high", 5), ("low", -5)):
+        consume(client, tag, priority)
+    client.fill("q", *[b"m"] * 4)
+    assert takers(client) == ["high", "none", "low"]
+    client.ack(1)
+    assert takers(client) == ["high"]
+
+
+def test_equals_take_turns(client: Client) -> None:
+    client.declare("q")
+    for tag in ("a", "b"):
+        consume(client, tag, 3)
+    consume(client, "idle", 2)
+    client.fill("q", *[b"m"] * 4)
+    assert takers(client) == ["a", "b", "a", "b"]
+
+
+def test_priorities_compare_across_connections(connect: Callable[[], Client]) -> None:
+    one, other = connect(), connect()
+    one.declare("q")
+    consume(one, "low", 1)
+    consume(other, "high", 2)
+    one.fill("q", b"m")
+    assert takers(one) == []
+    assert takers(other) == ["high"]
+
+
+# --- single active consumer --------------------------------------------------------------------------
+
+
+def declare_single(client: Client) -> None:
+    client.declare("q", arguments={"x-single-active-consumer": True})
+
+
+def test_one_consumer_is_active_and_the_next_follows_it(connect: Callable[[], Client]) -> None:
+    one, other = connect(), connect()
+    declare_single(one)
+    consume(one, "1", no_ack=True)
+    consume(other, "2", no_ack=True)
+    one.fill("q", b"a", b"b")
+    assert takers(one) == ["1", "1"]
+    one.call(m.BasicCancel(consumer_tag="1"), m.BasicCancelOk)
+    one.fill("q", b"c")
+    assert takers(other) == ["2"]
+
+
+def test_the_next_consumer_takes_over_what_waits_and_what_returns(connect: Callable[[], Client]) -> None:
+    one, other = connect(), connect()
+    declare_single(one)
+    one.qos(1)
+    consume(one, "1")
+    consume(other, "2")
+    other.fill("q", b"a", b"b")
+    assert takers(one) == ["1"]
+    other.expect_nothing()
+    one.drop()
+    assert sorted(other.bodies()) == [b"a", b"b"]
+
+
+def test_a_full_active_consumer_does_not_make_room_for_others(client: Client) -> None:
+    declare_single(client)
+    client.qos(1)
+    consume(client, "1")
+    consume(client, "2")
+    client.fill("q", b"a", b"b")
+    assert takers(client) == ["1"]
+    client.ack(1)
+    assert takers(client) == ["1"]
+
+
+def test_the_most_important_consumer_is_the_next_active_one(client: Client) -> None:
+    declare_single(client)
+    consume(client, "1")
+    consume(client, "2")
+    consume(client, "3", 5)
+    client.fill("q", b"a")
+    assert takers(client) == ["1"]
+    client.call(m.BasicCancel(consumer_tag="1"), m.BasicCancelOk)
+    client.fill("q", b"b")
+    assert takers(client) == ["3"]
+
+
+def test_exclusive_consumers_are_not_for_such_queues(client: Client) -> None:
+    declare_single(client)
+    client.send(m.BasicConsume(queue="q", exclusive=True))
+    close = client.expect_channel_close(403)
+    assert close.reply_text == "ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use"
+    assert (close.class_id, close.method_id) == (60, 20)
+
+
+# --- messages ----------------------------------------------------------------------------------------
+
+
+def test_the_most_urgent_message_goes_first(client: Client) -> None:
+    client.declare("q", arguments={"x-max-priority": 5})
+    for priority in (0, 3, 9, 5, 1):
+        client.publish(b"%d" % priority, routing_key="q", priority=priority)
+    client.publish(b"none", routing_key="q")
+    # 9 counts as 5 and was there before it.
+    assert client.empty("q") == [b"9", b"5", b"3", b"1", b"0", b"none"]
+
+
+def test_without_the_argument_priorities_mean_nothing(client: Client) -> None:
+    client.declare("q")
+    for priority in (0, 9, 5):
+        client.publish(b"%d" % priority, routing_key="q", priority=priority)
+    assert client.empty("q") == [b"0", b"9", b"5"]
+
+
+def test_consumers_get_the_most_urgent_message_that_waits(client: Client) -> None:
+    client.declare("q", arguments={"x-max-priority": 9})
+    client.qos(1)
+    client.consume("q")
+    for priority in (1, 2, 9):
+        client.publish(b"%d" % priority, routing_key="q", priority=priority)
+    assert client.bodies() == [b"1"]
+    client.ack(1)
+    assert client.bodies() == [b"9"]
+    client.ack(2)
+    assert client.bodies() == [b"2"]
+
+
+def test_a_lesser_message_expires_only_at_the_head(rabbitmq: Server, client: Client) -> None:
+    client.declare("q", arguments={"x-max-priority": 9})
+    client.publish(b"lesser", routing_key="q", priority=1, expiration="1000")
+    client.publish(b"urgent", routing_key="q", priority=9)
+    rabbitmq.advance(5)
+    assert client.count("q") == 2
+    assert client.empty("q") == [b"urgent"]

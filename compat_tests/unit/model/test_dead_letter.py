@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from fakeamqp.model.carbon_copies import Copies, carbon_copies, without_blind_copies
+from fakeamqp.model.dead_letter import dead_lettered, is_cycle
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.message import Message
+from fakeamqp.model.properties import plain_properties
+from fakeamqp.model.queue import DeathReason
+from fakeamqp.model.queue_options import QueueOptions
+
+
+def queue(name: str, **options: Any) -> Any:
+    """As much of a queue as dead-lettering looks at."""
+    options.setdefault("dead_letter_exchange", "dlx")
+    return cast(Any, SimpleNamespace(name=name, options=QueueOptions(**options)))
+
+
+def message(**properties: Any) -> Message:
+    return Message("x", "k", plain_properties(**properties), b"body", expiry=1.0)
+
+
+def history(dead: Message) -> list[tuple[str, str, int]]:
+    assert dead.history is not None
+    return [(each.queue, each.reason, each.count) for each in dead.history.deaths]
+
+
+def after(*deaths: tuple[str, DeathReason]) -> Message:
+    """A message that died so."""
+    dead = message()
+    for time, (name, reason) in enumerate(deaths):
+        dead = dead_lettered(queue(name), dead, reason, time)
+    return dead
+
+
+def test_the_dead_message_is_a_new_one_and_the_old_one_is_unchanged() -> None:
+    original = message(headers={"h": 1}, expiration="1000", app_id="a")
+    dead = dead_lettered(queue("q"), original, "expired", 12.7)
+    assert (dead.exchange, dead.routing_key, dead.body) == ("dlx", "k", b"body")
+    assert (dead.expiry, dead.properties.expiration, dead.properties.app_id) == (None, None, "a")
+    assert original.headers == {"h": 1}
+    assert original.properties.expiration == "1000"
+    assert original.history is None
+
+
+def test_the_entry_tells_where_the_message_came_from() -> None:
+    dead = dead_lettered(queue("q"), message(expiration="1000"), "expired", 12.7)
+    (entry,) = dead.headers["x-death"]
+    assert entry["time"].timestamp() == 12
+    assert {**entry, "time": None} == {
+        "original-expiration": "1000",
+        "count": 1,
+        "reason": "expired",
+        "queue": "q",
+        "time": None,
+        "exchange": "x",
+        "routing-keys": ["k"],
+    }
+
+
+def test_the_queues_routing_key_wins() -> None:
+    assert dead_lettered(queue("q", dead_letter_routing_key="other"), message(), "maxlen", 0).routing_key == (
+        "other"
+    )
+
+
+def test_copies_go_along_unless_the_queue_has_a_key_of_its_own() -> None:
+    original = message()
+    original.copies = Copies(("cc",), ("bcc",))
+    along = dead_lettered(queue("q"), original, "rejected", 0)
+    assert along.copies == original.copies
+    assert along.headers["x-death"][0]["routing-keys"] == ["k", "cc"]
+    replaced = dead_lettered(queue("q", dead_letter_routing_key="other"), original, "rejected", 0)
+    assert replaced.copies is None
+    assert replaced.headers["x-death"][0]["routing-keys"] == ["k", "cc"]
+
+
+def test_deaths_are_ordered_by_recency_and_counted_by_queue_and_reason() -> None:
+    dead = after(("a", "rejected"), ("b", "expired"), ("a", "expired"), ("b", "expired"), ("a", "rejected"))
+    assert history(dead) == [("a", "rejected", 2), ("b", "expired", 2), ("a", "expired", 1)]
+    assert dead.history is not None
+    assert [each.time for each in dead.history.deaths] == [0, 1, 2]
+    assert (dead.history.first.queue, dead.history.first.reason) == ("a", "rejected")
+
+
+@pytest.mark.parametrize(
+    ("deaths", "target", "expected"),
+    [
+        ([], "q", False),
+        ([("q", "expired")], "q", True),
+        ([("q", "expired")], "other", False),
+        ([("q", "maxlen"), ("r", "expired")], "q", True),
+        ([("q", "rejected")], "q", False),
+        ([("q", "expired"), ("r", "rejected")], "q", False),
+        ([("q", "rejected"), ("r", "expired")], "q", False),
+        ([("outside", "rejected"), ("q", "expired"), ("r", "expired")], "q", True),
+        ([("q", "rejected"), ("r", "expired"), ("q", "expired")], "q", True),
+        ([("q", "expired"), ("r", "rejected"), ("q", "expired")], "q", True),
+        ([("q", "expired"), ("r", "rejected"), ("q", "expired")], "r", False),
+    ],
+)
+def test_a_cycle_counts_back_to_the_last_visit_only(
+    deaths: list[tuple[str, DeathReason]], target: str, expected: bool
+) -> None:
+    assert is_cycle(target, after(*deaths)) is expected
+
+
+# --- carbon copies -----------------------------------------------------------------------------------
+
+
+def test_the_two_headers_are_told_apart() -> None:
+    copies = carbon_copies({"CC": ["a", 1, "b"], "BCC": ["c"], "cc": ["d"]})
+    assert copies == Copies(("a", "b"), ("c",))
+    assert copies.keys == ("a", "b", "c")
+
+
+def test_no_header_is_no_copy() -> None:
+    assert carbon_copies({}) == Copies((), ())
+
+
+def test_a_header_that_is_no_array_is_refused() -> None:
+    with pytest.raises(PreconditionFailed, match=r'\{unacceptable_type_in_header,"BCC",bool\}'):
+        carbon_copies({"CC": [], "BCC": True})
+
+
+def test_only_blind_copies_are_taken_out() -> None:
+    original = message(headers={"CC": ["a"], "BCC": ["b"], "h": 1})
+    assert without_blind_copies(original) is original  # The headers mean nothing until they are read.
+    original.copies = carbon_copies(original.headers)
+    plain = without_blind_copies(original)
+    assert plain.headers == {"CC": ["a"], "h": 1}
+    assert plain.copies == original.copies
+    assert plain.expiry == original.expiry
+    assert without_blind_copies(plain) is plain

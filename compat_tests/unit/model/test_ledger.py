@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from typing import Any, cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakeamqp.model.delivery import Delivery, Ledger
+
+
+def delivery() -> Delivery:
+    return Delivery(cast(Any, None), cast(Any, None), None, None, (), 0.0)
+
+
+def ledger_of(count: int) -> tuple[Ledger, list[Delivery]]:
+    ledger = Ledger()
+    deliveries = [delivery() for _ in range(count)]
+    for each in deliveries:
+        ledger.add(each)
+    return ledger, deliveries
+
+
+def test_tags_count_up_from_one() -> None:
+    ledger, deliveries = ledger_of(3)
+    assert [each.tag for each in deliveries] == [1, 2, 3]
+    assert list(ledger.outstanding) == [1, 2, 3]
+
+
+def test_a_tag_for_a_delivery_nobody_settles_is_used_up() -> None:
+    ledger, _ = ledger_of(1)
+    assert ledger.next_tag() == 2
+    assert ledger.take(2, False) is None
+    assert ledger.add(delivery()) == 3
+
+
+def test_one_delivery_is_taken_once() -> None:
+    ledger, deliveries = ledger_of(3)
+    assert ledger.take(2, False) == [deliveries[1]]
+    assert ledger.take(2, False) is None
+    assert list(ledger.outstanding) == [1, 3]
+
+
+def test_all_up_to_a_tag_are_taken_oldest_first() -> None:
+    ledger, deliveries = ledger_of(4)
+    ledger.take(2, False)
+    assert ledger.take(3, True) == [deliveries[0], deliveries[2]]
+    assert list(ledger.outstanding) == [4]
+
+
+def test_a_tag_that_is_not_outstanding_takes_nothing() -> None:
+    ledger, _ = ledger_of(3)
+    ledger.take(3, False)
+    for tag in (3, 4, 2**64 - 1):
+        assert ledger.take(tag, True) is None
+    assert list(ledger.outstanding) == [1, 2]
+
+
+def test_tag_zero_is_everything_or_nothing() -> None:
+    ledger, deliveries = ledger_of(2)
+    assert ledger.take(0, False) is None
+    assert ledger.take(0, True) == deliveries
+    assert ledger.take(0, True) == []
+
+
+def test_what_is_put_back_stands_in_its_old_place() -> None:
+    ledger, deliveries = ledger_of(4)
+    for tag in (3, 1):
+        assert ledger.take(tag, False) is not None
+    ledger.put_back([deliveries[2], deliveries[0]])
+    assert list(ledger.outstanding.values()) == deliveries
+    assert ledger.take(2, True) == deliveries[:2]
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.just(("add",)),
+            st.just(("undo",)),
+            st.tuples(st.just("take"), st.integers(0, 12), st.booleans()),
+        )
+    )
+)
+def test_it_agrees_with_a_plain_list(steps: list[tuple[Any, ...]]) -> None:
+    ledger = Ledger()
+    expected: list[int] = []
+    last: list[Delivery] = []
+    count = 0
+    for step in steps:
+        if step[0] == "add":
+            count += 1
+            assert ledger.add(delivery()) == count
+            expected.append(count)
+        elif step[0] == "undo":
+            ledger.put_back(last)
+            expected = sorted(expected + [each.tag for each in last])
+            last = []
+        else:
+            _, tag, multiple = step
+            if multiple and tag == 0:
+                wanted = list(expected)
+            elif tag not in expected:
+                assert ledger.take(tag, multiple) is None
+                continue
+            else:
+                wanted = [each for each in expected if each <= tag] if multiple else [tag]
+            taken = ledger.take(tag, multiple)
+            assert taken is not None
+            assert [each.tag for each in taken] == wanted
+            expected = [each for each in expected if each not in wanted]
+            last = taken
+        assert list(ledger.outstanding) == expected
