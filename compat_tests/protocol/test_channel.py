@@ -359,8 +359,19 @@ def test_the_number_is_free_after_the_clients_close_ok(client: Client) -> None:
     client.expect(m.ChannelOpenOk)
 
 
-def test_the_number_is_not_free_before_close_ok(rabbitmq: Server) -> None:
-    # RabbitMQ: measured.
+@pytest.mark.rule("0-9-1/channel.close/stability")
+def test_an_open_before_close_ok_is_discarded_by_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.send(m.QueueDeclare(queue="missing", passive=True))
+    client.expect(m.ChannelClose)
+    client.send(m.ChannelOpen())
+    client.expect_nothing()
+    client.send(m.ChannelCloseOk())
+    client.open_channel()
+
+
+@pytest.mark.rule("0-9-1/channel.close/stability")
+def test_an_open_before_close_ok_is_an_error_at_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send(m.QueueDeclare(queue="missing", passive=True))
     client.expect(m.ChannelClose)
