@@ -21,6 +21,8 @@ __all__ = ["Failure", "Loop", "Source", "Waiter"]
 
 _log = logging.getLogger("fakeamqp.runtime")
 
+_LONGEST_SLEEP = 86_400.0
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -198,7 +200,8 @@ class Loop:
             transport_timeout = self.transport_clock.seconds_until(transport_due)
             if timeout is None or (transport_timeout is not None and transport_timeout < timeout):
                 timeout = transport_timeout
-        return timeout
+        # A message may live ten years; no selector sleeps that long.
+        return None if timeout is None else min(timeout, _LONGEST_SLEEP)
 
     def oversleeps(self) -> bool:
         """Whether the loop, asleep, would miss a timer that was set after it fell asleep."""

@@ -343,6 +343,16 @@ class TestTimers:
             engine.timers.call_at(engine.clock.now() + 0.01, ran.set, "soon")
         assert ran.wait(SECONDS)
 
+    def test_a_timer_may_be_years_away(self, engine: Engine) -> None:
+        ran = threading.Event()
+        with engine:
+            engine.timers.call_at(engine.clock.now() + 315_360_000, lambda: None, "in ten years")
+        turn(engine)  # Falls asleep with that in mind,
+        turn(engine)  # and wakes.
+        with engine:
+            engine.timers.call_at(engine.clock.now() + 0.01, ran.set, "soon")
+        assert ran.wait(SECONDS)
+
     def test_what_a_timer_writes_is_sent(self, engine: Engine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
