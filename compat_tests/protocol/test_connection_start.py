@@ -16,6 +16,7 @@ from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.model.state import BrokerState
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
+from fakeamqp.wire.amqp_0_9_x.frames import method_frame
 
 rule = pytest.mark.rule
 CAPABLE = {"capabilities": {"authentication_failure_close": True}}
@@ -282,6 +283,22 @@ def test_nothing_counts_in_the_pause(server: Server, fail: Callable[[Client], No
     fail(client)
     client.send(start_ok(), 0)
     client.send_octets(b"\xff" * 100)
+    client.expect_nothing()
+    assert not client.closed
+    server.advance(3)
+    client.expect_silent_end()
+
+
+@rule("0-9-1/security/negotiation-pause")
+@pytest.mark.parametrize(
+    "behind", [b"\xff" * 100, b"\x01\0\0\0\0\0\x04\0\x0a\0\x1f\xce"], ids=["garbage", "method"]
+)
+def test_what_comes_in_the_same_breath_as_a_wrong_password_does_not_count(
+    server: Server, behind: bytes
+) -> None:
+    server.state.authentication_failure_delay = 3
+    client, _ = begin(server)
+    client.send_octets(method_frame(0, start_ok(response=b"\0guest\0wrong").encode()) + behind)
     client.expect_nothing()
     assert not client.closed
     server.advance(3)
