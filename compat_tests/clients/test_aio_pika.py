@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import aio_pika
+import aio_pika.exceptions
+import pytest
+from aio_pika.patterns import RPC
+
+from compat_tests.clients.reach import Reach
+from fakeamqp import Broker
+
+SECONDS = 20
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest.mark.parametrize("connect", [aio_pika.connect, aio_pika.connect_robust])
+async def test_from_connect_to_ack(reach: Reach, connect: Any) -> None:
+    async with await connect(reach.url, ssl_context=reach.context, timeout=SECONDS) as connection:
+        channel = await connection.channel()
+        await channel.set_qos(prefetch_count=1)
+        exchange = await channel.declare_exchange("events", aio_pika.ExchangeType.TOPIC, durable=True)
+        queue = await channel.declare_queue("orders", durable=True)
+        await queue.bind(exchange, "order.#")
+        for number in range(3):
+            message = aio_pika.Message(str(number).encode(), headers={"number": number})
+            await exchange.publish(message, "order.created")
+        assert reach.broker.queue("orders").ready == 3
+
+        seen: list[tuple[bytes, Any]] = []
+        async with queue.iterator(timeout=SECONDS) as messages:
+            async for incoming in messages:
+                async with incoming.process():
+                    seen.append((incoming.body, incoming.headers["number"]))
+                if len(seen) == 3:
+                    break
+        assert seen == [(b"0", 0), (b"1", 1), (b"2", 2)]
+        await reach.broker.queue("orders").wait_for_async(count=0, unacked=0, consumers=0)
+
+
+async def test_get_reject_and_requeue(broker: Broker) -> None:
+    async with await aio_pika.connect(broker.url) as connection:
+        channel = await connection.channel()
+        queue = await channel.declare_queue("orders")
+        assert await queue.get(fail=False) is None
+        await channel.default_exchange.publish(aio_pika.Message(b"1"), "orders")
+        first = await queue.get(timeout=SECONDS)
+        await first.reject(requeue=True)
+        again = await queue.get(timeout=SECONDS)
+        assert (first.redelivered, again.redelivered) == (False, True)
+        await again.nack(requeue=False)
+        await broker.queue("orders").wait_for_async(count=0, unacked=0)
+
+
+async def test_mandatory_messages_come_back(broker: Broker) -> None:
+    async with await aio_pika.connect(broker.url) as connection:
+        channel = await connection.channel(on_return_raises=True)
+        with pytest.raises(aio_pika.exceptions.PublishError, match="NO_ROUTE"):
+            await channel.default_exchange.publish(aio_pika.Message(b"lost"), "nowhere")
+
+
+async def test_mistakes_close_the_channel(broker: Broker) -> None:
+    async with await aio_pika.connect(broker.url) as connection:
+        channel = await connection.channel()
+        with pytest.raises(aio_pika.exceptions.ChannelNotFoundEntity, match="no queue 'absent' in vhost '/'"):
+            await channel.declare_queue("absent", passive=True)
+        async with connection.channel() as other:
+            await other.declare_queue("orders")
+
+
+async def test_a_wrong_password(broker: Broker) -> None:
+    with pytest.raises(aio_pika.exceptions.ProbableAuthenticationError, match="ACCESS_REFUSED"):
+        await aio_pika.connect(host=broker.host, port=broker.port, password="wrong")
+
+
+async def test_heartbeats_are_negotiated(broker: Broker) -> None:
+    async with await aio_pika.connect(f"{broker.url}?heartbeat=17"):
+        assert broker.connections[0].heartbeat == 17
+
+
+async def test_the_secret_can_be_updated(broker: Broker) -> None:
+    async with await aio_pika.connect(broker.url) as connection:
+        await connection.update_secret("guest", reason="renewed", timeout=SECONDS)
+
+
+async def test_transactions(broker: Broker) -> None:
+    async with await aio_pika.connect(broker.url) as connection:
+        channel = await connection.channel(publisher_confirms=False)
+        await channel.declare_queue("orders")
+        with pytest.raises(LookupError):
+            async with channel.transaction():
+                await channel.default_exchange.publish(aio_pika.Message(b"dropped"), "orders")
+                raise LookupError
+        async with channel.transaction():
+            await channel.default_exchange.publish(aio_pika.Message(b"kept"), "orders")
+        assert [each.body for each in broker.queue("orders").messages] == [b"kept"]
+
+
+@pytest.mark.parametrize("crash", [False, True])
+async def test_a_robust_connection_comes_back_after_a_restart(broker: Broker, crash: bool) -> None:
+    connection = await aio_pika.connect_robust(broker.url, reconnect_interval=0.05, timeout=SECONDS)
+    async with connection:
+        channel = await connection.channel()
+        queue = await channel.declare_queue("orders", durable=True)
+        fleeting = await channel.declare_queue("fleeting", auto_delete=True)
+        arrived: asyncio.Queue[bytes] = asyncio.Queue()
+
+        async def receive(message: aio_pika.abc.AbstractIncomingMessage) -> None:
+            await message.ack()
+            await arrived.put(message.body)
+
+        await queue.consume(receive)
+        await fleeting.consume(receive)
+        back = asyncio.Event()
+        connection.reconnect_callbacks.add(lambda *_: back.set())
+        await asyncio.to_thread(broker.restart, crash=crash)
+        await asyncio.wait_for(back.wait(), SECONDS)
+        # What was declared and consumed is declared and consumed again.
+        await broker.queue("orders").wait_for_async(consumers=1, timeout=SECONDS)
+        await broker.queue("fleeting").wait_for_async(consumers=1, timeout=SECONDS)
+        await channel.default_exchange.publish(aio_pika.Message(b"after"), "orders")
+        assert await asyncio.wait_for(arrived.get(), SECONDS) == b"after"
+
+
+async def test_remote_procedure_calls(broker: Broker) -> None:
+    async with (
+        await aio_pika.connect_robust(broker.url) as server,
+        await aio_pika.connect_robust(broker.url) as client,
+    ):
+
+        async def multiply(*, x: int, y: int) -> int:
+            return x * y
+
+        serving = await RPC.create(await server.channel())
+        await serving.register("multiply", multiply, auto_delete=True)
+        calling = await RPC.create(await client.channel())
+        assert await asyncio.wait_for(calling.proxy.multiply(x=6, y=7), SECONDS) == 42
+        with pytest.raises(aio_pika.exceptions.MessageProcessError):
+            await asyncio.wait_for(calling.call("absent", {}), SECONDS)
+        await calling.close()
+        await serving.close()
