@@ -114,6 +114,8 @@ class Client:
 
     def send_octets(self, octets: bytes) -> None:
         self.connection.receive(octets)
+        if self.connection.aborted:
+            self.connection.pending()  # Nothing more is sent.
 
     def send_frame(self, frame_type: int, channel: int, payload: bytes) -> None:
         self.send_octets(frame(frame_type, channel, payload))

@@ -33,6 +33,23 @@ def test_a_channel_that_is_not_open_cannot_be_used(client: Client) -> None:
     assert (close.class_id, close.method_id) == (50, 10)
 
 
+@pytest.mark.rule("0-9-1/channel/not-open")
+@pytest.mark.parametrize("frame_type", [2, 3])
+def test_a_content_on_a_channel_that_is_not_open_is_refused(server: Server, frame_type: int) -> None:
+    client = server.client()
+    client.send_frame(frame_type, 7, b"\0\x3c" + bytes(12))
+    close = client.expect_connection_close(504 if server.state.personality.name == "spec" else 505)
+    assert (close.class_id, close.method_id) == (0, 0)
+
+
+@pytest.mark.rule("0-9-1/channel/not-open")
+def test_a_channel_that_is_not_open_has_no_close_to_confirm(client: Client) -> None:
+    client.close_channel()
+    client.send(m.ChannelCloseOk())
+    close = client.expect_connection_close(504)
+    assert (close.class_id, close.method_id) == (20, 41)
+
+
 @pytest.mark.rule("0-9-1/channel.open/state")
 def test_an_open_channel_cannot_be_opened_again(client: Client) -> None:
     client.send(m.ChannelOpen())

@@ -184,13 +184,3 @@ def test_540_is_a_method_the_server_does_not_know(client: Client) -> None:
     client.send_frame(1, 1, arguments(70, 10))
     close = client.expect_connection_close(540)
     assert (close.class_id, close.method_id) == (70, 10)
-
-
-@rule("0-9-1/reply-code/internal-error")
-def test_541_is_what_makes_rabbitmq_stumble(rabbitmq: Server) -> None:
-    client, other = rabbitmq.client(), rabbitmq.client()
-    client.send_frame(1, 0, arguments(10, 50, b"\0"))
-    close = client.expect_connection_close(541)
-    assert close.reply_text == "INTERNAL_ERROR"
-    assert (close.class_id, close.method_id) == (0, 0)
-    other.declare("others-are-not-concerned")

@@ -33,9 +33,6 @@ class Personality:
     # --- wire ------------------------------------------------------------------------------------
     closes_silently_on_bad_frames: bool
     """frame/unknown-type, frame/bad-frame-end: end the socket without connection.close."""
-    unreadable_is_internal_error: bool
-    """content/incomplete, frame/truncated-arguments: content properties and methods on channel 0 that cannot
-    be read are answered with 541, whatever is wrong with them."""
     speaks_of_errors_when: Literal["tuned", "open"]
     """errors/pre-open-error: until then the socket is ended without connection.close."""
     frame_size_tolerance: int
@@ -50,6 +47,8 @@ class Personality:
     """heartbeat/channel-zero: condition raised."""
     content_on_channel_zero: str
     """content/channel-zero: condition raised."""
+    content_on_closed_channel: str
+    """channel/not-open: condition raised for a content header or body; methods always get channel-error."""
     content_class_mismatch: str
     """content/class-id-matches: condition raised."""
     body_overrun: str
@@ -168,7 +167,6 @@ RABBITMQ_4_2 = Personality(
     product="RabbitMQ",
     version="4.2.1",
     closes_silently_on_bad_frames=False,
-    unreadable_is_internal_error=True,
     speaks_of_errors_when="tuned",
     frame_size_tolerance=8,
     smallest_frame_max=8192,
@@ -176,6 +174,7 @@ RABBITMQ_4_2 = Personality(
     connection_class_off_channel_zero="command-invalid",
     heartbeat_off_channel_zero="unexpected-frame",
     content_on_channel_zero="unexpected-frame",
+    content_on_closed_channel="unexpected-frame",
     content_class_mismatch="unexpected-frame",
     body_overrun="frame-error",
     refuses_open_before_close_ok=True,
@@ -228,13 +227,13 @@ SPEC = replace(
     product="fakeamqp",
     version="0.1.0",
     closes_silently_on_bad_frames=True,
-    unreadable_is_internal_error=False,
     speaks_of_errors_when="open",
     frame_size_tolerance=0,
     smallest_frame_max=4096,
     published_field_grammar=True,
     heartbeat_off_channel_zero="frame-error",
     content_on_channel_zero="channel-error",
+    content_on_closed_channel="channel-error",
     content_class_mismatch="frame-error",
     body_overrun="unexpected-frame",
     refuses_open_before_close_ok=False,

@@ -19,7 +19,7 @@ from fakeamqp.model.errors import AccessRefused, NotFound
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
-from fakeamqp.wire.errors import FrameError, WireError
+from fakeamqp.wire.errors import FrameError
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9_1.endpoint import Endpoint
@@ -105,7 +105,7 @@ class ChannelEnd:
         index = int.from_bytes(payload[:4], "big")
         self.endpoint.note_method(index)
         handler = HANDLERS.get(index)
-        if handler is None:
+        if handler is None or len(payload) < 4:
             self._refuse_method(payload)
             return
         handler(self, m.METHODS[index].decode(payload, self.endpoint.grammar))
@@ -163,7 +163,10 @@ class ChannelEnd:
                 f"expected content header for class 60, got one for class {class_id} instead",
             )
         if weight:
-            raise ProtocolError("unexpected-frame", f"a content header has weight 0, got {weight}")
+            raise ProtocolError(
+                "unexpected-frame",
+                "expected content header for class 60, got non content header frame instead",
+            )
         largest = self.personality.largest_content
         if largest and size > largest:
             raise ProtocolError(
@@ -175,13 +178,7 @@ class ChannelEnd:
         known = self.endpoint.known_properties
         properties = known.get(octets)
         if properties is None:
-            try:
-                properties = BasicProperties.decode(payload, 12, self.endpoint.grammar)
-            except WireError:
-                if not self.personality.unreadable_is_internal_error:
-                    raise
-                self.endpoint.note_method(0)
-                raise ProtocolError("internal-error", "") from None
+            properties = BasicProperties.decode(payload, 12, self.endpoint.grammar)
             if len(octets) <= _LONGEST_REMEMBERED:
                 if len(known) >= _MOST_REMEMBERED:
                     known.clear()

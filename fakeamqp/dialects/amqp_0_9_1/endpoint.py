@@ -396,9 +396,7 @@ class Endpoint:
 
     def connection_class_elsewhere(self) -> ProtocolError:
         """What to say of a connection method that came on another channel than 0."""
-        return ProtocolError(
-            self.personality.connection_class_off_channel_zero, "unimplemented method"
-        )
+        return ProtocolError(self.personality.connection_class_off_channel_zero, "unimplemented method")
 
     def _receive_heartbeat(self, number: int, payload: bytes) -> None:
         if self.state is ConnectionState.CLOSING:
