@@ -18,7 +18,13 @@ from fakeamqp.model.message import Message
 if TYPE_CHECKING:
     from fakeamqp.model.queue import DeathReason, Queue
 
-__all__ = ["Death", "History", "dead_lettered", "is_cycle"]
+__all__ = ["Death", "Deaths", "dead_lettered", "is_cycle"]
+
+
+class _Long(int):
+    """A number that goes out as a 64-bit integer, however small it is: see `wire`'s `encode_table`."""
+
+    field_tag = "l"
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class Death:
         original = {} if self.expiration is None else {"original-expiration": self.expiration}
         return {
             **original,
-            "count": self.count,
+            "count": _Long(self.count),
             "reason": self.reason,
             "queue": self.queue,
             "time": datetime.fromtimestamp(self.time, timezone.utc),
@@ -47,7 +53,7 @@ class Death:
         }
 
 
-class History(NamedTuple):
+class Deaths(NamedTuple):
     """All deaths of a message, the latest first, and the very first one."""
 
     deaths: tuple[Death, ...]
@@ -89,10 +95,10 @@ def dead_lettered(queue: Queue, message: Message, reason: DeathReason, time: flo
     return dead
 
 
-def _with(death: Death, history: History | None) -> History:
+def _with(death: Death, history: Deaths | None) -> Deaths:
     """The history with one more death."""
     if history is None:
-        return History((death,), death)
+        return Deaths((death,), death)
     others = []
     latest = death
     for each in history.deaths:
@@ -100,7 +106,7 @@ def _with(death: Death, history: History | None) -> History:
             latest = replace(each, count=each.count + 1)
         else:
             others.append(each)
-    return History((latest, *others), history.first)
+    return Deaths((latest, *others), history.first)
 
 
 def is_cycle(queue_name: str, message: Message) -> bool:

@@ -16,9 +16,13 @@ from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.topic import TopicTrie
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from fakeamqp.model.message import Message
-    from fakeamqp.model.queue import Queue
+    from fakeamqp.model.reply_to import ReplyAddress
     from fakeamqp.model.virtual_host import VirtualHost
+
+    Target: TypeAlias = Destination | ReplyAddress
 
 __all__ = ["EXCHANGE_TYPES", "DefaultExchange", "Exchange", "topic_matches"]
 
@@ -83,7 +87,7 @@ class Exchange:
         binding.destination.incoming.pop(binding, None)
         self._removed(binding)
 
-    def destinations(self, routing_key: str, message: Message) -> Iterable[Destination]:
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
         """Where a message with this key goes next; the same destination may be named more than once."""
         raise NotImplementedError
 
@@ -103,7 +107,7 @@ class DirectExchange(Exchange):
         super().__init__(*args, **kwargs)
         self._by_key: dict[str, dict[Binding, None]] = {}
 
-    def destinations(self, routing_key: str, message: Message) -> Iterable[Destination]:
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
         """See the base class."""
         return [binding.destination for binding in self._by_key.get(routing_key, ())]
 
@@ -120,17 +124,16 @@ class DirectExchange(Exchange):
 class DefaultExchange(DirectExchange):
     """The nameless exchange: every queue is bound to it under its own name (queue.declare/default-binding).
 
-    These bindings are implied by the queues; explicit ones exist only where the personality allows them.
+    These bindings are implied by the queues, and by the addresses of direct reply-to; explicit ones exist
+    only where the personality allows them.
     """
 
-    def destinations(self, routing_key: str, message: Message) -> Iterable[Destination]:
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
         """See the base class."""
-        found: list[Destination] = []
-        queue: Queue | None = self.virtual_host.queues.get(routing_key)
-        if queue is not None:
-            found.append(queue)
-        found.extend(super().destinations(routing_key, message))
-        return found
+        queues = self.virtual_host.queues
+        implied = queues.get(routing_key) or self.virtual_host.reply_addresses.get(routing_key)
+        bound = super().destinations(routing_key, message)
+        return bound if implied is None else [implied, *bound]
 
 
 class FanoutExchange(Exchange):
@@ -138,7 +141,7 @@ class FanoutExchange(Exchange):
 
     type_name = "fanout"
 
-    def destinations(self, routing_key: str, message: Message) -> Iterable[Destination]:
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
         """See the base class."""
         return [binding.destination for binding in self.bindings.values()]
 
@@ -152,7 +155,7 @@ class TopicExchange(Exchange):
         super().__init__(*args, **kwargs)
         self._trie: TopicTrie[Binding] = TopicTrie()
 
-    def destinations(self, routing_key: str, message: Message) -> Iterable[Destination]:
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
         """See the base class."""
         return [binding.destination for binding in self._trie.match(routing_key)]
 
@@ -181,7 +184,7 @@ class HeadersExchange(Exchange):
                 f"Invalid x-match field value {_erlang(match)}; expected all, any, all-with-x, or any-with-x"
             )
 
-    def destinations(self, routing_key: str, message: Message) -> Iterable[Destination]:
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
         """See the base class."""
         headers = message.headers
         return [b.destination for b in self.bindings.values() if _headers_match(b.arguments, headers)]
@@ -192,11 +195,16 @@ def _headers_match(arguments: Mapping[str, Any], headers: Mapping[str, Any]) -> 
     match = arguments.get("x-match", "all")
     with_x = match.endswith("-with-x")
     results = (
-        name in headers and (wanted is None or freeze(headers[name]) == freeze(wanted))
+        name in headers and (wanted is None or _matchable(headers[name]) == _matchable(wanted))
         for name, wanted in arguments.items()
         if name != "x-match" and (with_x or not name.startswith("x-"))
     )
     return any(results) if match.startswith("any") else all(results)
+
+
+def _matchable(value: Any) -> Any:
+    """What is compared of a header: text is its octets, whichever of the two it was sent as (measured)."""
+    return freeze(value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value)
 
 
 def _erlang(value: Any) -> str:

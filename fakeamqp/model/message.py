@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 if TYPE_CHECKING:
     from fakeamqp.model.carbon_copies import Copies
-    from fakeamqp.model.dead_letter import History
+    from fakeamqp.model.dead_letter import Deaths
 
 __all__ = ["FieldValue", "Headers", "Message", "Properties"]
 
@@ -129,7 +129,7 @@ class Message:
         self.published_at = published_at
         self.secured = False
         self.copies: Copies | None = None
-        self.history: History | None = None
+        self.history: Deaths | None = None
 
     @property
     def headers(self) -> Headers:

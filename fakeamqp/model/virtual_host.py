@@ -1,19 +1,16 @@
 """A virtual host: exchanges, queues and bindings under one name, wholly separate from any other.
 
-The life of a published message passes here: `publish` finds the queues (`route`, remembered per
-exchange and key until any binding changes) and offers the message to each.
+The life of a published message passes here: `publish` has `routing` find the queues and offers the
+message to each.
 """
 
 from __future__ import annotations
 
-import re
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
 from fakeamqp.model.dead_letter import dead_lettered, is_cycle
-from fakeamqp.model.equivalence import compare_arguments, compare_flag
+from fakeamqp.model.declarations import check_name, check_same_exchange, check_same_queue
 from fakeamqp.model.equivalence import type_name as type_of
 from fakeamqp.model.errors import (
     AccessRefused,
@@ -26,10 +23,11 @@ from fakeamqp.model.errors import (
 from fakeamqp.model.exchange import EXCHANGE_TYPES, DefaultExchange, Exchange
 from fakeamqp.model.history import Publication
 from fakeamqp.model.message import Message
-from fakeamqp.model.outcome import UNROUTABLE, Outcome
+from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.queue import DeathReason, Queue
-from fakeamqp.model.queue_options import EQUIVALENCE_ARGUMENTS, queue_options
+from fakeamqp.model.queue_options import queue_options
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
+from fakeamqp.model.routing import Router
 
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding, Destination
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["VirtualHost"]
 
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9\-_.:]*")
-_MOST_REMEMBERED_ROUTES = 10_000
 _PRIORITY_LEVELS_OF_SPEC = 9
 
 
@@ -54,7 +50,7 @@ class VirtualHost:
         self.exchanges: dict[str, Exchange] = {}
         self.queues: dict[str, Queue] = {}
         self.reply_addresses: dict[str, ReplyAddress] = {}
-        self._routes: dict[tuple[str, str], Outcome] = {}
+        self.routing = Router(self)
         self._dead: list[tuple[Message, DeathReason]] = []
         self._predeclare()
 
@@ -132,7 +128,7 @@ class VirtualHost:
             auto_delete = internal = False
         if not name:
             raise AccessRefused("operation not permitted on the default exchange")
-        self._check_name("exchange", name)
+        check_name(personality, "exchange", name)
         kind = self.exchange_type(type_name)
         existing = self.exchanges.get(name)
         if existing is not None:
@@ -141,7 +137,14 @@ class VirtualHost:
                     f"exchange '{name}' in vhost '{self.name}' is of type '{existing.type_name}', "
                     f"not '{type_name}'"
                 )
-            self._check_equivalent_exchange(existing, type_name, durable, auto_delete, internal, arguments)
+            check_same_exchange(
+                existing,
+                type_name,
+                durable=durable,
+                auto_delete=auto_delete,
+                internal=internal,
+                arguments=arguments,
+            )
             return existing
         if name.startswith("amq."):
             raise AccessRefused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
@@ -155,26 +158,8 @@ class VirtualHost:
             self, name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
         )
         self.exchanges[name] = exchange
-        self.forget_routes()
+        self.routing.forget()
         return exchange
-
-    def _check_equivalent_exchange(
-        self,
-        existing: Exchange,
-        type_name: str,
-        durable: bool,
-        auto_delete: bool,
-        internal: bool,
-        arguments: Mapping[str, Any],
-    ) -> None:
-        compare = ("exchange", existing.name, self.name)
-        compare_flag(*compare, "type", type_name, existing.type_name)
-        compare_flag(*compare, "durable", durable, existing.durable)
-        compare_flag(*compare, "auto_delete", auto_delete, existing.auto_delete)
-        compare_flag(*compare, "internal", internal, existing.internal)
-        known = self.state.personality.equivalence_ignores_unknown_arguments
-        considered = ("alternate-exchange",) if known else None
-        compare_arguments(*compare, arguments, existing.arguments, considered)
 
     def delete_exchange(self, name: str, *, if_unused: bool = False) -> None:
         """Delete an exchange and its bindings.
@@ -214,7 +199,7 @@ class VirtualHost:
         for binding in list(exchange.bindings.values()):
             exchange.drop(binding)
         self._cut_off(exchange)
-        self.forget_routes()
+        self.routing.forget()
 
     # --- queues -------------------------------------------------------------------------------------
 
@@ -269,7 +254,10 @@ class VirtualHost:
             self.check_queue_name(name)
             existing = self.queues.get(name)
             if existing is not None:
-                self._check_equivalent_queue(existing, owner, durable, exclusive, auto_delete, arguments)
+                self._check_owner(existing, owner)
+                if exclusive != (existing.exclusive_owner is not None):
+                    self._locked(name)
+                check_same_queue(existing, durable=durable, auto_delete=auto_delete, arguments=arguments)
                 existing.used()
                 return existing
         options = queue_options(name, self.name, arguments)
@@ -287,7 +275,7 @@ class VirtualHost:
             priorities=priorities,
         )
         self.queues[name] = queue
-        self.forget_routes()
+        self.routing.forget()
         return queue
 
     def check_queue_name(self, name: str) -> None:
@@ -297,33 +285,10 @@ class VirtualHost:
             AccessRefused: it is reserved (queue.declare/queue-reserved).
             PreconditionFailed: it is illegal.
         """
-        self._check_name("queue", name)
+        check_name(self.state.personality, "queue", name)
         known = self.state.personality.reserved_queue_redeclarable and name in self.queues
         if name.startswith("amq.") and not known:
             raise AccessRefused(f"queue name '{name}' contains reserved prefix 'amq.*'")
-
-    def _check_equivalent_queue(
-        self,
-        existing: Queue,
-        owner: object,
-        durable: bool,
-        exclusive: bool,
-        auto_delete: bool,
-        arguments: Mapping[str, Any],
-    ) -> None:
-        self._check_owner(existing, owner)
-        personality = self.state.personality
-        if exclusive != (existing.exclusive_owner is not None):
-            self._locked(existing.name)
-        compare = ("queue", existing.name, self.name)
-        if not exclusive:
-            compare_flag(*compare, "durable", durable, existing.durable)
-        if personality.compares_auto_delete:
-            compare_flag(*compare, "auto_delete", auto_delete, existing.auto_delete)
-        considered = EQUIVALENCE_ARGUMENTS if personality.equivalence_ignores_unknown_arguments else None
-        compare_arguments(
-            *compare, _with_default_type(arguments), _with_default_type(existing.arguments), considered
-        )
 
     def delete_queue(
         self,
@@ -367,7 +332,7 @@ class VirtualHost:
             return
         del self.queues[queue.name]
         self._cut_off(queue)
-        self.forget_routes()
+        self.routing.forget()
         for subscription in queue.detach_all():
             subscription.subscriber.cancelled(subscription)
 
@@ -403,7 +368,7 @@ class VirtualHost:
             PreconditionFailed: the exchange cannot work with the arguments.
         """
         self.bindable(source).bind(destination, routing_key, arguments or {})
-        self.forget_routes()
+        self.routing.forget()
 
     def unbind(
         self,
@@ -435,7 +400,7 @@ class VirtualHost:
             if isinstance(destination, Queue):
                 self._check_owner(destination, owner)
             exchange.drop(binding)
-            self.forget_routes()
+            self.routing.forget()
             if exchange.auto_delete and not exchange.bindings:
                 self.remove_exchange(exchange)
         elif strict:
@@ -479,30 +444,8 @@ class VirtualHost:
             NotFound: there is no such exchange.
             AccessRefused: it is internal (basic.publish/exchange-02).
         """
-        message, outcome = self.plan(message)
+        message, outcome = self.routing.plan(message)
         return self.offer(message, outcome, immediate=immediate)
-
-    def plan(self, message: Message) -> tuple[Message, Outcome]:
-        """Decide where a message goes, without sending it there.
-
-        Returns:
-            The message as the queues are to have it, and the queues.
-
-        Raises:
-            NotFound: there is no such exchange.
-            AccessRefused: it is internal (basic.publish/exchange-02).
-            PreconditionFailed: a header that names further routing keys is no array.
-        """
-        headers = message.properties.headers
-        if headers and ("CC" in headers or "BCC" in headers) and self.state.personality.routes_by_cc_headers:
-            self.check_publishable(message.exchange)
-            message.copies = carbon_copies(headers)
-            return without_blind_copies(message), self.route(message)
-        outcome = self._routes.get((message.exchange, message.routing_key))
-        if outcome is None:
-            self.check_publishable(message.exchange)
-            outcome = self.route(message)
-        return message, outcome
 
     def offer(self, message: Message, outcome: Outcome, *, immediate: bool = False) -> Outcome:
         """Offer a message to each queue it was routed to.
@@ -526,16 +469,6 @@ class VirtualHost:
             return outcome
         return self._published(message, outcome)
 
-    def check_publishable(self, exchange: str) -> None:
-        """May anybody publish to this exchange?
-
-        Raises:
-            NotFound: there is none.
-            AccessRefused: it is internal.
-        """
-        if self.exchange(exchange).internal:
-            raise AccessRefused(f"cannot publish to internal exchange '{exchange}' in vhost '{self.name}'")
-
     def _published(self, message: Message, outcome: Outcome) -> Outcome:
         """Leave a record for whoever looks."""
         if self.state.published is not None:
@@ -543,46 +476,6 @@ class VirtualHost:
         if self.state.tap is not None:
             self.state.tap.model("published", message=message, outcome=outcome, virtual_host=self.name)
         return outcome
-
-    def route(self, message: Message) -> Outcome:
-        """The queues a message goes to, each once, in the order of their bindings.
-
-        Raises:
-            NotFound: there is no such exchange.
-        """
-        first = self.exchange(message.exchange)
-        keys = [message.routing_key]
-        if message.copies is not None:
-            keys += message.copies.keys
-        queues: dict[Any, None] = {}
-        visited = {first}
-        pending = deque((first,))
-        by_key_alone = len(keys) == 1
-        while pending:
-            exchange = pending.popleft()
-            by_key_alone = by_key_alone and exchange.by_key_alone
-            found = [where for key in keys for where in exchange.destinations(key, message)]
-            if exchange.name == "":
-                found += [self.reply_addresses[key] for key in keys if key in self.reply_addresses]  # type: ignore[misc]
-            if not found and exchange.alternate_exchange is not None:
-                alternate = self.exchanges.get(exchange.alternate_exchange)
-                found = [] if alternate is None else [alternate]
-            for destination in found:
-                if not isinstance(destination, Exchange):
-                    queues[destination] = None
-                elif destination not in visited:
-                    visited.add(destination)
-                    pending.append(destination)
-        outcome = Outcome(tuple(queues)) if queues else UNROUTABLE
-        if by_key_alone:
-            if len(self._routes) >= _MOST_REMEMBERED_ROUTES:
-                self._routes.clear()
-            self._routes[message.exchange, message.routing_key] = outcome
-        return outcome
-
-    def forget_routes(self) -> None:
-        """Something that routing depends on has changed."""
-        self._routes.clear()
 
     def dead_letter(self, queue: Queue, message: Message, reason: DeathReason) -> None:
         """A message died in `queue`: pass it to the queue's dead-letter exchange, or drop it."""
@@ -604,7 +497,7 @@ class VirtualHost:
                 self._dead.clear()
 
     def _bury(self, dead: Message, reason: DeathReason) -> None:
-        for queue in self.route(dead).queues:
+        for queue in self.routing.route(dead).queues:
             if reason == "rejected" or not is_cycle(queue.name, dead):
                 queue.enqueue(dead)
             elif self.state.tap is not None:
@@ -617,14 +510,14 @@ class VirtualHost:
         token = self.state.names.token
         address = ReplyAddress(f"{PSEUDO_QUEUE}.{token()}.{token()}", subscription)
         self.reply_addresses[address.name] = address
-        self.forget_routes()
+        self.routing.forget()
         return address
 
     def close_reply_address(self, address: ReplyAddress) -> None:
         """The consumer has gone: answers find nobody."""
         self.reply_addresses.pop(address.name, None)
         address.deleted = True
-        self.forget_routes()
+        self.routing.forget()
 
     # --- restart ------------------------------------------------------------------------------------
 
@@ -642,22 +535,4 @@ class VirtualHost:
         for exchange in list(self.exchanges.values()):
             if not exchange.durable:
                 self.remove_exchange(exchange)
-        self.forget_routes()
-
-    # --- names --------------------------------------------------------------------------------------
-
-    def _check_name(self, kind: str, name: str) -> None:
-        personality = self.state.personality
-        if len(name.encode("utf-8", "surrogateescape")) > personality.longest_name:
-            raise PreconditionFailed(
-                f"{kind} name is longer than {personality.longest_name} octets: '{name[:60]}...'"
-            )
-        if personality.restricts_names and not _LEGAL_NAME.fullmatch(name):
-            raise PreconditionFailed(
-                f"{kind} name '{name}' holds characters other than letters, digits, '-', '_', '.' and ':'"
-            )
-
-
-def _with_default_type(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Naming the default queue type changes nothing (RabbitMQ: classic is what is meant without)."""
-    return {"x-queue-type": "classic", **arguments}
+        self.routing.forget()

@@ -86,7 +86,7 @@ def publish(
         if target.mandatory or outcome.unconsumed:
             _return(channel, target, message, routed=outcome.routed, unconsumed=outcome.unconsumed)
     elif channel.transaction is not None:
-        channel.transaction.publish(partial(_perform, channel, target, *virtual_host.plan(message)))
+        channel.transaction.publish(partial(_perform, channel, target, *virtual_host.routing.plan(message)))
     else:
         # The tag counts from confirm.select on, whatever becomes of the message.
         channel.published += 1
@@ -123,7 +123,7 @@ def _return(channel: ChannelEnd, target: Target, message: Message, *, routed: bo
 
 def _authorise(channel: ChannelEnd, target: Target) -> None:
     channel.authorise("write", "exchange", target.exchange)
-    channel.virtual_host.check_publishable(target.exchange)
+    channel.virtual_host.routing.check_publishable(target.exchange)
     _authorise_keys(channel, target.exchange, (target.routing_key,))
     target.checked = channel.access.version
 
@@ -144,7 +144,7 @@ def _examine(
         The properties as they go on, their octets, and the message's own time to live in seconds.
     """
     personality = channel.personality
-    channel.virtual_host.check_publishable(target.exchange)
+    channel.virtual_host.routing.check_publishable(target.exchange)
     expiry = None
     if properties.reply_to == PSEUDO_QUEUE and personality.direct_reply_to:
         properties = _with_reply_address(channel, properties)

@@ -1,0 +1,86 @@
+"""What a declaration must satisfy: a legal name, and agreement with what is there already."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.equivalence import compare_arguments, compare_flag
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.queue_options import EQUIVALENCE_ARGUMENTS
+
+if TYPE_CHECKING:
+    from fakeamqp.model.exchange import Exchange
+    from fakeamqp.model.personality import Personality
+    from fakeamqp.model.queue import Queue
+
+__all__ = ["check_name", "check_same_exchange", "check_same_queue"]
+
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9\-_.:]*")
+
+
+def check_name(personality: Personality, kind: str, name: str) -> None:
+    """Refuse a name that is too long or holds what the personality does not allow (domain.*/pattern).
+
+    Raises:
+        PreconditionFailed: it does.
+    """
+    if len(name.encode("utf-8", "surrogateescape")) > personality.longest_name:
+        raise PreconditionFailed(
+            f"{kind} name is longer than {personality.longest_name} octets: '{name[:60]}...'"
+        )
+    if personality.restricts_names and not _LEGAL_NAME.fullmatch(name):
+        raise PreconditionFailed(
+            f"{kind} name '{name}' holds characters other than letters, digits, '-', '_', '.' and ':'"
+        )
+
+
+def check_same_exchange(
+    existing: Exchange,
+    type_name: str,
+    *,
+    durable: bool,
+    auto_delete: bool,
+    internal: bool,
+    arguments: Mapping[str, Any],
+) -> None:
+    """Refuse a declaration that does not say what the exchange is (exchange.declare/passive-equivalent).
+
+    Raises:
+        PreconditionFailed: with RabbitMQ's text, which names the first difference.
+    """
+    compare = ("exchange", existing.name, existing.virtual_host.name)
+    compare_flag(*compare, "type", type_name, existing.type_name)
+    compare_flag(*compare, "durable", durable, existing.durable)
+    compare_flag(*compare, "auto_delete", auto_delete, existing.auto_delete)
+    compare_flag(*compare, "internal", internal, existing.internal)
+    known = existing.virtual_host.state.personality.equivalence_ignores_unknown_arguments
+    compare_arguments(*compare, arguments, existing.arguments, ("alternate-exchange",) if known else None)
+
+
+def check_same_queue(
+    existing: Queue, *, durable: bool, auto_delete: bool, arguments: Mapping[str, Any]
+) -> None:
+    """Refuse a declaration that does not say what the queue is (queue.declare/passive-equivalent).
+
+    Exclusive queues are never durable, so the flag is not compared for them.
+
+    Raises:
+        PreconditionFailed: with RabbitMQ's text, which names the first difference.
+    """
+    personality = existing.virtual_host.state.personality
+    compare = ("queue", existing.name, existing.virtual_host.name)
+    if existing.exclusive_owner is None:
+        compare_flag(*compare, "durable", durable, existing.durable)
+    if personality.compares_auto_delete:
+        compare_flag(*compare, "auto_delete", auto_delete, existing.auto_delete)
+    considered = EQUIVALENCE_ARGUMENTS if personality.equivalence_ignores_unknown_arguments else None
+    compare_arguments(
+        *compare, _with_default_type(arguments), _with_default_type(existing.arguments), considered
+    )
+
+
+def _with_default_type(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Naming the default queue type changes nothing (RabbitMQ: classic is what is meant without)."""
+    return {"x-queue-type": "classic", **arguments}

@@ -1,0 +1,109 @@
+"""Where a message goes: from an exchange through bindings and alternate exchanges to queues.
+
+What depends on exchange and routing key alone is remembered until any binding, queue or exchange changes:
+programs publish with the same few keys again and again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
+from fakeamqp.model.errors import AccessRefused
+from fakeamqp.model.exchange import Exchange
+from fakeamqp.model.outcome import UNROUTABLE, Outcome
+
+if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = ["Router"]
+
+_MOST_REMEMBERED = 10_000
+
+
+class Router:
+    """The routing of one virtual host."""
+
+    __slots__ = ("_remembered", "_virtual_host")
+
+    def __init__(self, virtual_host: VirtualHost) -> None:
+        self._virtual_host = virtual_host
+        self._remembered: dict[tuple[str, str], Outcome] = {}
+
+    def forget(self) -> None:
+        """Something that routing depends on has changed."""
+        self._remembered.clear()
+
+    def plan(self, message: Message) -> tuple[Message, Outcome]:
+        """Decide where a published message goes, without sending it there.
+
+        Returns:
+            The message as the queues are to have it, and the queues.
+
+        Raises:
+            NotFound: there is no such exchange.
+            AccessRefused: it is internal (basic.publish/exchange-02).
+            PreconditionFailed: a header that names further routing keys is no array.
+        """
+        headers = message.properties.headers
+        if headers and ("CC" in headers or "BCC" in headers) and self._routes_by_cc_headers:
+            self.check_publishable(message.exchange)
+            message.copies = carbon_copies(headers)
+            return without_blind_copies(message), self.route(message)
+        outcome = self._remembered.get((message.exchange, message.routing_key))
+        if outcome is None:
+            self.check_publishable(message.exchange)
+            outcome = self.route(message)
+        return message, outcome
+
+    @property
+    def _routes_by_cc_headers(self) -> bool:
+        return self._virtual_host.state.personality.routes_by_cc_headers
+
+    def check_publishable(self, exchange: str) -> None:
+        """May anybody publish to this exchange?
+
+        Raises:
+            NotFound: there is none.
+            AccessRefused: it is internal.
+        """
+        if self._virtual_host.exchange(exchange).internal:
+            raise AccessRefused(
+                f"cannot publish to internal exchange '{exchange}' in vhost '{self._virtual_host.name}'"
+            )
+
+    def route(self, message: Message) -> Outcome:
+        """The queues a message goes to, each once, in the order of their bindings.
+
+        Raises:
+            NotFound: there is no such exchange.
+        """
+        exchanges = self._virtual_host.exchanges
+        first = self._virtual_host.exchange(message.exchange)
+        keys = [message.routing_key]
+        if message.copies is not None:
+            keys += message.copies.keys
+        queues: dict[Any, None] = {}
+        visited = {first}
+        pending = deque((first,))
+        by_key_alone = len(keys) == 1
+        while pending:
+            exchange = pending.popleft()
+            by_key_alone = by_key_alone and exchange.by_key_alone
+            found = [where for key in keys for where in exchange.destinations(key, message)]
+            if not found and exchange.alternate_exchange in exchanges:
+                found = [exchanges[exchange.alternate_exchange]]
+            for destination in found:
+                if not isinstance(destination, Exchange):
+                    queues[destination] = None
+                elif destination not in visited:
+                    visited.add(destination)
+                    pending.append(destination)
+        outcome = Outcome(tuple(queues)) if queues else UNROUTABLE
+        if by_key_alone:
+            if len(self._remembered) >= _MOST_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[message.exchange, message.routing_key] = outcome
+        return outcome
