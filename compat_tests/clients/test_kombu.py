@@ -104,6 +104,7 @@ def test_a_consumer_comes_back_after_a_restart(broker: Broker) -> None:
             message.ack()
             self.bodies.append(body)
             if len(self.bodies) == 1:
+                broker.queue("orders").wait_for(count=0, unacked=0)
                 broker.restart()
                 broker.publish('"second"', routing_key="orders", content_type="application/json")
             else:
