@@ -92,6 +92,16 @@ def test_a_death_is_described(rabbitmq: Server, client: Client) -> None:
     }
 
 
+def test_the_count_is_a_64_bit_integer(client: Client) -> None:
+    dead_end(client)
+    declare(client, "q", "dlx")
+    client.fill("q", b"m")
+    reject(client, "q")
+    client.send(m.BasicGet(queue="dead"))
+    client.expect(m.BasicGetOk)
+    assert b"\x05countl\0\0\0\0\0\0\0\x01" in client.take_frame().payload
+
+
 def test_entries_are_written_in_rabbitmqs_order(rabbitmq: Server, client: Client) -> None:
     dead_end(client)
     declare(client, "q", "dlx")

@@ -220,6 +220,15 @@ def test_the_width_of_whole_numbers_does_not_count(headers: Bench, octets: bytes
     assert client.count("q") == 1
 
 
+@pytest.mark.rule("0-9-1/exchange-type.headers/value-equality")
+@pytest.mark.parametrize(("wanted", "sent"), [("s", b"s"), (b"s", "s")])
+def test_rabbitmq_compares_the_octets_of_strings(rabbitmq: Server, wanted: Any, sent: Any) -> None:
+    headers = Bench(rabbitmq.client(), "headers")
+    headers.bind(arguments={"x-match": "all", "a": wanted})
+    assert headers.arrives(headers={"a": sent})
+    assert not headers.arrives(headers={"a": b"S"})
+
+
 @pytest.mark.rule("0-9-1/exchange-type.headers/x-fields-ignored")
 def test_reserved_fields_take_no_part(headers: Bench) -> None:
     headers.bind(arguments={"x-match": "all", "x-foo": 1, "a": 1})

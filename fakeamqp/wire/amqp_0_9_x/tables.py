@@ -340,9 +340,9 @@ _pack_length_field = struct.Struct(">cI").pack
 def encode_table(fields: Mapping[str, FieldInput]) -> bytes:
     """`fields` as a table, length first, in the order of the mapping.
 
-    bool becomes t, int I or l (the smallest that holds it), float d, Decimal D, str S, bytes x, Timestamp
-    and datetime T (a naive datetime is taken as UTC; fractions of a second are cut off), mapping F, list
-    and tuple A, None V. A negative Decimal is written signed, which RabbitMQ's grammar does not read back.
+    bool becomes t, int I or l (the smallest that holds it; l for an int whose class has the attribute
+    `field_tag = "l"`), float d, Decimal D, str S, bytes x, Timestamp and datetime T (a naive datetime is
+    taken as UTC; fractions of a second are cut off), mapping F, list and tuple A, None V. A negative Decimal is written signed, which RabbitMQ's grammar does not read back.
 
     Raises FieldError for a value of another type or out of range, an overlong name, or nesting deeper than
     `MAX_DEPTH`.
@@ -387,7 +387,7 @@ def _write_value(out: bytearray, value: object, depth: int) -> None:
     elif isinstance(value, int):
         if isinstance(value, Timestamp):
             out += _pack_timestamp_field(b"T", value)
-        elif -0x80000000 <= value <= 0x7FFFFFFF:
+        elif -0x80000000 <= value <= 0x7FFFFFFF and getattr(value, "field_tag", "I") == "I":
             out += _pack_int32_field(b"I", value)
         else:
             out += _pack_int64_field(b"l", value)
