@@ -342,7 +342,8 @@ def encode_table(fields: Mapping[str, FieldInput]) -> bytes:
 
     bool becomes t, int I or l (the smallest that holds it; l for an int whose class has the attribute
     `field_tag = "l"`), float d, Decimal D, str S, bytes x, Timestamp and datetime T (a naive datetime is
-    taken as UTC; fractions of a second are cut off), mapping F, list and tuple A, None V. A negative Decimal is written signed, which RabbitMQ's grammar does not read back.
+    taken as UTC; fractions of a second are cut off), mapping F, list and tuple A, None V. A negative
+    Decimal is written signed, which RabbitMQ's grammar does not read back.
 
     Raises FieldError for a value of another type or out of range, an overlong name, or nesting deeper than
     `MAX_DEPTH`.
