@@ -55,7 +55,7 @@ def deliver(
     size = len(body)
     endpoint = channel.endpoint
     if 0 < size <= endpoint.body_limit:
-        endpoint.write(
+        endpoint.outbox.write(
             b"".join(
                 (
                     parts[0],
@@ -72,7 +72,7 @@ def deliver(
     else:
         method = b"".join((parts[0], _pack_tag(tag, redelivered), parts[1], _END))
         frames = content_frames(number, _BASIC, octets, body, endpoint.body_limit)
-        endpoint.write(b"".join((method, *frames)))
+        endpoint.outbox.write(b"".join((method, *frames)))
 
 
 def _deliver_parts(
@@ -123,7 +123,7 @@ def return_message(channel: ChannelEnd, message: Message, code: int, text: str) 
 def _send_content(channel: ChannelEnd, method: m.BasicGetOk | m.BasicReturn, message: Message) -> None:
     octets = message.properties_octets if message.encoding is ENCODING else properties_octets(message)
     frames = content_frames(channel.number, _BASIC, octets, message.body, channel.endpoint.body_limit)
-    channel.endpoint.write(b"".join((method_frame(channel.number, method.encode()), *frames)))
+    channel.endpoint.outbox.write(b"".join((method_frame(channel.number, method.encode()), *frames)))
 
 
 def properties_octets(message: Message) -> bytes:

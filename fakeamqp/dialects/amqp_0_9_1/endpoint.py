@@ -2,7 +2,7 @@
 
 Octets come in through `receive`. A frame for an open channel goes to its `ChannelEnd`; channel 0 belongs
 to the handlers in `connection`. Whatever they raise is turned into channel.close or connection.close
-here and nowhere else. Octets to send gather in `_out` until the runtime takes them.
+here and nowhere else. Octets to send gather in the `outbox` until the runtime takes them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects.amqp_0_9_1 import connection as connection_class
 from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
+from fakeamqp.dialects.amqp_0_9_1.heartbeats import Heartbeats
+from fakeamqp.dialects.amqp_0_9_1.outbox import Outbox
 from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError, Reply, reply_for, short_text
 from fakeamqp.dialects.amqp_0_9_1.states import CONNECTION_TRANSITIONS, ChannelState, ConnectionState
-from fakeamqp.model.credit import Credit, Gate
+from fakeamqp.model.credit import Credit
 from fakeamqp.model.errors import ModelError
 from fakeamqp.wire.amqp_0_9_1 import constants as c
 from fakeamqp.wire.amqp_0_9_1 import methods as m
@@ -27,7 +29,6 @@ from fakeamqp.wire.amqp_0_9_x.frames import (
     FRAME_HEARTBEAT,
     FRAME_METHOD,
     FRAME_OVERHEAD,
-    HEARTBEAT_FRAME,
     method_frame,
 )
 from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ
@@ -47,10 +48,6 @@ __all__ = ["Endpoint"]
 
 _log = logging.getLogger("fakeamqp")
 
-_FULL = 1024 * 1024
-"""Octets waiting to be written beyond which a connection is sent no further deliveries."""
-_STUFFED = 8 * _FULL
-"""Octets waiting to be written beyond which nothing more is read from a connection either."""
 _HANDSHAKE_TIMEOUT = 10.0
 _CLOSE_TIMEOUT = 30.0
 _BEFORE_TUNED = frozenset((ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING))
@@ -78,7 +75,9 @@ class Endpoint:
         self.frame_max = 0
         self.heartbeat = 0
         self.channels: dict[int, ChannelEnd] = {}
-        self.gate = Gate()
+        self.outbox = Outbox(state, peer.name, lambda: notify(self))
+        self.gate = self.outbox.gate
+        self.heartbeats = Heartbeats(self)
         self.credit: Credit | None = None
         """The connection-wide prefetch window (basic.qos/global-connection), in personality `spec`."""
         self.blocked_reason: str | None = None
@@ -86,10 +85,6 @@ class Endpoint:
         self.aborted = False
         self.known_properties: dict[bytes, BasicProperties] = {}
 
-        self._notify = notify
-        self._out: list[bytes] = []
-        self._unsent = 0
-        self._noted = False
         self._largest_payload = self._payload_limit(state.personality.smallest_frame_max)
         self._partial: list[bytes] = []
         self._partial_size = 0
@@ -97,13 +92,8 @@ class Endpoint:
         self._method: int = 0
         self._unframed = False
         """Where frames start and end is not known any more: see `_receive_unframed`."""
-        self._has_received = False
-        self._has_sent = False
         self._held_back = False
-        self._silent_intervals = 0
-        self._send_timer: Timer | None = None
-        self._watch_timer: Timer | None = None
-        self._patience: Timer | None = self._after(
+        self._patience: Timer | None = self.after(
             _HANDSHAKE_TIMEOUT, lambda: self.abort("handshake timeout"), "handshake"
         )
         state.connections[self] = None
@@ -161,7 +151,7 @@ class Endpoint:
             self.broker.tap.connection(self.name, event, reason or "")
         if reason is None and self._held_back:
             self._held_back = False
-            self._note()
+            self.outbox.note()
             if self.has_capability("connection.blocked"):
                 self.send(0, m.ConnectionUnblocked())
             self.receive(b"")
@@ -173,55 +163,32 @@ class Endpoint:
         self._held_back = True
         if self.has_capability("connection.blocked"):
             self.send(0, m.ConnectionBlocked(reason=short_text(self.blocked_reason)))
-        self._note()
+        self.outbox.note()
 
     # --- octets out ----------------------------------------------------------------------------------
 
     @property
     def reading(self) -> bool:
         """See `Connection`."""
-        return not self._held_back and self._unsent < _STUFFED
+        return not self._held_back and not self.outbox.stuffed
 
     def send(self, channel: int, method: Method) -> None:
         """Send a method frame."""
-        self.write(method_frame(channel, method.encode()))
-
-    def write(self, octets: bytes) -> None:
-        """Add whole frames to what the runtime will take with `pending`."""
-        self._out.append(octets)
-        self._has_sent = True
-        self._unsent += len(octets)
-        if self._unsent > _FULL and self.gate.open:
-            self.gate.shut()
-        if not self._noted:
-            self._note()
-        if self.broker.tap is not None:
-            self._show_sent(octets)
+        self.outbox.write(method_frame(channel, method.encode()))
 
     def pending(self) -> list[bytes]:
         """See `Connection`."""
-        out, self._out = self._out, []
-        self._noted = False
-        return out
+        return self.outbox.take()
 
     def sent(self, count: int) -> None:
-        """See `Connection`. Below half of what fills it up the connection takes deliveries again."""
-        was_stuffed = self._unsent >= _STUFFED
-        self._unsent -= count
-        if was_stuffed and self._unsent < _STUFFED:
-            self._note()
-        if not self.gate.open and self._unsent < _FULL // 2:
-            self.gate.reopen()
-
-    def _note(self) -> None:
-        self._noted = True
-        self._notify(self)
+        """See `Connection`."""
+        self.outbox.sent(count)
 
     # --- octets in -----------------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
         """See `Connection`: cut frames and hand each to its channel."""
-        self._has_received = True
+        self.heartbeats.heard = True
         if self._is_deaf():
             return
         if self._held_back:
@@ -488,7 +455,7 @@ class Endpoint:
         _log.info("%s: closing: %s%s", self.name, reply.text, f" ({name})" if name else "")
         self._release()
         self._stop_patience()
-        self._patience = self._after(_CLOSE_TIMEOUT, lambda: self.abort("no close-ok came"), "close-ok")
+        self._patience = self.after(_CLOSE_TIMEOUT, lambda: self.abort("no close-ok came"), "close-ok")
 
     def refuse_login(self, text: str) -> None:
         """Nobody is known by these credentials: say so where the client understands it, else `refuse`.
@@ -513,7 +480,7 @@ class Endpoint:
         self._stop_patience()
         delay = self.broker.authentication_failure_delay
         if delay > 0:
-            self._patience = self._after(delay, lambda: self._finish(text), "ends a failed handshake")
+            self._patience = self.after(delay, lambda: self._finish(text), "ends a failed handshake")
         else:
             self._finish(text)
 
@@ -549,10 +516,7 @@ class Endpoint:
         self.heartbeat = heartbeat
         self._enter("AGREED")
         self._largest_payload = self._payload_limit(frame_max)
-        if heartbeat:
-            self._send_timer = self._after(heartbeat / 2, self._send_heartbeat, "sends a heartbeat")
-            self._watch_timer = self._after(heartbeat, self._watch_heartbeat, "expects a sign of life")
-            self._has_received = False
+        self.heartbeats.start(heartbeat)
 
     def _payload_limit(self, frame_max: int) -> int:
         """Octets of payload that a frame from this client may have (frame/frame-max-includes-overhead)."""
@@ -592,7 +556,7 @@ class Endpoint:
             self.finished = True
             if self.broker.tap is not None:
                 self.broker.tap.connection(self.name, "closed", why)
-        self._note()
+        self.outbox.note()
 
     def abort(self, why: str) -> None:
         """End the transport now, without a word (heartbeat/missed-two)."""
@@ -604,7 +568,7 @@ class Endpoint:
         self.aborted = True
         if self.broker.tap is not None:
             self.broker.tap.connection(self.name, "aborted", why)
-        self._note()
+        self.outbox.note()
 
     def _release(self) -> None:
         """Let go of everything the connection holds (connection.close/implies-channels)."""
@@ -614,9 +578,7 @@ class Endpoint:
             channel.lost()
         self.channels.clear()
         if self.state is ConnectionState.CLOSED:
-            for timer in (self._send_timer, self._watch_timer):
-                if timer is not None:
-                    timer.cancel()
+            self.heartbeats.stop()
             self._stop_patience()
             self._partial.clear()
             self._partial_size = 0
@@ -626,35 +588,15 @@ class Endpoint:
         if self.virtual_host is not None:
             self.virtual_host.release_owner(self)
 
-    # --- heartbeats ----------------------------------------------------------------------------------
+    # --- time ----------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
         """See `Connection`."""
-        timers = (self._send_timer, self._watch_timer, self._patience)
-        return min((timer.due for timer in timers if timer is not None and timer.active), default=None)
+        timers = [*self.heartbeats.timers, *([] if self._patience is None else [self._patience])]
+        return min((timer.due for timer in timers if timer.active), default=None)
 
-    def _send_heartbeat(self) -> None:
-        """Send a sign of life when nothing was sent since the last look, half an interval ago.
-
-        So silence never lasts longer than an interval, and one heartbeat is sent in each idle one. RabbitMQ
-        does the same. Source: heartbeat/interval.
-        """
-        if self._has_sent:
-            self._has_sent = False
-        else:
-            self.write(HEARTBEAT_FRAME)
-        self._send_timer = self._after(self.heartbeat / 2, self._send_heartbeat, "sends a heartbeat")
-
-    def _watch_heartbeat(self) -> None:
-        """Two intervals without an octet are the end (heartbeat/missed-two), unless we do not read."""
-        self._silent_intervals = 0 if self._has_received or not self.reading else self._silent_intervals + 1
-        if self._silent_intervals == 2:
-            self.abort(f"missed heartbeats from client, timeout: {self.heartbeat}s")
-            return
-        self._has_received = False
-        self._watch_timer = self._after(self.heartbeat, self._watch_heartbeat, "expects a sign of life")
-
-    def _after(self, delay: float, callback: Callable[[], None], what: str) -> Timer:
+    def after(self, delay: float, callback: Callable[[], None], what: str) -> Timer:
+        """Have something done later, on the broker's clock."""
         due = self.broker.clock.now() + delay
         return self.broker.timers.call_at(due, callback, f"connection {self.name}: {what}")
 
@@ -662,14 +604,3 @@ class Endpoint:
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
-
-    # --- tap -----------------------------------------------------------------------------------------
-
-    def _show_sent(self, octets: bytes) -> None:
-        """Show the tap each frame of what is written."""
-        tap = self.broker.tap
-        position = 0
-        while tap is not None and position < len(octets):
-            frame_type, number, size = FRAME_HEADER.unpack_from(octets, position)
-            tap.frame(self.name, "sent", frame_type, number, octets[position + 7 : position + 7 + size])
-            position += size + FRAME_OVERHEAD

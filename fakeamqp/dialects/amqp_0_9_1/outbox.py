@@ -1,0 +1,93 @@
+"""Octets on their way to the client, and what happens when it does not take them.
+
+A client that does not read is first sent no further deliveries, so that messages wait in their queues
+and not here; if other answers pile up all the same, nothing more is read from it either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.credit import Gate
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, FRAME_OVERHEAD
+
+if TYPE_CHECKING:
+    from fakeamqp.model.state import BrokerState
+
+__all__ = ["Outbox"]
+
+_FULL = 1024 * 1024
+"""Octets waiting to be written beyond which a connection is sent no further deliveries."""
+_STUFFED = 8 * _FULL
+"""Octets waiting to be written beyond which nothing more is read from a connection either."""
+
+
+class Outbox:
+    """What one connection has to send.
+
+    Args:
+        state: the broker, for its tap.
+        name: of the connection.
+        notify: called when there is something to send, or when `stuffed` has changed.
+    """
+
+    __slots__ = ("_broker", "_name", "_noted", "_notify", "_octets", "_unsent", "gate", "used")
+
+    def __init__(self, state: BrokerState, name: str, notify: Callable[[], None]) -> None:
+        self.gate = Gate()
+        """Shut while the connection takes no deliveries."""
+        self.used = False
+        """Whether anything was written since somebody set it to False."""
+        self._broker = state
+        self._name = name
+        self._notify = notify
+        self._octets: list[bytes] = []
+        self._unsent = 0
+        self._noted = False
+
+    @property
+    def stuffed(self) -> bool:
+        """Whether so much waits that the client is not to be listened to."""
+        return self._unsent >= _STUFFED
+
+    def write(self, octets: bytes) -> None:
+        """Add whole frames."""
+        self._octets.append(octets)
+        self.used = True
+        self._unsent += len(octets)
+        if self._unsent > _FULL and self.gate.open:
+            self.gate.shut()
+        if not self._noted:
+            self.note()
+        if self._broker.tap is not None:
+            self._show(octets)
+
+    def take(self) -> list[bytes]:
+        """Everything to send, in order; it is the caller's from now on."""
+        octets, self._octets = self._octets, []
+        self._noted = False
+        return octets
+
+    def sent(self, count: int) -> None:
+        """So many octets have gone. Below half of what is too much, deliveries go on."""
+        was_stuffed = self.stuffed
+        self._unsent -= count
+        if was_stuffed and not self.stuffed:
+            self.note()
+        if not self.gate.open and self._unsent < _FULL // 2:
+            self.gate.reopen()
+
+    def note(self) -> None:
+        """Have the runtime look at this connection when the turn ends."""
+        self._noted = True
+        self._notify()
+
+    def _show(self, octets: bytes) -> None:
+        """Show the tap each frame."""
+        tap = self._broker.tap
+        position = 0
+        while tap is not None and position < len(octets):
+            frame_type, number, size = FRAME_HEADER.unpack_from(octets, position)
+            tap.frame(self._name, "sent", frame_type, number, octets[position + 7 : position + 7 + size])
+            position += size + FRAME_OVERHEAD
