@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import aio_pika
 import aio_pika.exceptions
 import pytest
+import pytest_asyncio
 from aio_pika.patterns import RPC
 
 from compat_tests.clients.reach import Reach
@@ -98,7 +101,27 @@ async def test_transactions(broker: Broker) -> None:
         assert [each.body for each in broker.queue("orders").messages] == [b"kept"]
 
 
+@pytest_asyncio.fixture
+async def forgotten_sockets_closed(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    """aiormq 6 never closes the socket of a connection that the broker has ended."""
+    writers: list[asyncio.StreamWriter] = []
+    open_connection = asyncio.open_connection
+
+    async def noted(*args: Any, **options: Any) -> Any:
+        reader, writer = await open_connection(*args, **options)
+        writers.append(writer)
+        return reader, writer
+
+    monkeypatch.setattr(asyncio, "open_connection", noted)
+    yield
+    for writer in writers:
+        writer.close()
+        with suppress(OSError):
+            await asyncio.wait_for(writer.wait_closed(), SECONDS)
+
+
 @pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.usefixtures("forgotten_sockets_closed")
 async def test_a_robust_connection_comes_back_after_a_restart(broker: Broker, crash: bool) -> None:
     connection = await aio_pika.connect_robust(broker.url, reconnect_interval=0.05, timeout=SECONDS)
     async with connection:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import celery
+import celery.signals
 import kombu.pools
 import pytest
 from celery.contrib.testing.worker import start_worker
@@ -20,7 +21,9 @@ SECONDS = 30
 def app(broker: Broker) -> Iterator[celery.Celery]:
     url = f"pyamqp://guest:guest@{broker.host}:{broker.port}//"
     app = celery.Celery("shop", broker=url, backend="rpc://", set_as_current=False)
-    app.conf.update(worker_hijack_root_logger=False, task_acks_late=True)
+    app.conf.update(task_acks_late=True)
+    # With a receiver for this signal Celery leaves logging alone; else it silences the tests that come after.
+    celery.signals.setup_logging.connect(_leave_logging_alone)
 
     def add(x: int, y: int) -> int:
         return x + y
@@ -38,9 +41,14 @@ def app(broker: Broker) -> Iterator[celery.Celery]:
     app.task(name="shop.patient", shared=False, bind=True, max_retries=2, default_retry_delay=0)(patient)
     app.finalize()
     yield app
+    celery.signals.setup_logging.disconnect(_leave_logging_alone)
     app.backend.result_consumer.stop()
     kombu.pools.reset()
     app.close()
+
+
+def _leave_logging_alone(**_: object) -> None:
+    pass
 
 
 @contextmanager
