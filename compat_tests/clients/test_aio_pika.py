@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Any
 
 import aio_pika
@@ -11,6 +10,7 @@ import pytest
 import pytest_asyncio
 from aio_pika.patterns import RPC
 
+from compat_tests.clients.forgotten import forgotten_sockets_closed
 from compat_tests.clients.reach import Reach
 from fakeamqp import Broker
 
@@ -102,26 +102,13 @@ async def test_transactions(broker: Broker) -> None:
 
 
 @pytest_asyncio.fixture
-async def forgotten_sockets_closed(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    """aiormq 6 never closes the socket of a connection that the broker has ended."""
-    writers: list[asyncio.StreamWriter] = []
-    open_connection = asyncio.open_connection
-
-    async def noted(*args: Any, **options: Any) -> Any:
-        reader, writer = await open_connection(*args, **options)
-        writers.append(writer)
-        return reader, writer
-
-    monkeypatch.setattr(asyncio, "open_connection", noted)
-    yield
-    for writer in writers:
-        writer.close()
-        with suppress(OSError):
-            await asyncio.wait_for(writer.wait_closed(), SECONDS)
+async def no_forgotten_sockets() -> AsyncIterator[None]:
+    """See `forgotten_sockets_closed`."""
+    async with forgotten_sockets_closed(SECONDS):
+        yield
 
 
-@pytest.mark.parametrize("crash", [False, True])
-@pytest.mark.usefixtures("forgotten_sockets_closed")
+@pytest.mark.usefixtures("no_forgotten_sockets")
 async def test_a_robust_connection_comes_back_after_a_restart(broker: Broker, crash: bool) -> None:
     connection = await aio_pika.connect_robust(broker.url, reconnect_interval=0.05, timeout=SECONDS)
     async with connection:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from compat_tests.clients.forgotten import forgotten_sockets_closed
 from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, real_engine
 from fakeamqp.runtime import Engine, InterceptError
 from fakeamqp.runtime.intercept import Intercept
@@ -82,8 +83,9 @@ def aio_pika(host: str) -> None:
     aio_pika = pytest.importorskip("aio_pika")
 
     async def main() -> None:
-        with pytest.raises(Exception):  # noqa: B017 - which one depends on how far it came
-            await aio_pika.connect(host=host, port=5672, timeout=SECONDS)
+        async with forgotten_sockets_closed():
+            with pytest.raises(Exception):  # noqa: B017 - which one depends on how far it came
+                await aio_pika.connect(host=host, port=5672, timeout=SECONDS)
 
     asyncio.run(main())
 
