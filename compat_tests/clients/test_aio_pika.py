@@ -108,6 +108,7 @@ async def no_forgotten_sockets() -> AsyncIterator[None]:
         yield
 
 
+@pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.usefixtures("no_forgotten_sockets")
 async def test_a_robust_connection_comes_back_after_a_restart(broker: Broker, crash: bool) -> None:
     connection = await aio_pika.connect_robust(broker.url, reconnect_interval=0.05, timeout=SECONDS)
