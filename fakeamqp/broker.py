@@ -35,6 +35,7 @@ from fakeamqp.inspect import (
 from fakeamqp.model.access import Permission
 from fakeamqp.model.accounts import Accounts, account, accounts, own_copy
 from fakeamqp.model.definitions import dump_definitions, load_definitions
+from fakeamqp.model.expiration import time_to_live
 from fakeamqp.model.message import Message
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.properties import plain_properties
@@ -425,13 +426,15 @@ class Broker:
 
         Raises:
             NotFound: there is no such exchange or virtual host.
+            PreconditionFailed: `expiration` is no time to live.
             UnknownProperty: a property is misspelled.
         """
         octets = body.encode() if isinstance(body, str) else bytes(body)
         made = plain_properties(**properties)
         with self._engine:
             host = self._state.virtual_host(virtual_host)
-            expiry = None if made.expiration is None else int(made.expiration) / 1000
+            expires = made.expiration is not None and self._state.personality.expiration_is_ttl
+            expiry = time_to_live(str(made.expiration)) if expires else None
             message = Message(exchange, routing_key, made, octets, expiry=expiry)
             message.secured = True
             outcome = host.publish(message)

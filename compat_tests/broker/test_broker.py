@@ -313,6 +313,8 @@ def test_publishing_without_a_client_reaches_consumers(broker: Broker) -> None:
         assert got == [("häh".encode(), {"a": 1})]
     with pytest.raises(FakeAMQPError, match="did you mean 'headers'"):
         broker.publish(b"x", header={})
+    with pytest.raises(FakeAMQPError, match="invalid expiration 'soon'"):
+        broker.publish(b"x", expiration="soon")
     with pytest.raises(FakeAMQPError, match="no exchange 'nope'"):
         broker.publish(b"x", exchange="nope")
 

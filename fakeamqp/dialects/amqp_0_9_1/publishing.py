@@ -6,7 +6,6 @@ again and again, so targets are kept per channel under the octets of the method.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,9 +15,9 @@ from fakeamqp.dialects.amqp_0_9_1.delivering import ENCODING
 from fakeamqp.dialects.amqp_0_9_1.replies import CODES, ProtocolError
 from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
 from fakeamqp.model.errors import ContentTooLarge, ModelError, PreconditionFailed
+from fakeamqp.model.expiration import time_to_live
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
-from fakeamqp.model.queue_options import longest_ttl
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 
 __all__ = ["Target", "begin", "publish"]
-
-_INTEGER = re.compile("[+-]?[0-9]+")
 
 
 class Target:
@@ -150,7 +147,7 @@ def _examine(
         properties = _with_reply_address(channel, properties)
         octets = properties.encode()
     if properties.expiration is not None and personality.expiration_is_ttl:
-        expiry = _expiry(properties.expiration)
+        expiry = time_to_live(properties.expiration)
     if properties.headers and personality.routes_by_cc_headers:
         _authorise_keys(channel, target.exchange, carbon_copies(properties.headers).keys)
     if properties.user_id is not None and personality.checks_user_id:
@@ -165,22 +162,6 @@ def _check_user_id(channel: ChannelEnd, user_id: str) -> None:
         raise PreconditionFailed(
             f"user_id property set to '{user_id}' but authenticated user was '{user.name}'"
         )
-
-
-def _expiry(expiration: str) -> float:
-    """The message's own time to live, in seconds; what is wrong with it is told in RabbitMQ's words."""
-    number = _INTEGER.match(expiration)
-    if number is None:
-        problem = "no_integer"
-    elif number.end() < len(expiration):
-        problem = f'{{leftover_string,"{expiration[number.end() :]}"}}'
-    elif int(expiration) < 0:
-        problem = f"{{value_negative,{int(expiration)}}}"
-    elif int(expiration) > longest_ttl:
-        problem = f"{{value_too_large,{int(expiration)}}}"
-    else:
-        return int(expiration) / 1000
-    raise PreconditionFailed(f"invalid expiration '{expiration}': {problem}")
 
 
 def _with_reply_address(channel: ChannelEnd, properties: BasicProperties) -> BasicProperties:
