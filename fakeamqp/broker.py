@@ -335,7 +335,15 @@ class Broker:
             BrokerError: the broker is still busy after `timeout` seconds.
         """
         if not self._engine.wait_until(self._engine.quiet, timeout):
-            raise BrokerError(f"the broker is still busy after {timeout:g} s: {self!r}")
+            waiting = self.look(
+                lambda state: [
+                    f"{each.name} has not read {each.unsent} octets"
+                    for each in state.connections
+                    if each.unsent
+                ]
+            )
+            reason = "; ".join(waiting) or "clients go on sending"
+            raise BrokerError(f"the broker is still busy after {timeout:g} s: {reason}")
 
     def queue(self, name: str, virtual_host: str = "/") -> QueueInspector:
         """A live look at one queue; it need not exist yet."""

@@ -329,6 +329,19 @@ def test_idle_is_when_all_that_was_sent_is_dealt_with(broker: Broker) -> None:
         assert broker.queue("q").ready == 1000
 
 
+def test_a_broker_that_does_not_get_idle_says_who_does_not_read(broker: Broker) -> None:
+    with connect(broker) as connection:
+        channel = connection.channel()
+        channel.queue_declare("q")
+        channel.basic_consume("q", lambda *_: None, auto_ack=True)
+        for _ in range(100):
+            broker.publish(bytes(100_000), routing_key="q")
+        with pytest.raises(BrokerError, match=r"127\.0\.0\.1:\d+ -> .* has not read \d+ octets"):
+            broker.wait_until_idle(timeout=0.01)
+        while broker.queue("q").ready:
+            connection.process_data_events(time_limit=1)
+
+
 def test_a_connection_can_be_closed_from_this_side(broker: Broker) -> None:
     connection = connect(broker, client_properties={"connection_name": "worker"})
     [client] = broker.connections

@@ -67,6 +67,10 @@ class ClientConnection(Protocol):
         """The virtual host opened, or None before that."""
 
     @property
+    def unsent(self) -> int:
+        """Octets for the client that it has not taken yet."""
+
+    @property
     def blocked_reason(self) -> str | None:
         """Why the client may not publish, or None."""
 

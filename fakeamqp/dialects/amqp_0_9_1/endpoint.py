@@ -112,6 +112,11 @@ class Endpoint:
         return None if self.user is None else self.user.name
 
     @property
+    def unsent(self) -> int:
+        """Octets for the client that it has not taken yet."""
+        return self.outbox.unsent
+
+    @property
     def virtual_host_name(self) -> str | None:
         """The virtual host opened, or None before that."""
         return None if self.virtual_host is None else self.virtual_host.name

@@ -32,7 +32,7 @@ class Outbox:
         notify: called when there is something to send, or when `stuffed` has changed.
     """
 
-    __slots__ = ("_broker", "_name", "_noted", "_notify", "_octets", "_unsent", "gate", "used")
+    __slots__ = ("_broker", "_name", "_noted", "_notify", "_octets", "gate", "unsent", "used")
 
     def __init__(self, state: BrokerState, name: str, notify: Callable[[], None]) -> None:
         self.gate = Gate()
@@ -43,20 +43,21 @@ class Outbox:
         self._name = name
         self._notify = notify
         self._octets: list[bytes] = []
-        self._unsent = 0
+        self.unsent = 0
+        """Octets that the transport has not taken yet."""
         self._noted = False
 
     @property
     def stuffed(self) -> bool:
         """Whether so much waits that the client is not to be listened to."""
-        return self._unsent >= _STUFFED
+        return self.unsent >= _STUFFED
 
     def write(self, octets: bytes) -> None:
         """Add whole frames."""
         self._octets.append(octets)
         self.used = True
-        self._unsent += len(octets)
-        if self._unsent > _FULL and self.gate.open:
+        self.unsent += len(octets)
+        if self.unsent > _FULL and self.gate.open:
             self.gate.shut()
         if not self._noted:
             self.note()
@@ -72,10 +73,10 @@ class Outbox:
     def sent(self, count: int) -> None:
         """So many octets have gone. Below half of what is too much, deliveries go on."""
         was_stuffed = self.stuffed
-        self._unsent -= count
+        self.unsent -= count
         if was_stuffed and not self.stuffed:
             self.note()
-        if not self.gate.open and self._unsent < _FULL // 2:
+        if not self.gate.open and self.unsent < _FULL // 2:
             self.gate.reopen()
 
     def note(self) -> None:
