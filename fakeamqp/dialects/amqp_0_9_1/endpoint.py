@@ -393,8 +393,8 @@ class Endpoint:
             )
         raise ProtocolError(
             "frame-error",
-            f"type {frame_type}, {size} octets payload: larger than frame_max "
-            f"{self._largest_payload + FRAME_OVERHEAD}",
+            f"type {frame_type}, {size} octets of payload are more than frame_max "
+            f"{self.frame_max or self.personality.smallest_frame_max} allows",
         )
 
     def _refuse_frame_end(self, octet: int) -> None:

@@ -1,0 +1,147 @@
+"""Dead letters, expiry, priorities and length limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat_tests.differential.codec import Tagged
+from compat_tests.differential.script import (
+    Call,
+    Step,
+    bind,
+    call,
+    consume,
+    each,
+    exchange,
+    get,
+    nothing_more,
+    publish,
+    queue,
+    queue_with,
+    reject,
+    until,
+)
+
+# --- dead letters (shape of x-death)
+
+
+def dead(case_id: str, *deed: Step, **arguments: Any) -> None:
+    """What a message looks like that died of a deed in @q, which has these arguments."""
+    dying = {"x-dead-letter-exchange": "@dlx", **arguments}
+    each(
+        f"dead/{case_id}",
+        [queue("@dl"), exchange("@dlx", "fanout"), bind("@dl", "@dlx"), queue(arguments=dying)],
+        list(deed),
+        until("basic.get-ok", get("@dl")),
+    )
+
+
+REJECTED = [get(no_ack=0), reject(1)]
+dead("rejected", publish(), *REJECTED)
+dead("expired-queue-ttl", publish(), **{"x-message-ttl": 1})
+dead("expired-message-ttl", publish(props={"expiration": "1", "headers": {"h": 1}}))
+dead("maxlen", publish(body="1"), publish(body="2"), **{"x-max-length": 1})
+dead("routing-key-override", publish(), *REJECTED, **{"x-dead-letter-routing-key": "other"})
+dead("cc-in-message", publish(props={"headers": {"CC": ["k2"], "BCC": ["k3"]}}), *REJECTED)
+dead("other-exchange", bind("@q", "amq.direct", "@k"), publish("@k", exchange="amq.direct"), *REJECTED)
+INVENTED = {
+    "count": Tagged("l", 1),
+    "reason": "rejected",
+    "queue": "@q",
+    "time": Tagged("T", 5),
+    "exchange": "",
+    "routing-keys": ["@q"],
+}
+dead("client-sent-x-death", publish(props={"headers": {"x-death": [INVENTED]}}), *REJECTED)
+
+
+def passing_on(name: str, to: str, **arguments: Any) -> Call:
+    """A queue whose dead messages go to another."""
+    dying = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": to, **arguments}
+    return queue(name, arguments=dying)
+
+
+each(
+    "dead/twice-same-queue",
+    [passing_on("@q", "@q2"), passing_on("@q2", "@q"), publish()],
+    [until("get-ok", get("@q", no_ack=0)), reject(1), until("get-ok", get("@q2", no_ack=0)), reject(2)],
+    [until("get-ok", get("@q", no_ack=0)), reject(3), until("get-ok", get("@q2", no_ack=0)), reject(4)],
+    until("get-ok", get("@q", no_ack=0)),
+)
+each(
+    "dead/cycle-expired-dropped",
+    [passing_on("@q", "@q", **{"x-message-ttl": 1}), publish(), nothing_more()],
+    queue(passive=1),
+)
+each("dead/no-dlx-dropped", [queue()], [publish()], get(no_ack=0), reject(1), queue(passive=1))
+each(
+    "dead/missing-dlx-dropped",
+    [queue(arguments={"x-dead-letter-exchange": "@missing"})],
+    [publish()],
+    get(no_ack=0),
+    reject(1),
+    queue(passive=1),
+)
+each(
+    "dead/purge-does-not",
+    [queue("@dl")],
+    [queue(arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "@dl"})],
+    [publish()],
+    call("queue.purge", queue="@q", settle=0.1),
+    queue("@dl", passive=1),
+)
+each(
+    "dead/delete-does-not",
+    [queue("@dl")],
+    [queue(arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "@dl"})],
+    [publish()],
+    call("queue.delete", queue="@q", settle=0.1),
+    queue("@dl", passive=1),
+)
+each("ttl/zero-no-consumer", [queue_with(x_message_ttl=0)], publish(settle=0.1), get())
+each("ttl/zero-with-consumer", [queue_with(x_message_ttl=0)], consume(), publish(settle=0.2))
+each("ttl/expiration-kept-on-delivery", [queue()], publish("@q", props={"expiration": "60000"}), get())
+each(
+    "ttl/expires-head", [queue_with(x_message_ttl=50)], publish(), until("message_count=0", queue(passive=1))
+)
+each("ttl/queue-expires", [queue_with(x_expires=100)], nothing_more(0.6), queue(passive=1))
+each(
+    "priority/order",
+    [queue_with(x_max_priority=5)],
+    *[[publish("@q", str(p), props={"priority": p})] for p in (0, 3, 9, 5, 1)],
+    [publish("@q", "none")],
+    get(),
+    get(),
+    get(),
+    get(),
+    get(),
+    get(),
+)
+each(
+    "maxlen/drop-head",
+    [queue_with(x_max_length=2)],
+    publish("@q", "1"),
+    publish("@q", "2"),
+    publish("@q", "3"),
+    get(),
+    get(),
+    get(),
+)
+each(
+    "maxlen/bytes",
+    [queue_with(x_max_length_bytes=5)],
+    publish("@q", "123"),
+    publish("@q", "456"),
+    queue(passive=1),
+    get(),
+)
+each(
+    "maxlen/unacked-not-counted",
+    [queue_with(x_max_length=1)],
+    publish("@q", "1"),
+    get(no_ack=0),
+    publish("@q", "2"),
+    reject(1, 1, settle=0.1),
+    queue(passive=1),
+    get(),
+)

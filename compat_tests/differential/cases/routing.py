@@ -1,0 +1,419 @@
+"""Bindings, exchange types and automatic deletion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat_tests.differential.codec import Tagged
+from compat_tests.differential.script import (
+    Scene,
+    bind,
+    call,
+    case,
+    consume,
+    drop,
+    each,
+    exchange,
+    get,
+    last,
+    nothing_more,
+    open_channel,
+    publish,
+    queue,
+    until,
+)
+
+# --- auto-delete and e2e
+
+each(
+    "auto-delete/queue-after-cancel",
+    [queue(auto_delete=1)],
+    consume(),
+    call("basic.cancel", consumer_tag="c", settle=0.1),
+    queue(passive=1),
+)
+each(
+    "auto-delete/queue-after-channel-close",
+    [queue(auto_delete=1)],
+    [open_channel(2)],
+    consume(ch=2),
+    call("channel.close", ch=2),
+    until("channel.close(404", queue(passive=1)),
+)
+each("auto-delete/queue-never-consumed", [queue(auto_delete=1)], get(), queue(passive=1))
+each(
+    "auto-delete/queue-two-consumers",
+    [queue(auto_delete=1)],
+    consume(tag="1"),
+    consume(tag="2"),
+    call("basic.cancel", consumer_tag="1", settle=0.1),
+    queue(passive=1),
+    call("basic.cancel", consumer_tag="2", settle=0.1),
+    queue(passive=1),
+)
+each(
+    "auto-delete/queue-survives-connection-without-consumer",
+    [queue(auto_delete=1, on="b")],
+    drop("b"),
+    nothing_more(0.2),
+    queue(passive=1),
+)
+each(
+    "auto-delete/exchange-last-binding",
+    [exchange(auto_delete=1)],
+    [queue()],
+    bind(),
+    exchange(passive=1),
+    call("queue.unbind", queue="@q", exchange="@x", settle=0.1),
+    exchange(passive=1),
+)
+each(
+    "auto-delete/exchange-never-bound",
+    [exchange(auto_delete=1)],
+    call("queue.unbind", queue="@none", exchange="@x"),
+    exchange(passive=1),
+)
+each(
+    "auto-delete/exchange-unbind-not-bound",
+    [exchange(auto_delete=1)],
+    [queue()],
+    call("queue.unbind", queue="@q", exchange="@x"),
+    exchange(passive=1),
+)
+each(
+    "auto-delete/exchange-queue-deleted",
+    [exchange(auto_delete=1)],
+    [queue()],
+    [bind()],
+    call("queue.delete", queue="@q", settle=0.1),
+    exchange(passive=1),
+)
+each(
+    "auto-delete/exchange-two-bindings",
+    [exchange(auto_delete=1)],
+    [queue()],
+    [bind(routing_key="1")],
+    [bind(routing_key="2")],
+    call("queue.unbind", queue="@q", exchange="@x", routing_key="1"),
+    exchange(passive=1),
+    call("queue.unbind", queue="@q", exchange="@x", routing_key="2", settle=0.1),
+    exchange(passive=1),
+)
+each(
+    "auto-delete/e2e-source-goes",
+    [exchange("@s", auto_delete=1)],
+    [exchange("@d")],
+    call("exchange.bind", destination="@d", source="@s"),
+    call("exchange.unbind", destination="@d", source="@s", settle=0.1),
+    exchange("@s", passive=1),
+)
+each(
+    "auto-delete/e2e-destination-stays",
+    [exchange("@s")],
+    [exchange("@d", auto_delete=1)],
+    call("exchange.bind", destination="@d", source="@s"),
+    call("exchange.unbind", destination="@d", source="@s", settle=0.1),
+    exchange("@d", passive=1),
+)
+each(
+    "auto-delete/e2e-destination-deleted",
+    [exchange("@s", auto_delete=1)],
+    [exchange("@d")],
+    call("exchange.bind", destination="@d", source="@s"),
+    call("exchange.delete", exchange="@d", settle=0.1),
+    exchange("@s", passive=1),
+)
+each(
+    "auto-delete/e2e-source-deleted",
+    [exchange("@s")],
+    [exchange("@d", auto_delete=1)],
+    call("exchange.bind", destination="@d", source="@s"),
+    call("exchange.delete", exchange="@s", settle=0.1),
+    exchange("@d", passive=1),
+)
+each(
+    "auto-delete/e2e-cascade",
+    [exchange("@1", auto_delete=1)],
+    [exchange("@2", auto_delete=1)],
+    [queue()],
+    [call("exchange.bind", destination="@2", source="@1")],
+    [bind("@q", "@2")],
+    call("queue.delete", queue="@q", settle=0.2),
+    exchange("@2", passive=1),
+    call("channel.open"),
+    exchange("@1", passive=1),
+)
+each(
+    "e2e/cycle-once",
+    [exchange("@1", "fanout")],
+    [exchange("@2", "fanout")],
+    [queue()],
+    [call("exchange.bind", destination="@2", source="@1")],
+    [call("exchange.bind", destination="@1", source="@2")],
+    [bind("@q", "@1")],
+    [bind("@q", "@2")],
+    publish("k", exchange="@1"),
+    queue(passive=1),
+)
+each(
+    "e2e/self-bind",
+    [exchange("@1", "fanout")],
+    [queue()],
+    call("exchange.bind", destination="@1", source="@1"),
+    [bind("@q", "@1")],
+    publish("k", exchange="@1"),
+    queue(passive=1),
+)
+each(
+    "e2e/unbind-missing",
+    [exchange("@1")],
+    [exchange("@2")],
+    call("exchange.unbind", destination="@1", source="@2", routing_key="zz"),
+)
+each(
+    "e2e/original-exchange-and-key",
+    [exchange("@1", "fanout")],
+    [exchange("@2", "fanout")],
+    [queue()],
+    [call("exchange.bind", destination="@2", source="@1")],
+    [bind("@q", "@2")],
+    publish("kk", exchange="@1"),
+    get(),
+)
+each(
+    "e2e/into-internal",
+    [exchange("@1", "fanout")],
+    [exchange("@2", "fanout", internal=1)],
+    [queue()],
+    call("exchange.bind", destination="@2", source="@1"),
+    [bind("@q", "@2")],
+    publish("kk", exchange="@1"),
+    get(),
+)
+each(
+    "e2e/amq-destination",
+    [exchange("@1", "fanout")],
+    call("exchange.bind", destination="amq.fanout", source="@1"),
+    call("exchange.unbind", destination="amq.fanout", source="@1"),
+)
+each(
+    "e2e/alternate-of-inner",
+    [exchange("@ae", "fanout")],
+    [exchange("@1", "fanout")],
+    [exchange("@2", "direct", arguments={"alternate-exchange": "@ae"})],
+    [queue()],
+    [bind("@q", "@ae")],
+    [call("exchange.bind", destination="@2", source="@1")],
+    publish("kk", exchange="@1"),
+    get(),
+)
+each(
+    "e2e/nowait",
+    [exchange("@1"), exchange("@2")],
+    call("exchange.bind", destination="@1", source="@2", no_wait=1),
+)
+
+# --- bindings
+
+each(
+    "bind/duplicate-is-one",
+    [exchange("@x", "fanout")],
+    [queue()],
+    [bind()],
+    [bind()],
+    publish("", exchange="@x"),
+    queue(passive=1),
+    call("queue.unbind", queue="@q", exchange="@x"),
+    publish("", exchange="@x", mandatory=1),
+)
+each(
+    "bind/two-keys-one-copy",
+    [queue()],
+    [exchange()],
+    [bind(routing_key="a")],
+    [bind("@q", "@x", "a", arguments={"n": 1})],
+    publish("a", exchange="@x"),
+    queue(passive=1),
+)
+each(
+    "bind/arguments-are-identity",
+    [queue()],
+    [exchange()],
+    [bind("@q", "@x", "a", arguments={"n": 1})],
+    call("queue.unbind", queue="@q", exchange="@x", routing_key="a"),
+    publish("a", exchange="@x", mandatory=1),
+    call("queue.unbind", queue="@q", exchange="@x", routing_key="a", arguments={"n": 1}),
+    publish("a", exchange="@x", mandatory=1),
+)
+each(
+    "bind/argument-width-identity",
+    [queue()],
+    [exchange()],
+    [bind("@q", "@x", "a", arguments={"n": Tagged("I", 1)})],
+    call("queue.unbind", queue="@q", exchange="@x", routing_key="a", arguments={"n": Tagged("l", 1)}),
+    publish("a", exchange="@x", mandatory=1),
+)
+each(
+    "bind/argument-order-identity",
+    [queue()],
+    [exchange()],
+    [bind("@q", "@x", "a", arguments={"n": 1, "m": 2})],
+    call("queue.unbind", queue="@q", exchange="@x", routing_key="a", arguments={"m": 2, "n": 1}),
+    publish("a", exchange="@x", mandatory=1),
+)
+each("bind/default-exchange-implicit", [queue()], publish("@q", mandatory=1), queue(passive=1))
+each(
+    "bind/durable-queue-transient-exchange",
+    [queue(durable=1)],
+    [exchange()],
+    bind(),
+    call("queue.delete", queue="@q"),
+)
+last("bind/nowait", queue(), bind("@q", "amq.direct", no_wait=1))
+
+# --- topic
+
+
+def topic(case_id: str, pattern: str, *keys: str) -> None:
+    """Which routing keys a binding pattern matches."""
+
+    @case(f"topic/{case_id}")
+    def _(scene: Scene) -> list[str]:
+        queue()(scene)
+        exchange(type="topic")(scene)
+        bind(routing_key=pattern)(scene)
+        matches = (not publish(key, exchange="@x", mandatory=1)(scene) for key in keys)
+        return [" ".join(f"{key!r}={int(match)}" for key, match in zip(keys, matches, strict=True))]
+
+
+topic("plain", "a.b", "a.b", "a", "a.b.c", "A.b", "a.b.", ".a.b")
+topic("star", "a.*.c", "a.b.c", "a..c", "a.c", "a.b.b.c")
+topic("star-only", "*", "", "a", "a.b", ".")
+topic("hash-only", "#", "", "a", "a.b", "..")
+topic("hash-end", "a.#", "a", "a.", "a.b", "a.b.c", "ab", "", "b")
+topic("hash-begin", "#.a", "a", ".a", "b.a", "c.b.a", "a.b", "ba")
+topic("hash-middle", "a.#.b", "a.b", "a..b", "a.x.b", "a.x.y.b", "a", "b")
+topic("hash-hash", "#.#", "", "a", "a.b")
+topic("hash-hash-middle", "a.#.#.b", "a.b", "a.x.b", "a.x.y.b", "ab")
+topic("many-hash", "#.a.#.b.#", "a.b", "x.a.y.b.z", "b.a", "a", "x.a.a.b.b")
+topic("hash-star", "#.*", "", "a", "a.b", ".")
+topic("star-hash", "*.#", "", "a", "a.b", ".")
+topic("empty-key", "", "", "a", ".")
+topic("empty-words", "a..b", "a..b", "a.b", "a.x.b")
+topic("trailing-dot", "a.", "a.", "a", "a.b")
+topic("leading-dot", ".a", ".a", "a", "b.a")
+topic("dot", ".", ".", "", "a.b")
+topic("star-in-word", "a*", "a*", "ab", "a")
+topic("hash-in-word", "a#.b", "a#.b", "a.b", "ax.b")
+topic("literal-wildcards-in-key", "a.*", "a.*", "a.#", "*.a")
+topic("non-ascii", "\u00e9.*", "\u00e9.a", "e.a")
+
+# --- headers
+
+
+def headers(case_id: str, arguments: Any, *tries: Any) -> None:
+    """Which headers the arguments of a binding match; None stands for no headers at all."""
+
+    @case(f"headers/{case_id}")
+    def _(scene: Scene) -> list[str]:
+        queue()(scene)
+        exchange(type="headers")(scene)
+        bind(arguments=arguments)(scene)
+        told = []
+        for sent in tries:
+            props = {} if sent is None else {"headers": sent}
+            match = not publish("k", exchange="@x", mandatory=1, props=props)(scene)
+            told.append(f"{sent}={int(match)}")
+        return [" ".join(told)]
+
+
+headers("no-arguments", {}, None, {}, {"a": 1})
+headers(
+    "all-explicit",
+    {"x-match": "all", "a": 1, "b": "2"},
+    None,
+    {},
+    {"a": 1},
+    {"a": 1, "b": "2"},
+    {"a": 1, "b": "2", "c": 3},
+    {"a": 2, "b": "2"},
+)
+headers("all-is-default", {"a": 1, "b": "2"}, {"a": 1}, {"a": 1, "b": "2"})
+headers(
+    "any", {"x-match": "any", "a": 1, "b": "2"}, None, {}, {"a": 1}, {"b": "2"}, {"a": 2}, {"a": 2, "b": "2"}
+)
+headers("all-only", {"x-match": "all"}, None, {}, {"a": 1})
+headers("any-only", {"x-match": "any"}, None, {}, {"a": 1})
+headers("void-all", {"x-match": "all", "a": None}, {}, {"a": 1}, {"a": None}, {"a": "x"})
+headers("void-any", {"x-match": "any", "a": None}, {}, {"a": 1}, {"a": None}, {"b": 1})
+headers("message-void", {"x-match": "all", "a": 1}, {"a": None})
+headers("x-ignored-all", {"x-match": "all", "x-a": 1, "b": 1}, {"b": 1}, {"x-a": 2, "b": 1}, {"x-a": 1})
+headers("x-ignored-any", {"x-match": "any", "x-a": 1, "b": 1}, {"x-a": 1}, {"b": 1})
+headers(
+    "all-with-x",
+    {"x-match": "all-with-x", "x-a": 1, "b": 1},
+    {"b": 1},
+    {"x-a": 1, "b": 1},
+    {"x-a": 2, "b": 1},
+)
+headers("any-with-x", {"x-match": "any-with-x", "x-a": 1, "b": 1}, {"x-a": 1}, {"b": 1}, {"x-a": 2})
+headers(
+    "int-widths",
+    {"x-match": "all", "a": Tagged("I", 1)},
+    {"a": Tagged("b", 1)},
+    {"a": Tagged("B", 1)},
+    {"a": Tagged("s", 1)},
+    {"a": Tagged("u", 1)},
+    {"a": Tagged("i", 1)},
+    {"a": Tagged("l", 1)},
+    {"a": Tagged("L", 1)},
+    {"a": Tagged("d", 1.0)},
+    {"a": Tagged("f", 1.0)},
+    {"a": True},
+    {"a": "1"},
+    {"a": Tagged("T", 1)},
+    {"a": Tagged("D", (0, 1))},
+)
+headers(
+    "double",
+    {"x-match": "all", "a": Tagged("d", 1.0)},
+    {"a": Tagged("d", 1.0)},
+    {"a": Tagged("f", 1.0)},
+    {"a": Tagged("I", 1)},
+    {"a": Tagged("d", 1.5)},
+)
+headers(
+    "float-half", {"x-match": "all", "a": Tagged("f", 0.5)}, {"a": Tagged("d", 0.5)}, {"a": Tagged("f", 0.5)}
+)
+headers("bool", {"x-match": "all", "a": True}, {"a": True}, {"a": False}, {"a": 1}, {"a": "true"})
+headers("string-vs-bytes", {"x-match": "all", "a": "s"}, {"a": "s"}, {"a": b"s"}, {"a": "S"})
+headers("bytes", {"x-match": "all", "a": b"s"}, {"a": "s"}, {"a": b"s"})
+headers(
+    "timestamp",
+    {"x-match": "all", "a": Tagged("T", 5)},
+    {"a": Tagged("T", 5)},
+    {"a": Tagged("l", 5)},
+    {"a": Tagged("T", 6)},
+)
+headers(
+    "decimal",
+    {"x-match": "all", "a": Tagged("D", (1, 10))},
+    {"a": Tagged("D", (1, 10))},
+    {"a": Tagged("D", (2, 100))},
+    {"a": Tagged("D", (0, 1))},
+)
+headers(
+    "nested-table",
+    {"x-match": "all", "a": {"k": 1, "j": 2}},
+    {"a": {"k": 1, "j": 2}},
+    {"a": {"j": 2, "k": 1}},
+    {"a": {"k": Tagged("l", 1), "j": 2}},
+    {"a": {"k": 1}},
+)
+headers(
+    "array", {"x-match": "all", "a": [1, "x"]}, {"a": [1, "x"]}, {"a": [Tagged("l", 1), "x"]}, {"a": ["x", 1]}
+)
+headers("case-sensitive-key", {"x-match": "all", "A": 1}, {"a": 1}, {"A": 1})
+headers("duplicate-keys-any", [("x-match", "any"), ("a", 1), ("a", 2)], {"a": 1}, {"a": 2})
+headers("duplicate-keys-all", [("x-match", "all"), ("a", 1), ("a", 2)], {"a": 1}, {"a": 2})
+headers("duplicate-keys-message", {"x-match": "all", "a": 2}, [("a", 1), ("a", 2)], [("a", 2), ("a", 1)])

@@ -1,0 +1,332 @@
+"""How a case is written: steps that one client or several take, and what is told of them.
+
+A name that starts with `@` is the scene's own: it is sent with a prefix nobody else has, and told without it.
+A name that starts with `$` is what `keep` found under that name. `last` tells what the last step brought
+about, `each` tells it of every step that is not in brackets.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from compat_tests.differential.codec import Tagged
+from compat_tests.differential.raw_client import Address, HandshakeFailed, RawClient
+
+__all__ = [
+    "CASES",
+    "CONFIRMS",
+    "RECOVER",
+    "REOPENED",
+    "STUMBLED",
+    "TX",
+    "Call",
+    "Case",
+    "Scene",
+    "Step",
+    "ack",
+    "arrivals",
+    "bind",
+    "call",
+    "case",
+    "consume",
+    "contents",
+    "drop",
+    "each",
+    "exchange",
+    "filled",
+    "get",
+    "keep",
+    "last",
+    "nack",
+    "nothing_more",
+    "open_channel",
+    "publish",
+    "queue",
+    "queue_with",
+    "reject",
+    "run",
+    "unbind",
+    "until",
+]
+
+STUMBLED = "the case stumbled:"
+
+
+class Scene:
+    """One case on one broker: its clients, its names, and what its steps bring about."""
+
+    def __init__(self, case_id: str, address: Address) -> None:
+        self.address = address
+        self.prefix = f"{secrets.token_hex(4)}.{re.sub('[^A-Za-z0-9_-]', '_', case_id)}."
+        self.kept: dict[str, str] = {}
+        self._clients: dict[str, RawClient] = {}
+
+    def client(self, name: str = "a", **how: Any) -> RawClient:
+        """The client of this name; it connects when it is first asked for, in the way that is said then."""
+        if name not in self._clients:
+            self._clients[name] = RawClient(self.address, **how)
+        return self._clients[name]
+
+    @property
+    def a(self) -> RawClient:
+        """The client that takes the steps unless another is named."""
+        return self.client("a")
+
+    @property
+    def b(self) -> RawClient:
+        """Another client."""
+        return self.client("b")
+
+    def named(self, value: Any) -> Any:
+        """A value with the names in it made this scene's own."""
+        if isinstance(value, str):
+            if value.startswith("$"):
+                return self.kept[value[1:]]
+            return self.prefix + value[1:] if value.startswith("@") else value
+        if isinstance(value, dict):
+            return {key: self.named(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.named(item) for item in value]
+        if isinstance(value, Tagged) and value.tag in "SxAF":
+            return Tagged(value.tag, self.named(value.value))
+        return value
+
+    def do(self, method: str, ch: int = 1, on: str = "a", settle: float = 0.0, **arguments: Any) -> list[str]:
+        """Have a client call a method; see `RawClient.do`."""
+        return self.client(on).do(ch, method, settle, **self.named(arguments))
+
+    def close(self) -> None:
+        for client in self._clients.values():
+            client.close()
+
+    def told(self, outcome: Iterable[str]) -> str:
+        """What happened, without what differs from run to run."""
+        text = " ; ".join(outcome) or "-"
+        text = text.replace(self.prefix, "")
+        text = re.sub(r"amq\.(gen|ctag)-[A-Za-z0-9_-]{22}", r"amq.\1-~22", text)
+        text = re.sub(r"(amq\.rabbitmq\.reply-to\.)[A-Za-z0-9_+/=-]{8,}(\.[A-Za-z0-9_+/=-]+)?", r"\1~", text)
+        text = re.sub(r"cluster_name=S:'[^']*'", "cluster_name=S:~", text)
+        text = re.sub(r"T:\d{9,}", "T:~", text)
+        return re.sub(r"[\0-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+Step: TypeAlias = Callable[[Scene], list[str]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing to try on both brokers."""
+
+    id: str
+    steps: Step
+
+    def __str__(self) -> str:
+        return self.id
+
+
+CASES: dict[str, Case] = {}
+
+
+def case(case_id: str) -> Callable[[Step], Step]:
+    """A case that is a function of its scene."""
+
+    def add(steps: Step) -> Step:
+        assert case_id not in CASES, f"there are two cases {case_id}"
+        CASES[case_id] = Case(case_id, steps)
+        return steps
+
+    return add
+
+
+def last(case_id: str, *steps: Step) -> None:
+    """A case of which the outcome of the last step is told."""
+
+    def play(scene: Scene) -> list[str]:
+        return [step(scene) for step in steps][-1]
+
+    case(case_id)(play)
+
+
+def each(case_id: str, *steps: Step | Sequence[Step]) -> None:
+    """A case of which the outcome of every step is told, but for those in brackets, which prepare."""
+
+    def play(scene: Scene) -> list[str]:
+        told = []
+        for step in steps:
+            if isinstance(step, Sequence):
+                for preparation in step:
+                    preparation(scene)
+            else:
+                told.append(" ; ".join(step(scene)) or "-")
+        return [" / ".join(told)]
+
+    case(case_id)(play)
+
+
+def run(case: Case, address: Address) -> str:
+    """Play a case on a broker and put into words what happened."""
+    scene = Scene(case.id, address)
+    try:
+        return scene.told(case.steps(scene))
+    except HandshakeFailed as refusal:
+        return scene.told([f"handshake fails: {refusal}"])
+    except (LookupError, OSError, ValueError) as surprise:
+        # Something came that the case was not written for: a difference, or an error in the case.
+        return scene.told([f"{STUMBLED} {surprise!r}"])
+    finally:
+        scene.close()
+
+
+# --- steps -------------------------------------------------------------------------------------------------
+# All of them take ch= (the channel), on= (the client) and settle= (seconds to wait for what may still come).
+
+
+@dataclass(frozen=True)
+class Call:
+    """A step that calls a method."""
+
+    method: str
+    arguments: dict[str, Any]
+
+    def __call__(self, scene: Scene) -> list[str]:
+        return scene.do(self.method, **self.arguments)
+
+    def by(self, client: str) -> Call:
+        """The same, called by another client."""
+        return Call(self.method, {**self.arguments, "on": client})
+
+
+def call(method: str, **arguments: Any) -> Call:
+    """Call any method; `publish` is basic.publish with its content."""
+    return Call(method, arguments)
+
+
+def open_channel(number: int) -> Call:
+    return call("channel.open", ch=number)
+
+
+def queue(name: str = "@q", **arguments: Any) -> Call:
+    return call("queue.declare", queue=name, **arguments)
+
+
+def queue_with(**arguments: Any) -> Call:
+    """Declare @q with arguments; x_max_length is x-max-length."""
+    return queue(arguments={key.replace("_", "-"): value for key, value in arguments.items()})
+
+
+def exchange(name: str = "@x", type: str = "direct", **arguments: Any) -> Call:
+    return call("exchange.declare", exchange=name, type=type, **arguments)
+
+
+def bind(queue: str = "@q", exchange: str = "@x", routing_key: str = "", **arguments: Any) -> Call:
+    return call("queue.bind", queue=queue, exchange=exchange, routing_key=routing_key, **arguments)
+
+
+def unbind(queue: str = "@q", exchange: str = "@x", routing_key: str = "", **arguments: Any) -> Call:
+    return call("queue.unbind", queue=queue, exchange=exchange, routing_key=routing_key, **arguments)
+
+
+def publish(key: str = "@q", body: str = "m", exchange: str = "", **arguments: Any) -> Call:
+    return call("publish", routing_key=key, exchange=exchange, body=body, **arguments)
+
+
+def consume(queue: str = "@q", tag: str = "c", **arguments: Any) -> Call:
+    return call("basic.consume", queue=queue, consumer_tag=tag, **arguments)
+
+
+def get(queue: str = "@q", no_ack: int = 1, **arguments: Any) -> Call:
+    return call("basic.get", queue=queue, no_ack=no_ack, **arguments)
+
+
+def ack(tag: int, **arguments: Any) -> Call:
+    return call("basic.ack", delivery_tag=tag, **arguments)
+
+
+def nack(tag: int, **arguments: Any) -> Call:
+    return call("basic.nack", delivery_tag=tag, **arguments)
+
+
+def reject(tag: int, requeue: int = 0, **arguments: Any) -> Call:
+    return call("basic.reject", delivery_tag=tag, requeue=requeue, **arguments)
+
+
+def arrivals(count: int = 1, on: str = "a") -> Step:
+    """What comes next, so many times."""
+
+    def take(scene: Scene) -> list[str]:
+        came = []
+        for _ in range(count):
+            event = scene.client(on).next(3.0)
+            came.append("silence" if event is None else event.text)
+        return came
+
+    return take
+
+
+def nothing_more(seconds: float = 0.3, on: str = "a") -> Step:
+    """What comes within some seconds: nothing, mostly."""
+    return lambda scene: scene.client(on).quiet(seconds)
+
+
+def until(wanted: str, step: Step, tries: int = 60) -> Step:
+    """Take a step again and again, 50 ms apart, until its outcome contains what is wanted."""
+
+    def repeat(scene: Scene) -> list[str]:
+        outcome = step(scene)
+        for _ in range(tries):
+            if any(wanted in text for text in outcome):
+                break
+            scene.a.quiet(0.05)
+            outcome = step(scene)
+        return outcome
+
+    return repeat
+
+
+def keep(name: str, pattern: str, step: Step) -> Step:
+    """Take a step and keep what the group in `pattern` finds in its outcome, to be used as `$name`."""
+
+    def take(scene: Scene) -> list[str]:
+        outcome = step(scene)
+        found = re.search(pattern, " ; ".join(outcome))
+        scene.kept[name] = found[1] if found else ""
+        return outcome
+
+    return take
+
+
+def drop(client: str) -> Step:
+    """End the socket of a client without a word."""
+
+    def end(scene: Scene) -> list[str]:
+        scene.client(client).close()
+        return []
+
+    return end
+
+
+def contents(name: str = "@q") -> Step:
+    """Get all that a queue holds: the bodies in order, with an r behind those that are redelivered."""
+
+    def take_all(scene: Scene) -> list[str]:
+        told = []
+        while found := re.search(r"^basic.get-ok.*redelivered=(\d).*'(.*)'$", get(name)(scene)[0]):
+            told.append(found[2] + "r" * int(found[1]))
+        return [" ".join(told)]
+
+    return take_all
+
+
+CONFIRMS = call("confirm.select")
+TX = call("tx.select")
+RECOVER = call("basic.recover", requeue=True)
+REOPENED: list[Step] = [call("channel.close"), call("channel.open")]
+
+
+def filled(count: int) -> list[Step]:
+    """@q with messages 1, 2, …"""
+    return [queue(), *(publish(body=str(number + 1)) for number in range(count))]
