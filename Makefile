@@ -32,8 +32,10 @@ test: $(VENV)/.test ## Run every test of the project
 conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.md
 	$(PY) -m pytest compat_tests --timeout=300 --benchmark-skip --conformance docs/conformance.md $(PYTEST_ARGS)
 
-bench: $(VENV)/.test ## Run the benchmarks
-	$(PY) -m pytest compat_tests/benchmarks --benchmark-only $(PYTEST_ARGS)
+bench: $(VENV)/.test ## Run the benchmarks and write docs/benchmarks.md
+	$(PY) -m pytest compat_tests/benchmarks -o python_files='bench_*.py' -o python_functions='bench_*' \
+		--benchmark-only --benchmark-columns=median,iqr,ops,rounds $(PYTEST_ARGS)
+	$(PY) -m compat_tests.benchmarks.report
 
 lint: $(VENV)/.test ## Check style, types, import arrows and generated code
 	$(PY) -m ruff check .

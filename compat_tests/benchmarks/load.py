@@ -1,0 +1,275 @@
+"""Raw load: how many messages a second go through a broker that another process talks to.
+
+    python -m compat_tests.benchmarks.load [--messages N] [--runs N] [--against NAME=HOST:PORT ...]
+
+One connection publishes encoded messages of 100 octets as fast as the broker reads; another consumes them
+without acknowledgements and counts. Every delivery of a run has the same size, so the consumer counts
+octets and divides: the client costs so little that it is not what is measured (see `--sink`, which puts a
+server in the broker's place that does nothing but move as many octets). Brokers take turns, run by run,
+so that whatever else the machine does happens to all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from statistics import median
+
+from compat_tests.differential import rabbitmq_node
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, content_frames, method_frame
+from fakeamqp.wire.amqp_0_9_x.method import Method
+
+__all__ = ["Address", "fakeamqp_serving", "measure", "rabbitmq_serving", "sink_serving", "take_turns"]
+
+BODY = b"x" * 100
+QUEUE = "load"
+TAG = "counts"
+BATCH = 500
+"""Messages handed to the kernel at once."""
+RECEIVE_SIZE = 1 << 20
+PATIENCE = 120.0
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where something listens that can be measured; a sink speaks no AMQP."""
+
+    name: str
+    host: str
+    port: int
+    sink: bool = False
+
+
+# --- the client -----------------------------------------------------------------------------------------
+
+
+def publish_octets(channel: int) -> bytes:
+    """One publish, encoded."""
+    method = m.BasicPublish(exchange="", routing_key=QUEUE)
+    return method_frame(channel, method.encode()) + b"".join(
+        content_frames(channel, 60, BasicProperties().encode(), BODY, 100_000)
+    )
+
+
+def deliver_octets(channel: int) -> bytes:
+    """One delivery as every broker encodes it; only the delivery tag differs, and has a fixed width."""
+    method = m.BasicDeliver(
+        consumer_tag=TAG, delivery_tag=1, redelivered=False, exchange="", routing_key=QUEUE
+    )
+    return method_frame(channel, method.encode()) + b"".join(
+        content_frames(channel, 60, BasicProperties().encode(), BODY, 100_000)
+    )
+
+
+class Connection:
+    """A client that says what it is told and reads whole frames, until the load begins."""
+
+    def __init__(self, address: Address) -> None:
+        self.socket = socket.create_connection((address.host, address.port), timeout=PATIENCE)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._octets = b""
+
+    def send(self, channel: int, method: Method) -> None:
+        self.socket.sendall(method_frame(channel, method.encode()))
+
+    def expect(self, method: type[Method]) -> None:
+        """Read the next frame, which must be this method."""
+        while len(self._octets) < 7 or len(self._octets) < 8 + FRAME_HEADER.unpack_from(self._octets)[2]:
+            octets = self.socket.recv(65536)
+            if not octets:
+                raise ConnectionError(f"the broker closed the connection instead of sending {method.NAME}")
+            self._octets += octets
+        end = 8 + FRAME_HEADER.unpack_from(self._octets)[2]
+        frame, self._octets = self._octets[:end], self._octets[end:]
+        if int.from_bytes(frame[7:11], "big") != method.INDEX:
+            raise ConnectionError(f"expected {method.NAME}, got {frame[:200]!r}")
+
+    def open(self, channel: int) -> None:
+        """From the protocol header to an open channel."""
+        self.socket.sendall(PROTOCOL_HEADER)
+        self.expect(m.ConnectionStart)
+        login = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US")
+        self.send(0, login)
+        self.expect(m.ConnectionTune)
+        self.send(0, m.ConnectionTuneOk(channel_max=2047, frame_max=131072, heartbeat=0))
+        self.send(0, m.ConnectionOpen(virtual_host="/"))
+        self.expect(m.ConnectionOpenOk)
+        self.send(channel, m.ChannelOpen())
+        self.expect(m.ChannelOpenOk)
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+def measure(address: Address, messages: int, *, same_channel: bool = True) -> float:
+    """Messages per second through one broker: from the first octet sent to the last octet received.
+
+    Args:
+        address: of the broker.
+        messages: how many; rounded down to whole batches.
+        same_channel: whether publisher and consumer use the same channel number on their connections.
+
+    Raises:
+        ConnectionError: the broker did not go along, or sent something else than the deliveries.
+    """
+    batches = max(1, messages // BATCH)
+    out, back = 1, 1 if same_channel else 2
+    publisher, consumer = Connection(address), Connection(address)
+    try:
+        if address.sink:
+            publisher.socket.sendall(b"P")
+            consumer.socket.sendall(b"C")
+        else:
+            publisher.open(out)
+            consumer.open(back)
+            publisher.send(out, m.QueueDeclare(queue=QUEUE, exclusive=False, auto_delete=True))
+            publisher.expect(m.QueueDeclareOk)
+            consumer.send(back, m.BasicConsume(queue=QUEUE, consumer_tag=TAG, no_ack=True))
+            consumer.expect(m.BasicConsumeOk)
+        blob = publish_octets(out) * BATCH
+
+        def publish() -> None:
+            send = publisher.socket.sendall
+            for _ in range(batches):
+                send(blob)
+
+        due = batches * BATCH * len(deliver_octets(back))
+        thread = threading.Thread(target=publish, name="publisher", daemon=True)
+        buffer = bytearray(RECEIVE_SIZE)
+        receive = consumer.socket.recv_into
+        start = time.perf_counter()
+        thread.start()
+        while due > 0:
+            count = receive(buffer)
+            if not count:
+                raise ConnectionError(f"{address.name} closed the connection with {due} octets to come")
+            due -= count
+        seconds = time.perf_counter() - start
+        thread.join()
+        if due < 0 or (not address.sink and bytes(buffer[count - 101 : count]) != BODY + b"\xce"):
+            raise ConnectionError(f"{address.name} sent something else than the deliveries")
+        return batches * BATCH / seconds
+    finally:
+        publisher.close()
+        consumer.close()
+
+
+def take_turns(addresses: list[Address], messages: int, runs: int, **how: bool) -> dict[str, list[float]]:
+    """Measure all of them in turn, `runs` times after one run to warm up."""
+    rates: dict[str, list[float]] = {address.name: [] for address in addresses}
+    for run in range(runs + 1):
+        for address in addresses:
+            rate = measure(address, messages, **how)
+            if run:
+                rates[address.name].append(rate)
+    return rates
+
+
+# --- what is measured -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def fakeamqp_serving(*options: str) -> Iterator[Address]:
+    """`fakeamqp serve` in a process of its own."""
+    command = [sys.executable, "-m", "fakeamqp", "serve", "--port", "0", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            yield Address("fakeamqp", "127.0.0.1", int(line.rsplit(":", 1)[1].strip().rstrip("/")))
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def rabbitmq_serving() -> Iterator[Address]:
+    """A private RabbitMQ node."""
+    with rabbitmq_node.RabbitMQNode() as node:
+        yield Address(f"RabbitMQ {node.version}", "127.0.0.1", node.port)
+
+
+@contextmanager
+def sink_serving() -> Iterator[Address]:
+    """A server in a process of its own that reads publishes and sends as many deliveries, unseen."""
+    command = [sys.executable, "-m", "compat_tests.benchmarks.load", "--be-the-sink"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield Address("bare loop", "127.0.0.1", int(process.stdout.readline()), sink=True)
+        finally:
+            process.terminate()
+
+
+def be_the_sink() -> None:
+    """For each pair of connections, P and C: for so many octets in, the octets of so many deliveries out."""
+    published, delivered = len(publish_octets(1)), deliver_octets(1)
+    ready = delivered * 4000
+    view = memoryview(ready)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        print(listener.getsockname()[1], flush=True)
+        while True:
+            by_kind = {}
+            for _ in range(2):
+                peer, _address = listener.accept()
+                by_kind[peer.recv(1)] = peer
+            total = answered = 0
+            with by_kind[b"P"] as publisher, by_kind[b"C"] as consumer:
+                while octets := publisher.recv(256 * 1024):
+                    total += len(octets)
+                    due = total // published - answered
+                    answered += due
+                    consumer.sendall(view[: due * len(delivered)])
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--messages", type=int, default=200_000, help="per run (default: %(default)s)")
+    parser.add_argument("--runs", type=int, default=5, help="per broker (default: %(default)s)")
+    parser.add_argument(
+        "--against", action="append", default=[], metavar="NAME=HOST:PORT", help="a running broker to measure"
+    )
+    parser.add_argument("--sink", action="store_true", help="measure the client alone as well")
+    parser.add_argument("--no-rabbitmq", action="store_true", help="do not start a RabbitMQ node")
+    parser.add_argument("--be-the-sink", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.be_the_sink:
+        be_the_sink()
+        return
+    with ExitStack() as stack:
+        addresses = []
+        for text in options.against:
+            name, _, place = text.rpartition("=")
+            host, _, port = place.rpartition(":")
+            addresses.append(Address(name or place, host, int(port)))
+        if not addresses:
+            addresses.append(stack.enter_context(fakeamqp_serving()))
+            if not options.no_rabbitmq and rabbitmq_node.available() is None:
+                addresses.append(stack.enter_context(rabbitmq_serving()))
+        if options.sink:
+            addresses.append(stack.enter_context(sink_serving()))
+        for same_channel in (True, False):
+            rates = take_turns(addresses, options.messages, options.runs, same_channel=same_channel)
+            print(f"{'the same channel number' if same_channel else 'different channel numbers'}:")
+            first = median(rates[addresses[0].name])
+            for name, measured in rates.items():
+                runs = " ".join(f"{rate:,.0f}" for rate in measured)
+                print(f"  {name:<20} {median(measured):>9,.0f} msg/s   (runs: {runs})")
+            for name, measured in list(rates.items())[1:]:
+                print(f"  {addresses[0].name} / {name}: {first / median(measured):.2f}")
+
+
+if __name__ == "__main__":
+    main()

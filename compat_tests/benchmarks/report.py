@@ -1,0 +1,171 @@
+"""Run all benchmarks once, interleaved with RabbitMQ where it is installed, and write docs/benchmarks.md.
+
+python -m compat_tests.benchmarks.report [--quick] [--output FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+
+from compat_tests.benchmarks import load
+from compat_tests.benchmarks.cases import CASES, Case
+from compat_tests.benchmarks.cycle import client_cycle, fresh_broker_cycle
+from compat_tests.benchmarks.imports import import_seconds
+from compat_tests.differential import rabbitmq_node
+from fakeamqp import Broker
+
+OUTPUT = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+HEADING = """# Benchmarks
+
+Written by `python -m compat_tests.benchmarks.report`. Times depend on the machine and on what else it did;
+ratios are of medians measured in turn in one run, so both sides had the same weather. `make bench` runs
+the same measurements one by one, with their spread.
+
+{machine}
+"""
+CYCLE = """
+## A broker of one's own
+
+A test that starts a broker, connects with pika, declares a queue, publishes with confirm, gets the message,
+closes and stops the broker. Beside it the client's part alone, on a broker that is running already.
+
+| | median | 90 % of runs |
+|---|---:|---:|
+"""
+LOAD = """
+## Raw load
+
+Another process publishes encoded messages of 100 octets as fast as the broker reads, and counts what one
+consumer without acknowledgements is sent. `bare loop` is a server that only moves as many octets: what
+the measuring itself could see at most. `fakeamqp serve` keeps neither history nor trace.
+
+"""
+IMPORTS = """
+## Imports
+
+What is added to the start of an interpreter, with compiled files at hand and without.
+
+| | compiled | not compiled |
+|---|---:|---:|
+"""
+INSIDE = """
+## Inside
+
+One thread, no sockets: operations per second.
+
+"""
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer runs: to see whether it works")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="where to write (default: %(default)s)")
+    options = parser.parse_args()
+    with ExitStack() as stack:
+        node = None
+        if rabbitmq_node.available() is None:
+            node = stack.enter_context(rabbitmq_node.RabbitMQNode())
+        parts = [
+            HEADING.format(machine=machine()),
+            CYCLE,
+            *cycle_rows(node, 20 if options.quick else 150),
+            LOAD,
+            *load_rows(node, *((20_000, 1) if options.quick else (300_000, 7))),
+            IMPORTS,
+            *import_rows(2 if options.quick else 10),
+            INSIDE,
+            *inside_rows(0.02 if options.quick else 0.4),
+        ]
+    options.output.write_text("".join(parts), "utf-8")
+    print(options.output.read_text("utf-8"))
+
+
+def machine() -> str:
+    """What it ran on."""
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"{python}, {os.cpu_count()} processors, {platform.machine()}."
+
+
+def cycle_rows(node: rabbitmq_node.RabbitMQNode | None, runs: int) -> Iterator[str]:
+    with Broker() as broker:
+        cycles: dict[str, Callable[[], None]] = {
+            "fresh broker, everything": fresh_broker_cycle,
+            "running fakeamqp, the client's part": lambda: client_cycle(broker.url),
+        }
+        if node is not None:
+            cycles[f"running RabbitMQ {node.version}, the client's part"] = lambda: client_cycle(node.url)
+        seconds: dict[str, list[float]] = {name: [] for name in cycles}
+        for run in range(runs + 3):
+            for name, cycle in cycles.items():
+                start = time.perf_counter()
+                cycle()
+                if run >= 3:
+                    seconds[name].append(time.perf_counter() - start)
+    for name, measured in seconds.items():
+        most = sorted(measured)[int(len(measured) * 0.9)]
+        yield f"| {name} | {median(measured) * 1000:.1f} ms | {most * 1000:.1f} ms |\n"
+
+
+def load_rows(node: rabbitmq_node.RabbitMQNode | None, messages: int, runs: int) -> Iterator[str]:
+    with ExitStack() as stack:
+        addresses = [stack.enter_context(load.fakeamqp_serving())]
+        if node is not None:
+            addresses.append(load.Address(f"RabbitMQ {node.version}", "127.0.0.1", node.port))
+        addresses.append(stack.enter_context(load.sink_serving()))
+        names = [address.name for address in addresses]
+        yield "| messages per second | " + " | ".join(names) + " |"
+        yield " fakeamqp / RabbitMQ |\n" if node is not None else "\n"
+        yield "|---|" + "---:|" * (len(names) + (node is not None)) + "\n"
+        for same_channel in (True, False):
+            rates = load.take_turns(addresses, messages, runs, same_channel=same_channel)
+            medians = [median(rates[name]) for name in names]
+            yield f"| {'same channel number' if same_channel else 'different channel numbers'} | "
+            yield " | ".join(f"{rate:,.0f}" for rate in medians) + " |"
+            yield f" {medians[0] / medians[1]:.2f} |\n" if node is not None else "\n"
+    yield f"\nMedians; runs: {runs}, of {messages:,} messages each.\n"
+
+
+def import_rows(runs: int) -> Iterator[str]:
+    for statement in ("import fakeamqp", "from fakeamqp import Broker"):
+        times = [import_seconds(statement, compiled=compiled, runs=runs) for compiled in (True, False)]
+        yield f"| `{statement}` | " + " | ".join(f"{seconds * 1000:.0f} ms" for seconds in times) + " |\n"
+
+
+def inside_rows(seconds: float) -> Iterator[str]:
+    group = ""
+    for case in CASES:
+        if case.group != group:
+            yield "\n" * bool(group) + f"| {case.group} | per second |\n|---|---:|\n"
+            group = case.group
+        yield f"| {case.name} | {operations_per_second(case, seconds):,.0f} |\n"
+
+
+def operations_per_second(case: Case, seconds: float) -> float:
+    """The best of five spells."""
+    run = case.make()
+    run()
+    best = 0.0
+    for _ in range(5):
+        calls = 0
+        start = now = time.perf_counter()
+        while now - start < seconds / 5:
+            for _ in range(10):
+                run()
+            calls += 10
+            now = time.perf_counter()
+        best = max(best, calls * case.operations / (now - start))
+    return best
+
+
+if __name__ == "__main__":
+    main()
