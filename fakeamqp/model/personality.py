@@ -41,8 +41,6 @@ class Personality:
     """connection.tune-ok/frame-max-minimum."""
     published_field_grammar: bool
     """types/*: tags as the published grammar has them, instead of those in use; names are validated."""
-    connection_class_off_channel_zero: str
-    """frame/channel-zero-connection: condition raised."""
     heartbeat_off_channel_zero: str
     """heartbeat/channel-zero: condition raised."""
     content_on_channel_zero: str
@@ -171,7 +169,6 @@ RABBITMQ_4_2 = Personality(
     frame_size_tolerance=8,
     smallest_frame_max=8192,
     published_field_grammar=False,
-    connection_class_off_channel_zero="command-invalid",
     heartbeat_off_channel_zero="unexpected-frame",
     content_on_channel_zero="unexpected-frame",
     content_on_closed_channel="unexpected-frame",

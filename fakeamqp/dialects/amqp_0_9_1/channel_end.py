@@ -116,11 +116,12 @@ class ChannelEnd:
             self.targets[payload] = self._target
 
     def _refuse_method(self, payload: bytes) -> None:
-        method = self.endpoint._decode(payload)
-        if isinstance(method, m.ChannelOpen):
+        """A method that a broker does not receive here, class connection's among them.
+
+        Source: frame/channel-zero-connection.
+        """
+        if isinstance(self.endpoint.decode(payload), m.ChannelOpen):
             raise ProtocolError("channel-error", "second 'channel.open' seen")
-        if method.NAME.startswith("connection."):
-            raise self.endpoint.connection_class_elsewhere()
         raise ProtocolError("command-invalid", "unimplemented method")
 
     def _receive_while_closing(self, payload: bytes) -> None:

@@ -302,7 +302,7 @@ class Endpoint:
             self._receive_heartbeat(number, payload)
         elif number == 0:
             if frame_type == FRAME_METHOD:
-                connection_class.receive(self, self._decode(payload))
+                connection_class.receive(self, self.decode(payload))
             elif self.state is not ConnectionState.CLOSING:
                 self._method = 0
                 raise ProtocolError(
@@ -314,14 +314,14 @@ class Endpoint:
                 self._method = 0
                 condition = self.personality.content_on_closed_channel
                 raise ProtocolError(condition, "expected method frame, got non method frame instead")
-            self._open_channel(number, self._decode(payload))
+            self._open_channel(number, self.decode(payload))
         elif self.state is not ConnectionState.CLOSING:
             self._method = 0
             raise ProtocolError(
                 "unexpected-frame", f"a frame of type {frame_type} on channel {number} before connection.open"
             )
 
-    def _decode(self, payload: bytes) -> Method:
+    def decode(self, payload: bytes) -> Method:
         """Read a method.
 
         Raises:
@@ -351,7 +351,7 @@ class Endpoint:
                 f"channel number {number} is above the negotiated channel_max ({self.channel_max})",
             )
         if isinstance(method, connection_class.CONNECTION_METHODS):
-            raise self.connection_class_elsewhere()
+            raise ProtocolError("command-invalid", "unimplemented method")  # frame/channel-zero-connection
         if not isinstance(method, m.ChannelOpen):
             raise ProtocolError("channel-error", "expected 'channel.open'")
         if not by_number and len(self.channels) >= self.channel_max:
@@ -365,10 +365,6 @@ class Endpoint:
         self.send(number, m.ChannelOpenOk())
         if self.blocked_reason is not None and self.personality.throttles_with_flow:
             self.send(number, m.ChannelFlow(active=False))
-
-    def connection_class_elsewhere(self) -> ProtocolError:
-        """What to say of a connection method that came on another channel than 0."""
-        return ProtocolError(self.personality.connection_class_off_channel_zero, "unimplemented method")
 
     def _receive_heartbeat(self, number: int, payload: bytes) -> None:
         if self.state is ConnectionState.CLOSING:
