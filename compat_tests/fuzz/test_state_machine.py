@@ -545,9 +545,8 @@ class Machine(RuleBasedStateMachine):
         self.declare(name)
 
     def close_channel(self, peer: Peer, channel: int) -> None:
+        peer.forget(channel)  # From here on nothing counts, or comes, on this channel.
         self.ask(peer, channel, m.ChannelClose(reply_code=200), m.ChannelCloseOk)
-        peer.forget(channel)
-        self.read()
         peer.open(channel)
 
     def reconnect(self, who: int, *, politely: bool) -> None:
