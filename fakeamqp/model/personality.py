@@ -14,7 +14,6 @@ from fakeamqp.errors import FakeAMQPError
 
 __all__ = ["PERSONALITIES", "RABBITMQ_4_2", "SPEC", "Personality", "UnknownPersonality", "personality"]
 
-Scope = Literal["channel", "connection"]
 _MIB = 1024 * 1024
 
 

@@ -63,7 +63,6 @@ class Queue:
         "_bounded",
         "_expiry_timer",
         "_head_timer",
-        "_idle_since",
         "_next_position",
         "_picky",
         "_refuses",
@@ -75,7 +74,6 @@ class Queue:
         "durable",
         "exclusive_owner",
         "exclusive_subscription",
-        "had_subscription",
         "incoming",
         "name",
         "options",
@@ -108,7 +106,6 @@ class Queue:
         self.incoming: dict[Binding, None] = {}
         self.subscriptions: dict[Subscription, None] = {}
         self.exclusive_subscription: Subscription | None = None
-        self.had_subscription = False
         self.deleted = False
         self.ready: Fifo | PriorityFifo = PriorityFifo(priorities) if priorities is not None else Fifo()
         self.ready_octets = 0
@@ -122,7 +119,6 @@ class Queue:
         self._refuses = self._bounded and self.options.overflow != "drop-head"
         self._head_timer: Timer | None = None
         self._expiry_timer: Timer | None = None
-        self._idle_since = 0.0
         if self.options.expires is not None:
             self.used()
 
@@ -141,7 +137,7 @@ class Queue:
             if self.options.overflow == "reject-publish-dlx":
                 self.virtual_host.dead_letter(self, message, "maxlen")
             return False
-        if not self.ready and self._rotation and not self._picky:
+        if not self.ready and not self._picky:
             subscription = self._rotation.next_able(len(message.body))
             if subscription is not None:
                 if subscription.no_ack:
@@ -381,7 +377,6 @@ class Queue:
         if subscription.exclusive:
             self.exclusive_subscription = subscription
         self.subscriptions[subscription] = None
-        self.had_subscription = True
         if not self.options.single_active_consumer or len(self.subscriptions) == 1:
             self._rotation.add(subscription)
         self._picky = self._picky or subscription.no_local
