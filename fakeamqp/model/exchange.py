@@ -172,6 +172,10 @@ class HeadersExchange(Exchange):
     type_name = "headers"
     by_key_alone = False
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._wanted: dict[Binding, _Wanted] = {}
+
     def validate(self, arguments: Mapping[str, Any]) -> None:
         """Refuse an x-match that is not one of the four known (exchange-type.headers/invalid-match)."""
         match = arguments.get("x-match", "all")
@@ -186,20 +190,42 @@ class HeadersExchange(Exchange):
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
         """See the base class."""
-        headers = message.headers
-        return [b.destination for b in self.bindings.values() if _headers_match(b.arguments, headers)]
+        headers = {name: _matchable(value) for name, value in message.headers.items()}
+        return [binding.destination for binding, wanted in self._wanted.items() if wanted.met_by(headers)]
+
+    def _added(self, binding: Binding) -> None:
+        self._wanted[binding] = _Wanted(binding.arguments)
+
+    def _removed(self, binding: Binding) -> None:
+        del self._wanted[binding]
 
 
-def _headers_match(arguments: Mapping[str, Any], headers: Mapping[str, Any]) -> bool:
-    """Whether message headers satisfy binding arguments; without x-match all must (default-match)."""
-    match = arguments.get("x-match", "all")
-    with_x = match.endswith("-with-x")
-    results = (
-        name in headers and (wanted is None or _matchable(headers[name]) == _matchable(wanted))
-        for name, wanted in arguments.items()
-        if name != "x-match" and (with_x or not name.startswith("x-"))
-    )
-    return any(results) if match.startswith("any") else all(results)
+class _Wanted:
+    """What the arguments of one binding ask of a message's headers; without x-match all must be met.
+
+    Source: exchange-type.headers/default-match.
+    """
+
+    __slots__ = ("_any", "_values")
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        match = arguments.get("x-match", "all")
+        with_x = match.endswith("-with-x")
+        self._any = match.startswith("any")
+        # None, the void, is met by any value.
+        self._values = tuple(
+            (name, None if value is None else _matchable(value))
+            for name, value in arguments.items()
+            if name != "x-match" and (with_x or not name.startswith("x-"))
+        )
+
+    def met_by(self, headers: Mapping[str, Any]) -> bool:
+        """Whether these headers, made matchable, will do."""
+        for name, value in self._values:
+            met = name in headers and (value is None or headers[name] == value)
+            if met is self._any:
+                return self._any
+        return not self._any
 
 
 def _matchable(value: Any) -> Any:
