@@ -193,8 +193,8 @@ def fakeamqp_serving(*options: str) -> Iterator[Address]:
 
 @contextmanager
 def rabbitmq_serving() -> Iterator[Address]:
-    """A private RabbitMQ node."""
-    with rabbitmq_node.RabbitMQNode() as node:
+    """A private RabbitMQ node, its schedulers as they are by default."""
+    with rabbitmq_node.RabbitMQNode(spins=True) as node:
         yield Address(f"RabbitMQ {node.version}", "127.0.0.1", node.port)
 
 

@@ -74,7 +74,7 @@ def main() -> None:
     with ExitStack() as stack:
         node = None
         if rabbitmq_node.available() is None:
-            node = stack.enter_context(rabbitmq_node.RabbitMQNode())
+            node = stack.enter_context(rabbitmq_node.RabbitMQNode(spins=True))
         parts = [
             HEADING.format(machine=machine()),
             CYCLE,

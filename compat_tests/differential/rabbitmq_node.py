@@ -88,11 +88,17 @@ class RabbitMQNode:
 
     ``port`` fixes the AMQP port (default: a free one). ``settings`` are lines of ``rabbitmq.conf``, such as
     ``{"channel_max": "10"}``. ``timeout`` is the limit in seconds for the start and, again, for the stop.
+    ``spins`` lets idle schedulers spin, as they do by default: some throughput for a busy processor.
     Raises :class:`RabbitMQError` when the node does not come up.
     """
 
     def __init__(
-        self, *, port: int | None = None, settings: Mapping[str, str] | None = None, timeout: float = 90.0
+        self,
+        *,
+        port: int | None = None,
+        settings: Mapping[str, str] | None = None,
+        timeout: float = 90.0,
+        spins: bool = False,
     ) -> None:
         reason = available()
         if reason is not None:
@@ -102,6 +108,7 @@ class RabbitMQNode:
         self._home = home
         self._settings = dict(settings or {})
         self._timeout = timeout
+        self._spins = spins
         self._folder: Path | None = None
         self._environment: dict[str, str] = {}
         self._server: subprocess.Popen[bytes] | None = None
@@ -249,9 +256,8 @@ class RabbitMQNode:
             "RABBITMQ_MNESIA_BASE": str(folder / "mnesia"),
             "RABBITMQ_PID_FILE": str(folder / "pid"),
             # Idle schedulers sleep instead of spinning: tests share the machine with the node.
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
-                "-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none"
-            ),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}"
+            + ("" if self._spins else " +sbwt none +sbwtdcpu none +sbwtdio none"),
         }
 
     def _await_ready(self) -> None:
