@@ -16,8 +16,9 @@ from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
 
-DEEP = 400
-"""More links in a chain than there is room for on the stack."""
+MANY_EXCHANGES = 1000
+MANY_QUEUES = 300
+"""More links in a chain than there is room for on the stack, at three calls for each, or four."""
 
 
 @pytest.mark.parametrize("personality", PERSONALITIES)
@@ -25,7 +26,7 @@ def test_strange_programs(personality: str) -> None:
     start = hostile.prepared(strict=personality == "spec")
     fates: Counter[str] = Counter()
 
-    @examples(600)
+    @examples(400)
     @given(program=hostile.programs(), wait=st.sampled_from([0, 0.02, 11]))
     def run(program: list[bytes], wait: float) -> None:
         fates[check_stream(Server(personality), start + b"".join(program), (), True, wait)] += 1
@@ -41,7 +42,7 @@ def client() -> Client:
 
 def test_a_long_chain_of_auto_delete_exchanges_goes_at_once(client: Client) -> None:
     client.declare("end")
-    for number in range(DEEP):
+    for number in range(MANY_EXCHANGES):
         exchange = m.ExchangeDeclare(exchange=str(number), type="fanout", auto_delete=True)
         client.call(exchange, m.ExchangeDeclareOk)
         if number:
@@ -49,17 +50,17 @@ def test_a_long_chain_of_auto_delete_exchanges_goes_at_once(client: Client) -> N
             client.call(bind, m.ExchangeBindOk)
         else:
             client.bind("end", "0")
-    client.publish(b"through all of them", exchange=str(DEEP - 1))
+    client.publish(b"through all of them", exchange=str(MANY_EXCHANGES - 1))
     assert client.count("end") == 1
     client.call(m.QueueDelete(queue="end"), m.QueueDeleteOk)
     assert "0" not in client.server.vhost.exchanges
-    assert str(DEEP - 1) not in client.server.vhost.exchanges
+    assert str(MANY_EXCHANGES - 1) not in client.server.vhost.exchanges
 
 
 @pytest.mark.parametrize("end", ["stored", "circle"])
 def test_a_message_dies_in_a_long_chain_of_full_queues(client: Client, end: str) -> None:
-    for number in range(DEEP):
-        following = number + 1 if number + 1 < DEEP else 0 if end == "circle" else "end"
+    for number in range(MANY_QUEUES):
+        following = number + 1 if number + 1 < MANY_QUEUES else 0 if end == "circle" else "end"
         arguments = {
             "x-max-length": 0,
             "x-dead-letter-exchange": "",

@@ -56,7 +56,7 @@ def noise() -> st.SearchStrategy[bytes]:
 def test_random_octets(personality: str, point: str) -> None:
     start = before(personality)[point]
 
-    @examples(150)
+    @examples(100)
     @given(octets=noise(), sizes=chunkings(), wait=st.sampled_from([0, 11, 31]))
     def run(octets: bytes, sizes: tuple[int, ...], wait: float) -> None:
         check_stream(Server(personality), start + octets, sizes, True, wait)
