@@ -185,3 +185,27 @@ def test_messages_do_not_keep_what_their_publisher_had(personality: str) -> None
         endpoint = endpoint_of(client.connection)
         assert not alive(ChannelEnd)
         assert not endpoint.channels and not endpoint.known_properties and not endpoint._partial
+
+
+def test_what_is_remembered_has_bounds() -> None:
+    """Caches make a busy client cheap; one that never says the same twice must not fill them for ever."""
+    server = Server("rabbitmq-4.2")
+    client = server.client()
+    client.declare("all")
+    client.bind("all", "amq.fanout")
+    client.consume("all", "one", no_ack=True)
+    for number in range(12_000):
+        name = str(number)
+        client.send(m.QueueDeclare(queue=name, no_wait=True))
+        client.send(m.QueueDelete(queue=name, no_wait=True))
+    for number in range(12_000):
+        client.publish(exchange="amq.fanout", routing_key=str(number), message_id=str(number))
+        octets = b"".join(client.connection.pending())
+        assert octets.endswith(b"body\xce")
+        client.connection.sent(len(octets))
+    endpoint = endpoint_of(client.connection)
+    channel = endpoint.channels[1]
+    routes = server.vhost.routing._remembered
+    for cache in (endpoint.known_properties, channel.targets, channel.deliver_prefixes, routes):
+        assert 0 < len(cache) <= 10_000
+    assert 0 < len(server.state.access._granted) <= 10_000

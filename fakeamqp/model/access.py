@@ -14,6 +14,7 @@ from fakeamqp.model.errors import AccessRefused, AuthenticationFailed, NotAllowe
 __all__ = ["AccessControl", "Action", "Permission", "TopicPermission", "User"]
 
 Action = Literal["configure", "write", "read"]
+_MOST_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,8 @@ class AccessControl:
                 f"{action} access to {kind} '{name or 'amq.default'}' in vhost '{virtual_host}' "
                 f"refused for user '{user.name}'"
             )
+        if len(self._granted) >= _MOST_REMEMBERED:
+            self._granted.clear()
         self._granted.add(key)
 
     def check_topic(
