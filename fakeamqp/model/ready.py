@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from heapq import heapify, heappop, heappush, merge
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,18 +14,28 @@ __all__ = ["Fifo", "PriorityFifo"]
 
 
 class Fifo:
-    """First in, first out; what comes back returns to its old place by its position."""
+    """First in, first out; what comes back returns to its old place by its position.
 
-    __slots__ = ("_items",)
+    New messages wait in a deque. Those that came back wait in a heap beside it, by position, because each
+    may belong anywhere; the next message is the lower of the two heads.
+    """
+
+    __slots__ = ("_items", "_returned")
 
     def __init__(self) -> None:
         self._items: deque[QueuedMessage] = deque()
+        self._returned: list[tuple[int, QueuedMessage]] = []
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._items) + len(self._returned)
+
+    def __bool__(self) -> bool:
+        return bool(self._items or self._returned)
 
     def __iter__(self) -> Iterator[QueuedMessage]:
-        return iter(self._items)
+        if not self._returned:
+            return iter(self._items)
+        return merge((queued for _, queued in sorted(self._returned)), self._items, key=_position)
 
     def append(self, queued: QueuedMessage) -> None:
         """Put a new message at the end."""
@@ -32,34 +43,42 @@ class Fifo:
 
     def head(self) -> QueuedMessage | None:
         """The message delivered next, left in place."""
+        if self._returned and self._returned_is_next():
+            return self._returned[0][1]
         return self._items[0] if self._items else None
 
     def pop(self) -> QueuedMessage:
         """Take the message delivered next."""
+        if self._returned and self._returned_is_next():
+            return heappop(self._returned)[1]
         return self._items.popleft()
+
+    def _returned_is_next(self) -> bool:
+        return not self._items or self._returned[0][0] < self._items[0].position
 
     def pop_lowest(self) -> QueuedMessage:
         """Take the oldest message of the lowest priority; here all are equal."""
-        return self._items.popleft()
+        return self.pop()
 
     def remove(self, queued: QueuedMessage) -> None:
         """Take out a message from anywhere."""
-        self._items.remove(queued)
+        entry = (queued.position, queued)
+        if entry in self._returned:
+            self._returned.remove(entry)
+            heapify(self._returned)
+        else:
+            self._items.remove(queued)
 
     def put_back(self, returned: Iterable[QueuedMessage]) -> None:
-        """Merge messages in by position. Costs what is returned plus what stands before the last of it."""
-        items = self._items
-        merged = sorted(returned, key=_position)
-        last = merged[-1].position
-        while items and items[0].position < last:
-            merged.append(items.popleft())
-        merged.sort(key=_position)
-        items.extendleft(reversed(merged))
+        """Enter messages again at their positions; each costs the logarithm of how many have come back."""
+        for queued in returned:
+            heappush(self._returned, (queued.position, queued))
 
     def clear(self) -> list[QueuedMessage]:
         """Take out everything."""
-        taken = list(self._items)
+        taken = list(self)
         self._items.clear()
+        self._returned.clear()
         return taken
 
 
@@ -114,12 +133,9 @@ class PriorityFifo:
 
     def put_back(self, returned: Iterable[QueuedMessage]) -> None:
         """Merge messages into their levels by position."""
-        by_level: dict[Fifo, list[QueuedMessage]] = {}
         for queued in returned:
-            by_level.setdefault(self._level(queued), []).append(queued)
+            self._level(queued).put_back((queued,))
             self._count += 1
-        for level, some in by_level.items():
-            level.put_back(some)
 
     def clear(self) -> list[QueuedMessage]:
         """Take out everything."""
