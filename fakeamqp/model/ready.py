@@ -61,9 +61,11 @@ class Fifo:
         return self.pop()
 
     def remove(self, queued: QueuedMessage) -> None:
-        """Take out a message from anywhere."""
+        """Take out a message from anywhere; the one delivered next costs no more than `pop`."""
         entry = (queued.position, queued)
-        if entry in self._returned:
+        if queued is self.head():
+            self.pop()
+        elif entry in self._returned:
             self._returned.remove(entry)
             heapify(self._returned)
         else:
