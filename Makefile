@@ -7,7 +7,7 @@ PACKAGING := pyproject.toml setup.py
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test conformance bench lint format generate clean
+.PHONY: help demo test fuzz conformance bench lint format generate clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -28,6 +28,9 @@ demo: $(VENV)/.demo ## Show pika and aio-pika apps using the broker
 
 test: $(VENV)/.test ## Run every test of the project
 	$(PY) -m pytest compat_tests examples --timeout=300 --benchmark-skip $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.test ## Run the fuzz tests at twenty times their length, with new examples
+	FAKEAMQP_FUZZ=$${FAKEAMQP_FUZZ:-20} $(PY) -m pytest compat_tests/fuzz $(PYTEST_ARGS)
 
 conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.md
 	$(PY) -m pytest compat_tests --timeout=300 --benchmark-skip --conformance docs/conformance.md $(PYTEST_ARGS)
