@@ -237,6 +237,15 @@ class Client:
         self.expect_nothing()
         assert self.closed
 
+    def expect_end_after_close(self) -> None:
+        """The connection is over. Where the transport is left to the client, it has not ended; now it has."""
+        self.expect_nothing()
+        endpoint = getattr(self.connection, "chosen", self.connection)
+        assert endpoint not in self.server.state.connections
+        assert self.closed is not self.server.state.personality.client_ends_closed_transport
+        self.drop()
+        assert self.connection.finished and not self.connection.aborted
+
     # --- shortcuts ---------------------------------------------------------------------------------
 
     def handshake(

@@ -63,7 +63,7 @@ def test_a_connection_opens_and_closes_in_one_order(server: Server) -> None:
     client.expect_nothing()
     client.call(m.ConnectionOpen(virtual_host="/"), m.ConnectionOpenOk, 0)
     client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
-    client.expect_silent_end()
+    client.expect_end_after_close()
 
 
 START_OK = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US")
@@ -267,7 +267,7 @@ def test_a_close_that_is_never_answered_is_not_waited_for(server: Server) -> Non
 @rule("0-9-1/connection.close/either-peer")
 def test_the_client_may_close(client: Client) -> None:
     client.call(CLOSE, m.ConnectionCloseOk, 0)
-    client.expect_silent_end()
+    client.expect_end_after_close()
 
 
 @rule("0-9-1/connection.close/either-peer")
@@ -319,16 +319,45 @@ def test_with_the_connection_go_its_channels_and_consumers_and_messages_return(
 def test_the_code_of_a_clients_close_does_not_matter(client: Client, code: int) -> None:
     close = m.ConnectionClose(reply_code=code, reply_text="bye", class_id=60, method_id=40)
     client.call(close, m.ConnectionCloseOk, 0)
-    client.expect_silent_end()
+    client.expect_end_after_close()
 
 
 @rule("0-9-1/connection.close-ok/socket-closed-after")
-def test_close_ok_is_the_last_octet_before_the_end(client: Client) -> None:
+def test_close_ok_is_the_last_octet_before_the_end(spec: Server) -> None:
+    client = spec.client()
     client.send(CLOSE, 0)
     client.send(m.QueueDeclare(queue="q"))
     assert [frame.payload for frame in cut(client.take_octets())] == [bytes.fromhex("000a0033")]
     client.expect_silent_end()
     assert not client.connection.aborted, "close-ok must still be written"
+
+
+@rule("0-9-1/connection.close-ok/socket-closed-after")
+@pytest.mark.parametrize("heartbeat", [0, 60])
+def test_the_client_may_end_the_transport_after_close_ok(rabbitmq: Server, heartbeat: int) -> None:
+    client = rabbitmq.client(heartbeat=heartbeat)
+    client.declare("mine", exclusive=True)
+    client.send(CLOSE, 0)
+    client.send(m.QueueDeclare(queue="q"))
+    client.send(CLOSE, 0)
+    client.send_octets(b"not a frame")
+    assert [frame.payload for frame in cut(client.take_octets())] == [bytes.fromhex("000a0033")]
+    assert not rabbitmq.state.connections, "all but the transport is over"
+    assert "mine" not in rabbitmq.vhost.queues
+    rabbitmq.advance(0.5)
+    assert not client.closed
+    rabbitmq.advance(1)
+    client.expect_silent_end()
+    assert not client.connection.aborted, "close-ok must still be written"
+
+
+def test_a_client_that_ends_the_transport_right_behind_close_still_gets_close_ok(rabbitmq: Server) -> None:
+    client = rabbitmq.client(heartbeat=10)
+    client.send(CLOSE, 0)
+    client.drop()
+    assert client.connection.finished and not client.connection.aborted
+    client.expect(m.ConnectionCloseOk, 0)
+    assert rabbitmq.state.timers.next_due() is None, "nobody is waited for"
 
 
 @rule("0-9-1/connection.close-ok/reporting")

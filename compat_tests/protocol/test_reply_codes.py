@@ -20,7 +20,7 @@ def is_spec(server: Server) -> bool:
 def test_200_is_an_orderly_close(client: Client) -> None:
     client.call(m.ChannelClose(reply_code=200, reply_text="Goodbye"), m.ChannelCloseOk)
     client.call(m.ConnectionClose(reply_code=200, reply_text="Goodbye"), m.ConnectionCloseOk, 0)
-    client.expect_silent_end()
+    client.expect_end_after_close()
 
 
 @rule("0-9-1/reply-code/content-too-large")

@@ -56,6 +56,8 @@ class Personality:
     """channel.open/above-channel-max: condition raised."""
     channel_max_limits: Literal["count", "number"]
     """connection.tune/channel-max-meaning: how many channels are open at once, or their highest number."""
+    client_ends_closed_transport: bool
+    """connection.close-ok/socket-closed-after: a client that asked for the close is waited for."""
     connection_method_out_of_order: str
     """reply-code/command-invalid, channels/no-vhost-switch: condition raised on an open connection."""
     unknown_virtual_host: str
@@ -176,6 +178,7 @@ RABBITMQ_4_2 = Personality(
     refuses_open_before_close_ok=True,
     channel_above_maximum="not-allowed",
     channel_max_limits="count",
+    client_ends_closed_transport=True,
     connection_method_out_of_order="channel-error",
     unknown_virtual_host="not-allowed",
     longest_name=255,
@@ -235,6 +238,7 @@ SPEC = replace(
     refuses_open_before_close_ok=False,
     channel_above_maximum="channel-error",
     channel_max_limits="number",
+    client_ends_closed_transport=False,
     connection_method_out_of_order="command-invalid",
     unknown_virtual_host="invalid-path",
     longest_name=127,

@@ -50,6 +50,7 @@ _log = logging.getLogger("fakeamqp")
 
 _HANDSHAKE_TIMEOUT = 10.0
 _CLOSE_TIMEOUT = 30.0
+_END_OF_TRANSPORT_TIMEOUT = 1.0
 _BEFORE_TUNED = frozenset((ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING))
 _MUTE_STATES = {"tuned": _BEFORE_TUNED, "open": _BEFORE_TUNED | {ConnectionState.TUNED}}
 _CLOSE_OK_FRAME = method_frame(0, m.ConnectionCloseOk().encode())
@@ -267,7 +268,9 @@ class Endpoint:
 
     def _is_deaf(self) -> bool:
         """Whether nothing the client may say counts any more."""
-        return self.finished or self.aborted or self.state is ConnectionState.REFUSED
+        return (
+            self.finished or self.aborted or self.state in (ConnectionState.CLOSED, ConnectionState.REFUSED)
+        )
 
     def _receive_unframed(self, data: bytes) -> None:
         """After broken framing nothing counts but the answer to our close, which is known by its octets."""
@@ -281,7 +284,11 @@ class Endpoint:
 
     def receive_eof(self) -> None:
         """See `Connection`."""
-        if self.state is not ConnectionState.CLOSED:
+        if self.state is ConnectionState.CLOSED:
+            # Where the client was waited for, close-ok is still written.
+            self._stop_patience()
+            self.finished = not self.aborted
+        else:
             # connection.close-ok/reporting; no more than a note, since a broker that stops gets here too.
             _log.info("%s: the transport ended without connection.close-ok", self.name)
             for number, channel in self.channels.items():
@@ -291,7 +298,6 @@ class Endpoint:
             self._release()
             if self.broker.tap is not None:
                 self.broker.tap.connection(self.name, "lost", "the transport ended without a close")
-        if not self.finished:
             self.aborted = True
 
     def _receive_elsewhere(self, frame_type: int, number: int, payload: bytes) -> None:
@@ -540,10 +546,19 @@ class Endpoint:
             self.set_blocked(self.broker.blocked_reason)
 
     def closed_by_client(self) -> None:
-        """connection.close came: answer, and end the transport (connection.close-ok/socket-closed-after)."""
+        """connection.close came: answer, and see to the transport (connection.close-ok/socket-closed-after).
+
+        RabbitMQ leaves it to the client to end the transport (measured), and some clients report an end that
+        comes right behind close-ok as an error. A test need not wait as long as RabbitMQ does.
+        """
         self.send(0, m.ConnectionCloseOk())
-        if self.state is ConnectionState.CLOSED:
+        if self.state is not ConnectionState.CLOSED:
+            return
+        if not self.personality.client_ends_closed_transport:
             self._finish("closed by the client")
+            return
+        self._let_go("closed by the client")
+        self._patience = self.after(_END_OF_TRANSPORT_TIMEOUT, self._end, "ends a closed connection")
 
     def close_confirmed(self) -> None:
         """The close-ok we waited for."""
@@ -551,12 +566,19 @@ class Endpoint:
 
     def _finish(self, why: str) -> None:
         """Nothing more will be said; what is pending still goes out."""
+        if not self.finished:
+            self._let_go(why)
+        self._end()
+
+    def _let_go(self, why: str) -> None:
+        """The connection is over, though its transport may not be."""
         self.state = ConnectionState.CLOSED
         self._release()
-        if not self.finished:
-            self.finished = True
-            if self.broker.tap is not None:
-                self.broker.tap.connection(self.name, "closed", why)
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "closed", why)
+
+    def _end(self) -> None:
+        self.finished = True
         self.outbox.note()
 
     def abort(self, why: str) -> None:
