@@ -63,10 +63,11 @@ def is_served(broker: Broker, *, strict: bool) -> None:
     with dial(broker) as client:
         client.sendall(b"".join(frames))
         answer = b""
-        while octets := client.recv(65536):
+        while m.ConnectionCloseOk().encode() not in answer:
+            octets = client.recv(65536)
+            assert octets, f"the transport ended behind {answer!r}"
             answer += octets
     assert b"well served" in answer
-    assert m.ConnectionCloseOk().encode() in answer
 
 
 def nothing_is_left(state: BrokerState) -> bool:

@@ -553,7 +553,7 @@ class Machine(RuleBasedStateMachine):
         peer = self.peers[who]
         if politely:
             peer.client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
-            peer.client.expect_silent_end()
+            peer.client.expect_end_after_close()
         peer.client.drop()
         assert not left_behind(self.state, peer.client.connection)
         self.peers[who] = Peer(self.server, peer.name)
