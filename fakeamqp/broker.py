@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from typing_extensions import Self
 
-from fakeamqp.dialects import accept
+from fakeamqp.dialects import accept, encode
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.inspect import (
     ConnectionHandle,
@@ -436,6 +436,7 @@ class Broker:
             NotFound: there is no such exchange or virtual host.
             PreconditionFailed: `expiration` is no time to live.
             UnknownProperty: a property is misspelled.
+            FieldError: a value does not fit its field; the text says which.
         """
         octets = body.encode() if isinstance(body, str) else bytes(body)
         made = plain_properties(**properties)
@@ -445,6 +446,8 @@ class Broker:
             expiry = time_to_live(str(made.expiration)) if expires else None
             message = Message(exchange, routing_key, made, octets, expiry=expiry)
             message.secured = True
+            # What no frame can carry must fail here, not at the client that would be sent it.
+            encode(message)
             outcome = host.publish(message)
             return PublishedView.of(virtual_host, message, outcome)
 

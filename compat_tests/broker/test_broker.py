@@ -315,6 +315,9 @@ def test_publishing_without_a_client_reaches_consumers(broker: Broker) -> None:
         broker.publish(b"x", header={})
     with pytest.raises(FakeAMQPError, match="invalid expiration 'soon'"):
         broker.publish(b"x", expiration="soon")
+    for unfit in ({"routing_key": "k" * 256}, {"priority": 300}, {"headers": {"a": object()}}):
+        with pytest.raises(FakeAMQPError):
+            broker.publish(b"x", **unfit)  # type: ignore[arg-type]
     with pytest.raises(FakeAMQPError, match="no exchange 'nope'"):
         broker.publish(b"x", exchange="nope")
 

@@ -7,7 +7,8 @@ puts contents together, and one module per AMQP class says what each method does
 
 from __future__ import annotations
 
+from fakeamqp.dialects.amqp_0_9_1.delivering import encode
 from fakeamqp.dialects.amqp_0_9_1.endpoint import Endpoint
 from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 
-__all__ = ["PROTOCOL_HEADER", "Endpoint"]
+__all__ = ["PROTOCOL_HEADER", "Endpoint", "encode"]

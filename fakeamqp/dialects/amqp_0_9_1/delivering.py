@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.queue import Queue, QueuedMessage
     from fakeamqp.model.subscription import Subscription
 
-__all__ = ["ENCODING", "deliver", "get_ok", "properties_octets", "return_message"]
+__all__ = ["ENCODING", "deliver", "encode", "get_ok", "properties_octets", "return_message"]
 
 ENCODING = "0-9-x basic"
 """Marks messages whose property octets any dialect of this family can forward as they are."""
@@ -124,6 +124,17 @@ def _send_content(channel: ChannelEnd, method: m.BasicGetOk | m.BasicReturn, mes
     octets = message.properties_octets if message.encoding is ENCODING else properties_octets(message)
     frames = content_frames(channel.number, _BASIC, octets, message.body, channel.endpoint.body_limit)
     channel.endpoint.outbox.write(b"".join((method_frame(channel.number, method.encode()), *frames)))
+
+
+def encode(message: Message) -> None:
+    """Make sure that a message which came by no wire can go over this one.
+
+    Raises:
+        FieldError: a name or a property does not fit its field; the text says which and why.
+    """
+    for name in (message.exchange, message.routing_key):
+        encode_short_string(name)
+    properties_octets(message)
 
 
 def properties_octets(message: Message) -> bytes:
