@@ -280,11 +280,8 @@ class Queue:
         return queued
 
     def _take_out(self, queued: QueuedMessage) -> None:
-        if queued is self.ready.head():
-            self._pop()
-        else:
-            self.ready.remove(queued)
-            self.ready_octets -= len(queued.message.body)
+        self.ready.remove(queued)
+        self.ready_octets -= len(queued.message.body)
 
     # --- settlement --------------------------------------------------------------------------------
 
