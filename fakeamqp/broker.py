@@ -77,7 +77,7 @@ class Broker:
         users: replaces guest/guest. Names with passwords (and every right on every virtual host), or with a
             mapping of `password`, `tags` and `permissions` {virtual host: (configure, write, read)}.
         virtual_hosts: names beside "/".
-        definitions: RabbitMQ's definitions, as a path or parsed; loaded at every start and reset.
+        definitions: RabbitMQ's definitions, as a path or parsed; loaded at once, and again by `reset`.
         seed: for the names the broker makes up; the same seed gives the same names.
         history: how many of the latest publishes `published` keeps; 0 keeps none.
         trace: how many of the latest events the trace keeps; 0 switches it off.
@@ -110,13 +110,13 @@ class Broker:
         self._users = None if users is None else accounts(users)
         self._virtual_hosts = tuple(virtual_hosts)
         self._definitions = _parsed(definitions)
-        self._real_clock = RealClock()
+        self._clock = RealClock()
         self._state = BrokerState(
-            self._real_clock, personality=_adjusted(personality, settings), seed=seed, history=history
+            self._clock, personality=_adjusted(personality, settings), seed=seed, history=history
         )
-        self._recorder = Recorder(self._real_clock.now, capacity=trace) if trace else None
+        self._recorder = Recorder(self._clock.now, capacity=trace) if trace else None
         self._state.tap = self._recorder
-        self._engine = Engine(self._real_clock, self._state.timers, self._accept)
+        self._engine = Engine(self._clock, self._state.timers, self._accept)
         self._listener: Listener | None = None
         self._tls_wanted = tls
         self._tls: ServerTLS | None = None
