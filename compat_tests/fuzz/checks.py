@@ -8,7 +8,7 @@ from typing import Any
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.dialects import Connection
-from fakeamqp.model.queue import Queue
+from fakeamqp.model.queues import Queue
 from fakeamqp.model.state import BrokerState
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 from fakeamqp.inspect.counts import Count, Range
 from fakeamqp.inspect.errors import BadExpectation, NotPublished, nearest
 from fakeamqp.inspect.messages import PROPERTIES, Published, PublishedView, history, shortened
-from fakeamqp.model.topic import TopicTrie
+from fakeamqp.model.exchanges.trie import TopicTrie
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

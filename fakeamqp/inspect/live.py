@@ -22,7 +22,7 @@ from fakeamqp.inspect.topology import (
 if TYPE_CHECKING:
     from fakeamqp.inspect.connections import ConnectionView
     from fakeamqp.inspect.messages import MessageView
-    from fakeamqp.model.queue import Queue
+    from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState, ClientConnection
 
 __all__ = ["ConnectionHandle", "Look", "QueueInspector"]

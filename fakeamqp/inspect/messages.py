@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.history import History, Publication
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
-    from fakeamqp.model.queue import QueuedMessage
+    from fakeamqp.model.queues import QueuedMessage
     from fakeamqp.model.state import BrokerState
 
 __all__ = [

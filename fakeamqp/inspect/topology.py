@@ -11,8 +11,8 @@ from fakeamqp.inspect.messages import MessageView, name_of, number_of, queued_vi
 
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding
-    from fakeamqp.model.exchange import Exchange
-    from fakeamqp.model.queue import Queue
+    from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.virtual_host import VirtualHost

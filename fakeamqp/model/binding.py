@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from fakeamqp.model.equivalence import freeze
 
 if TYPE_CHECKING:
-    from fakeamqp.model.exchange import Exchange
-    from fakeamqp.model.queue import Queue
+    from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.queues import Queue
 
 __all__ = ["Binding", "BindingKey", "Destination"]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fakeamqp.model.message import Message
 
 if TYPE_CHECKING:
-    from fakeamqp.model.queue import DeathReason, Queue
+    from fakeamqp.model.queues.queue import DeathReason, Queue
 
 __all__ = ["Death", "Deaths", "dead_lettered", "is_cycle"]
 

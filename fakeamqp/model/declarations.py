@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.equivalence import compare_arguments, compare_flag
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.queue_options import EQUIVALENCE_ARGUMENTS
+from fakeamqp.model.queues.options import EQUIVALENCE_ARGUMENTS
 
 if TYPE_CHECKING:
-    from fakeamqp.model.exchange import Exchange
+    from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.personality import Personality
-    from fakeamqp.model.queue import Queue
+    from fakeamqp.model.queues import Queue
 
 __all__ = ["check_name", "check_same_exchange", "check_same_queue"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fakeamqp.model.credit import Credit
-    from fakeamqp.model.queue import Queue, QueuedMessage
+    from fakeamqp.model.queues import Queue, QueuedMessage
     from fakeamqp.model.subscription import Subscription
 
 __all__ = ["Delivery", "Ledger", "accept_all", "reject_all", "release_all", "resume_credits"]

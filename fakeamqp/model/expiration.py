@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.queue_options import longest_ttl
+from fakeamqp.model.queues.options import longest_ttl
 
 __all__ = ["time_to_live"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fakeamqp.model.queue import Queue
+    from fakeamqp.model.queues import Queue
 
 __all__ = ["UNROUTABLE", "Outcome"]
 

@@ -7,6 +7,7 @@ never compares versions. Each choice names the rules it decides.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -93,6 +94,12 @@ class Personality:
     equivalence_ignores_unknown_arguments: bool
     """*.declare/passive-equivalent: only arguments the broker knows are compared."""
 
+    # --- queues ------------------------------------------------------------------------------------
+    queue_arguments: Mapping[str, tuple[str, ...]]
+    """queue.declare/arguments-implementation: by queue type, the arguments that mean something there."""
+    consumer_arguments: Mapping[str, tuple[str, ...]]
+    """By queue type, the arguments of basic.consume that mean something there."""
+
     # --- messages --------------------------------------------------------------------------------
     prefetch_is_per_consumer: bool
     """basic.qos/global-connection: global clear = each new consumer, set = the channel together."""
@@ -161,6 +168,51 @@ _EXTENSIONS = (
     "direct_reply_to",
 )
 
+_LIMITS = ("x-max-length", "x-max-length-bytes", "x-overflow")
+_DEAD_LETTERS = ("x-dead-letter-exchange", "x-dead-letter-routing-key")
+_LIFETIMES = ("x-expires", "x-message-ttl")
+_QUEUE_ARGUMENTS = {
+    "classic": (
+        "x-queue-type",
+        *_LIFETIMES,
+        *_DEAD_LETTERS,
+        *_LIMITS,
+        "x-max-priority",
+        "x-queue-leader-locator",
+        "x-queue-master-locator",
+        "x-queue-mode",
+        "x-queue-version",
+        "x-single-active-consumer",
+    ),
+    "quorum": (
+        "x-queue-type",
+        *_LIFETIMES,
+        *_DEAD_LETTERS,
+        "x-dead-letter-strategy",
+        *_LIMITS,
+        "x-delivery-limit",
+        "x-max-in-memory-bytes",
+        "x-max-in-memory-length",
+        "x-queue-leader-locator",
+        "x-quorum-initial-group-size",
+        "x-single-active-consumer",
+    ),
+    "stream": (
+        "x-queue-type",
+        "x-initial-cluster-size",
+        "x-max-age",
+        "x-max-length-bytes",
+        "x-queue-leader-locator",
+        "x-stream-filter-size-bytes",
+        "x-stream-max-segment-size-bytes",
+    ),
+}
+_CONSUMER_ARGUMENTS = {
+    "classic": ("x-priority",),
+    "quorum": ("x-priority",),
+    "stream": ("x-stream-offset", "x-stream-filter", "x-stream-match-unfiltered"),
+}
+
 RABBITMQ_4_2 = Personality(
     name="rabbitmq-4.2",
     product="RabbitMQ",
@@ -195,6 +247,8 @@ RABBITMQ_4_2 = Personality(
     unbinding_missing_is_an_error=False,
     compares_auto_delete=True,
     equivalence_ignores_unknown_arguments=True,
+    queue_arguments=_QUEUE_ARGUMENTS,
+    consumer_arguments=_CONSUMER_ARGUMENTS,
     prefetch_is_per_consumer=True,
     honours_prefetch_size=False,
     honours_client_flow=False,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
 from fakeamqp.model.errors import AccessRefused
-from fakeamqp.model.exchange import Exchange
+from fakeamqp.model.exchanges import Exchange
 from fakeamqp.model.outcome import UNROUTABLE, Outcome
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.credit import Credit, Limit
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
-    from fakeamqp.model.queue import Queue
+    from fakeamqp.model.queues import Queue
 
 __all__ = ["Subscriber", "Subscription"]
 

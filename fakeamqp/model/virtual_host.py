@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.dead_letter import dead_lettered, is_cycle
+from fakeamqp.model.dead_lettering import DeadLettering
 from fakeamqp.model.declarations import check_name, check_same_exchange, check_same_queue
 from fakeamqp.model.equivalence import type_name as type_of
 from fakeamqp.model.errors import (
@@ -17,15 +17,16 @@ from fakeamqp.model.errors import (
     CommandInvalid,
     NotAllowed,
     NotFound,
+    NotImplementedHere,
     PreconditionFailed,
     ResourceLocked,
 )
-from fakeamqp.model.exchange import EXCHANGE_TYPES, DefaultExchange, Exchange
+from fakeamqp.model.exchanges import EXCHANGE_TYPES, DefaultExchange, Exchange
 from fakeamqp.model.history import Publication
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
-from fakeamqp.model.queue import DeathReason, Queue
-from fakeamqp.model.queue_options import queue_options
+from fakeamqp.model.queues import QUEUE_TYPES, Queue
+from fakeamqp.model.queues.options import queue_options, queue_type
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
 from fakeamqp.model.routing import Router
 
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["VirtualHost"]
 
-_PRIORITY_LEVELS_OF_SPEC = 9
-
 
 class VirtualHost:
     """One virtual host of a broker."""
@@ -49,9 +48,10 @@ class VirtualHost:
         self.now: Callable[[], float] = state.clock.now
         self.exchanges: dict[str, Exchange] = {}
         self.queues: dict[str, Queue] = {}
+        self.default_queue_type = "classic"
         self.reply_addresses: dict[str, ReplyAddress] = {}
         self.routing = Router(self)
-        self._dead: list[tuple[Message, DeathReason]] = []
+        self.dead_letters = DeadLettering(self)
         self._predeclare()
 
     def __repr__(self) -> str:
@@ -245,12 +245,9 @@ class VirtualHost:
             AccessRefused: the name is reserved.
             ResourceLocked: the queue is exclusive to somebody else, or exclusivity differs.
             PreconditionFailed: there is one that differs, or an argument or the name is illegal.
-            NotImplementedHere: an argument asks for what this broker does not have.
         """
         arguments = arguments or {}
-        if not name:
-            name = self.state.names.queue()
-        else:
+        if name:
             self.check_queue_name(name)
             existing = self.queues.get(name)
             if existing is not None:
@@ -260,11 +257,15 @@ class VirtualHost:
                 check_same_queue(existing, durable=durable, auto_delete=auto_delete, arguments=arguments)
                 existing.used()
                 return existing
-        options = queue_options(name, self.name, arguments)
-        priorities = options.max_priority
-        if priorities is None and self.state.personality.queues_have_priorities:
-            priorities = _PRIORITY_LEVELS_OF_SPEC
-        queue = Queue(
+        type_name = queue_type(name, self.name, arguments, self.default_queue_type)
+        known = self.state.personality.queue_arguments
+        options = queue_options(type_name, name, self.name, arguments, known)
+        kind = QUEUE_TYPES.get(type_name)
+        if kind is None:
+            raise NotImplementedHere(f"queue type '{type_name}' is not supported by fakeamqp yet")
+        kind.check_declaration(name, self.name, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
+        name = name or self.state.names.queue()
+        queue = kind(
             self,
             name,
             durable=durable and not exclusive,  # Exclusive queues go with their connection: never durable.
@@ -272,7 +273,6 @@ class VirtualHost:
             auto_delete=auto_delete,
             arguments=arguments,
             options=options,
-            priorities=priorities,
         )
         self.queues[name] = queue
         self.routing.forget()
@@ -323,8 +323,8 @@ class VirtualHost:
         confirm(len(queue.ready))
         self.remove_queue(queue)
         if self.state.personality.dead_letters_deleted:
-            for queued in queue.ready.clear():
-                self.dead_letter(queue, queued.message, "deleted")
+            for message in queue.clear():
+                self.dead_letters.died(queue, message, "deleted")
 
     def remove_queue(self, queue: Queue) -> None:
         """Take a queue out: its bindings go, its subscriptions end and their clients are told."""
@@ -476,32 +476,6 @@ class VirtualHost:
         if self.state.tap is not None:
             self.state.tap.model("published", message=message, outcome=outcome, virtual_host=self.name)
         return outcome
-
-    def dead_letter(self, queue: Queue, message: Message, reason: DeathReason) -> None:
-        """A message died in `queue`: pass it to the queue's dead-letter exchange, or drop it."""
-        tap = self.state.tap
-        target = queue.options.dead_letter_exchange
-        if tap is not None:
-            event = "dropped" if target is None else "dead-lettered"
-            tap.model(event, message=message, queue=queue.name, reason=reason)
-        if target is None or target not in self.exchanges:
-            return
-        self._dead.append((dead_lettered(queue, message, reason, self.state.clock.time()), reason))
-        # A full queue passes a message on at once, to one that may be full as well, and so on: such chains
-        # may be longer than the stack is deep, so what dies meanwhile waits for the outermost call.
-        if len(self._dead) == 1:
-            try:
-                for each in self._dead:
-                    self._bury(*each)
-            finally:
-                self._dead.clear()
-
-    def _bury(self, dead: Message, reason: DeathReason) -> None:
-        for queue in self.routing.route(dead).queues:
-            if reason == "rejected" or not is_cycle(queue.name, dead):
-                queue.enqueue(dead)
-            elif self.state.tap is not None:
-                self.state.tap.model("dropped", message=dead, queue=queue.name, reason="dead-letter cycle")
 
     # --- direct reply-to ----------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 from fakeamqp.model.credit import Credit, Limit
 from fakeamqp.model.message import Message
 from fakeamqp.model.properties import PlainProperties
-from fakeamqp.model.queue import QueuedMessage
+from fakeamqp.model.queues import QueuedMessage
 from fakeamqp.model.subscription import Subscription
 
 

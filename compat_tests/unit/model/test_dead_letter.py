@@ -10,8 +10,8 @@ from fakeamqp.model.dead_letter import dead_lettered, is_cycle
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.message import Message
 from fakeamqp.model.properties import plain_properties
-from fakeamqp.model.queue import DeathReason
-from fakeamqp.model.queue_options import QueueOptions
+from fakeamqp.model.queues import DeathReason
+from fakeamqp.model.queues.options import QueueOptions
 
 
 def queue(name: str, **options: Any) -> Any:

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from fakeamqp.model.errors import NotImplementedHere, PreconditionFailed
-from fakeamqp.model.queue_options import QueueOptions, longest_ttl, queue_options
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.personality import RABBITMQ_4_2
+from fakeamqp.model.queues.options import QueueOptions, longest_ttl, queue_options
 
 
 def options(**arguments: Any) -> QueueOptions:
     """Options of a queue; names without their x- and with underscores."""
-    return queue_options(
-        "q", "/", {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()}
-    )
+    named = {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()}
+    return queue_options("classic", "q", "/", named, RABBITMQ_4_2.queue_arguments)
 
 
 def refusal(**arguments: Any) -> str:
@@ -23,7 +23,7 @@ def refusal(**arguments: Any) -> str:
 
 def test_nothing_asked_for_is_nothing_limited() -> None:
     assert options() == QueueOptions()
-    assert queue_options("q", "/", {"colour": "red", "x-colour": [1]}) == QueueOptions()
+    assert options(colour="red") == QueueOptions()
 
 
 def test_milliseconds_become_seconds() -> None:
@@ -84,7 +84,7 @@ def test_limits(arguments: dict[str, Any], reason: str) -> None:
     assert reason in refusal(**arguments)
 
 
-@pytest.mark.parametrize("kind", ["quorum", "stream"])
-def test_other_queue_types_are_not_built(kind: str) -> None:
-    with pytest.raises(NotImplementedHere, match=kind):
-        options(queue_type=kind, max_age="1D")
+def test_what_belongs_to_other_queue_types_is_refused() -> None:
+    assert refusal(max_age="1D") == (
+        "invalid arg 'x-max-age' for queue 'q' in vhost '/' of queue type rabbit_classic_queue"
+    )

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.unit.model.fakes import positions, queued
-from fakeamqp.model.ready import Fifo, PriorityFifo
+from fakeamqp.model.queues.ready import Fifo, PriorityFifo
 
 
 @pytest.mark.parametrize("ready", [Fifo(), PriorityFifo(9)], ids=["plain", "priority"])

@@ -4,7 +4,7 @@ from collections import Counter
 
 from compat_tests.unit.model.fakes import subscription
 from fakeamqp.model.credit import Credit, Gate
-from fakeamqp.model.rotation import Rotation
+from fakeamqp.model.queues.rotation import Rotation
 from fakeamqp.model.subscription import Subscription
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakeamqp.model.exchange import topic_matches
-from fakeamqp.model.topic import TopicTrie
+from fakeamqp.model.exchanges import topic_matches
+from fakeamqp.model.exchanges.trie import TopicTrie
 
 
 def reference(pattern: list[str], key: list[str]) -> bool:

@@ -15,7 +15,7 @@ from fakeamqp.model.credit import Credit, Limit
 from fakeamqp.model.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.equivalence import type_name
 from fakeamqp.model.errors import AccessRefused, NotAllowed, NotImplementedHere, PreconditionFailed
-from fakeamqp.model.queue import Queue
+from fakeamqp.model.queues import ClassicQueue, Queue
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.model.subscription import Subscription
 from fakeamqp.wire.amqp_0_9_1 import methods as m
@@ -155,7 +155,7 @@ def _consume_replies(channel: ChannelEnd, method: m.BasicConsume, tag: str) -> N
         raise PreconditionFailed("reply consumer cannot acknowledge")
     if channel.reply_address is not None:
         raise PreconditionFailed("reply consumer already set")
-    nowhere = Queue(channel.virtual_host, PSEUDO_QUEUE)
+    nowhere = ClassicQueue(channel.virtual_host, PSEUDO_QUEUE)
     subscription = Subscription(
         tag, nowhere, channel, owner=channel.endpoint, group=channel, no_ack=True, arguments=method.arguments
     )

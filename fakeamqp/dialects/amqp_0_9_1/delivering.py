@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
-    from fakeamqp.model.queue import Queue, QueuedMessage
+    from fakeamqp.model.queues import Queue, QueuedMessage
     from fakeamqp.model.subscription import Subscription
 
 __all__ = ["ENCODING", "deliver", "encode", "get_ok", "properties_octets", "return_message"]

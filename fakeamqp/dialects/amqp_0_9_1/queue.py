@@ -11,7 +11,7 @@ from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
-    from fakeamqp.model.queue import Queue
+    from fakeamqp.model.queues import Queue
 
 __all__ = ["HANDLERS"]
 

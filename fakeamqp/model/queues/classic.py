@@ -1,4 +1,4 @@
-"""A queue: messages in order, subscriptions in turn.
+"""A classic queue: messages in order, subscriptions in turn.
 
 Theory of operation. After every operation one thing holds: no message waits while a subscription could
 take it. `enqueue` and `dispatch` keep it so. A message that arrives while somebody is able to take it is
@@ -13,76 +13,42 @@ that hold one, or whose subscriptions ask for it, look further than the head.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.delivery import Delivery, resume_credits
-from fakeamqp.model.errors import AccessRefused
-from fakeamqp.model.queue_options import QueueOptions
-from fakeamqp.model.ready import Fifo, PriorityFifo
-from fakeamqp.model.rotation import Rotation
+from fakeamqp.model.queues.queue import DeathReason, Queue, QueuedMessage
+from fakeamqp.model.queues.ready import Fifo, PriorityFifo
 
 if TYPE_CHECKING:
-    from fakeamqp.model.binding import Binding
     from fakeamqp.model.message import Message
+    from fakeamqp.model.queues.options import QueueOptions
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["DeathReason", "Queue", "QueuedMessage"]
-
-DeathReason = Literal["rejected", "expired", "maxlen", "delivery_limit", "deleted"]
+__all__ = ["ClassicQueue"]
 
 _TIMER_MARGIN = 1e-9
+_PRIORITY_LEVELS_OF_SPEC = 9
 
 
-class QueuedMessage:
-    """A message in one queue. Unlike the message itself this is the queue's own and changes.
+class ClassicQueue(Queue):
+    """A queue of the type that RabbitMQ calls classic, and the documents know as the only one."""
 
-    `returns` counts how often it was delivered and came back unsettled, `avoid` is the group that must not
-    have it again.
-    """
-
-    __slots__ = ("avoid", "enqueued_at", "expires_at", "message", "position", "redelivered", "returns")
-
-    def __init__(self, message: Message, position: int, expires_at: float | None, enqueued_at: float) -> None:
-        self.message = message
-        self.position = position
-        self.expires_at = expires_at
-        self.enqueued_at = enqueued_at
-        self.redelivered = False
-        self.returns = 0
-        self.avoid: object = None
-
-
-class Queue:
-    """One queue of a virtual host. `exclusive_owner` is the connection or session it belongs to, or None."""
-
-    kind: ClassVar[Literal["queue"]] = "queue"
+    type_name = "classic"
 
     __slots__ = (
         "_bounded",
-        "_expiry_timer",
         "_head_timer",
         "_next_position",
         "_picky",
         "_refuses",
-        "_rotation",
         "_ttl",
-        "arguments",
-        "auto_delete",
-        "deleted",
-        "durable",
-        "exclusive_owner",
-        "exclusive_subscription",
-        "incoming",
-        "name",
-        "options",
         "ready",
         "ready_octets",
-        "subscriptions",
-        "unacked",
-        "virtual_host",
     )
+
+    ready: Fifo | PriorityFifo
 
     def __init__(
         self,
@@ -94,48 +60,52 @@ class Queue:
         auto_delete: bool = False,
         arguments: Mapping[str, Any] | None = None,
         options: QueueOptions | None = None,
-        priorities: int | None = None,
     ) -> None:
-        self.virtual_host = virtual_host
-        self.name = name
-        self.durable = durable
-        self.exclusive_owner = exclusive_owner
-        self.auto_delete = auto_delete
-        self.arguments = dict(arguments or {})
-        self.options = options or QueueOptions()
-        self.incoming: dict[Binding, None] = {}
-        self.subscriptions: dict[Subscription, None] = {}
-        self.exclusive_subscription: Subscription | None = None
-        self.deleted = False
-        self.ready: Fifo | PriorityFifo = PriorityFifo(priorities) if priorities is not None else Fifo()
+        super().__init__(
+            virtual_host,
+            name,
+            durable=durable,
+            exclusive_owner=exclusive_owner,
+            auto_delete=auto_delete,
+            arguments=arguments,
+            options=options,
+        )
+        self.ready = self._empty()
         self.ready_octets = 0
-        self.unacked: dict[Delivery, None] = {}
-        self._rotation = Rotation()
         self._next_position = 0
         self._picky = False
-        self._ttl = self.options.message_ttl
-        limits = (self.options.max_length, self.options.max_length_bytes)
-        self._bounded = limits != (None, None)
-        self._refuses = self._bounded and self.options.overflow != "drop-head"
         self._head_timer: Timer | None = None
-        self._expiry_timer: Timer | None = None
-        if self.options.expires is not None:
-            self.used()
+        self._adopt_limits()
 
-    def __repr__(self) -> str:
-        return f"<Queue {self.name!r} {len(self.ready)} ready, {len(self.unacked)} unacked>"
+    def _empty(self) -> Fifo | PriorityFifo:
+        """Where the messages will wait."""
+        priorities = self.options.max_priority
+        if priorities is None and self.virtual_host.state.personality.queues_have_priorities:
+            priorities = _PRIORITY_LEVELS_OF_SPEC
+        return Fifo() if priorities is None else PriorityFifo(priorities)
+
+    def apply(self, options: QueueOptions) -> None:
+        """See the base class: new limits hold at once, a new time to live for what comes from now on."""
+        super().apply(options)
+        self._adopt_limits()
+        if self._bounded and not self._refuses:
+            self._drop_overflow()
+        self._drop_expired()
+
+    def _adopt_limits(self) -> None:
+        """Keep at hand what every publish asks for."""
+        options = self.options
+        self._ttl = options.message_ttl
+        self._bounded = options.max_length is not None or options.max_length_bytes is not None
+        self._refuses = self._bounded and options.overflow != "drop-head"
 
     # --- arrival -----------------------------------------------------------------------------------
 
     def enqueue(self, message: Message) -> bool:
-        """Hand the message to a subscription that can take it, or store it.
-
-        Returns:
-            False where the queue is full and refuses (`x-overflow`: reject-publish and its kin).
-        """
+        """See the base class."""
         if self._refuses and self._full_with(message):
             if self.options.overflow == "reject-publish-dlx":
-                self.virtual_host.dead_letter(self, message, "maxlen")
+                self.virtual_host.dead_letters.died(self, message, "maxlen")
             return False
         if not self.ready and not self._picky:
             subscription = self._rotation.next_able(len(message.body))
@@ -192,7 +162,7 @@ class Queue:
     # --- departure ---------------------------------------------------------------------------------
 
     def dispatch(self) -> None:
-        """Send what waits to whoever can take it, until there is nothing or nobody left."""
+        """See the base class."""
         if self._picky:
             self._dispatch_picky()
             return
@@ -225,7 +195,7 @@ class Queue:
             self._watch_head()
 
     def could_take(self, message: Message) -> bool:
-        """Whether the message would be handed over at once (basic.publish/immediate-*)."""
+        """See the base class."""
         if self.ready:
             return False
         return any(True for _ in self._rotation.able(len(message.body)))
@@ -233,13 +203,7 @@ class Queue:
     def get(
         self, owner: object, *, no_ack: bool, group: object = None
     ) -> tuple[QueuedMessage, Delivery | None] | None:
-        """Take the next message for one client, prefetch notwithstanding (basic.qos/get-unaffected).
-
-        `group` is the channel that asks; what it has rejected it does not get (basic.reject/requeue-01).
-
-        Returns:
-            The message, with a delivery to settle unless `no_ack`; None where nothing waits.
-        """
+        """See the base class."""
         self.used()
         queued = self._live_head()
         if queued is not None and queued.avoid is not None and queued.avoid is group:
@@ -256,11 +220,16 @@ class Queue:
         return queued, delivery
 
     def purge(self) -> int:
-        """Drop all that waits; what clients hold stays (queue.purge/02). Returns how many were dropped."""
+        """See the base class."""
         self._drop_expired()
         dropped = self.ready.clear()
         self.ready_octets = 0
         return len(dropped)
+
+    def clear(self) -> list[Message]:
+        """See the base class."""
+        self.ready_octets = 0
+        return [queued.message for queued in self.ready.clear()]
 
     def _hand_over(self, queued: QueuedMessage, subscription: Subscription) -> None:
         message = queued.message
@@ -286,17 +255,17 @@ class Queue:
     # --- settlement --------------------------------------------------------------------------------
 
     def forget(self, delivery: Delivery) -> None:
-        """The delivery was accepted."""
+        """See the base class."""
         self.unacked.pop(delivery, None)
 
     def refuse(self, delivery: Delivery) -> None:
-        """The delivery was rejected."""
+        """See the base class."""
         self.unacked.pop(delivery, None)
         if not self.deleted:
             self._die(delivery.queued, "rejected")
 
     def take_back(self, deliveries: Iterable[Delivery], *, avoid: object = None) -> None:
-        """Put messages back in their old places, marked redelivered. A deleted queue takes nothing back."""
+        """See the base class."""
         returned = []
         for delivery in deliveries:
             self.unacked.pop(delivery, None)
@@ -315,11 +284,7 @@ class Queue:
         self._drop_expired()
 
     def redeliver(self, delivery: Delivery) -> bool:
-        """Send a released message to the subscription that had it (basic.recover/requeue-false).
-
-        Returns:
-            False where that subscription has ended: the message then belongs back in the queue.
-        """
+        """See the base class: nothing goes to a subscription that has ended."""
         holder = delivery.holder
         if holder is None or not holder.active or self.deleted:
             return False
@@ -343,10 +308,7 @@ class Queue:
         return False
 
     def keep_persistent(self, *, crash: bool = False) -> None:
-        """After a restart: only persistent messages are left, those that were unsettled among them.
-
-        After a crash, only those of them whose publisher was told that the broker has them.
-        """
+        """See the base class."""
         self.take_back(list(self.unacked))
         kept = [queued for queued in self.ready.clear() if queued.message.persistent]
         if crash:
@@ -360,75 +322,17 @@ class Queue:
     # --- subscriptions -----------------------------------------------------------------------------
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Let a new subscription in; the caller dispatches once the client has been told.
-
-        Raises:
-            AccessRefused: exclusive access stands in the way (basic.consume/exclusive-*).
-        """
-        alone = self.options.single_active_consumer
-        if self.exclusive_subscription is not None or (
-            subscription.exclusive and (self.subscriptions or alone)
-        ):
-            subscription.end()
-            raise AccessRefused(f"queue '{self.name}' in vhost '{self.virtual_host.name}' in exclusive use")
-        if subscription.exclusive:
-            self.exclusive_subscription = subscription
-        self.subscriptions[subscription] = None
-        if not self.options.single_active_consumer or len(self.subscriptions) == 1:
-            self._rotation.add(subscription)
+        """See the base class."""
+        super().subscribe(subscription)
         self._picky = self._picky or subscription.no_local
-        self.used()
-
-    def unsubscribe(self, subscription: Subscription) -> None:
-        """End a subscription; its channel settles what it holds (basic.cancel/outstanding-remain)."""
-        if subscription not in self.subscriptions:
-            return
-        del self.subscriptions[subscription]
-        subscription.end()
-        if self.exclusive_subscription is subscription:
-            self.exclusive_subscription = None
-        if subscription in self._rotation:
-            self._rotation.remove(subscription)
-            if self.options.single_active_consumer and self.subscriptions:
-                self._rotation.add(max(self.subscriptions, key=lambda each: each.priority))
-        self.used()
-        if not self.subscriptions and self.auto_delete and not self.deleted:
-            self.virtual_host.remove_queue(self)
-        elif self.subscriptions:
-            self.dispatch()
 
     def detach_all(self) -> list[Subscription]:
-        """End every subscription because the queue goes; they are returned for their clients to be told."""
-        ended = list(self.subscriptions)
-        self.deleted = True
-        for subscription in ended:
-            subscription.end()
-        self.subscriptions.clear()
-        self._rotation = Rotation()
-        self.exclusive_subscription = None
-        for timer in (self._head_timer, self._expiry_timer):
-            if timer is not None:
-                timer.cancel()
-        return ended
+        """See the base class."""
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+        return super().detach_all()
 
     # --- time --------------------------------------------------------------------------------------
-
-    def used(self) -> None:
-        """Count as in use now: `x-expires` begins anew, and rests while there are subscriptions."""
-        expires = self.options.expires
-        if expires is None:
-            return
-        if self._expiry_timer is not None:
-            self._expiry_timer.cancel()
-            self._expiry_timer = None
-        if not self.subscriptions and not self.deleted:
-            self._expiry_timer = self.virtual_host.call_later(
-                expires, self._unused_too_long, f"queue '{self.name}' expires unused"
-            )
-
-    def _unused_too_long(self) -> None:
-        if not self.deleted and not self.subscriptions:
-            self.virtual_host.remove_queue(self)
 
     def _expired(self, queued: QueuedMessage) -> bool:
         return queued.expires_at is not None and queued.expires_at <= self.virtual_host.now() + _TIMER_MARGIN
@@ -458,7 +362,7 @@ class Queue:
             self._head_timer = None
         if due is not None:
             self._head_timer = self.virtual_host.call_at(
-                due, self._head_is_due, f"queue '{self.name}' expires a message"
+                due, self._head_is_due, f"q '{self.name}' expires a message"
             )
 
     def _head_is_due(self) -> None:
@@ -466,7 +370,7 @@ class Queue:
         self._drop_expired()
 
     def _die(self, queued: QueuedMessage, reason: DeathReason) -> None:
-        self.virtual_host.dead_letter(self, queued.message, reason)
+        self.virtual_host.dead_letters.died(self, queued.message, reason)
 
 
 def _suits(subscription: Subscription, queued: QueuedMessage) -> bool:

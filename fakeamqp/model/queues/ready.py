@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush, merge
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from fakeamqp.model.queue import QueuedMessage
+    from fakeamqp.model.queues.queue import QueuedMessage
 
-__all__ = ["Fifo", "PriorityFifo"]
+__all__ = ["Fifo", "PriorityFifo", "Waiting"]
+
+
+class Waiting(Protocol):
+    """What anybody may ask of the messages that wait in a queue."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __iter__(self) -> Iterator[QueuedMessage]:
+        """All of them, in the order they will be delivered."""
 
 
 class Fifo:

@@ -1,0 +1,53 @@
+"""Exchanges that go by equality of keys: direct, and the nameless default exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.exchanges.exchange import Exchange
+
+if TYPE_CHECKING:
+    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.exchanges.exchange import Target
+    from fakeamqp.model.message import Message
+
+__all__ = ["DefaultExchange", "DirectExchange"]
+
+
+class DirectExchange(Exchange):
+    """Passes a message where the binding key equals the routing key (exchange-type.direct/match)."""
+
+    type_name = "direct"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._by_key: dict[str, dict[Binding, None]] = {}
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
+        """See the base class."""
+        return [binding.destination for binding in self._by_key.get(routing_key, ())]
+
+    def _added(self, binding: Binding) -> None:
+        self._by_key.setdefault(binding.routing_key, {})[binding] = None
+
+    def _removed(self, binding: Binding) -> None:
+        filed = self._by_key[binding.routing_key]
+        del filed[binding]
+        if not filed:
+            del self._by_key[binding.routing_key]
+
+
+class DefaultExchange(DirectExchange):
+    """The nameless exchange: every queue is bound to it under its own name (queue.declare/default-binding).
+
+    These bindings are implied by the queues, and by the addresses of direct reply-to; explicit ones exist
+    only where the personality allows them.
+    """
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
+        """See the base class."""
+        queues = self.virtual_host.queues
+        implied = queues.get(routing_key) or self.virtual_host.reply_addresses.get(routing_key)
+        bound = super().destinations(routing_key, message)
+        return bound if implied is None else [implied, *bound]

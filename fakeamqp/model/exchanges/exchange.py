@@ -1,0 +1,95 @@
+"""What all exchange types share: a name, flags, and bindings in the order they were made.
+
+`destinations` answers for one routing key and message; the router walks exchange-to-exchange bindings and
+alternate exchanges (see `routing`) and remembers the result for the types whose answer depends on the key
+alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from fakeamqp.model.binding import Binding, BindingKey, Destination, binding_key
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.reply_to import ReplyAddress
+    from fakeamqp.model.virtual_host import VirtualHost
+
+    Target: TypeAlias = Destination | ReplyAddress
+
+__all__ = ["Exchange"]
+
+
+class Exchange:
+    """What all exchange types share: a name, flags, and bindings in the order they were made."""
+
+    kind: ClassVar[Literal["exchange"]] = "exchange"
+    type_name: ClassVar[str]
+    by_key_alone: ClassVar[bool] = True
+    """Whether routing looks at nothing of the message but its routing key, so that it can be remembered."""
+
+    def __init__(
+        self,
+        virtual_host: VirtualHost,
+        name: str,
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        internal: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.virtual_host = virtual_host
+        self.name = name
+        self.durable = durable
+        self.auto_delete = auto_delete
+        self.internal = internal
+        self.arguments = dict(arguments or {})
+        self.alternate_exchange: str | None = self.arguments.get("alternate-exchange")
+        self.bindings: dict[BindingKey, Binding] = {}
+        self.incoming: dict[Binding, None] = {}
+
+    def __repr__(self) -> str:
+        return f"<Exchange {self.name!r} type={self.type_name} bindings={len(self.bindings)}>"
+
+    def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
+        """Check the key and the arguments of a new binding.
+
+        Raises:
+            PreconditionFailed: this type cannot work with them.
+        """
+
+    def bind(self, destination: Destination, routing_key: str, arguments: Mapping[str, Any]) -> None:
+        """Add a binding; an identical one changes nothing (queue.bind/duplicates)."""
+        binding = Binding(self, destination, routing_key, arguments)
+        if binding.identity in self.bindings:
+            return
+        self.validate(routing_key, arguments)
+        self.bindings[binding.identity] = binding
+        destination.incoming[binding] = None
+        self._added(binding)
+
+    def binding(
+        self, destination: Destination, routing_key: str, arguments: Mapping[str, Any]
+    ) -> Binding | None:
+        """The binding like this, or None (queue.unbind/arguments-identify)."""
+        return self.bindings.get(binding_key(destination, routing_key, arguments))
+
+    def drop(self, binding: Binding) -> None:
+        """Remove this binding."""
+        del self.bindings[binding.identity]
+        binding.destination.incoming.pop(binding, None)
+        self._removed(binding)
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
+        """Where a message with this key goes next; the same destination may be named more than once."""
+        raise NotImplementedError
+
+    def _added(self, binding: Binding) -> None:
+        """Keep the type's own index."""
+
+    def _removed(self, binding: Binding) -> None:
+        """Keep the type's own index."""

@@ -1,0 +1,94 @@
+"""Exchanges that go by the headers of a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.equivalence import freeze, type_name
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.exchanges.exchange import Exchange
+
+if TYPE_CHECKING:
+    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.exchanges.exchange import Target
+    from fakeamqp.model.message import Message
+
+__all__ = ["HeadersExchange"]
+
+
+class HeadersExchange(Exchange):
+    """Passes a message where the binding's arguments match its headers (exchange-type.headers/*)."""
+
+    type_name = "headers"
+    by_key_alone = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._wanted: dict[Binding, _Wanted] = {}
+
+    def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
+        """Refuse an x-match that is not one of the four known (exchange-type.headers/invalid-match)."""
+        match = arguments.get("x-match", "all")
+        if not isinstance(match, str):
+            raise PreconditionFailed(
+                f"Invalid x-match field type {type_name(match)} (value {_erlang(match)}); expected longstr"
+            )
+        if match not in ("all", "any", "all-with-x", "any-with-x"):
+            raise PreconditionFailed(
+                f"Invalid x-match field value {_erlang(match)}; expected all, any, all-with-x, or any-with-x"
+            )
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
+        """See the base class."""
+        headers = {name: _matchable(value) for name, value in message.headers.items()}
+        return [binding.destination for binding, wanted in self._wanted.items() if wanted.met_by(headers)]
+
+    def _added(self, binding: Binding) -> None:
+        self._wanted[binding] = _Wanted(binding.arguments)
+
+    def _removed(self, binding: Binding) -> None:
+        del self._wanted[binding]
+
+
+class _Wanted:
+    """What the arguments of one binding ask of a message's headers; without x-match all must be met.
+
+    Source: exchange-type.headers/default-match.
+    """
+
+    __slots__ = ("_any", "_values")
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        match = arguments.get("x-match", "all")
+        with_x = match.endswith("-with-x")
+        self._any = match.startswith("any")
+        # None, the void, is met by any value.
+        self._values = tuple(
+            (name, None if value is None else _matchable(value))
+            for name, value in arguments.items()
+            if name != "x-match" and (with_x or not name.startswith("x-"))
+        )
+
+    def met_by(self, headers: Mapping[str, Any]) -> bool:
+        """Whether these headers, made matchable, will do."""
+        for name, value in self._values:
+            met = name in headers and (value is None or headers[name] == value)
+            if met is self._any:
+                return self._any
+        return not self._any
+
+
+def _matchable(value: Any) -> Any:
+    """What is compared of a header: text is its octets, whichever of the two it was sent as (measured)."""
+    return freeze(value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value)
+
+
+def _erlang(value: Any) -> str:
+    """A value as RabbitMQ writes it into this text."""
+    if isinstance(value, (str, bytes)):
+        text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
+        return f'<<"{text}">>' if text else "<<>>"
+    if value is None:
+        return "undefined"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,43 @@
+"""Exchanges that go by patterns of words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.exchanges.exchange import Exchange
+from fakeamqp.model.exchanges.trie import TopicTrie
+
+if TYPE_CHECKING:
+    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.exchanges.exchange import Target
+    from fakeamqp.model.message import Message
+
+__all__ = ["TopicExchange", "topic_matches"]
+
+
+class TopicExchange(Exchange):
+    """Passes a message where the binding's pattern matches the routing key (exchange-type.topic/*)."""
+
+    type_name = "topic"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._trie: TopicTrie[Binding] = TopicTrie()
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
+        """See the base class."""
+        return [binding.destination for binding in self._trie.match(routing_key)]
+
+    def _added(self, binding: Binding) -> None:
+        self._trie.add(binding.routing_key, binding)
+
+    def _removed(self, binding: Binding) -> None:
+        self._trie.remove(binding.routing_key, binding)
+
+
+def topic_matches(pattern: str, key: str) -> bool:
+    """Whether a topic pattern matches one key."""
+    trie: TopicTrie[bool] = TopicTrie()
+    trie.add(pattern, True)
+    return any(trie.match(key))

@@ -1,0 +1,9 @@
+"""Queues, one module per type: what they keep, and to whom they give it."""
+
+from fakeamqp.model.queues.classic import ClassicQueue
+from fakeamqp.model.queues.queue import DeathReason, Queue, QueuedMessage
+
+__all__ = ["QUEUE_TYPES", "ClassicQueue", "DeathReason", "Queue", "QueuedMessage"]
+
+QUEUE_TYPES: dict[str, type[Queue]] = {each.type_name: each for each in (ClassicQueue,)}
+"""The queue types by the name that `x-queue-type` has for them."""

@@ -1,0 +1,274 @@
+"""What all queue types share: a name, an owner, subscriptions, options, and how long the queue lives.
+
+What a queue keeps and to whom it gives it is its type's: see `classic`, `quorum` and `stream`. Each of them
+keeps one promise: after every operation no message waits while a subscription could take it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from fakeamqp.model.errors import AccessRefused
+from fakeamqp.model.queues.options import QueueOptions
+from fakeamqp.model.queues.rotation import Rotation
+
+if TYPE_CHECKING:
+    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.queues.ready import Waiting
+    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.timers import Timer
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = ["DeathReason", "Queue", "QueuedMessage"]
+
+DeathReason = Literal["rejected", "expired", "maxlen", "delivery_limit", "deleted"]
+
+
+class QueuedMessage:
+    """A message in one queue. Unlike the message itself this is the queue's own and changes.
+
+    `returns` counts how often it was delivered and came back unsettled, `avoid` is the group that must not
+    have it again.
+    """
+
+    __slots__ = ("avoid", "enqueued_at", "expires_at", "message", "position", "redelivered", "returns")
+
+    def __init__(self, message: Message, position: int, expires_at: float | None, enqueued_at: float) -> None:
+        self.message = message
+        self.position = position
+        self.expires_at = expires_at
+        self.enqueued_at = enqueued_at
+        self.redelivered = False
+        self.returns = 0
+        self.avoid: object = None
+
+
+class Queue:
+    """One queue of a virtual host. `exclusive_owner` is the connection or session it belongs to, or None.
+
+    `declared` is what the arguments of its declaration ask for, `options` what is in force: the same, or
+    that and what policies say.
+    """
+
+    kind: ClassVar[Literal["queue"]] = "queue"
+    type_name: ClassVar[str]
+
+    __slots__ = (
+        "_expiry_timer",
+        "_rotation",
+        "arguments",
+        "auto_delete",
+        "declared",
+        "deleted",
+        "durable",
+        "exclusive_owner",
+        "exclusive_subscription",
+        "incoming",
+        "name",
+        "options",
+        "subscriptions",
+        "unacked",
+        "virtual_host",
+    )
+
+    def __init__(
+        self,
+        virtual_host: VirtualHost,
+        name: str,
+        *,
+        durable: bool = False,
+        exclusive_owner: object = None,
+        auto_delete: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+        options: QueueOptions | None = None,
+    ) -> None:
+        self.virtual_host = virtual_host
+        self.name = name
+        self.durable = durable
+        self.exclusive_owner = exclusive_owner
+        self.auto_delete = auto_delete
+        self.arguments = dict(arguments or {})
+        self.options = self.declared = options or QueueOptions()
+        self.incoming: dict[Binding, None] = {}
+        self.subscriptions: dict[Subscription, None] = {}
+        self.exclusive_subscription: Subscription | None = None
+        self.unacked: dict[Delivery, None] = {}
+        self.deleted = False
+        self._rotation = Rotation()
+        self._expiry_timer: Timer | None = None
+        self.used()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} {len(self.ready)} ready, {len(self.unacked)} unacked>"
+
+    # --- declaration --------------------------------------------------------------------------------
+
+    @classmethod
+    def check_declaration(
+        cls, name: str, virtual_host: str, *, durable: bool, exclusive: bool, auto_delete: bool
+    ) -> None:
+        """Can a queue of this type have these flags? `name` is empty where the broker is to find one.
+
+        Raises:
+            PreconditionFailed: it cannot.
+        """
+
+    # --- what each type does its own way ------------------------------------------------------------
+
+    @property
+    def ready(self) -> Waiting:
+        """The messages that wait, in the order they will be delivered."""
+        raise NotImplementedError
+
+    def enqueue(self, message: Message) -> bool:
+        """Hand the message to a subscription that can take it, or store it.
+
+        Returns:
+            False where the queue is full and refuses (`x-overflow`: reject-publish and its kin).
+        """
+        raise NotImplementedError
+
+    def could_take(self, message: Message) -> bool:
+        """Whether the message would be handed over at once (basic.publish/immediate-*)."""
+        raise NotImplementedError
+
+    def dispatch(self) -> None:
+        """Send what waits to whoever can take it, until there is nothing or nobody left."""
+        raise NotImplementedError
+
+    def get(
+        self, owner: object, *, no_ack: bool, group: object = None
+    ) -> tuple[QueuedMessage, Delivery | None] | None:
+        """Take the next message for one client, prefetch notwithstanding (basic.qos/get-unaffected).
+
+        `group` is the channel that asks; what it has rejected it does not get (basic.reject/requeue-01).
+
+        Returns:
+            The message, with a delivery to settle unless `no_ack`; None where nothing waits.
+        """
+        raise NotImplementedError
+
+    def purge(self) -> int:
+        """Drop all that waits; what clients hold stays (queue.purge/02). Returns how many were dropped."""
+        raise NotImplementedError
+
+    def forget(self, delivery: Delivery) -> None:
+        """The delivery was accepted."""
+        raise NotImplementedError
+
+    def refuse(self, delivery: Delivery) -> None:
+        """The delivery was rejected."""
+        raise NotImplementedError
+
+    def take_back(self, deliveries: Iterable[Delivery], *, avoid: object = None) -> None:
+        """Put messages back in their old places, marked redelivered. A deleted queue takes nothing back."""
+        raise NotImplementedError
+
+    def redeliver(self, delivery: Delivery) -> bool:
+        """Send a released message to the subscription that had it (basic.recover/requeue-false).
+
+        Returns:
+            False where that cannot be: the message then belongs back in the queue.
+        """
+        return False
+
+    def clear(self) -> list[Message]:
+        """Take out all that waits, because the queue has been deleted."""
+        raise NotImplementedError
+
+    def keep_persistent(self, *, crash: bool = False) -> None:
+        """After a restart: only persistent messages are left, those that were unsettled among them.
+
+        After a crash, only those of them whose publisher was told that the broker has them.
+        """
+        raise NotImplementedError
+
+    # --- options ------------------------------------------------------------------------------------
+
+    def apply(self, options: QueueOptions) -> None:
+        """Put other options into force: a policy has come, changed or gone."""
+        self.options = options
+        self.used()
+
+    # --- subscriptions ------------------------------------------------------------------------------
+
+    def check_subscription(self, subscription: Subscription) -> None:
+        """May this subscription come in?
+
+        Raises:
+            AccessRefused: exclusive access stands in the way (basic.consume/exclusive-*).
+        """
+        alone = self.options.single_active_consumer
+        if self.exclusive_subscription is not None or (
+            subscription.exclusive and (self.subscriptions or alone)
+        ):
+            raise AccessRefused(f"queue '{self.name}' in vhost '{self.virtual_host.name}' in exclusive use")
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Let a new subscription in; the caller dispatches once the client has been told.
+
+        Raises:
+            AccessRefused: exclusive access stands in the way (basic.consume/exclusive-*).
+        """
+        try:
+            self.check_subscription(subscription)
+        except BaseException:
+            subscription.end()
+            raise
+        if subscription.exclusive:
+            self.exclusive_subscription = subscription
+        self.subscriptions[subscription] = None
+        if not self.options.single_active_consumer or len(self.subscriptions) == 1:
+            self._rotation.add(subscription)
+        self.used()
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """End a subscription; its channel settles what it holds (basic.cancel/outstanding-remain)."""
+        if subscription not in self.subscriptions:
+            return
+        del self.subscriptions[subscription]
+        subscription.end()
+        if self.exclusive_subscription is subscription:
+            self.exclusive_subscription = None
+        if subscription in self._rotation:
+            self._rotation.remove(subscription)
+            if self.options.single_active_consumer and self.subscriptions:
+                self._rotation.add(max(self.subscriptions, key=lambda each: each.priority))
+        self.used()
+        if not self.subscriptions and self.auto_delete and not self.deleted:
+            self.virtual_host.remove_queue(self)
+        elif self.subscriptions:
+            self.dispatch()
+
+    def detach_all(self) -> list[Subscription]:
+        """End every subscription because the queue goes; they are returned for their clients to be told."""
+        ended = list(self.subscriptions)
+        self.deleted = True
+        for subscription in ended:
+            subscription.end()
+        self.subscriptions.clear()
+        self._rotation = Rotation()
+        self.exclusive_subscription = None
+        if self._expiry_timer is not None:
+            self._expiry_timer.cancel()
+        return ended
+
+    # --- time ---------------------------------------------------------------------------------------
+
+    def used(self) -> None:
+        """Count as in use now: `x-expires` begins anew, and rests while there are subscriptions."""
+        expires = self.options.expires
+        if self._expiry_timer is not None:
+            self._expiry_timer.cancel()
+            self._expiry_timer = None
+        if expires is not None and not self.subscriptions and not self.deleted:
+            self._expiry_timer = self.virtual_host.call_later(
+                expires, self._unused_too_long, f"q '{self.name}' expires unused"
+            )
+
+    def _unused_too_long(self) -> None:
+        if not self.deleted and not self.subscriptions:
+            self.virtual_host.remove_queue(self)
