@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
     from fakeamqp.model.credit import Credit
     from fakeamqp.model.queues import Queue, QueuedMessage
     from fakeamqp.model.subscription import Subscription
@@ -105,16 +106,22 @@ class Ledger:
     and settling everything up to a tag costs only what is settled.
     """
 
-    __slots__ = ("last_tag", "outstanding")
+    __slots__ = ("last_tag", "outstanding", "timeouts")
 
     def __init__(self) -> None:
         self.last_tag = 0
         self.outstanding: dict[int, Delivery] = {}
+        self.timeouts: AcknowledgementTimeouts | None = None
+        """Who watches that nothing is held too long, where that is not allowed."""
 
     def add(self, delivery: Delivery) -> int:
         """Enter a delivery under the next tag."""
         self.last_tag = delivery.tag = tag = self.last_tag + 1
         self.outstanding[tag] = delivery
+        if self.timeouts is not None:
+            timeout = delivery.queue.acknowledgement_timeout
+            if timeout is not None and timeout not in self.timeouts.running:
+                self.timeouts.start(timeout, delivery)
         return tag
 
     def next_tag(self) -> int:

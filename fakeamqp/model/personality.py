@@ -137,6 +137,10 @@ class Personality:
     """The pseudo-queue amq.rabbitmq.reply-to (RabbitMQ: documented extension)."""
     paused_consumers_count: bool
     """queue.declare-ok/consumer-count: consumers paused by channel.flow are counted."""
+    consumer_timeout: float
+    """How long a client may hold a delivery where the queue does not say; 0 means for ever."""
+    channels_time_out: bool
+    """A delivery that was held too long closes the channel (RabbitMQ: documented, up to 4.2)."""
     largest_content: int
     """types/max-content-size: octets of body a content header may announce; 0 = no limit."""
     largest_message: int
@@ -183,6 +187,7 @@ _QUEUE_ARGUMENTS = {
         "x-queue-mode",
         "x-queue-version",
         "x-single-active-consumer",
+        "x-consumer-timeout",
     ),
     "quorum": (
         "x-queue-type",
@@ -196,6 +201,7 @@ _QUEUE_ARGUMENTS = {
         "x-queue-leader-locator",
         "x-quorum-initial-group-size",
         "x-single-active-consumer",
+        "x-consumer-timeout",
     ),
     "stream": (
         "x-queue-type",
@@ -205,6 +211,7 @@ _QUEUE_ARGUMENTS = {
         "x-queue-leader-locator",
         "x-stream-filter-size-bytes",
         "x-stream-max-segment-size-bytes",
+        "x-consumer-timeout",
     ),
 }
 _CONSUMER_ARGUMENTS = {
@@ -267,6 +274,8 @@ RABBITMQ_4_2 = Personality(
     routes_by_cc_headers=True,
     direct_reply_to=True,
     paused_consumers_count=True,
+    consumer_timeout=1800.0,
+    channels_time_out=True,
     largest_content=512 * _MIB,
     largest_message=16 * _MIB,
     largest_message_condition="precondition-failed",
@@ -327,6 +336,8 @@ SPEC = replace(
     routes_by_cc_headers=False,
     direct_reply_to=False,
     paused_consumers_count=False,
+    consumer_timeout=0.0,
+    channels_time_out=False,
     largest_content=0,
     largest_message=0,
     largest_message_condition="content-too-large",

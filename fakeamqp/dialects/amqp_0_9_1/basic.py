@@ -14,7 +14,7 @@ from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.model.credit import Credit, Limit
 from fakeamqp.model.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.equivalence import type_name
-from fakeamqp.model.errors import AccessRefused, NotAllowed, NotImplementedHere, PreconditionFailed
+from fakeamqp.model.errors import AccessRefused, NotAllowed, PreconditionFailed
 from fakeamqp.model.queues import ClassicQueue, Queue
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.model.subscription import Subscription
@@ -138,8 +138,6 @@ def _new_tag(channel: ChannelEnd, tag: str) -> str:
 def _priority(queue: Queue, arguments: Mapping[str, Any]) -> int:
     """The consumer's priority; what else may stand in the arguments is checked with it."""
     where = f"for queue '{queue.name}' in vhost '{queue.virtual_host.name}'"
-    if "x-consumer-timeout" in arguments:
-        raise NotImplementedHere("consumer argument 'x-consumer-timeout' is not supported by fakeamqp yet")
     if "x-stream-offset" in arguments:
         raise PreconditionFailed(f"invalid arg 'x-stream-offset' {where} of queue type rabbit_classic_queue")
     priority = arguments.get("x-priority", 0)

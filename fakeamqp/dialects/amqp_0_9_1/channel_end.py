@@ -13,9 +13,10 @@ from fakeamqp.dialects.amqp_0_9_1 import delivering, publishing
 from fakeamqp.dialects.amqp_0_9_1.dispatch import HANDLERS
 from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError, Reply
 from fakeamqp.dialects.amqp_0_9_1.states import CHANNEL_TRANSITIONS, ChannelState
+from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
 from fakeamqp.model.credit import Credit, Gate
 from fakeamqp.model.delivery import Delivery, Ledger, release_all
-from fakeamqp.model.errors import AccessRefused, NotFound
+from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
@@ -54,6 +55,11 @@ class ChannelEnd:
         self.personality = endpoint.personality
         self.access = endpoint.broker.access
         self.ledger = Ledger()
+        if endpoint.personality.channels_time_out:
+            name = f"channel {number} of {endpoint.name}"
+            self.ledger.timeouts = AcknowledgementTimeouts(
+                self.ledger, endpoint.broker.timers, self._held_too_long, name
+            )
         self.consumers: dict[str, Subscription] = {}
         self.current_queue: str | None = None
         self.mode: Literal["confirm", "tx"] | None = None
@@ -355,11 +361,24 @@ class ChannelEnd:
         """
         self._target = self._properties = None
         self._body.clear()
+        if self.ledger.timeouts is not None:
+            self.ledger.timeouts.stop()
         self._end_consumers()
         outstanding = self.ledger.take_all()
         if self.transaction is not None:
             outstanding += self.transaction.rollback()
         release_all(outstanding)
+
+    def _held_too_long(self, _delivery: Delivery, timeout: float) -> None:
+        """A delivery was not settled in time (RabbitMQ: documented delivery acknowledgement timeout)."""
+        self.endpoint.fail(
+            self.number,
+            PreconditionFailed(
+                f"delivery acknowledgement on channel {self.number} timed out. Timeout value used: "
+                f"{round(timeout * 1000)} ms. This timeout value can be configured, see consumers doc guide "
+                "to learn more"
+            ),
+        )
 
     def _end_consumers(self) -> None:
         """End all consumers; where the end of one makes another's turn, that one must not take anything."""

@@ -420,6 +420,11 @@ class Endpoint:
         word = words.get(self.state, self.state.name.lower())
         return ProtocolError(condition, f"unexpected method in connection state {word}")
 
+    def fail(self, number: int, problem: ModelError) -> None:
+        """Something is wrong that no method of the client's has caused just now."""
+        self._method = 0
+        self._fail(number, problem)
+
     def _fail(self, number: int, problem: ProtocolError | ModelError | WireError) -> None:
         """The one place where an error becomes a close."""
         if self.state is ConnectionState.REFUSED:

@@ -180,6 +180,11 @@ class ArgumentReader:
             self.refuse(argument, f"{{value_too_large,{value}}}")
         return value / 1000
 
+    def milliseconds_if_whole(self, argument: str) -> float | None:
+        """A time in milliseconds, in seconds; anything else is as good as nothing (RabbitMQ: measured)."""
+        value = self._arguments.get(argument)
+        return value / 1000 if type(value) is int else None
+
     def text(self, argument: str) -> str | None:
         """A string."""
         if argument not in self._arguments:
@@ -269,6 +274,7 @@ _ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
     "x-queue-version": (None, _version),
     "x-single-active-consumer": ("single_active_consumer", ArgumentReader.flag),
     "x-quorum-initial-group-size": (None, ArgumentReader.positive),
+    "x-consumer-timeout": ("consumer_timeout", ArgumentReader.milliseconds_if_whole),
     "x-max-age": ("max_age", ArgumentReader.age),
     "x-stream-max-segment-size-bytes": ("max_segment_size", ArgumentReader.count),
     "x-stream-filter-size-bytes": (None, ArgumentReader.count),

@@ -49,6 +49,7 @@ class QueuedMessage:
 class Queue:
     """One queue of a virtual host. `exclusive_owner` is the connection or session it belongs to, or None.
 
+    `acknowledgement_timeout` is how many seconds a client may hold a delivery before its channel is closed.
     `declared` is what the arguments of its declaration ask for, `options` what is in force: the same, or
     that and what policies say.
     """
@@ -59,6 +60,7 @@ class Queue:
     __slots__ = (
         "_expiry_timer",
         "_rotation",
+        "acknowledgement_timeout",
         "arguments",
         "auto_delete",
         "declared",
@@ -92,6 +94,7 @@ class Queue:
         self.auto_delete = auto_delete
         self.arguments = dict(arguments or {})
         self.options = self.declared = options or QueueOptions()
+        self.acknowledgement_timeout = self._acknowledgement_timeout()
         self.incoming: dict[Binding, None] = {}
         self.subscriptions: dict[Subscription, None] = {}
         self.exclusive_subscription: Subscription | None = None
@@ -191,7 +194,15 @@ class Queue:
     def apply(self, options: QueueOptions) -> None:
         """Put other options into force: a policy has come, changed or gone."""
         self.options = options
+        self.acknowledgement_timeout = self._acknowledgement_timeout()
         self.used()
+
+    def _acknowledgement_timeout(self) -> float | None:
+        personality = self.virtual_host.state.personality
+        if not personality.channels_time_out:
+            return None
+        asked = self.options.consumer_timeout
+        return (personality.consumer_timeout or None) if asked is None else asked
 
     # --- subscriptions ------------------------------------------------------------------------------
 
