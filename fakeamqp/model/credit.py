@@ -83,6 +83,11 @@ class Credit(Limit):
             return False
         return not self.octet_limit or not self.messages or self.octets + size <= self.octet_limit
 
+    @property
+    def limits(self) -> bool:
+        """Whether the window limits anything at all."""
+        return bool(self.message_limit or self.octet_limit)
+
     def take(self, size: int) -> None:
         """Count one message of `size` octets as outstanding."""
         self.messages += 1
@@ -94,7 +99,7 @@ class Credit(Limit):
         self.messages -= 1
         self.octets -= size
         self._update()
-        return bool(self.message_limit or self.octet_limit)
+        return self.limits
 
     def resize(self, message_limit: int, octet_limit: int) -> None:
         """Set new limits, which count at once for what is outstanding."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fakeamqp.model.queues.options import ConsumerOptions
+
 if TYPE_CHECKING:
     from fakeamqp.model.credit import Credit, Limit
     from fakeamqp.model.delivery import Delivery
@@ -31,7 +33,8 @@ class Subscription:
 
     `owner` is the connection or session that exclusive things belong to, `group` the channel: what a
     rejected message must not return to in personality `spec`. `limits` holds everything that may hold
-    deliveries back, `credits` the counted ones among them; both empty means no limit.
+    deliveries back, `credits` the counted ones among them; both empty means no limit. `shares_window` says
+    that one of them is shared with other subscriptions (basic.qos with global set).
     """
 
     __slots__ = (
@@ -43,9 +46,11 @@ class Subscription:
         "limits",
         "no_ack",
         "no_local",
+        "options",
         "owner",
         "priority",
         "queue",
+        "shares_window",
         "subscriber",
         "tag",
     )
@@ -61,8 +66,9 @@ class Subscription:
         no_ack: bool = False,
         no_local: bool = False,
         exclusive: bool = False,
-        priority: int = 0,
         arguments: Mapping[str, Any] | None = None,
+        options: ConsumerOptions | None = None,
+        shares_window: bool = False,
         limits: tuple[Limit, ...] = (),
         credits: tuple[Credit, ...] = (),
     ) -> None:
@@ -74,7 +80,9 @@ class Subscription:
         self.no_ack = no_ack
         self.no_local = no_local
         self.exclusive = exclusive
-        self.priority = priority
+        self.options = options or ConsumerOptions()
+        self.priority = self.options.priority
+        self.shares_window = shares_window
         self.arguments = dict(arguments or {})
         self.limits = limits
         self.credits = credits

@@ -8,6 +8,7 @@ from fakeamqp.model.credit import Credit, Limit
 from fakeamqp.model.message import Message
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.model.queues import QueuedMessage
+from fakeamqp.model.queues.options import ConsumerOptions
 from fakeamqp.model.subscription import Subscription
 
 
@@ -45,7 +46,7 @@ def subscription(
         None,  # type: ignore[arg-type]
         owner=None,
         group=None,
-        priority=priority,
+        options=ConsumerOptions(priority=priority),
         limits=limits,
         credits=tuple(limit for limit in limits if isinstance(limit, Credit)),
     )

@@ -5,17 +5,16 @@ basic.publish is in `publishing`, basic.deliver, get-ok and return are in `deliv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9_1 import delivering, publishing
 from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.model.credit import Credit, Limit
 from fakeamqp.model.delivery import accept_all, reject_all, release_all
-from fakeamqp.model.equivalence import type_name
 from fakeamqp.model.errors import AccessRefused, NotAllowed, PreconditionFailed
-from fakeamqp.model.queues import ClassicQueue, Queue
+from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.model.subscription import Subscription
 from fakeamqp.wire.amqp_0_9_1 import methods as m
@@ -115,8 +114,9 @@ def consume(channel: ChannelEnd, method: m.BasicConsume) -> None:
         no_ack=method.no_ack,
         no_local=method.no_local and channel.personality.honours_no_local,
         exclusive=method.exclusive,
-        priority=_priority(queue, method.arguments),
         arguments=method.arguments,
+        options=queue.consumer_options(method.arguments),
+        shares_window=channel.credit is not None and channel.credit.limits,
         limits=(*limits, *credits),
         credits=tuple(credits),
     )
@@ -133,18 +133,6 @@ def _new_tag(channel: ChannelEnd, tag: str) -> str:
     if tag in channel.consumers:
         raise NotAllowed(f"attempt to reuse consumer tag '{tag}'")
     return tag
-
-
-def _priority(queue: Queue, arguments: Mapping[str, Any]) -> int:
-    """The consumer's priority; what else may stand in the arguments is checked with it."""
-    where = f"for queue '{queue.name}' in vhost '{queue.virtual_host.name}'"
-    if "x-stream-offset" in arguments:
-        raise PreconditionFailed(f"invalid arg 'x-stream-offset' {where} of queue type rabbit_classic_queue")
-    priority = arguments.get("x-priority", 0)
-    if isinstance(priority, bool) or not isinstance(priority, int):
-        problem = f"expected integer, got {type_name(priority)}"
-        raise PreconditionFailed(f"invalid arg 'x-priority' {where}: \"{problem}\"")
-    return priority
 
 
 def _consume_replies(channel: ChannelEnd, method: m.BasicConsume, tag: str) -> None:

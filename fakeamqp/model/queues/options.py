@@ -19,7 +19,9 @@ __all__ = [
     "EQUIVALENCE_ARGUMENTS",
     "KINDS",
     "ArgumentReader",
+    "ConsumerOptions",
     "QueueOptions",
+    "consumer_options",
     "longest_ttl",
     "queue_options",
     "queue_type",
@@ -81,6 +83,13 @@ class QueueOptions:
     max_segment_size: int | None = None
 
 
+@dataclass(frozen=True)
+class ConsumerOptions:
+    """What the arguments of basic.consume ask for."""
+
+    priority: int = 0
+
+
 def queue_type(name: str, virtual_host: str, arguments: Mapping[str, Any], default: str = "classic") -> str:
     """The queue type that the arguments of `queue.declare` ask for.
 
@@ -110,10 +119,37 @@ def queue_options(
     Raises:
         PreconditionFailed: an argument has an illegal value, or belongs to other queue types.
     """
+    return QueueOptions(**_read(_QUEUE_ARGUMENTS, kind, name, virtual_host, arguments, known))
+
+
+def consumer_options(
+    kind: str,
+    name: str,
+    virtual_host: str,
+    arguments: Mapping[str, Any],
+    known: Mapping[str, Collection[str]],
+) -> ConsumerOptions:
+    """Read the arguments of `basic.consume` for a queue of type `kind`; see `queue_options`.
+
+    Raises:
+        PreconditionFailed: an argument has an illegal value, or belongs to other queue types.
+    """
+    return ConsumerOptions(**_read(_CONSUMER_ARGUMENTS, kind, name, virtual_host, arguments, known))
+
+
+def _read(
+    readers: Mapping[str, tuple[str | None, _Read]],
+    kind: str,
+    name: str,
+    virtual_host: str,
+    arguments: Mapping[str, Any],
+    known: Mapping[str, Collection[str]],
+) -> dict[str, Any]:
+    """The options that the arguments set, by name."""
     reader = ArgumentReader("queue", name, virtual_host, arguments)
     values = {}
     # In the order RabbitMQ checks them, so that of two bad ones the same is named.
-    for argument, (field, read) in _ARGUMENTS.items():
+    for argument, (field, read) in readers.items():
         if argument in arguments and argument in known[kind]:
             value = read(reader, argument)
             if field:
@@ -124,7 +160,7 @@ def queue_options(
                 f"invalid arg '{argument}' for queue '{name}' in vhost '{virtual_host}' "
                 f"of queue type {KINDS[kind]}"
             )
-    return QueueOptions(**values)
+    return values
 
 
 class ArgumentReader:
@@ -247,7 +283,7 @@ def _version(reader: ArgumentReader, argument: str) -> int | None:
 
 _Read = Callable[[ArgumentReader, str], Any]
 
-_ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
+_QUEUE_ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
     "x-expires": ("expires", lambda reader, name: reader.milliseconds(name, least=1)),
     "x-message-ttl": ("message_ttl", ArgumentReader.milliseconds),
     "x-dead-letter-exchange": ("dead_letter_exchange", ArgumentReader.exchange),
@@ -285,3 +321,8 @@ _ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
     ),
 }
 """Argument -> the option it sets, if any, and how it is read. In the order of RabbitMQ's checks."""
+
+_CONSUMER_ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
+    "x-priority": ("priority", ArgumentReader.integer),
+}
+"""The same for the arguments of basic.consume."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakeamqp.model.errors import AccessRefused
-from fakeamqp.model.queues.options import QueueOptions
+from fakeamqp.model.queues.options import ConsumerOptions, QueueOptions, consumer_options
 from fakeamqp.model.queues.rotation import Rotation
 
 if TYPE_CHECKING:
@@ -205,6 +205,15 @@ class Queue:
         return (personality.consumer_timeout or None) if asked is None else asked
 
     # --- subscriptions ------------------------------------------------------------------------------
+
+    def consumer_options(self, arguments: Mapping[str, Any]) -> ConsumerOptions:
+        """Read the arguments of `basic.consume`.
+
+        Raises:
+            PreconditionFailed: one has an illegal value, or belongs to other queue types.
+        """
+        known = self.virtual_host.state.personality.consumer_arguments
+        return consumer_options(self.type_name, self.name, self.virtual_host.name, arguments, known)
 
     def check_subscription(self, subscription: Subscription) -> None:
         """May this subscription come in?
