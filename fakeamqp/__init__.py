@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.access import Permission, TopicPermission, User
     from fakeamqp.model.definitions import DefinitionsError
     from fakeamqp.model.personality import PERSONALITIES, Personality
-    from fakeamqp.runtime import CannotListen, PortInUse, TLSUnavailable
+    from fakeamqp.runtime import CannotListen, ClockError, NothingPending, PortInUse, TLSUnavailable
+    from fakeamqp.runtime.clock.handle import Clock, TimerView
     from fakeamqp.runtime.tls import ServerTLS
 
 __all__ = [
@@ -27,17 +28,21 @@ __all__ = [
     "Broker",
     "BrokerError",
     "CannotListen",
+    "Clock",
+    "ClockError",
     "ConnectionHandle",
     "DefinitionsError",
     "FakeAMQPError",
     "NoSuchExchange",
     "NoSuchQueue",
     "NotPublished",
+    "NothingPending",
     "Permission",
     "Personality",
     "PortInUse",
     "ServerTLS",
     "TLSUnavailable",
+    "TimerView",
     "TopicPermission",
     "User",
     "WaitTimeout",
@@ -49,7 +54,8 @@ _HOMES = {
     "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
     "fakeamqp.model.definitions": ("DefinitionsError",),
     "fakeamqp.model.personality": ("PERSONALITIES", "Personality"),
-    "fakeamqp.runtime": ("CannotListen", "PortInUse", "TLSUnavailable"),
+    "fakeamqp.runtime": ("CannotListen", "ClockError", "NothingPending", "PortInUse", "TLSUnavailable"),
+    "fakeamqp.runtime.clock.handle": ("Clock", "TimerView"),
     "fakeamqp.runtime.tls": ("ServerTLS",),
 }
 

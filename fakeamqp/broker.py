@@ -31,6 +31,7 @@ from fakeamqp.inspect import (
     exchange_view,
     published_views,
     queue_names,
+    remark,
 )
 from fakeamqp.model.access import Permission
 from fakeamqp.model.accounts import Accounts, account, accounts, own_copy
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from fakeamqp.inspect import Wanted
+    from fakeamqp.runtime.clock.handle import Clock
+    from fakeamqp.runtime.clock.modes import Instant, Mode
+    from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.intercept import Intercept
     from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
@@ -72,7 +76,11 @@ class Broker:
         host: address to listen on; loopback unless you name another.
         port: 0 takes a free one; see `port` once it runs.
         personality: whose behaviour to show: "rabbitmq-4.2", or "spec" for the documents to the letter.
-        clock: "real" is the only mode there is as yet.
+        clock: whose time it lives by: "real" for the machine's, whatever the test has frozen; "virtual" for
+            one that only `clock.advance` and its kin move; "wall" for what `datetime.now()` says, so that
+            freezegun and time-machine move it.
+        now: what time it shall be on a virtual clock: a datetime (a naive one is UTC) or seconds since the
+            epoch. Default: the present.
         tls: True makes a certificate authority on the spot (extra `tls`), a `ServerTLS` brings your own.
         users: replaces guest/guest. Names with passwords (and every right on every virtual host), or with a
             mapping of `password`, `tags` and `permissions` {virtual host: (configure, write, read)}.
@@ -93,7 +101,8 @@ class Broker:
         port: int = 0,
         *,
         personality: str | Personality = "rabbitmq-4.2",
-        clock: str = "real",
+        clock: Mode = "real",
+        now: Instant | None = None,
         tls: bool | ServerTLS = False,
         users: Accounts | None = None,
         virtual_hosts: Iterable[str] = (),
@@ -103,20 +112,31 @@ class Broker:
         trace: int = 10_000,
         **settings: Any,
     ) -> None:
-        if clock != "real":
-            raise BrokerError(f"clock={clock!r} is not built yet; 'real' is the only mode there is")
+        real = RealClock()
+        broker_clock: RealClock | SteppedClock = real
+        if clock != "real" or now is not None:
+            from fakeamqp.runtime.clock.modes import clock_of
+
+            broker_clock = clock_of(clock, now)
         self._host = host
         self._asked_port = port
         self._users = None if users is None else accounts(users)
         self._virtual_hosts = tuple(virtual_hosts)
         self._definitions = _parsed(definitions)
-        self._clock = RealClock()
+        self._mode = clock
+        self._clock: Clock | None = None
         self._state = BrokerState(
-            self._clock, personality=_adjusted(personality, settings), seed=seed, history=history
+            broker_clock,
+            personality=_adjusted(personality, settings),
+            seed=seed,
+            history=history,
+            peer_clock=None if broker_clock is real else real,
         )
-        self._recorder = Recorder(self._clock.now, capacity=trace) if trace else None
+        self._recorder = Recorder(broker_clock.now, capacity=trace) if trace else None
         self._state.tap = self._recorder
-        self._engine = Engine(self._clock, self._state.timers, self._accept)
+        self._engine = Engine(
+            broker_clock, self._state.timers, self._accept, transport_timers=self._state.peer_timers
+        )
         self._listener: Listener | None = None
         self._tls_wanted = tls
         self._tls: ServerTLS | None = None
@@ -215,7 +235,8 @@ class Broker:
     def reset(self) -> None:
         """Back to the beginning, on the same port: no connections, queues, messages, history or trace.
 
-        Users, virtual hosts and definitions given to the constructor are there again.
+        Users, virtual hosts and definitions given to the constructor are there again. A virtual clock stands
+        still at `now` as in the beginning, or at the present where that was not given.
         """
         with self._engine:
             if self._engine.running:
@@ -223,6 +244,8 @@ class Broker:
                 self._engine.disconnect_all()
             self._state.clear()
             self._state.populate()
+            if self._engine.stepped is not None:
+                self._engine.stepped.reset()
             self._populate()
             if self._recorder is not None:
                 self._recorder.clear()
@@ -317,6 +340,17 @@ class Broker:
             raise BrokerError("the broker does not run; start it first")
         return self._listener
 
+    # --- time ------------------------------------------------------------------------------------------
+
+    @property
+    def clock(self) -> Clock:
+        """The broker's time: what it is, what is going to happen, and how to move it where it is virtual."""
+        if self._clock is None:
+            from fakeamqp.runtime.clock.handle import Clock
+
+            self._clock = Clock(self._engine, self._mode)
+        return self._clock
+
     # --- looking ---------------------------------------------------------------------------------------
 
     def look(self, at: Callable[[BrokerState], Any], /) -> Any:
@@ -343,7 +377,7 @@ class Broker:
                 ]
             )
             reason = "; ".join(waiting) or "clients go on sending"
-            raise BrokerError(f"the broker is still busy after {timeout:g} s: {reason}")
+            raise BrokerError(f"the broker is still busy after {timeout:g} s: {reason}" + self.look(remark))
 
     def queue(self, name: str, virtual_host: str = "/") -> QueueInspector:
         """A live look at one queue; it need not exist yet."""
@@ -392,7 +426,9 @@ class Broker:
         """
         expectation = Expectation(**expected)
         self.wait_for(expectation.follow(), timeout)
-        found: tuple[PublishedView, ...] = self.look(lambda state: expectation.check(published_views(state)))
+        found: tuple[PublishedView, ...] = self.look(
+            lambda state: expectation.check(published_views(state), remark=remark(state))
+        )
         return found
 
     @property

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from fakeamqp.dialects import PeerAddress, accept
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
+from fakeamqp.model.timers import Clock
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
@@ -22,7 +23,7 @@ from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ
 M = TypeVar("M", bound=Method)
 
 
-class ManualClock:
+class ManualClock(Clock):
     """Time that stands still until a test moves it."""
 
     def __init__(self, now: float = 1_000.0, time: float = 1_700_000_000.0) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from fakeamqp.dialects.amqp_0_9_1 import PROTOCOL_HEADER, Endpoint
 from fakeamqp.dialects.interface import Connection, PeerAddress
+from fakeamqp.dialects.patience import Patience
 from fakeamqp.model.state import BrokerState
 
 __all__ = ["DIALECTS", "Negotiation", "accept"]
@@ -46,8 +47,11 @@ class Negotiation:
         self._refused = False
         self._lost = False
         self._chosen: Connection | None = None
-        self._patience = state.timers.call_at(
-            state.clock.now() + _HANDSHAKE_TIMEOUT, self._give_up, f"{peer.name}: no protocol header"
+        self._patience = Patience(
+            state,
+            _HANDSHAKE_TIMEOUT,
+            f"connection {peer.name} ends for want of a protocol header",
+            self._give_up,
         )
 
     def __repr__(self) -> str:
@@ -125,7 +129,7 @@ class Negotiation:
         """See `Connection`."""
         if self._chosen is not None:
             return self._chosen.next_deadline()
-        return self._patience.due if self._patience.active else None
+        return self._patience.due
 
     def _refuse(self, octets: bytes) -> None:
         hint = next((f": {hint}" for start, hint in _HINTS if octets.startswith(start)), "")

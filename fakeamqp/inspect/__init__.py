@@ -20,6 +20,7 @@ from fakeamqp.inspect.errors import (
 from fakeamqp.inspect.expectations import Expectation, Wanted, expect_published
 from fakeamqp.inspect.live import ConnectionHandle, Look, QueueInspector
 from fakeamqp.inspect.messages import ContentView, MessageView, Published, PublishedView, published_views
+from fakeamqp.inspect.remarks import remark
 from fakeamqp.inspect.topology import (
     BindingView,
     ConsumerView,
@@ -63,4 +64,5 @@ __all__ = [
     "published_views",
     "queue_names",
     "queue_view",
+    "remark",
 ]

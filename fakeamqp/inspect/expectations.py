@@ -126,15 +126,15 @@ class Expectation:
         """The messages that fit, in order."""
         return tuple(PublishedView.of(*record) for record in published.records if self._fits(record))
 
-    def check(self, published: Published) -> tuple[PublishedView, ...]:
+    def check(self, published: Published, *, remark: str = "") -> tuple[PublishedView, ...]:
         """The messages that fit, if there are as many as expected.
 
         Raises:
-            NotPublished: there are not; the text shows the nearest misses.
+            NotPublished: there are not; the text shows the nearest misses, and `remark` at its end.
         """
         found = self.matches(published)
         if not self._range.holds(len(found)):
-            raise NotPublished(self._report(published, found))
+            raise NotPublished(self._report(published, found) + remark)
         return found
 
     def follow(self) -> Callable[[BrokerState], bool]:

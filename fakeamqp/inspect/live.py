@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fakeamqp.inspect.counts import Count, Range
 from fakeamqp.inspect.errors import NoSuchQueue, NoSuchVirtualHost, WaitTimeout
+from fakeamqp.inspect.remarks import remark
 from fakeamqp.inspect.topology import (
     BindingView,
     ConsumerView,
@@ -161,7 +162,7 @@ class QueueInspector:
         try:
             view = queue_view(state, self.name, self.virtual_host)
         except (NoSuchQueue, NoSuchVirtualHost) as problem:
-            return f"{waited}, but {problem}"
+            return f"{waited}, but {problem}{remark(state)}"
         lines = [f"{waited}, but there is {view!r}"]
         for title, each in (("messages", view.messages), ("consumers", view.consumers)):
             if each:
@@ -169,7 +170,7 @@ class QueueInspector:
                 lines += [f"    {item!r}" for item in each[:_MOST_SHOWN]]
             if len(each) > _MOST_SHOWN:
                 lines.append(f"    ... and {len(each) - _MOST_SHOWN} more")
-        return "\n".join(lines)
+        return "\n".join(lines) + remark(state)
 
     def __repr__(self) -> str:
         try:

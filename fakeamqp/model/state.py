@@ -88,7 +88,9 @@ class ClientConnection(Protocol):
 class BrokerState:
     """The root of the model. Only the holder of the engine's lock touches it.
 
-    `published` keeps the latest publishes for inspection, or is None; `history` says how many.
+    Everything in the model happens on `clock`. `peer_timers` run on `peer_clock`, the time that clients live
+    by; unless given it is the broker's own. `published` keeps the latest publishes for inspection, or is
+    None; `history` says how many.
     """
 
     def __init__(
@@ -98,9 +100,11 @@ class BrokerState:
         personality: Personality = RABBITMQ_4_2,
         seed: int | str | None = None,
         history: int = 0,
+        peer_clock: Clock | None = None,
     ) -> None:
         self.clock = clock
         self.timers = Timers(clock)
+        self.peer_timers = self.timers if peer_clock is None else Timers(peer_clock)
         self.personality = personality
         self._seed = seed
         self.names = NameGenerator(seed)

@@ -7,19 +7,25 @@ the clock says what time it is, and whoever owns the timers calls `Timers.run_du
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-__all__ = ["Clock", "Timer", "Timers"]
+__all__ = ["Clock", "Label", "Timer", "Timers"]
+
+Label: TypeAlias = "str | Callable[[], str]"
+"""What a timer is for, in words that "in 4.2 s" can follow; or who can say it when asked."""
 
 # Below this many entries a heap full of cancelled timers is too small to be worth rebuilding.
 _COMPACT_FROM = 64
 
 
 class Clock(Protocol):
-    """Where the broker's time comes from."""
+    """Where the broker's time comes from.
+
+    A subclass has to say `now` and `time`; the rest is what holds of a clock that runs by itself.
+    """
 
     def now(self) -> float:
         """The instant that timers are compared with: seconds, never going back, origin arbitrary."""
@@ -29,15 +35,31 @@ class Clock(Protocol):
         """Wall time in seconds since the epoch, for timestamps."""
         ...
 
+    @property
+    def holds_peers(self) -> bool:
+        """Whether clients live by this clock as well, so that their silence means something."""
+        return True
+
+    def heading(self) -> float:
+        """The instant to which time is being moved while timers run; otherwise `now()`."""
+        return self.now()
+
+    def remark(self, timers: Timers) -> str:
+        """What to tell somebody who waited in vain, if it may be due to this clock; otherwise ""."""
+        return ""
+
 
 class Timer:
     """One thing to do at one instant. Made by `Timers.call_at`."""
 
-    __slots__ = ("_callback", "_timers", "due", "label")
+    __slots__ = ("_callback", "_label", "_timers", "chore", "due")
 
-    def __init__(self, due: float, callback: Callable[[], object], label: str, timers: Timers) -> None:
+    def __init__(
+        self, due: float, callback: Callable[[], object], label: Label, chore: bool, timers: Timers
+    ) -> None:
         self.due = due
-        self.label = label
+        self.chore = chore
+        self._label = label
         self._callback: Callable[[], object] | None = callback
         self._timers: Timers | None = timers
 
@@ -45,6 +67,11 @@ class Timer:
     def active(self) -> bool:
         """Whether the timer is still to run: neither run nor cancelled."""
         return self._callback is not None
+
+    @property
+    def words(self) -> str:
+        """What the timer is for."""
+        return self._label if isinstance(self._label, str) else self._label()
 
     def cancel(self) -> None:
         """Make sure the timer does not run, and let go of its callback. Harmless when it already ran."""
@@ -60,7 +87,7 @@ class Timer:
 
     def __repr__(self) -> str:
         state = "active" if self.active else "done"
-        return f"<Timer {self.label or 'unnamed'!s} due={self.due:.3f} {state}>"
+        return f"<Timer {self.words or 'unnamed'} due={self.due:.3f} {state}>"
 
 
 class Timers:
@@ -82,13 +109,16 @@ class Timers:
         """How many timers are still to run."""
         return len(self._heap) - self._cancelled
 
-    def call_at(self, due: float, callback: Callable[[], object], label: str = "") -> Timer:
+    def call_at(
+        self, due: float, callback: Callable[[], object], label: Label = "", *, chore: bool = False
+    ) -> Timer:
         """Call `callback()` once the clock's `now()` has reached `due` (seconds on that clock).
 
-        An instant in the past is allowed and means the next `run_due`. `label` says in representations and
-        traces what the timer is for.
+        An instant in the past is allowed and means the next `run_due`. `label` says what the timer is for; a
+        function is asked for it only when somebody looks. A `chore` is what goes on as long as clients are
+        connected, such as heartbeats: nobody moves time for its sake.
         """
-        timer = Timer(due, callback, label, self)
+        timer = Timer(due, callback, label, chore, self)
         heappush(self._heap, (due, next(self._sequence), timer))
         return timer
 
@@ -102,6 +132,22 @@ class Timers:
             heappop(heap)
             self._cancelled -= 1
         return None
+
+    def pending(self) -> Iterator[Timer]:
+        """The timers still to run, in the order in which they will. Change nothing while iterating.
+
+        Finding the first few costs little, however many there are: the heap is walked from its top.
+        """
+        heap = self._heap
+        front = [(*heap[0][:2], 0)] if heap else []
+        while front:
+            _due, _sequence, index = heappop(front)
+            timer = heap[index][2]
+            if timer.active:
+                yield timer
+            for below in (2 * index + 1, 2 * index + 2):
+                if below < len(heap):
+                    heappush(front, (*heap[below][:2], below))
 
     def run_due(self) -> int:
         """Run every timer that is due, also those that these schedule if they are due too.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding, Destination
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.subscription import Subscription
-    from fakeamqp.model.timers import Timer
+    from fakeamqp.model.timers import Label, Timer
 
 __all__ = ["VirtualHost"]
 
@@ -69,11 +69,11 @@ class VirtualHost:
 
     # --- time ---------------------------------------------------------------------------------------
 
-    def call_at(self, due: float, callback: Callable[[], None], label: str) -> Timer:
+    def call_at(self, due: float, callback: Callable[[], None], label: Label) -> Timer:
         """Have `callback` run at an instant of the broker's clock."""
         return self.state.timers.call_at(due, callback, label)
 
-    def call_later(self, delay: float, callback: Callable[[], None], label: str) -> Timer:
+    def call_later(self, delay: float, callback: Callable[[], None], label: Label) -> Timer:
         """Have `callback` run after `delay` seconds of the broker's clock."""
         return self.state.timers.call_at(self.now() + delay, callback, label)
 

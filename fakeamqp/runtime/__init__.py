@@ -7,8 +7,10 @@ from fakeamqp.runtime.engine import Engine
 from fakeamqp.runtime.errors import (
     BadCertificate,
     CannotListen,
+    ClockError,
     EngineError,
     InterceptError,
+    NothingPending,
     PortInUse,
     TLSUnavailable,
 )
@@ -17,10 +19,12 @@ from fakeamqp.runtime.listener import Listener
 __all__ = [
     "BadCertificate",
     "CannotListen",
+    "ClockError",
     "Engine",
     "EngineError",
     "InterceptError",
     "Listener",
+    "NothingPending",
     "PortInUse",
     "RealClock",
     "TLSUnavailable",

@@ -17,11 +17,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from fakeamqp.runtime.clock import EngineClock, RealClock, TimerQueue
+from fakeamqp.runtime.clock.stepped import SteppedClock
 from fakeamqp.runtime.errors import EngineError
 from fakeamqp.runtime.link import OPEN, Link
 from fakeamqp.runtime.listener import Listener
 from fakeamqp.runtime.lock import EngineLock
-from fakeamqp.runtime.loop import Failure, Loop, Waiter
+from fakeamqp.runtime.loop import Failures, Loop, Waiter
 from fakeamqp.runtime.transport import TcpTransport
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Engine:
     """The lock, the loop thread and the transports of one broker.
 
     Args:
-        clock: the broker's time.
+        clock: the broker's time. A `SteppedClock` is moved by the engine.
         timers: the broker's timers, on that clock.
         accept: makes the sans-I/O connection for a new peer.
         transport_timers: timers on a `RealClock` for handshakes and lingering sockets. Needed when `clock`
@@ -62,8 +63,10 @@ class Engine:
     ) -> None:
         self.clock = clock
         self.timers = timers
+        #: The clock where its time moves in steps, which the engine takes; otherwise None.
+        self.stepped = clock if isinstance(clock, SteppedClock) else None
         #: Bugs that surfaced while the loop ran, in order. Empty, whatever peers do.
-        self.failures: list[Failure] = []
+        self.failures = Failures()
         self.name = name
         self._accept = accept
         self._transport_timers = timers if transport_timers is None else transport_timers
@@ -96,7 +99,14 @@ class Engine:
         with self._held():
             if self._loop is not None:
                 return
-            loop = Loop(self.clock, self.timers, self._transport_clock, self._transport_timers, self.failures)
+            loop = Loop(
+                self.clock,
+                self.timers,
+                self._transport_clock,
+                self._transport_timers,
+                self.failures,
+                self.stepped,
+            )
             thread = threading.Thread(target=self._run, args=(loop,), name=self.name, daemon=True)
             self._loop, self._thread = loop, thread
             try:
@@ -105,6 +115,8 @@ class Engine:
                 self._close(loop)
                 self._thread = None
                 raise
+            if self.stepped is not None:
+                self.stepped.attach(self.settle)
 
     def stop(self) -> None:
         """Stop serving: send what is ready, close every port and connection, end the thread. Idempotent.
@@ -138,6 +150,8 @@ class Engine:
                 self._close(loop)
 
     def _close(self, loop: Loop) -> None:
+        if self.stepped is not None:
+            self.stepped.detach()
         for listener in self._listeners:
             listener.close()
         self._listeners = []
@@ -160,7 +174,16 @@ class Engine:
     def __enter__(self) -> Self:
         """Take the lock: the broker stands still for everybody else. Reentrant."""
         self._lock.acquire()
+        if self.stepped is not None and self._lock.depth == 1:
+            self._follow(self.stepped)
         return self
+
+    def _follow(self, clock: SteppedClock, *, noticed: bool = True) -> None:
+        try:
+            clock.follow(self.timers, self.failures.record, noticed=noticed)
+        except BaseException:
+            self._lock.release()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -178,6 +201,39 @@ class Engine:
             loop.judge()
         if loop.dirty or loop.oversleeps():
             loop.wake()
+
+    def take_input(self) -> None:
+        """Inside the engine: deal with everything that has arrived, and send what comes of it.
+
+        Raises:
+            EngineError: called on the loop thread, which may be dealing with input.
+        """
+        if threading.current_thread() is self._thread:
+            raise EngineError("the loop thread cannot deal with further input in the midst of its turn")
+        if self._loop is not None:
+            self._loop.take_input()
+
+    def flush(self) -> None:
+        """Inside the engine: send everything that can be sent."""
+        if self._loop is not None:
+            self._loop.flush_all()
+
+    def settle(self) -> None:
+        """Deal with all that has arrived, in its time, and then follow the clock.
+
+        For those who are about to move the wall clock, or have just done so; does nothing for who is inside
+        the engine already, or in a frozen world that is being left.
+        """
+        if self.stepped is None or self._lock.held():
+            return
+        self._lock.acquire()
+        self._follow(self.stepped, noticed=False)
+        try:
+            if self._loop is not None:
+                self._loop.take_input()
+                self._leave(self._loop)
+        finally:
+            self._lock.release()
 
     def _held(self) -> _Held:
         return _Held(self._lock)
@@ -213,6 +269,8 @@ class Engine:
                 if self._loop is not None and waiter in self._loop.waiters:
                     self._loop.waiters.remove(waiter)
             if not waiter.holds and waiter.error is None:
+                if self.stepped is not None:
+                    self.stepped.follow(self.timers, self.failures.record)
                 waiter.judge()
             return self._outcome(waiter)
 
@@ -228,11 +286,7 @@ class Engine:
             loop = self._loop
             if loop is None:
                 return True
-            loop.flush()
-            if loop.dirty or any(link.rest or link.transport.backlog for link in loop.links):
-                return False
-            due = self.timers.next_due()
-            return not (due is not None and due <= self.clock.now()) and not loop.readable()
+            return loop.quiet()
 
     # -- peers
 

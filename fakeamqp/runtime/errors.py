@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = ["BadCertificate", "CannotListen", "EngineError", "InterceptError", "PortInUse", "TLSUnavailable"]
+__all__ = [
+    "BadCertificate",
+    "CannotListen",
+    "ClockError",
+    "EngineError",
+    "InterceptError",
+    "NothingPending",
+    "PortInUse",
+    "TLSUnavailable",
+]
 
 
 class EngineError(FakeAMQPError):
     """The engine was used in a way that cannot work."""
+
+
+class ClockError(FakeAMQPError):
+    """The clock cannot do that in its mode, or in its present state; the text says what to do instead."""
+
+
+class NothingPending(ClockError):
+    """Time was to move to the next timer, and there is none."""
 
 
 class CannotListen(FakeAMQPError):

@@ -14,14 +14,28 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock import EngineClock, TimerQueue
+    from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.link import Link
     from fakeamqp.runtime.lock import EngineLock
 
-__all__ = ["Failure", "Loop", "Source", "Waiter"]
+__all__ = ["Failure", "Failures", "Loop", "Source", "Waiter"]
 
 _log = logging.getLogger("fakeamqp.runtime")
 
 _LONGEST_SLEEP = 86_400.0
+# By so many seconds the loop may sleep longer than it ought to, where the length of its sleep is a guess.
+_TOO_EARLY = 0.001
+# When a test moves time: how often to look whether still more input has come, or output become ready.
+_MOST_ROUNDS = 64
+
+
+class Failures(list["Failure"]):
+    """Bugs of the broker that surfaced in the engine, in order. Empty, whatever peers do."""
+
+    def record(self, activity: str, error: BaseException) -> None:
+        """Keep and log a bug."""
+        self.append(Failure(activity, error))
+        _log.error("bug in fakeamqp: %s: %r", activity, error, exc_info=error)
 
 
 @dataclass(frozen=True)
@@ -125,9 +139,12 @@ class Loop:
         timers: TimerQueue,
         transport_clock: EngineClock,
         transport_timers: TimerQueue,
-        failures: list[Failure],
+        failures: Failures,
+        stepped: SteppedClock | None = None,
     ) -> None:
         self.clock = clock
+        #: The same clock where its time moves in steps, which the loop and the engine take.
+        self.stepped = stepped
         self.timers = timers
         self.transport_clock = transport_clock
         self.transport_timers = transport_timers
@@ -140,6 +157,7 @@ class Loop:
         self._thread_id: int | None = None
         self._unwatched_elsewhere = False
         self._due = (inf, inf)
+        self._awake_at = inf
         self._selector = DefaultSelector()
         self._waker = _Waker()
         self._selector.register(self._waker.fileno(), EVENT_READ, self._waker)
@@ -165,6 +183,8 @@ class Loop:
         try:
             self.turns += 1
             self._unwatched_elsewhere = False
+            if self.stepped is not None:
+                self._follow(self.stepped, bool(events))  # first, so that input is dealt with in its time
             for key, mask in events:
                 source: Source = key.data
                 try:
@@ -189,13 +209,65 @@ class Loop:
             except Exception as error:  # the one timer is gone, the others are still due
                 self.record("timer", error)
 
+    def _follow(self, clock: SteppedClock, stirred: bool) -> None:
+        clock.follow(self.timers, self.record, noticed=stirred)
+        if stirred:
+            clock.stirred()
+        elif (instant := clock.jump(self.timers)) is not None:
+            if self.quiet():
+                clock.step_to(instant, self.timers, self.record)
+                clock.moved()
+                clock.stirred()
+            else:
+                clock.not_idle()
+
+    def take_input(self) -> None:
+        """Deal with everything that has arrived, and send what comes of it.
+
+        The loop may have been told of the same input and find nothing any more; it takes no harm.
+        """
+        for _ in range(_MOST_ROUNDS):
+            events = [
+                (key.data, mask)
+                for key, mask in self._selector.select(0)
+                if mask & EVENT_READ and key.data is not self._waker
+            ]
+            if not events:
+                break
+            for source, mask in events:
+                try:
+                    source.ready(mask)
+                except Exception as error:
+                    self.give_up_on(source, "input", error)
+            self.flush()
+        self._run_due(self.timers)
+        self.flush_all()
+
+    def flush_all(self) -> None:
+        """Flush until nothing more can be sent for now."""
+        for _ in range(_MOST_ROUNDS):
+            if not self.dirty:
+                return
+            self.flush()
+
+    def quiet(self) -> bool:
+        """Whether there is nothing to do right now: all input read, all output sent, no timer due."""
+        self.flush()
+        if self.dirty or any(link.rest or link.transport.backlog for link in self.links):
+            return False
+        due = self.timers.next_due()
+        return not (due is not None and due <= self.clock.now()) and not self.readable()
+
     def _sleep(self) -> float | None:
         due = self.timers.next_due()
         transport_due = None if self.transport_timers is self.timers else self.transport_timers.next_due()
         self._due = (inf if due is None else due, inf if transport_due is None else transport_due)
         if self.dirty:
             return 0.0
-        timeout = None if due is None else self.clock.seconds_until(due)
+        if self.stepped is not None:
+            timeout = self._own_sleep(self.stepped)
+        else:
+            timeout = None if due is None else self.clock.seconds_until(due)
         if transport_due is not None:
             transport_timeout = self.transport_clock.seconds_until(transport_due)
             if timeout is None or (transport_timeout is not None and transport_timeout < timeout):
@@ -203,10 +275,20 @@ class Loop:
         # A message may live ten years; no selector sleeps that long.
         return None if timeout is None else min(timeout, _LONGEST_SLEEP)
 
+    def _own_sleep(self, clock: SteppedClock) -> float | None:
+        """How long a clock that moves in steps lets the loop sleep; remembered for `oversleeps`."""
+        timeout = clock.sleep(self.timers)
+        self._awake_at = inf if timeout is None else self.transport_clock.now() + timeout
+        return timeout
+
     def oversleeps(self) -> bool:
         """Whether the loop, asleep, would miss a timer that was set after it fell asleep."""
         due = self.timers.next_due()
-        if due is not None and due < self._due[0]:
+        if self.stepped is not None:
+            timeout = self.stepped.sleep(self.timers)
+            if timeout is not None and self.transport_clock.now() + timeout < self._awake_at - _TOO_EARLY:
+                return True
+        elif due is not None and due < self._due[0]:
             return True
         if self.transport_timers is self.timers:
             return False
@@ -266,8 +348,7 @@ class Loop:
 
     def record(self, activity: str, error: BaseException) -> None:
         """Keep and log a bug."""
-        self.failures.append(Failure(activity, error))
-        _log.error("bug in fakeamqp: %s: %r", activity, error, exc_info=error)
+        self.failures.record(activity, error)
 
     # -- the end
 

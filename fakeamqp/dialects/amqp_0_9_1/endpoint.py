@@ -17,6 +17,7 @@ from fakeamqp.dialects.amqp_0_9_1.heartbeats import Heartbeats
 from fakeamqp.dialects.amqp_0_9_1.outbox import Outbox
 from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError, Reply, reply_for, short_text
 from fakeamqp.dialects.amqp_0_9_1.states import CONNECTION_TRANSITIONS, ChannelState, ConnectionState
+from fakeamqp.dialects.patience import Patience
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.errors import ModelError
 from fakeamqp.wire.amqp_0_9_1 import constants as c
@@ -94,9 +95,13 @@ class Endpoint:
         self._unframed = False
         """Where frames start and end is not known any more: see `_receive_unframed`."""
         self._held_back = False
-        self._patience: Timer | None = self.after(
-            _HANDSHAKE_TIMEOUT, lambda: self.abort("handshake timeout"), "handshake"
+        self._patience: Patience | None = Patience(
+            state,
+            _HANDSHAKE_TIMEOUT,
+            self._says("ends for want of a handshake"),
+            lambda: self.abort("handshake timeout"),
         )
+        self._ending: Timer | None = None
         state.connections[self] = None
         if state.tap is not None:
             state.tap.connection(self.name, "connected")
@@ -467,7 +472,9 @@ class Endpoint:
         _log.info("%s: closing: %s%s", self.name, reply.text, f" ({name})" if name else "")
         self._release()
         self._stop_patience()
-        self._patience = self.after(_CLOSE_TIMEOUT, lambda: self.abort("no close-ok came"), "close-ok")
+        self._end_by_peers_time(
+            _CLOSE_TIMEOUT, lambda: self.abort("no close-ok came"), "ends for want of a close-ok"
+        )
 
     def refuse_login(self, text: str) -> None:
         """Nobody is known by these credentials: say so where the client understands it, else `refuse`.
@@ -492,7 +499,7 @@ class Endpoint:
         self._stop_patience()
         delay = self.broker.authentication_failure_delay
         if delay > 0:
-            self._patience = self.after(delay, lambda: self._finish(text), "ends a failed handshake")
+            self._ending = self.after(delay, lambda: self._finish(text), "ends after a failed handshake")
         else:
             self._finish(text)
 
@@ -563,7 +570,7 @@ class Endpoint:
             self._finish("closed by the client")
             return
         self._let_go("closed by the client")
-        self._patience = self.after(_END_OF_TRANSPORT_TIMEOUT, self._end, "ends a closed connection")
+        self._end_by_peers_time(_END_OF_TRANSPORT_TIMEOUT, self._end, "ends its transport")
 
     def close_confirmed(self) -> None:
         """The close-ok we waited for."""
@@ -620,15 +627,27 @@ class Endpoint:
 
     def next_deadline(self) -> float | None:
         """See `Connection`."""
-        timers = [*self.heartbeats.timers, *([] if self._patience is None else [self._patience])]
-        return min((timer.due for timer in timers if timer.active), default=None)
+        dues = [timer.due for timer in self.heartbeats.timers if timer.active]
+        if self._patience is not None and self._patience.due is not None:
+            dues.append(self._patience.due)
+        return min(dues, default=None)
 
-    def after(self, delay: float, callback: Callable[[], None], what: str) -> Timer:
+    def after(self, delay: float, callback: Callable[[], None], what: str, *, chore: bool = False) -> Timer:
         """Have something done later, on the broker's clock."""
         due = self.broker.clock.now() + delay
-        return self.broker.timers.call_at(due, callback, f"connection {self.name}: {what}")
+        return self.broker.timers.call_at(due, callback, self._says(what), chore=chore)
+
+    def _end_by_peers_time(self, delay: float, callback: Callable[[], None], what: str) -> None:
+        """End later, on the time that the client lives by: it was told, and needs that to answer."""
+        timers = self.broker.peer_timers
+        due = timers.clock.now() + delay
+        self._ending = timers.call_at(due, callback, self._says(what), chore=True)
+
+    def _says(self, what: str) -> str:
+        return f"connection {self.name} {what}"
 
     def _stop_patience(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+        for each in (self._patience, self._ending):
+            if each is not None:
+                each.cancel()
+        self._patience = self._ending = None

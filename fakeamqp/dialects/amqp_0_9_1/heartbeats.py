@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fakeamqp.wire.amqp_0_9_x.frames import HEARTBEAT_FRAME
@@ -14,9 +15,21 @@ __all__ = ["Heartbeats"]
 
 
 class Heartbeats:
-    """Sends them and expects them on one connection, from `start` to `stop`."""
+    """Sends them and expects them on one connection, from `start` to `stop`.
 
-    __slots__ = ("_endpoint", "_interval", "_send", "_silent_intervals", "_watch", "heard")
+    Where a test moves the broker's time, the client lives by another. Then heartbeats are sent on both, and
+    silence counts only where the clock says that clients are held to it.
+    """
+
+    __slots__ = (
+        "_endpoint",
+        "_interval",
+        "_send",
+        "_send_by_peers_time",
+        "_silent_intervals",
+        "_watch",
+        "heard",
+    )
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.heard = False
@@ -25,6 +38,7 @@ class Heartbeats:
         self._interval = 0
         self._silent_intervals = 0
         self._send: Timer | None = None
+        self._send_by_peers_time: Timer | None = None
         self._watch: Timer | None = None
 
     def start(self, interval: int) -> None:
@@ -32,38 +46,65 @@ class Heartbeats:
         self._interval = interval
         if interval:
             self.heard = False
-            self._send = self._endpoint.after(interval / 2, self._look_back, "sends a heartbeat")
-            self._watch = self._endpoint.after(interval, self._listen, "expects a sign of life")
+            self._send = self._set(interval / 2, self._look_back, "sends a heartbeat")
+            self._watch = self._set(interval, self._listen, "expects a sign of life")
+            self._look_back_by_peers_time(send=False)
 
     def stop(self) -> None:
         """End for good."""
-        for timer in self.timers:
-            timer.cancel()
+        for timer in (self._send, self._send_by_peers_time, self._watch):
+            if timer is not None:
+                timer.cancel()
 
     @property
     def timers(self) -> tuple[Timer, ...]:
-        """What is due next."""
+        """What is due next on the broker's clock."""
         return tuple(timer for timer in (self._send, self._watch) if timer is not None)
 
     def _look_back(self) -> None:
         """Send a sign of life when nothing was sent since the last look, half an interval ago.
 
         So silence never lasts longer than an interval, and one heartbeat is sent in each idle one. RabbitMQ
-        does the same. Source: heartbeat/interval.
+        does the same. Source: heartbeat/interval. A leap of time over several looks sends one heartbeat.
         """
         outbox = self._endpoint.outbox
-        if outbox.used:
+        leap = self._leap(self._interval / 2)
+        if outbox.used and not leap:
             outbox.used = False
         else:
             outbox.write(HEARTBEAT_FRAME)
-        self._send = self._endpoint.after(self._interval / 2, self._look_back, "sends a heartbeat")
+        self._send = self._set(self._interval / 2 + leap, self._look_back, "sends a heartbeat")
+
+    def _look_back_by_peers_time(self, *, send: bool = True) -> None:
+        """The same on the time that the client lives by, where the broker's is another."""
+        timers = self._endpoint.broker.peer_timers
+        if timers is self._endpoint.broker.timers:
+            return
+        outbox = self._endpoint.outbox
+        if send and not outbox.used:
+            outbox.write(HEARTBEAT_FRAME)
+        else:
+            outbox.used = False
+        self._send_by_peers_time = timers.call_at(
+            timers.clock.now() + self._interval / 2, self._look_back_by_peers_time, chore=True
+        )
 
     def _listen(self) -> None:
         """Two intervals without an octet are the end (heartbeat/missed-two), unless we do not read."""
-        silent = not self.heard and self._endpoint.reading
+        held = self._endpoint.broker.clock.holds_peers
+        silent = held and not self.heard and self._endpoint.reading
         self._silent_intervals = self._silent_intervals + 1 if silent else 0
         if self._silent_intervals == 2:
             self._endpoint.abort(f"missed heartbeats from client, timeout: {self._interval}s")
             return
         self.heard = False
-        self._watch = self._endpoint.after(self._interval, self._listen, "expects a sign of life")
+        leap = 0 if held else self._leap(self._interval)
+        self._watch = self._set(self._interval + leap, self._listen, "expects a sign of life")
+
+    def _leap(self, period: float) -> float:
+        """How much of a leap of time that is under way can be passed over: a multiple of `period`, or 0."""
+        clock = self._endpoint.broker.clock
+        return max(0.0, clock.heading() - clock.now()) // period * period
+
+    def _set(self, delay: float, callback: Callable[[], None], what: str) -> Timer:
+        return self._endpoint.after(delay, callback, what, chore=True)

@@ -15,52 +15,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-__all__ = ["EngineClock", "RealClock", "Timer", "TimerQueue"]
+if TYPE_CHECKING:
+    from fakeamqp.runtime.clock.interface import TimerQueue
 
-
-class EngineClock(Protocol):
-    """What the engine asks a clock, of whatever mode."""
-
-    def now(self) -> float:
-        """The instant that timers are compared with: seconds, never going back."""
-        ...
-
-    def time(self) -> float:
-        """Wall time in seconds since the epoch."""
-        ...
-
-    def seconds_until(self, due: float) -> float | None:
-        """How long, in real seconds, the loop may sleep before it must look whether `due` has come.
-
-        None when it never comes by itself, because only a test moves this clock.
-        """
-        ...
-
-
-class Timer(Protocol):
-    """A timer that can be called off."""
-
-    def cancel(self) -> None:
-        """Make sure it does not run."""
-        ...
-
-
-class TimerQueue(Protocol):
-    """The timers of one clock, as the runtime sees them."""
-
-    def call_at(self, due: float, callback: Callable[[], object], label: str = ...) -> Timer:
-        """Call `callback()` when the clock reaches `due`."""
-        ...
-
-    def next_due(self) -> float | None:
-        """The earliest instant at which there is something to run."""
-        ...
-
-    def run_due(self) -> int:
-        """Run what is due."""
-        ...
+__all__ = ["RealClock"]
 
 
 def _real(name: str) -> Callable[[], float]:
@@ -102,6 +62,19 @@ class RealClock:
     def seconds_until(self, due: float) -> float:
         """Real seconds until `now()` reaches `due`, 0.0 when it has."""
         return max(0.0, due - self._monotonic())
+
+    @property
+    def holds_peers(self) -> bool:
+        """Clients live by real time, too."""
+        return True
+
+    def heading(self) -> float:
+        """`now()`: nobody moves this clock."""
+        return self._monotonic()
+
+    def remark(self, _timers: TimerQueue) -> str:
+        """Nothing to say: this clock goes by itself."""
+        return ""
 
     def __repr__(self) -> str:
         return "<RealClock>"

@@ -1,0 +1,274 @@
+"""`Clock`: what users hold of a broker's time."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+from fakeamqp.runtime.clock.modes import finite, seconds_since_epoch
+from fakeamqp.runtime.clock.stepped import SteppedClock, seconds_in_words
+from fakeamqp.runtime.errors import ClockError, NothingPending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fakeamqp.runtime.clock.interface import Timer
+    from fakeamqp.runtime.clock.modes import Instant, Mode
+    from fakeamqp.runtime.clock.virtual import VirtualClock
+    from fakeamqp.runtime.engine import Engine
+
+__all__ = ["Clock", "Heartbeats", "TimerView"]
+
+Heartbeats: TypeAlias = Literal["lenient", "strict"]
+
+_MAKE_IT_VIRTUAL = (
+    "make the broker with clock='virtual' (in pytest: let the test take the fixture amqp_clock, "
+    "or mark it with @pytest.mark.amqp(clock='virtual'))"
+)
+_MOVE_THE_WALL = (
+    "move the wall clock instead, with freezegun's tick() or move_to(), or time-machine's shift()"
+)
+
+
+@dataclass(frozen=True)
+class TimerView:
+    """One thing that is going to happen.
+
+    Attributes:
+        due_in: seconds of the broker's time until then.
+        words: what it is, such as "q 'retry.5s' expires 3 messages".
+        chore: whether it is one of the things that go on as long as clients are connected, such as
+            heartbeats. Time is not moved for their sake.
+    """
+
+    due_in: float
+    words: str
+    chore: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.words} in {seconds_in_words(self.due_in)} s"
+
+
+class Clock:
+    """A broker's time: `broker.clock`. What can be done to it depends on its mode.
+
+    - "real": the machine's time, whatever the test has frozen. It can only be looked at.
+    - "virtual": stands still until it is moved, here.
+    - "wall": follows what `datetime.now()` says to the code under test; freezegun and time-machine move it.
+
+    Any thread may use it.
+    """
+
+    def __init__(self, engine: Engine, mode: Mode) -> None:
+        self._engine = engine
+        self._mode: Mode = mode
+
+    # --- looking ---------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> Mode:
+        """Whose time it is: "real", "virtual" or "wall"."""
+        return self._mode
+
+    def time(self) -> float:
+        """What time it is for the broker: seconds since the epoch."""
+        with self._engine:
+            return self._engine.clock.time()
+
+    def now(self) -> datetime:
+        """What time it is for the broker: an aware datetime in UTC."""
+        return datetime.fromtimestamp(self.time(), timezone.utc)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of the broker's time since it was made or reset.
+
+        Raises:
+            ClockError: the clock is real, so nobody counts.
+        """
+        with self._engine:
+            return self._stepped("elapsed", "use time() or a stopwatch").elapsed
+
+    @property
+    def timers(self) -> tuple[TimerView, ...]:
+        """What is going to happen, soonest first: expiries, timeouts, heartbeats, ..."""
+        engine = self._engine
+        with engine:
+            now = engine.clock.now()
+            return tuple(_view(timer, now) for timer in engine.timers.pending())
+
+    def __repr__(self) -> str:
+        engine = self._engine
+        with engine:
+            moved = "" if engine.stepped is None else f" +{seconds_in_words(engine.stepped.elapsed)} s"
+            timer = SteppedClock.awaited(engine.timers)
+            following = "" if timer is None else f", next: {_view(timer, engine.clock.now())}"
+        return f"<Clock {self._mode}{moved}{following}>"
+
+    # --- moving ----------------------------------------------------------------------------------------
+
+    def advance(self, seconds: float | timedelta, *, heartbeats: Heartbeats | None = None) -> None:
+        """Let so much time pass, at once.
+
+        What clients have sent before is dealt with first, at the old time. Then everything that falls due
+        happens, in order, each at its own instant. What comes of it has been sent when this returns.
+
+        Args:
+            seconds: 0 or more, or a timedelta.
+            heartbeats: "strict" holds clients to this clock: those that have not been heard of for two
+                intervals of it are cut off, and so are those that have not finished their handshake in time.
+                "lenient" spares them, since they live by real time. Default: what `heartbeats` is set to.
+
+        Raises:
+            ClockError: the clock is not virtual, or `seconds` is negative.
+        """
+        if isinstance(seconds, timedelta):
+            seconds = seconds.total_seconds()
+        distance = finite(seconds, "seconds")
+        with self._moving("advance()", heartbeats) as clock:
+            self._move(clock, round(clock.now() + distance, 9))
+
+    def advance_to(self, when: Instant, *, heartbeats: Heartbeats | None = None) -> None:
+        """`advance` to a point in time: a datetime (a naive one is UTC), or seconds since the epoch.
+
+        Raises:
+            ClockError: the clock is not virtual, or `when` has passed.
+        """
+        wall = seconds_since_epoch(when, "when")
+        with self._moving("advance_to()", heartbeats) as clock:
+            # A float of this size is exact to half a microsecond, and that must not make time fall short.
+            distance = round(wall - clock.time(), 6)
+            if distance < 0:
+                raise ClockError(
+                    f"advance_to({when!r}): time cannot go back, and it is {self.now().isoformat()} already"
+                )
+            self._move(clock, round(clock.now() + distance, 9))
+
+    def advance_to_next(self, *, heartbeats: Heartbeats | None = None) -> float:
+        """`advance` to the next timer, and run all that are due then. Returns the seconds that passed.
+
+        Heartbeats and other chores of connections do not count as timers, unless `heartbeats` is "strict".
+
+        Raises:
+            NothingPending: no timer is set.
+            ClockError: the clock is not virtual.
+        """
+        with self._moving("advance_to_next()", heartbeats) as clock:
+            timer = clock.awaited(self._engine.timers, chores=clock.strict)
+            if timer is None:
+                raise NothingPending(self._nothing_pending(clock))
+            before = clock.now()
+            self._move(clock, timer.due)
+            return clock.now() - before
+
+    @contextmanager
+    def _moving(self, method: str, heartbeats: Heartbeats | None) -> Iterator[VirtualClock]:
+        """Inside the engine, with all input dealt with and the clock as strict as asked."""
+        clock = self._virtual(method)
+        strict = clock.strict if heartbeats is None else _is_strict(heartbeats)
+        with self._engine:
+            self._engine.take_input()
+            before, clock.strict = clock.strict, strict
+            try:
+                yield clock
+            finally:
+                clock.strict = before
+
+    def _move(self, clock: VirtualClock, instant: float) -> None:
+        clock.step_to(instant, self._engine.timers, self._engine.failures.record)
+        clock.moved()
+        self._engine.flush()
+
+    def _nothing_pending(self, clock: SteppedClock) -> str:
+        chores = [timer.words for timer in self._engine.timers.pending()]
+        text = f"no timer is pending: nothing in the broker waits for time to pass. {clock.state_in_words()}"
+        if not chores:
+            return f"{text}."
+        more = f" and {len(chores) - 1} more" if len(chores) > 1 else ""
+        return f"{text}. Only chores are left ({chores[0]}{more}); heartbeats='strict' goes to these."
+
+    # --- passing by itself -----------------------------------------------------------------------------
+
+    @property
+    def rate(self) -> float:
+        """How many seconds pass in a real one; of a virtual clock it can be set, and 0 means standing still.
+
+        Raises:
+            ClockError: set to something negative, or on a clock that is not virtual.
+        """
+        with self._engine:
+            stepped = self._engine.stepped
+            return 1.0 if stepped is None else stepped.rate
+
+    @rate.setter
+    def rate(self, rate: float) -> None:
+        clock = self._virtual("rate")
+        value = finite(rate, "rate")
+        with self._engine:
+            clock.rate = value
+
+    @property
+    def autojump(self) -> float | None:
+        """Real seconds of idleness after which a virtual clock jumps to its next timer; None for never.
+
+        The broker is idle while nothing arrives, nothing waits to be sent and nothing is due. Heartbeats and
+        other chores are not jumped to.
+
+        Raises:
+            ClockError: set to something negative, or on a clock that is not virtual.
+        """
+        stepped = self._engine.stepped
+        return None if stepped is None else stepped.autojump
+
+    @autojump.setter
+    def autojump(self, seconds: float | None) -> None:
+        clock = self._virtual("autojump")
+        value = None if seconds is None else finite(seconds, "autojump")
+        with self._engine:
+            clock.autojump = value
+            clock.stirred()
+
+    @property
+    def heartbeats(self) -> Heartbeats:
+        """Whether clients are held to this clock even where they live by another: "strict" or "lenient".
+
+        On a real clock they always are. Otherwise it is "lenient" until set.
+
+        Raises:
+            ClockError: set to something else, or on a real clock.
+        """
+        stepped = self._engine.stepped
+        return "strict" if stepped is None or stepped.strict else "lenient"
+
+    @heartbeats.setter
+    def heartbeats(self, heartbeats: Heartbeats) -> None:
+        strict = _is_strict(heartbeats)
+        with self._engine:
+            self._stepped("heartbeats", _MAKE_IT_VIRTUAL).strict = strict
+
+    # --- modes -----------------------------------------------------------------------------------------
+
+    def _stepped(self, what: str, remedy: str) -> SteppedClock:
+        stepped = self._engine.stepped
+        if stepped is None:
+            raise ClockError(f"clock.{what} has no meaning on real time; {remedy}")
+        return stepped
+
+    def _virtual(self, what: str) -> VirtualClock:
+        if self._mode == "virtual":
+            return cast("VirtualClock", self._engine.stepped)
+        if self._mode == "wall":
+            raise ClockError(f"clock.{what}: this broker follows the wall clock; {_MOVE_THE_WALL}")
+        raise ClockError(f"clock.{what}: this broker lives on real time; {_MAKE_IT_VIRTUAL}")
+
+
+def _view(timer: Timer, now: float) -> TimerView:
+    return TimerView(max(0.0, timer.due - now), timer.words, timer.chore)
+
+
+def _is_strict(heartbeats: str) -> bool:
+    if heartbeats not in ("lenient", "strict"):
+        raise ClockError(f"heartbeats={heartbeats!r} must be 'lenient' or 'strict'")
+    return heartbeats == "strict"

@@ -1,0 +1,110 @@
+"""Virtual time: it passes when a test says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.runtime.clock.real import RealClock
+from fakeamqp.runtime.clock.stepped import SteppedClock, seconds_in_words
+
+if TYPE_CHECKING:
+    from fakeamqp.runtime.clock.interface import TimerQueue
+
+__all__ = ["VirtualClock"]
+
+# How soon to look again at a broker that could have jumped if it had been idle, in real seconds.
+_NOT_IDLE_SECONDS = 0.01
+
+
+class VirtualClock(SteppedClock):
+    """Stands still until somebody moves it, unless `rate` or `autojump` is set.
+
+    Args:
+        start: wall time at the beginning, in seconds since the epoch; None is the present.
+    """
+
+    def __init__(self, start: float | None = None) -> None:
+        self._real = RealClock()
+        self._start = start
+        super().__init__(self._start_time())
+        self._rate = 0.0
+        self.autojump: float | None = None
+        self._based = (0.0, 0.0)
+        """An instant of this clock and one of real time: from there on time runs at `rate`."""
+        self._jump_at = 0.0
+
+    def _start_time(self) -> float:
+        return round(self._real.time() if self._start is None else self._start, 6)
+
+    def reset(self) -> None:
+        """Begin anew: the time of the beginning, standing still."""
+        super().reset()
+        self._wall = self._start_time() - self._now
+        self._rate = 0.0
+        self.autojump = None
+
+    # -- passing by itself
+
+    @property
+    def rate(self) -> float:
+        """Virtual seconds that pass in a real one; 0.0 while time stands still."""
+        return self._rate
+
+    @rate.setter
+    def rate(self, rate: float) -> None:
+        self._rate = rate
+        self._based = (self._now, self._real.now())
+
+    def _due_instant(self, noticed: bool) -> float:
+        if not self._rate:
+            return self._now
+        instant, real = self._based
+        return instant + (self._real.now() - real) * self._rate
+
+    def moved(self) -> None:
+        """A test has moved time: from here it runs on."""
+        self._based = (self._now, self._real.now())
+
+    # -- jumping when idle
+
+    def stirred(self) -> None:
+        """Start counting idleness anew."""
+        if self.autojump is not None:
+            self._jump_at = self._real.now() + self.autojump
+
+    def not_idle(self) -> None:
+        """It is time to jump, but the broker has something to do."""
+        self._jump_at = self._real.now() + max(self.autojump or 0.0, _NOT_IDLE_SECONDS)
+
+    def jump(self, timers: TimerQueue) -> float | None:
+        """Where to jump to now that nothing has stirred for long enough."""
+        if self.autojump is None or self._real.now() < self._jump_at:
+            return None
+        timer = self.awaited(timers)
+        return None if timer is None else timer.due
+
+    def sleep(self, timers: TimerQueue) -> float | None:
+        """Real seconds until time, running by itself, has come to a timer, or until it jumps."""
+        timeout = None
+        if self._rate and (due := timers.next_due()) is not None:
+            timeout = max(0.0, (due - self._due_instant(True)) / self._rate)
+        if self.autojump is not None and self.awaited(timers) is not None:
+            until_jump = max(0.0, self._jump_at - self._real.now())
+            timeout = until_jump if timeout is None else min(timeout, until_jump)
+        return timeout
+
+    # -- words
+
+    def state_in_words(self) -> str:
+        """That time is virtual, and how far it has come."""
+        if self._rate:
+            pace = f"runs {self._rate:g} times as fast as real time"
+        elif self.autojump is not None:
+            pace = f"jumps when the broker has been idle for {self.autojump:g} s"
+        else:
+            pace = "stands still until the test moves it"
+        return f"Time is virtual and {pace}; it has been moved by {seconds_in_words(self.elapsed)} s so far"
+
+    def way_to_move(self, seconds: float) -> str:
+        """The call that does it."""
+        return f"broker.clock.advance({seconds_in_words(seconds)})"
