@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from fakeamqp.inspect import ConnectionHandle, NoSuchExchange, NoSuchQueue, NotPublished, WaitTimeout
     from fakeamqp.model.access import Permission, TopicPermission, User
     from fakeamqp.model.definitions import DefinitionsError
-    from fakeamqp.model.personality import PERSONALITIES, Personality
+    from fakeamqp.model.personalities import PERSONALITIES
+    from fakeamqp.model.personality import Personality
     from fakeamqp.runtime import CannotListen, ClockError, NothingPending, PortInUse, TLSUnavailable
     from fakeamqp.runtime.clock.handle import Clock, TimerView
     from fakeamqp.runtime.tls import ServerTLS
@@ -53,7 +54,8 @@ _HOMES = {
     "fakeamqp.inspect": ("ConnectionHandle", "NoSuchExchange", "NoSuchQueue", "NotPublished", "WaitTimeout"),
     "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
     "fakeamqp.model.definitions": ("DefinitionsError",),
-    "fakeamqp.model.personality": ("PERSONALITIES", "Personality"),
+    "fakeamqp.model.personalities": ("PERSONALITIES",),
+    "fakeamqp.model.personality": ("Personality",),
     "fakeamqp.runtime": ("CannotListen", "ClockError", "NothingPending", "PortInUse", "TLSUnavailable"),
     "fakeamqp.runtime.clock.handle": ("Clock", "TimerView"),
     "fakeamqp.runtime.tls": ("ServerTLS",),

@@ -1,25 +1,19 @@
 """Whose behaviour the broker shows where the documents and the brokers in the field differ.
 
 A personality is data: a frozen record of named choices that the model and the dialects ask. Code
-never compares versions. Each choice names the rules it decides.
+never compares versions. Each choice names the rules it decides. The records are in `personalities`.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
-from fakeamqp.errors import FakeAMQPError
+__all__ = ["Personality", "Phase"]
 
-__all__ = ["PERSONALITIES", "RABBITMQ_4_2", "SPEC", "Personality", "UnknownPersonality", "personality"]
-
-_MIB = 1024 * 1024
-
-
-class UnknownPersonality(FakeAMQPError):
-    """No personality has this name."""
+Phase: TypeAlias = Literal["permitted", "denied", "removed"]
+"""What becomes of a deprecated feature by default; what is removed nobody can have back."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,7 @@ class Personality:
     content_class_mismatch: str
     """content/class-id-matches: condition raised."""
     body_overrun: str
-    """content/body-overrun: condition raised."""
+    """content/body-overrun: condition raised; empty where what is too much is taken, and never complete."""
     refuses_open_before_close_ok: bool
     """channel.close/stability: a channel.open before the awaited close-ok is an error, not discarded."""
     channel_above_maximum: str
@@ -63,6 +57,10 @@ class Personality:
     """reply-code/command-invalid, channels/no-vhost-switch: condition raised on an open connection."""
     unknown_virtual_host: str
     """connection.open/unknown-vhost: condition raised."""
+    cuts_texts_by: Literal["octets", "characters"]
+    """Reply texts are cut to 255 of these (RabbitMQ: characters since 4.0)."""
+    takes_cancel_ok: bool
+    """basic.cancel-ok from a client ends the consumer as basic.cancel does (RabbitMQ: since 4.3)."""
 
     # --- names and declarations --------------------------------------------------------------------
     longest_name: int
@@ -93,12 +91,26 @@ class Personality:
     """queue.declare/auto-delete-pre-existence."""
     equivalence_ignores_unknown_arguments: bool
     """*.declare/passive-equivalent: only arguments the broker knows are compared."""
+    most_topic_wildcards: int
+    """How many words of a topic binding's key may be `#`; 0 = any number (RabbitMQ: 2 since 4.3.5)."""
+    timestamps_match_in_milliseconds: bool
+    """A headers exchange sees a message's timestamps times 1000, and a binding's as they are."""
+    deprecated_features: Mapping[str, Phase]
+    """The deprecated features the broker knows, and what becomes of them by default: see `features`."""
 
     # --- queues ------------------------------------------------------------------------------------
     queue_arguments: Mapping[str, tuple[str, ...]]
     """queue.declare/arguments-implementation: by queue type, the arguments that mean something there."""
     consumer_arguments: Mapping[str, tuple[str, ...]]
     """By queue type, the arguments of basic.consume that mean something there."""
+    argument_values: Mapping[str, tuple[str | int, ...]]
+    """The legal values of arguments that take but a few; one not named here takes any."""
+    validates_consumer_timeout: bool
+    """A bad x-consumer-timeout is refused; otherwise it is as good as none (RabbitMQ: since 4.3)."""
+    absent_queue_types: tuple[str, ...]
+    """Values of x-queue-type that are as good as none."""
+    single_active_get_refusal: str
+    """How the refusal of basic.get names the queue type, where there is a single active consumer."""
 
     # --- messages --------------------------------------------------------------------------------
     prefetch_is_per_consumer: bool
@@ -135,6 +147,16 @@ class Personality:
     """Sender-selected distribution: headers CC and BCC (RabbitMQ: documented extension)."""
     direct_reply_to: bool
     """The pseudo-queue amq.rabbitmq.reply-to (RabbitMQ: documented extension)."""
+    binding_reply_address: str
+    """Condition raised where a reply address is to be bound or unbound."""
+    replies_are_routed: bool
+    """An answer to a live reply address counts as routed: `mandatory` does not return it."""
+    replies_count_tags: bool
+    """Each direct answer has a delivery tag of its own; otherwise all have the next one there will be."""
+    publish_checks: tuple[str, ...]
+    """What a publish's properties are checked for, in order: see `publishing`."""
+    takes_deaths_from_clients: bool
+    """An x-death that a client publishes is its message's history, and goes on from there."""
     paused_consumers_count: bool
     """queue.declare-ok/consumer-count: consumers paused by channel.flow are counted."""
     consumer_timeout: float
@@ -158,214 +180,3 @@ class Personality:
     frame_max: int = 131072
     heartbeat: int = 60
     exchange_types: tuple[str, ...] = field(default=("direct", "fanout", "topic", "headers"))
-
-
-_EXTENSIONS = (
-    "publisher_confirms",
-    "exchange_exchange_bindings",
-    "basic.nack",
-    "consumer_cancel_notify",
-    "connection.blocked",
-    "consumer_priorities",
-    "authentication_failure_close",
-    "per_consumer_qos",
-    "direct_reply_to",
-)
-
-_LIMITS = ("x-max-length", "x-max-length-bytes", "x-overflow")
-_DEAD_LETTERS = ("x-dead-letter-exchange", "x-dead-letter-routing-key")
-_LIFETIMES = ("x-expires", "x-message-ttl")
-_QUEUE_ARGUMENTS = {
-    "classic": (
-        "x-queue-type",
-        *_LIFETIMES,
-        *_DEAD_LETTERS,
-        *_LIMITS,
-        "x-max-priority",
-        "x-queue-leader-locator",
-        "x-queue-master-locator",
-        "x-queue-mode",
-        "x-queue-version",
-        "x-single-active-consumer",
-        "x-consumer-timeout",
-    ),
-    "quorum": (
-        "x-queue-type",
-        *_LIFETIMES,
-        *_DEAD_LETTERS,
-        "x-dead-letter-strategy",
-        *_LIMITS,
-        "x-delivery-limit",
-        "x-max-in-memory-bytes",
-        "x-max-in-memory-length",
-        "x-queue-leader-locator",
-        "x-quorum-initial-group-size",
-        "x-single-active-consumer",
-        "x-consumer-timeout",
-    ),
-    "stream": (
-        "x-queue-type",
-        "x-initial-cluster-size",
-        "x-max-age",
-        "x-max-length-bytes",
-        "x-queue-leader-locator",
-        "x-stream-filter-size-bytes",
-        "x-stream-max-segment-size-bytes",
-        "x-consumer-timeout",
-    ),
-}
-_CONSUMER_ARGUMENTS = {
-    "classic": ("x-priority",),
-    "quorum": ("x-priority",),
-    "stream": ("x-stream-offset", "x-stream-filter", "x-stream-match-unfiltered"),
-}
-
-RABBITMQ_4_2 = Personality(
-    name="rabbitmq-4.2",
-    product="RabbitMQ",
-    version="4.2.9",
-    closes_silently_on_bad_frames=False,
-    speaks_of_errors_when="tuned",
-    frame_size_tolerance=8,
-    smallest_frame_max=8192,
-    published_field_grammar=False,
-    heartbeat_off_channel_zero="unexpected-frame",
-    content_on_channel_zero="unexpected-frame",
-    content_on_closed_channel="unexpected-frame",
-    content_class_mismatch="unexpected-frame",
-    body_overrun="frame-error",
-    refuses_open_before_close_ok=True,
-    channel_above_maximum="not-allowed",
-    channel_max_limits="count",
-    client_ends_closed_transport=True,
-    connection_method_out_of_order="channel-error",
-    unknown_virtual_host="not-allowed",
-    longest_name=255,
-    restricts_names=False,
-    reserved_queue_redeclarable=False,
-    passive_declare_needs_permission=True,
-    has_trace_exchange=True,
-    default_exchange_bindable=False,
-    type_mismatch_ends_connection=False,
-    unknown_exchange_type="precondition-failed",
-    passive_no_wait_is_silent=False,
-    exchange_flags_reserved=False,
-    deleting_missing_is_an_error=False,
-    unbinding_missing_is_an_error=False,
-    compares_auto_delete=True,
-    equivalence_ignores_unknown_arguments=True,
-    queue_arguments=_QUEUE_ARGUMENTS,
-    consumer_arguments=_CONSUMER_ARGUMENTS,
-    prefetch_is_per_consumer=True,
-    honours_prefetch_size=False,
-    honours_client_flow=False,
-    throttles_with_flow=False,
-    honours_no_local=False,
-    honours_immediate=False,
-    exclusive_consumer_blocks_get=False,
-    recovers_to_original_consumer=False,
-    rejected_avoids_same_channel=False,
-    most_deliveries=0,
-    queues_have_priorities=False,
-    discards_low_priority_first=False,
-    dead_letters_deleted=False,
-    expiration_is_ttl=True,
-    checks_user_id=True,
-    routes_by_cc_headers=True,
-    direct_reply_to=True,
-    paused_consumers_count=True,
-    consumer_timeout=1800.0,
-    channels_time_out=True,
-    largest_content=512 * _MIB,
-    largest_message=16 * _MIB,
-    largest_message_condition="precondition-failed",
-    announces_host=False,
-    capabilities=_EXTENSIONS,
-)
-
-SPEC = replace(
-    RABBITMQ_4_2,
-    name="spec",
-    product="fakeamqp",
-    version="0.1.0",
-    closes_silently_on_bad_frames=True,
-    speaks_of_errors_when="open",
-    frame_size_tolerance=0,
-    smallest_frame_max=4096,
-    published_field_grammar=True,
-    heartbeat_off_channel_zero="frame-error",
-    content_on_channel_zero="channel-error",
-    content_on_closed_channel="channel-error",
-    content_class_mismatch="frame-error",
-    body_overrun="unexpected-frame",
-    refuses_open_before_close_ok=False,
-    channel_above_maximum="channel-error",
-    channel_max_limits="number",
-    client_ends_closed_transport=False,
-    connection_method_out_of_order="command-invalid",
-    unknown_virtual_host="invalid-path",
-    longest_name=127,
-    restricts_names=True,
-    reserved_queue_redeclarable=True,
-    passive_declare_needs_permission=False,
-    has_trace_exchange=False,
-    default_exchange_bindable=True,
-    type_mismatch_ends_connection=True,
-    unknown_exchange_type="command-invalid",
-    passive_no_wait_is_silent=True,
-    exchange_flags_reserved=True,
-    deleting_missing_is_an_error=True,
-    unbinding_missing_is_an_error=True,
-    compares_auto_delete=False,
-    equivalence_ignores_unknown_arguments=False,
-    prefetch_is_per_consumer=False,
-    honours_prefetch_size=True,
-    honours_client_flow=True,
-    throttles_with_flow=True,
-    honours_no_local=True,
-    honours_immediate=True,
-    exclusive_consumer_blocks_get=True,
-    recovers_to_original_consumer=True,
-    rejected_avoids_same_channel=True,
-    most_deliveries=5,
-    queues_have_priorities=True,
-    discards_low_priority_first=True,
-    dead_letters_deleted=True,
-    expiration_is_ttl=False,
-    checks_user_id=False,
-    routes_by_cc_headers=False,
-    direct_reply_to=False,
-    paused_consumers_count=False,
-    consumer_timeout=0.0,
-    channels_time_out=False,
-    largest_content=0,
-    largest_message=0,
-    largest_message_condition="content-too-large",
-    announces_host=True,
-    capabilities=(
-        "publisher_confirms",
-        "exchange_exchange_bindings",
-        "basic.nack",
-        "consumer_cancel_notify",
-        "connection.blocked",
-        "consumer_priorities",
-    ),
-)
-
-PERSONALITIES = {each.name: each for each in (RABBITMQ_4_2, SPEC)}
-
-
-def personality(name: str | Personality) -> Personality:
-    """The personality called `name`; a record passes through.
-
-    Raises:
-        UnknownPersonality: nothing is called so; the text names the nearest match.
-    """
-    if isinstance(name, Personality):
-        return name
-    found = PERSONALITIES.get(name)
-    if found is None:
-        near = difflib.get_close_matches(name, PERSONALITIES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UnknownPersonality(f"no personality {name!r}{hint} Known: {', '.join(sorted(PERSONALITIES))}")
-    return found

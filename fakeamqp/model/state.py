@@ -9,7 +9,8 @@ from fakeamqp.model.access import AccessControl, Permission, User
 from fakeamqp.model.errors import InvalidPath, NotAllowed
 from fakeamqp.model.history import History
 from fakeamqp.model.names import NameGenerator
-from fakeamqp.model.personality import RABBITMQ_4_2, Personality
+from fakeamqp.model.personalities import RABBITMQ_4_2
+from fakeamqp.model.personality import Personality
 from fakeamqp.model.timers import Timers
 from fakeamqp.model.virtual_host import VirtualHost
 

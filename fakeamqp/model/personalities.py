@@ -1,0 +1,362 @@
+"""The personalities there are: RabbitMQ of several versions, and the documents to the letter.
+
+Each record says what its broker does; those of other versions say what differs from `RABBITMQ_4_2`.
+Sources: the documentation, release notes and behaviour of the released versions they are called after.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+
+from fakeamqp.errors import FakeAMQPError
+from fakeamqp.model.personality import Personality, Phase
+
+__all__ = [
+    "PERSONALITIES",
+    "RABBITMQ_3_13",
+    "RABBITMQ_4_0",
+    "RABBITMQ_4_2",
+    "RABBITMQ_4_3",
+    "SPEC",
+    "UnknownPersonality",
+    "personality",
+]
+
+_MIB = 1024 * 1024
+
+
+class UnknownPersonality(FakeAMQPError):
+    """No personality has this name."""
+
+
+_EXTENSIONS = (
+    "publisher_confirms",
+    "exchange_exchange_bindings",
+    "basic.nack",
+    "consumer_cancel_notify",
+    "connection.blocked",
+    "consumer_priorities",
+    "authentication_failure_close",
+    "per_consumer_qos",
+    "direct_reply_to",
+)
+
+_LIMITS = ("x-max-length", "x-max-length-bytes", "x-overflow")
+_DEAD_LETTERS = ("x-dead-letter-exchange", "x-dead-letter-routing-key")
+_LIFETIMES = ("x-expires", "x-message-ttl")
+_QUEUE_ARGUMENTS = {
+    "classic": (
+        "x-queue-type",
+        *_LIFETIMES,
+        *_DEAD_LETTERS,
+        *_LIMITS,
+        "x-max-priority",
+        "x-queue-leader-locator",
+        "x-queue-master-locator",
+        "x-queue-mode",
+        "x-queue-version",
+        "x-single-active-consumer",
+        "x-consumer-timeout",
+    ),
+    "quorum": (
+        "x-queue-type",
+        *_LIFETIMES,
+        *_DEAD_LETTERS,
+        "x-dead-letter-strategy",
+        *_LIMITS,
+        "x-delivery-limit",
+        "x-max-in-memory-bytes",
+        "x-max-in-memory-length",
+        "x-queue-leader-locator",
+        "x-quorum-initial-group-size",
+        "x-single-active-consumer",
+        "x-consumer-timeout",
+    ),
+    "stream": (
+        "x-queue-type",
+        "x-initial-cluster-size",
+        "x-max-age",
+        "x-max-length-bytes",
+        "x-queue-leader-locator",
+        "x-stream-filter-size-bytes",
+        "x-stream-max-segment-size-bytes",
+        "x-consumer-timeout",
+    ),
+}
+_CONSUMER_ARGUMENTS = {
+    "classic": ("x-priority",),
+    "quorum": ("x-priority",),
+    "stream": ("x-stream-offset", "x-stream-filter", "x-stream-match-unfiltered"),
+}
+
+_DEPRECATED: dict[str, Phase] = {
+    "transient_nonexcl_queues": "permitted",
+    "global_qos": "permitted",
+    "queue_master_locator": "permitted",
+    "classic_queue_mirroring": "removed",
+    "ram_node_type": "permitted",
+    "management_metrics_collection": "permitted",
+    "amqp_address_v1": "permitted",
+    "amqp_filter_set_bug": "permitted",
+}
+
+
+def _without(names: tuple[str, ...], *gone: str) -> tuple[str, ...]:
+    return tuple(name for name in names if name not in gone)
+
+
+RABBITMQ_4_2 = Personality(
+    name="rabbitmq-4.2",
+    product="RabbitMQ",
+    version="4.2.9",
+    closes_silently_on_bad_frames=False,
+    speaks_of_errors_when="tuned",
+    frame_size_tolerance=8,
+    smallest_frame_max=8192,
+    published_field_grammar=False,
+    heartbeat_off_channel_zero="unexpected-frame",
+    content_on_channel_zero="unexpected-frame",
+    content_on_closed_channel="unexpected-frame",
+    content_class_mismatch="unexpected-frame",
+    body_overrun="frame-error",
+    refuses_open_before_close_ok=True,
+    channel_above_maximum="not-allowed",
+    channel_max_limits="count",
+    client_ends_closed_transport=True,
+    connection_method_out_of_order="channel-error",
+    unknown_virtual_host="not-allowed",
+    cuts_texts_by="characters",
+    takes_cancel_ok=False,
+    longest_name=255,
+    restricts_names=False,
+    reserved_queue_redeclarable=False,
+    passive_declare_needs_permission=True,
+    has_trace_exchange=True,
+    default_exchange_bindable=False,
+    type_mismatch_ends_connection=False,
+    unknown_exchange_type="precondition-failed",
+    passive_no_wait_is_silent=False,
+    exchange_flags_reserved=False,
+    deleting_missing_is_an_error=False,
+    unbinding_missing_is_an_error=False,
+    compares_auto_delete=True,
+    equivalence_ignores_unknown_arguments=True,
+    most_topic_wildcards=0,
+    timestamps_match_in_milliseconds=True,
+    deprecated_features=_DEPRECATED,
+    queue_arguments=_QUEUE_ARGUMENTS,
+    consumer_arguments=_CONSUMER_ARGUMENTS,
+    argument_values={"x-queue-mode": ("default", "lazy"), "x-queue-version": (1, 2)},
+    validates_consumer_timeout=False,
+    absent_queue_types=("undefined", ""),
+    single_active_get_refusal='<<"quorum">>',
+    prefetch_is_per_consumer=True,
+    honours_prefetch_size=False,
+    honours_client_flow=False,
+    throttles_with_flow=False,
+    honours_no_local=False,
+    honours_immediate=False,
+    exclusive_consumer_blocks_get=False,
+    recovers_to_original_consumer=False,
+    rejected_avoids_same_channel=False,
+    most_deliveries=0,
+    queues_have_priorities=False,
+    discards_low_priority_first=False,
+    dead_letters_deleted=False,
+    expiration_is_ttl=True,
+    checks_user_id=True,
+    routes_by_cc_headers=True,
+    direct_reply_to=True,
+    binding_reply_address="access-refused",
+    replies_are_routed=True,
+    replies_count_tags=True,
+    publish_checks=("reply-to", "expiration", "copies", "topic-permission", "user-id"),
+    takes_deaths_from_clients=False,
+    paused_consumers_count=True,
+    consumer_timeout=1800.0,
+    channels_time_out=True,
+    largest_content=512 * _MIB,
+    largest_message=16 * _MIB,
+    largest_message_condition="precondition-failed",
+    announces_host=False,
+    capabilities=_EXTENSIONS,
+)
+
+RABBITMQ_4_0 = replace(
+    RABBITMQ_4_2,
+    name="rabbitmq-4.0",
+    version="4.0.9",
+    smallest_frame_max=4096,
+    body_overrun="",
+    passive_declare_needs_permission=False,
+    deprecated_features={name: phase for name, phase in _DEPRECATED.items() if name != "amqp_filter_set_bug"},
+    queue_arguments={
+        # x-stream-filter-size-bytes is not listed for any type, and so is ignored everywhere.
+        **_QUEUE_ARGUMENTS,
+        "stream": _without(_QUEUE_ARGUMENTS["stream"], "x-stream-filter-size-bytes"),
+    },
+    absent_queue_types=("undefined",),
+    single_active_get_refusal="quorum",
+    binding_reply_address="not-found",
+    replies_are_routed=False,
+    replies_count_tags=False,
+    largest_content=0,
+)
+
+RABBITMQ_3_13 = replace(
+    RABBITMQ_4_0,
+    name="rabbitmq-3.13",
+    version="3.13.7",
+    cuts_texts_by="octets",
+    deprecated_features={
+        "transient_nonexcl_queues": "permitted",
+        "global_qos": "permitted",
+        "classic_queue_mirroring": "permitted",
+        "ram_node_type": "permitted",
+        "management_metrics_collection": "permitted",
+    },
+    queue_arguments={
+        **RABBITMQ_4_0.queue_arguments,
+        "classic": _without(_QUEUE_ARGUMENTS["classic"], "x-queue-leader-locator"),
+    },
+    consumer_arguments={
+        # Streams have filters, but nobody else refuses their arguments.
+        "classic": (
+            "x-cancel-on-ha-failover",
+            "x-priority",
+            "x-credit",
+            "x-stream-filter",
+            "x-stream-match-unfiltered",
+        ),
+        "quorum": ("x-priority", "x-credit", "x-stream-filter", "x-stream-match-unfiltered"),
+        "stream": ("x-stream-offset", "x-credit", "x-stream-filter", "x-stream-match-unfiltered"),
+    },
+    publish_checks=("topic-permission", "reply-to", "user-id", "expiration", "copies"),
+    takes_deaths_from_clients=True,
+    largest_message=128 * _MIB,
+    mechanisms=("PLAIN", "AMQPLAIN"),
+)
+
+RABBITMQ_4_3 = replace(
+    RABBITMQ_4_2,
+    name="rabbitmq-4.3",
+    version="4.3.5",
+    takes_cancel_ok=True,
+    most_topic_wildcards=2,
+    deprecated_features={
+        **_DEPRECATED,
+        "transient_nonexcl_queues": "denied",
+        "global_qos": "denied",
+        "queue_master_locator": "denied",
+        "ram_node_type": "removed",
+        "amqp_address_v1": "denied",
+        "amqp_filter_set_bug": "denied",
+    },
+    queue_arguments={
+        "classic": _without(_QUEUE_ARGUMENTS["classic"], "x-consumer-timeout"),
+        "quorum": (
+            *_QUEUE_ARGUMENTS["quorum"],
+            "x-consumer-disconnected-timeout",
+            "x-delayed-retry-type",
+            "x-delayed-retry-min",
+            "x-delayed-retry-max",
+        ),
+        "stream": _without(_QUEUE_ARGUMENTS["stream"], "x-consumer-timeout"),
+    },
+    consumer_arguments={**_CONSUMER_ARGUMENTS, "quorum": ("x-priority", "x-consumer-timeout")},
+    argument_values={"x-queue-version": (2,)},
+    validates_consumer_timeout=True,
+    channels_time_out=False,
+)
+
+SPEC = replace(
+    RABBITMQ_4_2,
+    name="spec",
+    product="fakeamqp",
+    version="0.1.0",
+    closes_silently_on_bad_frames=True,
+    speaks_of_errors_when="open",
+    frame_size_tolerance=0,
+    smallest_frame_max=4096,
+    published_field_grammar=True,
+    heartbeat_off_channel_zero="frame-error",
+    content_on_channel_zero="channel-error",
+    content_on_closed_channel="channel-error",
+    content_class_mismatch="frame-error",
+    body_overrun="unexpected-frame",
+    refuses_open_before_close_ok=False,
+    channel_above_maximum="channel-error",
+    channel_max_limits="number",
+    client_ends_closed_transport=False,
+    connection_method_out_of_order="command-invalid",
+    unknown_virtual_host="invalid-path",
+    cuts_texts_by="octets",
+    longest_name=127,
+    restricts_names=True,
+    reserved_queue_redeclarable=True,
+    passive_declare_needs_permission=False,
+    has_trace_exchange=False,
+    default_exchange_bindable=True,
+    type_mismatch_ends_connection=True,
+    unknown_exchange_type="command-invalid",
+    passive_no_wait_is_silent=True,
+    exchange_flags_reserved=True,
+    deleting_missing_is_an_error=True,
+    unbinding_missing_is_an_error=True,
+    compares_auto_delete=False,
+    equivalence_ignores_unknown_arguments=False,
+    timestamps_match_in_milliseconds=False,
+    deprecated_features={},
+    absent_queue_types=(),
+    prefetch_is_per_consumer=False,
+    honours_prefetch_size=True,
+    honours_client_flow=True,
+    throttles_with_flow=True,
+    honours_no_local=True,
+    honours_immediate=True,
+    exclusive_consumer_blocks_get=True,
+    recovers_to_original_consumer=True,
+    rejected_avoids_same_channel=True,
+    most_deliveries=5,
+    queues_have_priorities=True,
+    discards_low_priority_first=True,
+    dead_letters_deleted=True,
+    expiration_is_ttl=False,
+    checks_user_id=False,
+    routes_by_cc_headers=False,
+    direct_reply_to=False,
+    paused_consumers_count=False,
+    consumer_timeout=0.0,
+    channels_time_out=False,
+    largest_content=0,
+    largest_message=0,
+    largest_message_condition="content-too-large",
+    announces_host=True,
+    capabilities=(
+        "publisher_confirms",
+        "exchange_exchange_bindings",
+        "basic.nack",
+        "consumer_cancel_notify",
+        "connection.blocked",
+        "consumer_priorities",
+    ),
+)
+
+PERSONALITIES = {each.name: each for each in (RABBITMQ_3_13, RABBITMQ_4_0, RABBITMQ_4_2, RABBITMQ_4_3, SPEC)}
+
+
+def personality(name: str | Personality) -> Personality:
+    """The personality called `name`; a record passes through.
+
+    Raises:
+        UnknownPersonality: nothing is called so; the text names the nearest match.
+    """
+    if isinstance(name, Personality):
+        return name
+    found = PERSONALITIES.get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, PERSONALITIES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UnknownPersonality(f"no personality {name!r}{hint} Known: {', '.join(sorted(PERSONALITIES))}")
+    return found
