@@ -101,6 +101,93 @@ _DEPRECATED: dict[str, Phase] = {
     "amqp_filter_set_bug": "permitted",
 }
 
+_POLICY_KEYS = (
+    "alternate-exchange",
+    "consumer-timeout",
+    "dead-letter-exchange",
+    "dead-letter-routing-key",
+    "dead-letter-strategy",
+    "delivery-limit",
+    "expires",
+    "initial-cluster-size",
+    "max-age",
+    "max-in-memory-bytes",
+    "max-in-memory-length",
+    "max-length",
+    "max-length-bytes",
+    "message-ttl",
+    "overflow",
+    "queue-leader-locator",
+    "queue-master-locator",
+    "queue-mode",
+    "queue-version",
+    "stream-filter-size-bytes",
+    "stream-max-segment-size-bytes",
+    "target-group-size",
+)
+_OPERATOR_POLICY_KEYS = (
+    "delivery-limit",
+    "expires",
+    "max-in-memory-bytes",
+    "max-in-memory-length",
+    "max-length",
+    "max-length-bytes",
+    "message-ttl",
+    "overflow",
+    "queue-master-locator",
+    "queue-version",
+    "target-group-size",
+)
+_MIRRORING_KEYS = (
+    "ha-mode",
+    "ha-params",
+    "ha-promote-on-failure",
+    "ha-promote-on-shutdown",
+    "ha-sync-batch-size",
+    "ha-sync-mode",
+)
+_DELAYED_RETRY_KEYS = ("delayed-retry-max", "delayed-retry-min", "delayed-retry-type")
+_FOREIGN_POLICY_KEYS = {
+    "classic": (
+        "dead-letter-strategy",
+        "delivery-limit",
+        "initial-cluster-size",
+        "max-age",
+        "max-in-memory-bytes",
+        "max-in-memory-length",
+        "stream-max-segment-size-bytes",
+        "target-group-size",
+    ),
+    "quorum": (
+        "initial-cluster-size",
+        "max-age",
+        "queue-master-locator",
+        "queue-mode",
+        "stream-max-segment-size-bytes",
+        "ha-mode",
+        "ha-params",
+        "ha-promote-on-failure",
+        "ha-promote-on-shutdown",
+        "ha-sync-mode",
+    ),
+    "stream": (
+        "dead-letter-exchange",
+        "dead-letter-routing-key",
+        "dead-letter-strategy",
+        "delivery-limit",
+        "expires",
+        "max-in-memory-bytes",
+        "max-in-memory-length",
+        "max-length",
+        "message-ttl",
+        "overflow",
+        "queue-master-locator",
+        "queue-mode",
+        "target-group-size",
+        *_MIRRORING_KEYS,
+    ),
+}
+
 
 def _without(names: tuple[str, ...], *gone: str) -> tuple[str, ...]:
     return tuple(name for name in names if name not in gone)
@@ -179,6 +266,22 @@ RABBITMQ_4_2 = Personality(
     largest_content=512 * _MIB,
     largest_message=16 * _MIB,
     largest_message_condition="precondition-failed",
+    policy_keys=_POLICY_KEYS,
+    operator_policy_keys=_OPERATOR_POLICY_KEYS,
+    foreign_policy_keys=_FOREIGN_POLICY_KEYS,
+    longest_pattern=1024,
+    policy_decides_expiry=(),
+    negative_delivery_limit=True,
+    connection_limit_condition="not-allowed",
+    queue_limit_condition="precondition-failed",
+    channel_limit_text=(
+        "number of channels opened for user '{user}' has reached the maximum allowed user limit of {limit}"
+    ),
+    remembers_queue_type="always",
+    names_default_queue_type=True,
+    definitions_name_format=True,
+    definitions_repeat_queue_type=False,
+    empty_limits_are_lists=False,
     announces_host=False,
     capabilities=_EXTENSIONS,
 )
@@ -202,6 +305,13 @@ RABBITMQ_4_0 = replace(
     replies_are_routed=False,
     replies_count_tags=False,
     largest_content=0,
+    longest_pattern=0,
+    channel_limit_text=(
+        "number of channels opened for user '{node}' has reached the maximum allowed user limit of ({limit})"
+    ),
+    names_default_queue_type=False,
+    definitions_repeat_queue_type=True,
+    empty_limits_are_lists=True,
 )
 
 RABBITMQ_3_13 = replace(
@@ -236,6 +346,22 @@ RABBITMQ_3_13 = replace(
     takes_deaths_from_clients=True,
     largest_message=128 * _MIB,
     mechanisms=("PLAIN", "AMQPLAIN"),
+    policy_keys=(*_POLICY_KEYS, *_MIRRORING_KEYS),
+    operator_policy_keys=(
+        *_without(_OPERATOR_POLICY_KEYS, "queue-master-locator"),
+        "ha-mode",
+        "ha-params",
+        "ha-sync-mode",
+    ),
+    foreign_policy_keys={
+        **_FOREIGN_POLICY_KEYS,
+        "classic": (*_FOREIGN_POLICY_KEYS["classic"], "queue-leader-locator"),
+    },
+    policy_decides_expiry=("quorum",),
+    negative_delivery_limit=False,
+    remembers_queue_type="by default",
+    definitions_name_format=False,
+    definitions_repeat_queue_type=False,
 )
 
 RABBITMQ_4_3 = replace(
@@ -268,6 +394,8 @@ RABBITMQ_4_3 = replace(
     argument_values={"x-queue-version": (2,)},
     validates_consumer_timeout=True,
     channels_time_out=False,
+    policy_keys=(*_POLICY_KEYS, "consumer-disconnected-timeout", *_DELAYED_RETRY_KEYS),
+    operator_policy_keys=(*_OPERATOR_POLICY_KEYS, *_DELAYED_RETRY_KEYS),
 )
 
 SPEC = replace(
@@ -341,6 +469,11 @@ SPEC = replace(
         "connection.blocked",
         "consumer_priorities",
     ),
+    connection_limit_condition="resource-error",
+    queue_limit_condition="resource-error",
+    remembers_queue_type="never",
+    names_default_queue_type=False,
+    definitions_name_format=False,
 )
 
 PERSONALITIES = {each.name: each for each in (RABBITMQ_3_13, RABBITMQ_4_0, RABBITMQ_4_2, RABBITMQ_4_3, SPEC)}

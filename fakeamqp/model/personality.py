@@ -170,6 +170,37 @@ class Personality:
     largest_message_condition: str
     """reply-code/content-too-large: condition raised beyond it."""
 
+    # --- policies, limits and definitions ----------------------------------------------------------
+    policy_keys: tuple[str, ...]
+    """What a policy may set."""
+    operator_policy_keys: tuple[str, ...]
+    """What an operator policy may set."""
+    foreign_policy_keys: Mapping[str, tuple[str, ...]]
+    """By queue type, the keys whose mere presence has a whole policy pass by such queues."""
+    longest_pattern: int
+    """Octets in the pattern of a policy; 0 = no limit (RabbitMQ: 1024 since 4.2)."""
+    policy_decides_expiry: tuple[str, ...]
+    """Queue types where a policy's `expires` holds whatever the argument says; elsewhere the shorter does."""
+    negative_delivery_limit: bool
+    """A policy's `delivery-limit` may be negative, which means that there is none (RabbitMQ: since 4.0)."""
+    connection_limit_condition: str
+    """connection.open/vhost-limits: condition raised."""
+    queue_limit_condition: str
+    """reply-code/resource-error: condition raised where a virtual host may have no more queues."""
+    channel_limit_text: str
+    """What a user with too many channels is told, with `user`, `node` and `limit`."""
+    remembers_queue_type: Literal["never", "by default", "always"]
+    """A queue declared without x-queue-type has it among its arguments afterwards, with the type that was
+    chosen; "by default" means: where the virtual host has a default type of its own."""
+    names_default_queue_type: bool
+    """New virtual hosts say in their metadata that their default queue type is classic (RabbitMQ: 4.2)."""
+    definitions_name_format: bool
+    """Definitions say what kind of definitions they are, and of which cluster (RabbitMQ: since 4.0)."""
+    definitions_repeat_queue_type: bool
+    """Definitions have default_queue_type beside the metadata of a virtual host too (RabbitMQ: 4.0)."""
+    empty_limits_are_lists: bool
+    """A virtual host without limits has the empty list in definitions (RabbitMQ: until 4.0)."""
+
     # --- identity and extensions -----------------------------------------------------------------
     announces_host: bool
     """connection.start/server-properties-required-fields."""
