@@ -113,25 +113,24 @@ class Broker:
         trace: int = 10_000,
         **settings: Any,
     ) -> None:
-        real = RealClock()
-        broker_clock: RealClock | SteppedClock = real
+        broker_clock: RealClock | SteppedClock = RealClock()
         if clock != "real" or now is not None:
             from fakeamqp.runtime.clock.modes import clock_of
 
             broker_clock = clock_of(clock, now)
+        self._mode = clock
+        self._clock: Clock | None = None
         self._host = host
         self._asked_port = port
         self._users = None if users is None else accounts(users)
         self._virtual_hosts = tuple(virtual_hosts)
         self._definitions = _parsed(definitions)
-        self._mode = clock
-        self._clock: Clock | None = None
         self._state = BrokerState(
             broker_clock,
             personality=_adjusted(personality, settings),
             seed=seed,
             history=history,
-            peer_clock=None if broker_clock is real else real,
+            peer_clock=None if clock == "real" else RealClock(),
         )
         self._recorder = Recorder(broker_clock.now, capacity=trace) if trace else None
         self._state.tap = self._recorder

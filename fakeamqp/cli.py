@@ -82,7 +82,17 @@ def _parser() -> argparse.ArgumentParser:
         help="whose behaviour to show, such as rabbitmq-4.2 or spec (default: %(default)s)",
     )
     serve.add_argument(
-        "--clock", default="real", metavar="MODE", help="what time the broker goes by (default: %(default)s)"
+        "--clock",
+        default="real",
+        metavar="MODE",
+        help="whose time the broker lives by: real, wall, or virtual, which needs --clock-rate "
+        "(default: %(default)s)",
+    )
+    serve.add_argument(
+        "--clock-rate",
+        type=_rate,
+        metavar="FACTOR",
+        help="how many seconds pass on a virtual clock in a real one, such as 60",
     )
     serve.add_argument(
         "--tls",
@@ -136,16 +146,28 @@ def _size(text: str) -> int:
     return int(text)
 
 
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return rate
+
+
 # --- serve ------------------------------------------------------------------------------------------
 
 
 def _serve(options: argparse.Namespace) -> int:
     import logging
 
-    _refuse_what_is_not_built(options)
+    _refuse_what_cannot_be(options)
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
     with _StopSignals() as signals:
         broker = _configured_broker(options)
+        if options.clock_rate is not None:
+            broker.clock.rate = options.clock_rate
         with broker:
             print(f"listening on {broker.url}", flush=True)
             if broker.url.startswith("amqps:"):
@@ -154,11 +176,15 @@ def _serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_what_is_not_built(options: argparse.Namespace) -> None:
+def _refuse_what_cannot_be(options: argparse.Namespace) -> None:
     if options.clock not in CLOCKS:
         raise _UsageError(f"unknown clock {options.clock!r}{_did_you_mean(options.clock, CLOCKS)}")
-    if options.clock != "real":
-        raise _UsageError(f"--clock {options.clock} is not built yet; 'real' is the only one that is")
+    if options.clock == "virtual" and options.clock_rate is None:
+        raise _UsageError(
+            "--clock virtual: no other process can move this clock, so give it a --clock-rate, such as 60"
+        )
+    if options.clock != "virtual" and options.clock_rate is not None:
+        raise _UsageError(f"--clock-rate sets a virtual clock, and this one is {options.clock}")
     if options.management_port is not None:
         raise _UsageError("--management-port: the HTTP API is not built yet; leave the option out")
 
@@ -171,6 +197,7 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             host=options.host,
             port=options.port,
             personality=options.personality,
+            clock=options.clock,
             tls=_tls(options),
             definitions=options.definitions,
             # Nobody in this process looks, so nothing is kept for looking at.

@@ -11,11 +11,23 @@ from . import options
 __all__ = ["DESCRIPTION", "broker_options"]
 
 NAME = "amqp"
-OPTIONS = ("definitions", "host", "personality", "port", "seed", "tls", "trace", "users", "virtual_hosts")
+OPTIONS = (
+    "clock",
+    "definitions",
+    "host",
+    "now",
+    "personality",
+    "port",
+    "seed",
+    "tls",
+    "trace",
+    "users",
+    "virtual_hosts",
+)
 """The arguments of `fakeamqp.Broker` that tests are likely to want. The marker takes every other, too."""
 
 DESCRIPTION = (
-    "amqp(personality=..., tls=..., users=..., definitions=..., ...): "
+    "amqp(personality=..., clock=..., tls=..., users=..., definitions=..., ...): "
     "arguments for the fakeamqp.Broker of this test; the closest marker wins"
 )
 

@@ -117,6 +117,36 @@ def test_the_largest_message_can_be_chosen():
             channel.basic_publish("", "nowhere", b"1234")
 
 
+def test_a_virtual_clock_runs_as_fast_as_asked():
+    with (
+        serving("--port", "0", "--clock", "virtual", "--clock-rate", "1e6") as (_, url, _),
+        pika.BlockingConnection(pika.URLParameters(url)) as connection,
+    ):
+        channel = connection.channel()
+        channel.queue_declare("dead")
+        dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+        channel.queue_declare("a-day", arguments={"x-message-ttl": 86_400_000, **dead})
+        channel.basic_publish("", "a-day", b"late")
+        for _method, _properties, body in channel.consume("dead", inactivity_timeout=TIMEOUT):
+            assert body == b"late"
+            break
+
+
+def test_the_wall_clock_can_be_chosen():
+    with (
+        serving("--port", "0", "--clock", "wall") as (_, url, _),
+        pika.BlockingConnection(pika.URLParameters(url)) as connection,
+    ):
+        channel = connection.channel()
+        channel.queue_declare("dead")
+        dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+        channel.queue_declare("soon", arguments={"x-message-ttl": 1, **dead})
+        channel.basic_publish("", "soon", b"late")
+        for _method, _properties, body in channel.consume("dead", inactivity_timeout=TIMEOUT):
+            assert body == b"late"
+            break
+
+
 def test_definitions_are_loaded_before_it_listens(tmp_path):
     path = tmp_path / "definitions.json"
     path.write_text('{"queues": [{"name": "orders", "vhost": "/", "durable": true, "arguments": {}}]}')
@@ -177,9 +207,12 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path):
         (["--tls", "--tls-client-ca", "ca.pem"], "--tls-client-ca needs both"),
         (["--tls-certificate", "no-such.pem", "--tls-key", "no-such-key.pem"], "no-such.pem"),
         (["--personality", "rabbitmq-4.x2"], "rabbitmq-4.2"),
-        (["--clock", "virtual"], "not built yet"),
-        (["--clock", "wall"], "not built yet"),
+        (["--clock", "virtual"], "no other process can move this clock, so give it a --clock-rate"),
         (["--clock", "virtul"], "did you mean 'virtual'?"),
+        (["--clock-rate", "60"], "this one is real"),
+        (["--clock", "wall", "--clock-rate", "60"], "this one is wall"),
+        (["--clock", "virtual", "--clock-rate", "0"], "'0' is not a number above 0"),
+        (["--clock", "virtual", "--clock-rate", "fast"], "'fast' is not a number above 0"),
         (["--management-port", "15672"], "not built yet"),
         (["--port", "65536"], "is not a port"),
         (["--port", "amqp"], "is not a port"),

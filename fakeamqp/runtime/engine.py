@@ -14,10 +14,9 @@ import threading
 import weakref
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from fakeamqp.runtime.clock import EngineClock, RealClock, TimerQueue
-from fakeamqp.runtime.clock.stepped import SteppedClock
 from fakeamqp.runtime.errors import EngineError
 from fakeamqp.runtime.link import OPEN, Link
 from fakeamqp.runtime.listener import Listener
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fakeamqp.dialects import Connection
+    from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.link import Accept
     from fakeamqp.runtime.transport import Transport
 
@@ -64,7 +64,7 @@ class Engine:
         self.clock = clock
         self.timers = timers
         #: The clock where its time moves in steps, which the engine takes; otherwise None.
-        self.stepped = clock if isinstance(clock, SteppedClock) else None
+        self.stepped = cast("SteppedClock", clock) if hasattr(clock, "step_to") else None
         #: Bugs that surfaced while the loop ran, in order. Empty, whatever peers do.
         self.failures = Failures()
         self.name = name

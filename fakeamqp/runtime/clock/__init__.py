@@ -5,7 +5,7 @@ clock that the code under test sees. The last two move in steps (`SteppedClock`)
 stands still, and a step runs every timer that falls due on the way at the instant at which it is due. `Clock`
 is what users hold of whichever it is.
 
-The stepped clocks are loaded when one is made: most brokers live on real time.
+All but the real clock is loaded when it is asked for: most brokers live on real time.
 """
 
 from __future__ import annotations
