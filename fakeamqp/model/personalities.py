@@ -189,6 +189,18 @@ _FOREIGN_POLICY_KEYS = {
 }
 
 
+_STANDARD_EXCHANGES = ("direct", "fanout", "topic", "headers")
+# The types of plugins are there as if the plugins were enabled.
+_EXCHANGES = (
+    *_STANDARD_EXCHANGES,
+    "x-consistent-hash",
+    "x-delayed-message",
+    "x-local-random",
+    "x-modulus-hash",
+    "x-random",
+)
+
+
 def _without(names: tuple[str, ...], *gone: str) -> tuple[str, ...]:
     return tuple(name for name in names if name not in gone)
 
@@ -231,6 +243,10 @@ RABBITMQ_4_2 = Personality(
     equivalence_ignores_unknown_arguments=True,
     most_topic_wildcards=0,
     timestamps_match_in_milliseconds=True,
+    exchange_types=_EXCHANGES,
+    bindings_sorted_by="age",
+    largest_hash_weight=10_000,
+    hashes_empty_headers=False,
     deprecated_features=_DEPRECATED,
     queue_arguments=_QUEUE_ARGUMENTS,
     consumer_arguments=_CONSUMER_ARGUMENTS,
@@ -293,6 +309,8 @@ RABBITMQ_4_0 = replace(
     smallest_frame_max=4096,
     body_overrun="",
     passive_declare_needs_permission=False,
+    bindings_sorted_by="key",
+    largest_hash_weight=0,
     deprecated_features={name: phase for name, phase in _DEPRECATED.items() if name != "amqp_filter_set_bug"},
     queue_arguments={
         # x-stream-filter-size-bytes is not listed for any type, and so is ignored everywhere.
@@ -319,6 +337,7 @@ RABBITMQ_3_13 = replace(
     name="rabbitmq-3.13",
     version="3.13.7",
     cuts_texts_by="octets",
+    exchange_types=_without(_EXCHANGES, "x-local-random"),
     deprecated_features={
         "transient_nonexcl_queues": "permitted",
         "global_qos": "permitted",
@@ -370,6 +389,8 @@ RABBITMQ_4_3 = replace(
     version="4.3.5",
     takes_cancel_ok=True,
     most_topic_wildcards=2,
+    bindings_sorted_by="destination",
+    hashes_empty_headers=True,
     deprecated_features={
         **_DEPRECATED,
         "transient_nonexcl_queues": "denied",
@@ -435,6 +456,7 @@ SPEC = replace(
     compares_auto_delete=False,
     equivalence_ignores_unknown_arguments=False,
     timestamps_match_in_milliseconds=False,
+    exchange_types=_STANDARD_EXCHANGES,
     deprecated_features={},
     absent_queue_types=(),
     prefetch_is_per_consumer=False,

@@ -7,7 +7,7 @@ never compares versions. Each choice names the rules it decides. The records are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 __all__ = ["Personality", "Phase"]
@@ -95,6 +95,14 @@ class Personality:
     """How many words of a topic binding's key may be `#`; 0 = any number (RabbitMQ: 2 since 4.3.5)."""
     timestamps_match_in_milliseconds: bool
     """A headers exchange sees a message's timestamps times 1000, and a binding's as they are."""
+    exchange_types: tuple[str, ...]
+    """exchange.declare/type-support, exchange/extensions: the types there are."""
+    bindings_sorted_by: Literal["key", "age", "destination"]
+    """In which order x-modulus-hash counts its bindings. By key, a restart also sorts hash rings anew."""
+    largest_hash_weight: int
+    """The largest binding key of x-consistent-hash; 0 = any number (RabbitMQ: 10000 since 4.2)."""
+    hashes_empty_headers: bool
+    """x-consistent-hash can hash an empty table or array (RabbitMQ: fails before 4.3)."""
     deprecated_features: Mapping[str, Phase]
     """The deprecated features the broker knows, and what becomes of them by default: see `features`."""
 
@@ -210,4 +218,3 @@ class Personality:
     channel_max: int = 2047
     frame_max: int = 131072
     heartbeat: int = 60
-    exchange_types: tuple[str, ...] = field(default=("direct", "fanout", "topic", "headers"))
