@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.equivalence import compare_arguments, compare_flag
@@ -75,7 +75,10 @@ def check_same_queue(
         compare_flag(*compare, "durable", durable, existing.durable)
     if personality.compares_auto_delete:
         compare_flag(*compare, "auto_delete", auto_delete, existing.auto_delete)
-    considered = EQUIVALENCE_ARGUMENTS if personality.equivalence_ignores_unknown_arguments else None
+    considered: Collection[str] | None = None
+    if personality.equivalence_ignores_unknown_arguments:
+        known = personality.queue_arguments[existing.type_name]
+        considered = [each for each in EQUIVALENCE_ARGUMENTS if each in known]
     compare_arguments(
         *compare, _with_default_type(arguments), _with_default_type(existing.arguments), considered
     )

@@ -16,6 +16,7 @@ __all__ = [
     "CommandInvalid",
     "ConnectionForced",
     "ContentTooLarge",
+    "Crash",
     "InternalError",
     "InvalidPath",
     "ModelError",
@@ -123,3 +124,14 @@ class InternalError(ModelError):
     """A fault of the broker itself, or a feature that the personality denies."""
 
     condition = "internal-error"
+
+
+class Crash(InternalError):
+    """RabbitMQ fails here for no reason of its own and ends the connection without a word.
+
+    `reason` is for whoever debugs the test; the peer is not told.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("")
+        self.reason = reason

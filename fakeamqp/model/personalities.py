@@ -90,6 +90,8 @@ _CONSUMER_ARGUMENTS = {
     "stream": ("x-stream-offset", "x-stream-filter", "x-stream-match-unfiltered"),
 }
 
+_LOCATORS = ("client-local", "balanced", "random", "least-leaders")
+
 _DEPRECATED: dict[str, Phase] = {
     "transient_nonexcl_queues": "permitted",
     "global_qos": "permitted",
@@ -250,7 +252,14 @@ RABBITMQ_4_2 = Personality(
     deprecated_features=_DEPRECATED,
     queue_arguments=_QUEUE_ARGUMENTS,
     consumer_arguments=_CONSUMER_ARGUMENTS,
-    argument_values={"x-queue-mode": ("default", "lazy"), "x-queue-version": (1, 2)},
+    argument_values={
+        "x-queue-mode": ("default", "lazy"),
+        "x-queue-version": (1, 2),
+        "x-queue-leader-locator": (*_LOCATORS, "min-masters"),
+    },
+    crashes_on_ages=False,
+    stream_filter_size_refusal="Invalid value for x-stream-filter-size-bytes",
+    stream_consumer_words=("stream {}", "stream {}"),
     validates_consumer_timeout=False,
     absent_queue_types=("undefined", ""),
     single_active_get_refusal='<<"quorum">>',
@@ -361,7 +370,9 @@ RABBITMQ_3_13 = replace(
         "quorum": ("x-priority", "x-credit", "x-stream-filter", "x-stream-match-unfiltered"),
         "stream": ("x-stream-offset", "x-credit", "x-stream-filter", "x-stream-match-unfiltered"),
     },
-    publish_checks=("topic-permission", "reply-to", "user-id", "expiration", "copies"),
+    argument_values={**RABBITMQ_4_0.argument_values, "x-queue-leader-locator": _LOCATORS},
+    stream_consumer_words=("'{}'", "stream queues {}"),
+    publish_checks=("topic-permission", "reply-to", "user-id", "expiration", "copies", "deaths"),
     takes_deaths_from_clients=True,
     largest_message=128 * _MIB,
     mechanisms=("PLAIN", "AMQPLAIN"),
@@ -412,7 +423,10 @@ RABBITMQ_4_3 = replace(
         "stream": _without(_QUEUE_ARGUMENTS["stream"], "x-consumer-timeout"),
     },
     consumer_arguments={**_CONSUMER_ARGUMENTS, "quorum": ("x-priority", "x-consumer-timeout")},
-    argument_values={"x-queue-version": (2,)},
+    argument_values={
+        "x-queue-version": (2,),
+        "x-queue-leader-locator": RABBITMQ_4_2.argument_values["x-queue-leader-locator"],
+    },
     validates_consumer_timeout=True,
     channels_time_out=False,
     policy_keys=(*_POLICY_KEYS, "consumer-disconnected-timeout", *_DELAYED_RETRY_KEYS),

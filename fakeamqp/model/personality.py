@@ -115,6 +115,12 @@ class Personality:
     """The legal values of arguments that take but a few; one not named here takes any."""
     validates_consumer_timeout: bool
     """A bad x-consumer-timeout is refused; otherwise it is as good as none (RabbitMQ: since 4.3)."""
+    crashes_on_ages: bool
+    """A text that does not begin with a digit, in place of an age, ends the connection with 541."""
+    stream_filter_size_refusal: str
+    """The text for an x-stream-filter-size-bytes out of range, looked at once the flags are right."""
+    stream_consumer_words: tuple[str, str]
+    """How streams are called where a consumer has no prefetch, and where it would not acknowledge."""
     absent_queue_types: tuple[str, ...]
     """Values of x-queue-type that are as good as none."""
     single_active_get_refusal: str

@@ -26,12 +26,13 @@ from fakeamqp.model.history import Publication
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.queues import QUEUE_TYPES, Queue
-from fakeamqp.model.queues.options import queue_options, queue_type
+from fakeamqp.model.queues.options import KINDS, check_dead_letter_exchange, queue_options, queue_type
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
 from fakeamqp.model.routing import Router
 
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding, Destination
+    from fakeamqp.model.delivery import Ledger
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Label, Timer
@@ -257,13 +258,17 @@ class VirtualHost:
                 check_same_queue(existing, durable=durable, auto_delete=auto_delete, arguments=arguments)
                 existing.used()
                 return existing
+        personality = self.state.personality
+        if not name:
+            self._check_server_named(arguments)
+        check_dead_letter_exchange(name, self.name, arguments)
         type_name = queue_type(name, self.name, arguments, self.default_queue_type)
-        known = self.state.personality.queue_arguments
-        options = queue_options(type_name, name, self.name, arguments, known)
+        options = queue_options(type_name, name, self.name, arguments, personality)
         kind = QUEUE_TYPES.get(type_name)
         if kind is None:
             raise NotImplementedHere(f"queue type '{type_name}' is not supported by fakeamqp yet")
         kind.check_declaration(name, self.name, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
+        kind.check_arguments(name, self.name, arguments, personality)
         name = name or self.state.names.queue()
         queue = kind(
             self,
@@ -277,6 +282,13 @@ class VirtualHost:
         self.queues[name] = queue
         self.routing.forget()
         return queue
+
+    def _check_server_named(self, arguments: Mapping[str, Any]) -> None:
+        """Refuse to find a name for a queue whose type is for names that programs agree on."""
+        asked = arguments.get("x-queue-type", self.default_queue_type)
+        kind = QUEUE_TYPES.get(asked) if isinstance(asked, str) else None
+        if kind is not None and not kind.server_named:
+            raise PreconditionFailed(f"Cannot declare a server-named queue for type {KINDS[asked]}")
 
     def check_queue_name(self, name: str) -> None:
         """May a queue be declared under this name?
@@ -316,11 +328,7 @@ class VirtualHost:
             confirm(0)
             return
         self._check_owner(queue, owner)
-        if if_unused and queue.subscriptions:
-            raise PreconditionFailed(f"queue '{name}' in vhost '{self.name}' in use")
-        if if_empty and queue.ready:
-            raise PreconditionFailed(f"queue '{name}' in vhost '{self.name}' not empty")
-        confirm(len(queue.ready))
+        confirm(queue.check_deletion(if_unused=if_unused, if_empty=if_empty))
         self.remove_queue(queue)
         if self.state.personality.dead_letters_deleted:
             for message in queue.clear():
@@ -479,10 +487,11 @@ class VirtualHost:
 
     # --- direct reply-to ----------------------------------------------------------------------------
 
-    def open_reply_address(self, subscription: Subscription) -> ReplyAddress:
-        """Give a consumer of the pseudo-queue an address of its own."""
+    def open_reply_address(self, subscription: Subscription, ledger: Ledger) -> ReplyAddress:
+        """Give a consumer of the pseudo-queue an address of its own; `ledger` is its channel's."""
         token = self.state.names.token
-        address = ReplyAddress(f"{PSEUDO_QUEUE}.{token()}.{token()}", subscription)
+        untouched = None if self.state.personality.replies_count_tags else ledger
+        address = ReplyAddress(f"{PSEUDO_QUEUE}.{token()}.{token()}", subscription, untouched)
         self.reply_addresses[address.name] = address
         self.routing.forget()
         return address

@@ -12,7 +12,7 @@ from fakeamqp.model.queues.options import QueueOptions, longest_ttl, queue_optio
 def options(**arguments: Any) -> QueueOptions:
     """Options of a queue; names without their x- and with underscores."""
     named = {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()}
-    return queue_options("classic", "q", "/", named, RABBITMQ_4_2.queue_arguments)
+    return queue_options("classic", "q", "/", named, RABBITMQ_4_2)
 
 
 def refusal(**arguments: Any) -> str:

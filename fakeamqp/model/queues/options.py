@@ -10,10 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from fakeamqp.model.equivalence import type_name
-from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.errors import Crash, PreconditionFailed
+
+if TYPE_CHECKING:
+    from fakeamqp.model.personality import Personality
 
 __all__ = [
     "EQUIVALENCE_ARGUMENTS",
@@ -21,6 +24,8 @@ __all__ = [
     "ArgumentReader",
     "ConsumerOptions",
     "QueueOptions",
+    "StreamOffset",
+    "check_dead_letter_exchange",
     "consumer_options",
     "longest_ttl",
     "queue_options",
@@ -47,8 +52,14 @@ EQUIVALENCE_ARGUMENTS = (
     "x-queue-type",
     "x-queue-master-locator",
     "x-single-active-consumer",
+    "x-max-age",
+    "x-stream-max-segment-size-bytes",
+    "x-stream-filter-size-bytes",
+    "x-initial-cluster-size",
+    "x-queue-leader-locator",
 )
-"""Arguments that a redeclaration must repeat (RabbitMQ: documented equivalence)."""
+"""Arguments that a redeclaration must repeat where the queue's type takes them, in the order in which they
+are looked at (RabbitMQ: documented equivalence)."""
 
 KINDS = {
     "classic": "rabbit_classic_queue",
@@ -60,6 +71,7 @@ KINDS = {
 _LONGEST_ROUTING_KEY = 255
 """Octets: what a short string holds in every method that carries a routing key."""
 
+_ENDS: dict[str, Literal["first", "last", "next"]] = {"first": "first", "last": "last", "next": "next"}
 _SECONDS = {"Y": 365 * 86400, "M": 30 * 86400, "D": 86400, "h": 3600, "m": 60, "s": 1}
 
 
@@ -84,10 +96,29 @@ class QueueOptions:
 
 
 @dataclass(frozen=True)
+class StreamOffset:
+    """Where in a stream to begin.
+
+    At one of its ends, at the offset `number`, at the first message that is as young as `number` says: a
+    time in seconds since 1970, or an age in seconds. A "crash" is what RabbitMQ ends the connection for.
+    """
+
+    kind: Literal["first", "last", "next", "offset", "time", "age", "crash"] = "next"
+    number: float = 0
+
+
+@dataclass(frozen=True)
 class ConsumerOptions:
-    """What the arguments of basic.consume ask for."""
+    """What the arguments of basic.consume ask for.
+
+    `filters` are the values of messages that a stream is to be filtered by, None where it is not;
+    `match_unfiltered` says whether messages without a value come as well.
+    """
 
     priority: int = 0
+    stream_offset: StreamOffset = StreamOffset()
+    filters: tuple[str, ...] | None = None
+    match_unfiltered: bool = False
 
 
 def queue_type(name: str, virtual_host: str, arguments: Mapping[str, Any], default: str = "classic") -> str:
@@ -105,7 +136,7 @@ def queue_options(
     name: str,
     virtual_host: str,
     arguments: Mapping[str, Any],
-    known: Mapping[str, Collection[str]],
+    personality: Personality,
 ) -> QueueOptions:
     """Read the arguments of `queue.declare` for a queue of type `kind`.
 
@@ -114,12 +145,13 @@ def queue_options(
         name: of the queue, for texts.
         virtual_host: its name, for texts.
         arguments: of the declaration.
-        known: the arguments that each queue type takes.
+        personality: says which queue type takes what.
 
     Raises:
         PreconditionFailed: an argument has an illegal value, or belongs to other queue types.
     """
-    return QueueOptions(**_read(_QUEUE_ARGUMENTS, kind, name, virtual_host, arguments, known))
+    reader = ArgumentReader("queue", name, virtual_host, arguments, personality)
+    return QueueOptions(**_read(reader, _QUEUE_ARGUMENTS, kind, personality.queue_arguments))
 
 
 def consumer_options(
@@ -127,38 +159,44 @@ def consumer_options(
     name: str,
     virtual_host: str,
     arguments: Mapping[str, Any],
-    known: Mapping[str, Collection[str]],
+    personality: Personality,
 ) -> ConsumerOptions:
     """Read the arguments of `basic.consume` for a queue of type `kind`; see `queue_options`.
 
     Raises:
         PreconditionFailed: an argument has an illegal value, or belongs to other queue types.
     """
-    return ConsumerOptions(**_read(_CONSUMER_ARGUMENTS, kind, name, virtual_host, arguments, known))
+    reader = ArgumentReader("queue", name, virtual_host, arguments, personality)
+    return ConsumerOptions(**_read(reader, _CONSUMER_ARGUMENTS, kind, personality.consumer_arguments))
+
+
+def check_dead_letter_exchange(name: str, virtual_host: str, arguments: Mapping[str, Any]) -> None:
+    """Refuse a dead-letter exchange that is no name. For queues of every type this is looked at first.
+
+    Raises:
+        PreconditionFailed: it is none.
+    """
+    ArgumentReader("queue", name, virtual_host, arguments).exchange("x-dead-letter-exchange")
 
 
 def _read(
+    reader: ArgumentReader,
     readers: Mapping[str, tuple[str | None, _Read]],
     kind: str,
-    name: str,
-    virtual_host: str,
-    arguments: Mapping[str, Any],
     known: Mapping[str, Collection[str]],
 ) -> dict[str, Any]:
     """The options that the arguments set, by name."""
-    reader = ArgumentReader("queue", name, virtual_host, arguments)
     values = {}
     # In the order RabbitMQ checks them, so that of two bad ones the same is named.
     for argument, (field, read) in readers.items():
-        if argument in arguments and argument in known[kind]:
+        if argument in reader.arguments and argument in known[kind]:
             value = read(reader, argument)
             if field:
                 values[field] = value
-    for argument in arguments:
+    for argument in reader.arguments:
         if argument not in known[kind] and any(argument in others for others in known.values()):
             raise PreconditionFailed(
-                f"invalid arg '{argument}' for queue '{name}' in vhost '{virtual_host}' "
-                f"of queue type {KINDS[kind]}"
+                f"invalid arg '{argument}' for {reader.entity} of queue type {KINDS[kind]}"
             )
     return values
 
@@ -166,9 +204,17 @@ def _read(
 class ArgumentReader:
     """Reads typed values from a table of arguments; what is wrong is refused in RabbitMQ's words."""
 
-    def __init__(self, kind: str, name: str, virtual_host: str, arguments: Mapping[str, Any]) -> None:
-        self._entity = f"{kind} '{name}' in vhost '{virtual_host}'"
-        self._arguments = arguments
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        virtual_host: str,
+        arguments: Mapping[str, Any],
+        personality: Personality | None = None,
+    ) -> None:
+        self.entity = f"{kind} '{name}' in vhost '{virtual_host}'"
+        self.arguments = arguments
+        self._personality = personality
 
     def refuse(self, argument: str, reason: str) -> NoReturn:
         """Refuse an argument.
@@ -176,13 +222,13 @@ class ArgumentReader:
         Raises:
             PreconditionFailed: always; `reason` is an Erlang term, as in RabbitMQ's texts.
         """
-        raise PreconditionFailed(f"invalid arg '{argument}' for {self._entity}: {reason}")
+        raise PreconditionFailed(f"invalid arg '{argument}' for {self.entity}: {reason}")
 
     def integer(self, argument: str) -> int | None:
         """A whole number of any width."""
-        if argument not in self._arguments:
+        if argument not in self.arguments:
             return None
-        value = self._arguments[argument]
+        value = self.arguments[argument]
         if type(value) is not int:
             self.refuse(argument, f'"expected integer, got {type_name(value)}"')
         return value
@@ -218,36 +264,40 @@ class ArgumentReader:
 
     def milliseconds_if_whole(self, argument: str) -> float | None:
         """A time in milliseconds, in seconds; anything else is as good as nothing (RabbitMQ: measured)."""
-        value = self._arguments.get(argument)
+        value = self.arguments.get(argument)
         return value / 1000 if type(value) is int else None
 
     def text(self, argument: str) -> str | None:
         """A string."""
-        if argument not in self._arguments:
+        if argument not in self.arguments:
             return None
-        value = self._arguments[argument]
+        value = self.arguments[argument]
         if not isinstance(value, str):
             self.refuse(argument, f"{{unacceptable_type,{type_name(value)}}}")
         return value
 
     def exchange(self, argument: str) -> str | None:
         """The name of an exchange."""
-        value = self._arguments.get(argument)
-        if argument in self._arguments and not isinstance(value, str):
+        value = self.arguments.get(argument)
+        if argument in self.arguments and not isinstance(value, str):
             raise PreconditionFailed(
-                f"invalid type '{type_name(value)}' for arg '{argument}' in {self._entity}"
+                f"invalid type '{type_name(value)}' for arg '{argument}' in {self.entity}"
             )
         return value
 
     def dead_letter_routing_key(self, argument: str) -> str | None:
         """A routing key, for which there must be an exchange."""
         key = self.text(argument)
-        if key is not None and "x-dead-letter-exchange" not in self._arguments:
+        if key is not None and "x-dead-letter-exchange" not in self.arguments:
             self.refuse(argument, "routing_key_but_no_dlx_defined")
         if key is not None and len(key.encode("utf-8", "surrogateescape")) > _LONGEST_ROUTING_KEY:
             # RabbitMQ (measured) takes it, and ends connections that are sent such a message with 541.
             self.refuse(argument, f"longer than {_LONGEST_ROUTING_KEY} octets")
         return key
+
+    def legal(self, argument: str) -> tuple[Any, ...]:
+        """The values that the personality has for an argument."""
+        return () if self._personality is None else self._personality.argument_values[argument]
 
     def choice(self, argument: str, legal: tuple[str, ...], refusal: str) -> str | None:
         """One of a few words."""
@@ -258,7 +308,7 @@ class ArgumentReader:
 
     def flag(self, argument: str) -> bool:
         """A truth value."""
-        value = self._arguments.get(argument, False)
+        value = self.arguments.get(argument, False)
         if not isinstance(value, bool):
             self.refuse(argument, f"{{unacceptable_type,{type_name(value)}}}")
         return value
@@ -268,10 +318,52 @@ class ArgumentReader:
         value = self.text(argument)
         if value is None:
             return None
-        found = re.fullmatch("([0-9]+)([YMDhms])", value)
-        if found is None or int(found[1]) == 0:
+        age = self._seconds(value)
+        if age is None:
             self.refuse(argument, "invalid_max_age")
+        return age
+
+    def _seconds(self, text: str) -> float | None:
+        """An age in seconds; None where it is none.
+
+        Raises:
+            Crash: it does not begin with a digit, where the personality cannot stand that.
+        """
+        if (
+            self._personality is not None
+            and self._personality.crashes_on_ages
+            and not re.match("[0-9]", text)
+        ):
+            raise Crash("an age that does not begin with a digit")
+        found = re.fullmatch("([0-9]+)([YMDhms])\n?", text)
+        if found is None or int(found[1]) == 0:
+            return None
         return float(int(found[1]) * _SECONDS[found[2]])
+
+    def stream_offset(self, argument: str) -> StreamOffset:
+        """Where to begin in a stream (RabbitMQ: documented; what it makes of other types is measured)."""
+        value = self.arguments[argument]
+        if value in (b"first", b"last", b"next"):
+            value = value.decode()
+        if isinstance(value, str):
+            if value in _ENDS:
+                return StreamOffset(_ENDS[value])
+            age = self._seconds(value)
+            if age is None:
+                self.refuse(argument, f"{{invalid_stream_offset_arg,{{longstr,{_erlang_binary(value)}}}}}")
+            return StreamOffset("age", age)
+        if isinstance(value, bool) or not isinstance(value, int):
+            return StreamOffset("crash")
+        return StreamOffset("offset" if type(value) is int else "time", value)
+
+    def filters(self, argument: str) -> tuple[str, ...] | None:
+        """One text or an array of such; anything else is as good as nothing (RabbitMQ: measured)."""
+        value = self.arguments.get(argument)
+        if isinstance(value, str):
+            return (value,)
+        if isinstance(value, (list, tuple)):
+            return tuple(each for each in value if isinstance(each, str))
+        return None
 
 
 def _version(reader: ArgumentReader, argument: str) -> int | None:
@@ -279,6 +371,15 @@ def _version(reader: ArgumentReader, argument: str) -> int | None:
     if version not in (None, 1, 2):
         reader.refuse(argument, f"\"unsupported queue version '{version}'\"")
     return version
+
+
+def _erlang_binary(text: str) -> str:
+    """A text as RabbitMQ's texts show octets."""
+    octets = text.encode("utf-8", "surrogateescape")
+    if text.isprintable() and text.isascii():
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        return f'<<"{quoted}">>' if text else "<<>>"
+    return f"<<{','.join(map(str, octets))}>>"
 
 
 _Read = Callable[[ArgumentReader, str], Any]
@@ -317,12 +418,18 @@ _QUEUE_ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
     "x-initial-cluster-size": (None, ArgumentReader.positive),
     "x-queue-leader-locator": (
         None,
-        lambda reader, name: reader.choice(name, ("client-local", "balanced"), "invalid_queue_locator_arg"),
+        lambda reader, name: reader.choice(name, reader.legal(name), "invalid_queue_locator_arg"),
     ),
 }
 """Argument -> the option it sets, if any, and how it is read. In the order of RabbitMQ's checks."""
 
 _CONSUMER_ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
     "x-priority": ("priority", ArgumentReader.integer),
+    "x-stream-offset": ("stream_offset", ArgumentReader.stream_offset),
+    "x-stream-filter": ("filters", ArgumentReader.filters),
+    "x-stream-match-unfiltered": (
+        "match_unfiltered",
+        lambda reader, name: reader.arguments[name] is True,
+    ),
 }
 """The same for the arguments of basic.consume."""

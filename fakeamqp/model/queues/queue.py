@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from fakeamqp.model.errors import AccessRefused
+from fakeamqp.model.errors import AccessRefused, PreconditionFailed
 from fakeamqp.model.queues.options import ConsumerOptions, QueueOptions, consumer_options
 from fakeamqp.model.queues.rotation import Rotation
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
+    from fakeamqp.model.personality import Personality
     from fakeamqp.model.queues.ready import Waiting
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Timer
@@ -45,6 +46,11 @@ class QueuedMessage:
         self.returns = 0
         self.avoid: object = None
 
+    @property
+    def offset(self) -> int | None:
+        """Its place in a stream; None in other queues."""
+        return None
+
 
 class Queue:
     """One queue of a virtual host. `exclusive_owner` is the connection or session it belongs to, or None.
@@ -56,6 +62,14 @@ class Queue:
 
     kind: ClassVar[Literal["queue"]] = "queue"
     type_name: ClassVar[str]
+    server_named: ClassVar[bool] = True
+    """Whether the broker finds a name where the client gives none."""
+    keeps_delivered: ClassVar[bool] = False
+    """Whether messages stay among those that wait while clients hold them."""
+    shares_windows: ClassVar[bool] = True
+    """Whether consumers depend on windows that they share with others (basic.qos with global set)."""
+    reports_consumers: ClassVar[bool] = True
+    """Whether declare-ok says how many consumers there are; otherwise it says 0."""
 
     __slots__ = (
         "_expiry_timer",
@@ -118,6 +132,36 @@ class Queue:
         Raises:
             PreconditionFailed: it cannot.
         """
+
+    @classmethod
+    def check_arguments(
+        cls, name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
+    ) -> None:
+        """What is wrong with arguments, but only matters once the flags are right.
+
+        Raises:
+            PreconditionFailed: something is.
+        """
+
+    def check_deletion(self, *, if_unused: bool, if_empty: bool) -> int:
+        """May the queue be deleted on these conditions?
+
+        Returns:
+            How many messages the client is told it held.
+
+        Raises:
+            PreconditionFailed: no.
+        """
+        where = f"queue '{self.name}' in vhost '{self.virtual_host.name}'"
+        if if_unused and self.subscriptions:
+            raise PreconditionFailed(f"{where} in use")
+        if if_empty and len(self.ready):
+            raise PreconditionFailed(f"{where} not empty")
+        return len(self.ready)
+
+    def next_offset(self, subscription: Subscription) -> int | None:
+        """Where in the queue a subscription will read on, if it has such a place."""
+        return None
 
     # --- what each type does its own way ------------------------------------------------------------
 
@@ -212,8 +256,8 @@ class Queue:
         Raises:
             PreconditionFailed: one has an illegal value, or belongs to other queue types.
         """
-        known = self.virtual_host.state.personality.consumer_arguments
-        return consumer_options(self.type_name, self.name, self.virtual_host.name, arguments, known)
+        personality = self.virtual_host.state.personality
+        return consumer_options(self.type_name, self.name, self.virtual_host.name, arguments, personality)
 
     def check_subscription(self, subscription: Subscription) -> None:
         """May this subscription come in?
