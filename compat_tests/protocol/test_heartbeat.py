@@ -4,8 +4,9 @@ import logging
 
 import pytest
 
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.driver import Client, ManualClock, Server
 from compat_tests.protocol.octets import cut
+from fakeamqp.model.state import BrokerState
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 
@@ -205,3 +206,173 @@ def test_the_interval_is_the_one_the_client_returns(server: Server, chosen: int)
     assert not client.closed
     server.advance(chosen * 1.1)
     assert client.closed
+
+
+# --- where the broker's time is not that of its clients ----------------------------------------------------
+
+
+class Leaps(ManualClock):
+    """Time that leaps, as a test moves it, while clients live by another."""
+
+    holds_peers = False
+    target: float | None = None
+
+    def heading(self) -> float:
+        return self.now() if self.target is None else max(self.now(), self.target)
+
+
+class LeapingServer(Server):
+    """A broker on such a clock. `peers` is the time that clients live by."""
+
+    def __init__(self) -> None:
+        self.clock = Leaps()
+        self.peers = ManualClock(now=5.0)
+        self.state = BrokerState(self.clock, peer_clock=self.peers)
+
+    def advance(self, seconds: float) -> None:
+        self.clock.target = self.clock.now() + seconds
+        super().advance(seconds)
+        self.clock.target = None
+
+    def live(self, seconds: float) -> None:
+        """Let time pass for clients only."""
+        target = self.peers.now() + seconds
+        while (due := self.state.peer_timers.next_due()) is not None and due <= target:
+            self.peers.advance(max(0.0, due - self.peers.now()))
+            self.state.peer_timers.run_due()
+        self.peers.advance(target - self.peers.now())
+
+
+@pytest.fixture
+def leaping() -> LeapingServer:
+    return LeapingServer()
+
+
+@pytest.mark.parametrize("heartbeat", [1, 60])
+def test_a_leap_does_not_count_as_silence(leaping: LeapingServer, heartbeat: int) -> None:
+    client = leaping.client(heartbeat=heartbeat)
+    leaping.advance(1_000_000)
+    assert client.take_octets() == HEARTBEAT
+    client.declare("still-served")
+
+
+def test_a_leap_sends_one_heartbeat_however_long_it_is(leaping: LeapingServer) -> None:
+    client = leaping.client(heartbeat=60)
+    client.take_octets()
+    leaping.advance(3600)
+    assert client.take_octets() == HEARTBEAT
+    leaping.advance(3600)
+    assert client.take_octets() == HEARTBEAT
+
+
+def test_a_leap_costs_no_more_than_a_few_timers(leaping: LeapingServer) -> None:
+    leaping.client(heartbeat=1)
+    ran = 0
+    target = leaping.clock.now() + 10 * 365 * 86_400
+    leaping.clock.target = target
+    while (due := leaping.state.timers.next_due()) is not None and due <= target:
+        leaping.clock.advance(max(0.0, due - leaping.clock.now()))
+        ran += leaping.state.timers.run_due()
+    assert ran <= 4
+    assert leaping.state.timers.next_due() is not None
+
+
+def test_after_a_leap_heartbeats_keep_their_pace(leaping: LeapingServer) -> None:
+    client = leaping.client(heartbeat=60)
+    leaping.advance(3601)
+    client.take_octets()
+    dues = [timer.due - leaping.clock.now() for timer in leaping.state.timers.pending()]
+    assert dues == [29, 59]
+
+
+def test_small_steps_send_as_many_as_time_passing_does(leaping: LeapingServer) -> None:
+    client = leaping.client(heartbeat=60)
+    client.take_octets()
+    octets = b""
+    for _ in range(600):
+        leaping.advance(1)
+        octets += client.take_octets()
+    assert octets == HEARTBEAT * 10
+
+
+def test_silence_counts_while_clients_are_held_to_the_clock(leaping: LeapingServer) -> None:
+    client = leaping.client(heartbeat=60)
+    leaping.advance(3600)
+    leaping.clock.holds_peers = True
+    leaping.advance(119)
+    assert not client.closed
+    leaping.advance(1)
+    assert client.connection.aborted
+
+
+def test_silence_does_not_add_up_over_a_lenient_interval(leaping: LeapingServer) -> None:
+    client = leaping.client(heartbeat=60)
+    for _ in range(5):
+        leaping.advance(60)
+        leaping.clock.holds_peers = True
+        leaping.advance(60)
+        leaping.clock.holds_peers = False
+    assert not client.closed
+
+
+def test_clients_get_heartbeats_on_their_own_time_while_the_brokers_stands(leaping: LeapingServer) -> None:
+    client = leaping.client(heartbeat=60)
+    client.take_octets()
+    octets = b""
+    for _ in range(60):
+        leaping.live(10)
+        octets += client.take_octets()
+    assert octets == HEARTBEAT * 10
+    assert leaping.clock.now() == 1000
+
+
+def test_nobody_gets_a_heartbeat_on_either_time_after_the_end(leaping: LeapingServer) -> None:
+    client = leaping.client(heartbeat=60)
+    client.drop()
+    leaping.advance(3600)
+    leaping.live(3600)
+    client.expect_nothing()
+    assert (len(leaping.state.timers), len(leaping.state.peer_timers)) == (0, 0)
+
+
+@pytest.mark.parametrize("header", [b"", PROTOCOL_HEADER], ids=["no-header", "no-start-ok"])
+class TestHandshakes:
+    def test_a_leap_spares_a_handshake_that_is_under_way(self, leaping: LeapingServer, header: bytes) -> None:
+        client = leaping.connect()
+        client.send_octets(header)
+        leaping.advance(3600)
+        leaping.advance(3600)
+        assert not client.closed
+        client.send_octets(PROTOCOL_HEADER[len(header) :])
+        client.expect(m.ConnectionStart, 0)
+
+    def test_it_ends_when_clients_are_held_to_the_clock(self, leaping: LeapingServer, header: bytes) -> None:
+        client = leaping.connect()
+        client.send_octets(header)
+        leaping.clock.holds_peers = True
+        leaping.advance(9.9)
+        assert not client.closed
+        leaping.advance(0.1)
+        assert client.connection.aborted
+        assert (len(leaping.state.timers), len(leaping.state.peer_timers)) == (0, 0)
+
+    def test_it_ends_on_the_time_that_clients_live_by(self, leaping: LeapingServer, header: bytes) -> None:
+        client = leaping.connect()
+        client.send_octets(header)
+        leaping.live(9.9)
+        assert not client.closed
+        leaping.live(0.1)
+        assert client.connection.aborted
+        assert (len(leaping.state.timers), len(leaping.state.peer_timers)) == (0, 0)
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
+def test_a_client_has_its_own_time_to_answer_a_close(leaping: LeapingServer, strict: bool) -> None:
+    client = leaping.client()
+    leaping.clock.holds_peers = strict
+    client.send(m.QueueDeclare(), 0)
+    client.expect(m.ConnectionClose, 0)
+    leaping.advance(3600)
+    assert not client.closed
+    leaping.live(30)
+    assert client.connection.aborted

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import gc
+import random
 import weakref
 
 import pytest
 
-from fakeamqp.model.timers import Timers
+from fakeamqp.model.timers import Clock, Timers
 
 
-class Clock:
+class ManualClock(Clock):
     def __init__(self) -> None:
         self.instant = 100.0
 
@@ -22,16 +23,16 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def timers(clock: Clock) -> Timers:
+def timers(clock: ManualClock) -> Timers:
     return Timers(clock)
 
 
-def test_due_timers_run_in_order_of_instant_then_of_asking(clock: Clock, timers: Timers) -> None:
+def test_due_timers_run_in_order_of_instant_then_of_asking(clock: ManualClock, timers: Timers) -> None:
     ran: list[str] = []
     for due, name in [(103, "d"), (101, "a"), (102, "b"), (102, "c"), (101, "a2")]:
         timers.call_at(due, lambda name=name: ran.append(name), name)
@@ -40,7 +41,7 @@ def test_due_timers_run_in_order_of_instant_then_of_asking(clock: Clock, timers:
     assert ran == ["a", "a2", "b", "c", "d"]
 
 
-def test_a_timer_runs_at_its_instant_and_not_before(clock: Clock, timers: Timers) -> None:
+def test_a_timer_runs_at_its_instant_and_not_before(clock: ManualClock, timers: Timers) -> None:
     ran: list[float] = []
     timers.call_at(101, lambda: ran.append(clock.now()))
     clock.instant = 100.999
@@ -59,7 +60,7 @@ def test_a_timer_in_the_past_runs_at_the_next_opportunity(timers: Timers) -> Non
     assert ran == [1]
 
 
-def test_timers_set_by_timers_run_too_if_due(clock: Clock, timers: Timers) -> None:
+def test_timers_set_by_timers_run_too_if_due(clock: ManualClock, timers: Timers) -> None:
     ran: list[str] = []
 
     def first() -> None:
@@ -73,7 +74,7 @@ def test_timers_set_by_timers_run_too_if_due(clock: Clock, timers: Timers) -> No
     assert timers.next_due() == 101
 
 
-def test_a_timer_that_moves_the_clock_makes_others_due(clock: Clock, timers: Timers) -> None:
+def test_a_timer_that_moves_the_clock_makes_others_due(clock: ManualClock, timers: Timers) -> None:
     ran: list[str] = []
     timers.call_at(100, lambda: setattr(clock, "instant", 200.0))
     timers.call_at(150, lambda: ran.append("150"))
@@ -95,7 +96,7 @@ def test_nothing_due_without_timers(timers: Timers) -> None:
     assert timers.run_due() == 0
 
 
-def test_a_cancelled_timer_does_not_run(clock: Clock, timers: Timers) -> None:
+def test_a_cancelled_timer_does_not_run(clock: ManualClock, timers: Timers) -> None:
     ran: list[str] = []
     timer = timers.call_at(101, lambda: ran.append("cancelled"))
     timers.call_at(101, lambda: ran.append("kept"))
@@ -168,7 +169,7 @@ def test_the_heap_does_not_grow_with_cancelled_timers(timers: Timers) -> None:
     assert timers.next_due() == 999_999
 
 
-def test_compaction_keeps_order(clock: Clock, timers: Timers) -> None:
+def test_compaction_keeps_order(clock: ManualClock, timers: Timers) -> None:
     ran: list[int] = []
     handles = [timers.call_at(1000, lambda n=n: ran.append(n)) for n in range(1000)]
     for number, handle in enumerate(handles):
@@ -179,7 +180,7 @@ def test_compaction_keeps_order(clock: Clock, timers: Timers) -> None:
     assert ran == list(range(0, 1000, 7))
 
 
-def test_compaction_while_running(clock: Clock, timers: Timers) -> None:
+def test_compaction_while_running(clock: ManualClock, timers: Timers) -> None:
     ran: list[str] = []
     handles = [timers.call_at(200 + n, lambda: ran.append("cancelled")) for n in range(500)]
 
@@ -194,7 +195,7 @@ def test_compaction_while_running(clock: Clock, timers: Timers) -> None:
     assert ran == ["last"]
 
 
-def test_an_exception_passes_and_the_others_still_run(clock: Clock, timers: Timers) -> None:
+def test_an_exception_passes_and_the_others_still_run(clock: ManualClock, timers: Timers) -> None:
     ran: list[str] = []
 
     def broken() -> None:
@@ -211,3 +212,75 @@ def test_an_exception_passes_and_the_others_still_run(clock: Clock, timers: Time
 def test_repr_names_the_timer(timers: Timers) -> None:
     timer = timers.call_at(101.5, lambda: None, "queue expiry")
     assert repr(timer) == "<Timer queue expiry due=101.500 active>"
+    timer.cancel()
+    assert repr(timer) == "<Timer queue expiry due=101.500 done>"
+    assert repr(timers.call_at(101.5, lambda: None)) == "<Timer unnamed due=101.500 active>"
+
+
+def test_words_may_be_made_when_somebody_asks(timers: Timers) -> None:
+    asked: list[int] = []
+
+    def words() -> str:
+        asked.append(1)
+        return f"asked {len(asked)} times"
+
+    timer = timers.call_at(101, lambda: None, words)
+    list(timers.pending())
+    assert asked == []
+    assert timer.words == "asked 1 times"
+    assert timer.words == "asked 2 times"
+
+
+def test_timers_are_no_chores_unless_said(timers: Timers) -> None:
+    assert not timers.call_at(101, lambda: None).chore
+    assert timers.call_at(101, lambda: None, chore=True).chore
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 100])
+def test_pending_is_the_order_in_which_they_will_run(clock: ManualClock, timers: Timers, count: int) -> None:
+    randomness = random.Random(count)
+    ran: list[str] = []
+    made = []
+    for number in range(count):
+        name = f"t{number}"
+        made.append(timers.call_at(randomness.randrange(101, 120), lambda name=name: ran.append(name), name))
+    for timer in randomness.sample(made, count // 3):
+        timer.cancel()
+    announced = [timer.words for timer in timers.pending()]
+    assert len(announced) == len(timers) == count - count // 3
+    clock.instant = 200
+    timers.run_due()
+    assert ran == announced
+
+
+def test_looking_at_what_is_pending_changes_nothing(clock: ManualClock, timers: Timers) -> None:
+    timers.call_at(103, lambda: None)
+    timers.call_at(102, lambda: None).cancel()
+    timers.call_at(101, lambda: None)
+    assert [timer.due for timer in timers.pending()] == [101, 103]
+    assert [timer.due for timer in timers.pending()] == [101, 103]
+    assert next(timers.pending()).due == timers.next_due() == 101
+    clock.instant = 200
+    assert timers.run_due() == 2
+    assert list(timers.pending()) == []
+
+
+def test_the_first_of_many_is_found_without_looking_at_all(timers: Timers) -> None:
+    looked: list[object] = []
+
+    class Looked(float):
+        def __lt__(self, other: float) -> bool:
+            looked.append(self)
+            return float.__lt__(self, other)
+
+    for number in range(10_000):
+        timers.call_at(Looked(1000 + number), lambda: None)
+    looked.clear()
+    assert next(timers.pending()).due == 1000
+    assert len(looked) < 10
+
+
+def test_a_clock_that_says_no_more_than_the_time_runs_by_itself(clock: ManualClock, timers: Timers) -> None:
+    assert clock.holds_peers
+    assert clock.heading() == clock.now()
+    assert clock.remark(timers) == ""
