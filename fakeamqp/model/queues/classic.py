@@ -361,9 +361,18 @@ class ClassicQueue(Queue):
             timer.cancel()
             self._head_timer = None
         if due is not None:
-            self._head_timer = self.virtual_host.call_at(
-                due, self._head_is_due, f"q '{self.name}' expires a message"
-            )
+            self._head_timer = self.virtual_host.call_at(due, self._head_is_due, self._expiring)
+
+    def _expiring(self) -> str:
+        """What the timer of the head is for, in words."""
+        head = self.ready.head()
+        due = None if head is None else head.expires_at
+        count = 0
+        for queued in self.ready:
+            if due is None or queued.expires_at is None or queued.expires_at > due:
+                break
+            count += 1
+        return f"q '{self.name}' expires {count} message{'' if count == 1 else 's'}"
 
     def _head_is_due(self) -> None:
         self._head_timer = None
