@@ -128,7 +128,7 @@ class Clock:
             seconds = seconds.total_seconds()
         distance = finite(seconds, "seconds")
         with self._moving("advance()", heartbeats) as clock:
-            self._move(clock, round(clock.now() + distance, 9))
+            self._move(clock, clock.now() + distance)
 
     def advance_to(self, when: Instant, *, heartbeats: Heartbeats | None = None) -> None:
         """`advance` to a point in time: a datetime (a naive one is UTC), or seconds since the epoch.
@@ -144,7 +144,7 @@ class Clock:
                 raise ClockError(
                     f"advance_to({when!r}): time cannot go back, and it is {self.now().isoformat()} already"
                 )
-            self._move(clock, round(clock.now() + distance, 9))
+            self._move(clock, clock.now() + distance)
 
     def advance_to_next(self, *, heartbeats: Heartbeats | None = None) -> float:
         """`advance` to the next timer, and run all that are due then. Returns the seconds that passed.
@@ -161,7 +161,7 @@ class Clock:
                 raise NothingPending(self._nothing_pending(clock))
             before = clock.now()
             self._move(clock, timer.due)
-            return clock.now() - before
+            return round(clock.now() - before, 9)
 
     @contextmanager
     def _moving(self, method: str, heartbeats: Heartbeats | None) -> Iterator[VirtualClock]:

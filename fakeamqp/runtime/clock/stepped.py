@@ -18,6 +18,7 @@ Settle: TypeAlias = "Callable[[], None]"
 # Sums of instants are not exact. What is due within a nanosecond of where time is moved is due.
 _MARGIN = 1e-9
 _MICROSECONDS = 6
+_NANOSECONDS = 9
 
 
 class SteppedClock:
@@ -85,7 +86,7 @@ class SteppedClock:
     @property
     def elapsed(self) -> float:
         """Seconds that have passed since the clock was made or reset."""
-        return self._now - self._began
+        return round(self._now - self._began, _NANOSECONDS)
 
     def step_to(
         self, instant: float, timers: TimerQueue, failed: Callable[[str, BaseException], None]

@@ -21,7 +21,6 @@ _SECOND = 1_000_000_000
 _POLL_SECONDS = 0.015
 # How long a frozen world must have been left until that counts, unless somebody notices before.
 _LEFT_SECONDS = 0.05
-_NANOSECONDS = 9
 
 
 class WallClock(SteppedClock):
@@ -36,6 +35,8 @@ class WallClock(SteppedClock):
     def __init__(self) -> None:
         self._real = RealClock()
         self._reading = read()
+        self._passed = 0
+        """Nanoseconds by which the wall clock has moved forward."""
         self._continuous = True
         self._left_at: float | None = None
         self._settle: Settle | None = None
@@ -60,8 +61,8 @@ class WallClock(SteppedClock):
         self._left_at = None
         self._reading = reading
         self._continuous = reading.world is None and former.world is None
-        moved = max(0, reading.wall - former.wall)
-        instant = round(self._now + moved / _SECOND, _NANOSECONDS)
+        self._passed += max(0, reading.wall - former.wall)
+        instant = self._passed / _SECOND
         self._wall = reading.wall / _SECOND - instant
         return instant
 
