@@ -100,3 +100,31 @@ def test_looking_at_who_is_able_moves_nobody() -> None:
 def test_turns_are_shared_evenly() -> None:
     rotation = rotation_of(*map(subscription, "abcde"))
     assert set(Counter(turns(rotation, 500)).values()) == {100}
+
+
+def test_who_was_full_when_its_turn_came_is_last_once_it_is_able() -> None:
+    gates = Gate(), Gate()
+    a, b = (subscription(tag, limits=(gate,)) for tag, gate in zip("ab", gates, strict=True))
+    rotation = rotation_of(a, b, subscription("c"))
+    for gate in gates:
+        gate.shut()
+    assert turns(rotation, 2) == "cc"
+    gates[1].reopen()
+    rotation.rejoin()
+    gates[0].reopen()
+    assert turns(rotation, 4) == "cbac"
+
+
+def test_who_is_full_can_leave() -> None:
+    gate = Gate()
+    full, other = subscription("f", limits=(gate,)), subscription("o", limits=(gate,))
+    rotation = rotation_of(full, other)
+    gate.shut()
+    assert turns(rotation, 1) == "-"
+    assert len(rotation) == 2 and full in rotation
+    rotation.remove(full)
+    assert rotation and [*rotation] == [other]
+    gate.reopen()
+    assert turns(rotation, 1) == "o"
+    rotation.remove(other)
+    assert not rotation

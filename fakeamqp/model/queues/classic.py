@@ -168,6 +168,7 @@ class ClassicQueue(Queue):
             return
         ready = self.ready
         rotation = self._rotation
+        rotation.rejoin()
         while rotation:
             queued = self._live_head()
             if queued is None:

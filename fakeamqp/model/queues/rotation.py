@@ -13,22 +13,30 @@ __all__ = ["Rotation"]
 
 
 class Rotation:
-    """Higher priorities go first; equals take turns as they subscribed (server-model/round-robin)."""
+    """Higher priorities go first; equals take turns as they subscribed (server-model/round-robin).
 
-    __slots__ = ("_groups",)
+    Whoever is found to be full when its turn comes leaves the line, and is last among its equals once it can
+    take something again (RabbitMQ: measured).
+    """
+
+    __slots__ = ("_groups", "_resting")
 
     def __init__(self) -> None:
         self._groups: dict[int, deque[Subscription]] = {}
+        """By priority, the highest first; a group may be empty while all of it rest."""
+        self._resting: dict[Subscription, None] = {}
+        """Those out of line, in the order they left."""
 
     def __len__(self) -> int:
-        return sum(map(len, self._groups.values()))
+        return sum(map(len, self._groups.values())) + len(self._resting)
 
     def __bool__(self) -> bool:
         return bool(self._groups)
 
     def __iter__(self) -> Iterator[Subscription]:
-        for group in self._groups.values():
+        for priority, group in self._groups.items():
             yield from group
+            yield from (each for each in self._resting if each.priority == priority)
 
     def add(self, subscription: Subscription) -> None:
         """Let a new subscription take part, last among its equals."""
@@ -41,22 +49,36 @@ class Rotation:
 
     def remove(self, subscription: Subscription) -> None:
         """Take a subscription out; it must be in."""
-        group = self._groups[subscription.priority]
-        group.remove(subscription)
-        if not group:
-            del self._groups[subscription.priority]
+        priority = subscription.priority
+        group = self._groups[priority]
+        if subscription in self._resting:
+            del self._resting[subscription]
+        else:
+            group.remove(subscription)
+        if not group and all(each.priority != priority for each in self._resting):
+            del self._groups[priority]
+
+    def rejoin(self) -> None:
+        """Let those who rested and can take something again stand in line."""
+        for subscription in [each for each in self._resting if not each.paused]:
+            del self._resting[subscription]
+            self._groups[subscription.priority].append(subscription)
 
     def next_able(self, size: int) -> Subscription | None:
         """The subscription whose turn it is among those that can take `size` octets now, or None.
 
         Whoever is chosen goes to the end of its group.
         """
+        if self._resting:
+            self.rejoin()
         for group in self._groups.values():
             for _ in range(len(group)):
                 subscription = group[0]
                 group.rotate(-1)
                 for limit in subscription.limits:
                     if not limit.admits(size):
+                        if not limit.open:
+                            self._resting[group.pop()] = None
                         break
                 else:
                     return subscription
@@ -64,6 +86,7 @@ class Rotation:
 
     def able(self, size: int) -> Iterator[Subscription]:
         """All that can take `size` octets now, in turn; the rotation itself does not move."""
+        self.rejoin()
         for group in self._groups.values():
             for subscription in list(group):
                 if all(limit.admits(size) for limit in subscription.limits):
