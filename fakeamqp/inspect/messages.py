@@ -159,6 +159,7 @@ class PublishedView(ContentView):
         virtual_host: where it was published.
         queues: the names of the queues it was routed to.
         refused_by: those of them that were full and did not take it.
+        delayed_for: for how many seconds an exchange keeps it, or None; of several exchanges, the longest.
         outcome: the same in words.
         connection: the name of the publishing connection; None where the test published it itself.
     """
@@ -166,6 +167,7 @@ class PublishedView(ContentView):
     virtual_host: str
     queues: tuple[str, ...] = ()
     refused_by: tuple[str, ...] = ()
+    delayed_for: float | None = None
     outcome: str = ""
     connection: str | None = None
 
@@ -177,19 +179,20 @@ class PublishedView(ContentView):
             virtual_host=virtual_host,
             queues=tuple(queue.name for queue in outcome.queues),
             refused_by=tuple(queue.name for queue in outcome.refused),
+            delayed_for=max((delay.seconds for delay in outcome.delays), default=None),
             outcome=str(outcome),
             connection=name_of(message.publisher),
         )
 
     @property
     def routed(self) -> bool:
-        """Whether at least one queue was there for it."""
+        """Whether at least one queue was there for it at once."""
         return bool(self.queues)
 
     @property
     def unroutable(self) -> bool:
-        """Whether no queue was there for it."""
-        return not self.queues
+        """Whether no queue was there for it, and no exchange keeps it for later."""
+        return not self.queues and self.delayed_for is None
 
     @property
     def refused(self) -> bool:

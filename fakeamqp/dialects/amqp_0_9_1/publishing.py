@@ -7,6 +7,7 @@ again and again, so targets are kept per channel under the octets of the method.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -102,7 +103,7 @@ def _perform(channel: ChannelEnd, target: Target, message: Message, plan: Outcom
         False where a full queue refused it.
     """
     message.secured = True
-    there = Outcome(tuple(queue for queue in plan.queues if not queue.deleted))
+    there = replace(plan, queues=tuple(queue for queue in plan.queues if not queue.deleted))
     outcome = channel.virtual_host.offer(message, there, immediate=target.immediate)
     if target.mandatory or outcome.unconsumed:
         _return(channel, target, message, routed=plan.routed, unconsumed=outcome.unconsumed)

@@ -1,13 +1,13 @@
 """What all exchange types share: a name, flags, and bindings in the order they were made.
 
-`destinations` answers for one routing key and message; the router walks exchange-to-exchange bindings and
-alternate exchanges (see `routing`) and remembers the result for the types whose answer depends on the key
-alone.
+`route` answers for one message with all the keys it has, which for most types is what `destinations` answers
+for each key; the router walks exchange-to-exchange bindings and alternate exchanges (see `routing`) and
+remembers the result for the types whose answer depends on the key alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakeamqp.model.binding import Binding, BindingKey, Destination, binding_key
@@ -29,7 +29,7 @@ class Exchange:
 
     kind: ClassVar[Literal["exchange"]] = "exchange"
     type_name: ClassVar[str]
-    by_key_alone: ClassVar[bool] = True
+    by_key_alone: bool = True
     """Whether routing looks at nothing of the message but its routing key, so that it can be remembered."""
 
     def __init__(
@@ -55,11 +55,26 @@ class Exchange:
     def __repr__(self) -> str:
         return f"<Exchange {self.name!r} type={self.type_name} bindings={len(self.bindings)}>"
 
+    @classmethod
+    def check_declaration(cls, virtual_host: VirtualHost, arguments: Mapping[str, Any]) -> None:
+        """May an exchange of this type be declared with these arguments?
+
+        Raises:
+            PreconditionFailed, CommandInvalid, InternalError: no.
+        """
+
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
         """Check the key and the arguments of a new binding.
 
         Raises:
             PreconditionFailed: this type cannot work with them.
+        """
+
+    def check_destination(self, destination: Destination) -> None:
+        """May this be bound, once key and arguments are right?
+
+        Raises:
+            PreconditionFailed: this type cannot pass messages to it.
         """
 
     def bind(self, destination: Destination, routing_key: str, arguments: Mapping[str, Any]) -> None:
@@ -68,6 +83,7 @@ class Exchange:
         if binding.identity in self.bindings:
             return
         self.validate(routing_key, arguments)
+        self.check_destination(destination)
         self.bindings[binding.identity] = binding
         destination.incoming[binding] = None
         self._added(binding)
@@ -84,9 +100,24 @@ class Exchange:
         binding.destination.incoming.pop(binding, None)
         self._removed(binding)
 
+    def hold_back(self, message: Message) -> float:
+        """Keep a message for later, where the type does such a thing; `message` is routed another time.
+
+        Returns:
+            For how many seconds; 0.0 where it goes on at once.
+        """
+        return 0.0
+
+    def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
+        """Where a message with these keys goes next; the same destination may be named more than once."""
+        return [target for key in keys for target in self.destinations(key, message)]
+
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
-        """Where a message with this key goes next; the same destination may be named more than once."""
+        """Where a message with this one key goes next."""
         raise NotImplementedError
+
+    def restarted(self) -> None:
+        """The broker has been restarted, and this exchange is durable."""
 
     def _added(self, binding: Binding) -> None:
         """Keep the type's own index."""

@@ -12,7 +12,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.wire.amqp_0_9_x.method import Record, unreadable
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ, REMOVED, Removed, encode_table, splice_table
+from fakeamqp.wire.amqp_0_9_x.tables import (
+    RABBITMQ,
+    REMOVED,
+    Removed,
+    encode_table,
+    field_tag,
+    splice_table,
+)
 from fakeamqp.wire.errors import FieldError, FrameError, WireError
 
 if TYPE_CHECKING:
@@ -46,6 +53,11 @@ class Properties(Record):
                 raise FieldError(f"{self.NAME} have no {name!r}; there are {', '.join(known)}")
             setattr(changed, name, value)
         return changed
+
+    def header_tag(self, name: str) -> str | None:
+        """The tag, as a letter, that a header field was read with; None where it was not read."""
+        as_read = self._headers_as_read()
+        return None if as_read is None else field_tag(*as_read, name)
 
     def with_headers(self, changes: Mapping[str, FieldInput | Removed], remove: Iterable[str] = ()) -> Self:
         """A copy with header fields added or replaced, and those named in `remove` taken away.

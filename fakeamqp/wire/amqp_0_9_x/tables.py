@@ -46,6 +46,7 @@ __all__ = [
     "Timestamp",
     "edit_table",
     "encode_table",
+    "field_tag",
     "splice_table",
 ]
 
@@ -467,6 +468,17 @@ def _field_spans(table: bytes, grammar: Grammar) -> Iterator[tuple[str, int, int
         else:
             offset += 4 + int(_read_uint32(table, offset)[0])
         yield name, start, offset
+
+
+def field_tag(table: bytes, grammar: Grammar, name: str) -> str | None:
+    """The tag of the first field of this name, as a letter; None where there is none.
+
+    `table` (with its length) is one that `grammar` can read.
+    """
+    for field, start, _ in _field_spans(table, grammar):
+        if field == name:
+            return chr(table[start + 1 + table[start]])
+    return None
 
 
 def edit_table(

@@ -1,0 +1,129 @@
+"""Messages that exchanges keep for later, in the order in which they will be published.
+
+Messages due in the same millisecond go exchange by exchange in the order of their names, and within one in
+the order they came (RabbitMQ's delayed-message plugin: documented). When one is due its header x-delay turns
+negative, which keeps it from being delayed again, and it is routed from its exchange by the bindings there
+are then; one that finds no queue is gone without a word. It outlives its exchange and a restart.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.timers import Timer
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = ["DelayedMessages"]
+
+
+class _Passed(int):
+    """A number that goes out as a 64-bit integer, however small it is: see `wire`'s `encode_table`."""
+
+    field_tag = "l"
+
+
+class _Batch:
+    """What one exchange publishes in one millisecond: messages, each with its delay in milliseconds."""
+
+    __slots__ = ("messages", "name", "timer")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.messages: list[tuple[Exchange, Message, int]] = []
+        self.timer: Timer | None = None
+
+    def words(self) -> str:
+        """What the timer is for."""
+        count = len(self.messages)
+        return f"exchange '{self.name}' publishes {'a message' if count == 1 else f'{count} messages'}"
+
+
+class DelayedMessages:
+    """What the exchanges of one virtual host keep."""
+
+    __slots__ = ("_counts", "_virtual_host", "_waiting")
+
+    def __init__(self, virtual_host: VirtualHost) -> None:
+        self._virtual_host = virtual_host
+        self._waiting: dict[int, dict[str, _Batch]] = {}
+        self._counts: dict[str, int] = {}
+
+    def count(self, exchange: str) -> int:
+        """How many messages wait that an exchange of this name keeps."""
+        return self._counts.get(exchange, 0)
+
+    def add(self, exchange: Exchange, message: Message, delay: int) -> None:
+        """Keep a message for `delay` milliseconds."""
+        now = self._virtual_host.now()
+        due = int(round(now * 1000, 3)) + delay
+        batches = self._waiting.setdefault(due, {})
+        batch = batches.get(exchange.name)
+        if batch is None:
+            batch = batches[exchange.name] = _Batch(exchange.name)
+            # The instant itself and not its millisecond: whoever advances by the delay is there.
+            batch.timer = self._virtual_host.call_at(
+                now + delay / 1000, partial(self._publish, due), batch.words
+            )
+        batch.messages.append((exchange, message, delay))
+        self._counts[exchange.name] = self.count(exchange.name) + 1
+
+    def restart(self, *, crash: bool = False) -> None:
+        """Keep everything; but a crash loses what no publisher was told the broker has."""
+        if not crash:
+            return
+        for due, batches in list(self._waiting.items()):
+            for name, batch in list(batches.items()):
+                before = len(batch.messages)
+                batch.messages = [each for each in batch.messages if each[1].secured]
+                self._forget(name, before - len(batch.messages))
+                if not batch.messages:
+                    _stop(batch)
+                    del batches[name]
+            if not batches:
+                del self._waiting[due]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for batches in self._waiting.values():
+            for batch in batches.values():
+                _stop(batch)
+        self._waiting.clear()
+        self._counts.clear()
+
+    def _publish(self, due: int) -> None:
+        """The millisecond has come."""
+        batches = self._waiting.pop(due)
+        for name in sorted(batches, key=_octets):
+            batch = batches[name]
+            _stop(batch)
+            self._forget(name, len(batch.messages))
+            for exchange, message, delay in batch.messages:
+                self._pass_on(exchange, message, delay)
+
+    def _pass_on(self, exchange: Exchange, message: Message, delay: int) -> None:
+        headers = message.properties.with_headers({"x-delay": _Passed(-delay)})
+        message = message.with_properties(headers)
+        outcome = self._virtual_host.routing.route(message, exchange)
+        for queue in outcome.queues:
+            queue.enqueue(message)
+        tap = self._virtual_host.state.tap
+        if tap is not None:
+            tap.model("delay over", message=message, exchange=exchange.name, outcome=outcome)
+
+    def _forget(self, name: str, count: int) -> None:
+        self._counts[name] -= count
+        if not self._counts[name]:
+            del self._counts[name]
+
+
+def _octets(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
+
+
+def _stop(batch: _Batch) -> None:
+    if batch.timer is not None:
+        batch.timer.cancel()

@@ -1,0 +1,213 @@
+"""Exchanges that spread messages by a hash: each goes to one destination, and equal ones to the same.
+
+`ConsistentHashExchange` is a ring of buckets, of which a destination has as many as its binding key says;
+`ModulusHashExchange` counts its bindings and takes the remainder. Both compute what RabbitMQ computes, see
+`erlang_hash`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.equivalence import type_name
+from fakeamqp.model.errors import InternalError, PreconditionFailed
+from fakeamqp.model.exchanges.erlang_hash import Atom, jump, phash2
+from fakeamqp.model.exchanges.exchange import Exchange
+
+if TYPE_CHECKING:
+    from fakeamqp.model.binding import Binding, Destination
+    from fakeamqp.model.exchanges.erlang_hash import Term
+    from fakeamqp.model.exchanges.exchange import Target
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = ["ConsistentHashExchange", "ModulusHashExchange"]
+
+_PROPERTIES = ("correlation_id", "message_id", "timestamp")
+_UNDEFINED = Atom("undefined")
+_is_integer = re.compile(r"[+-]?[0-9]+", re.ASCII).fullmatch
+
+
+class ConsistentHashExchange(Exchange):
+    """Passes a message to the destination whose bucket of the ring its hash falls into.
+
+    A binding key is a weight: how many buckets its destination gets, at the end of the ring. Only the first
+    binding of a destination counts, and any of them that goes takes the destination off the ring
+    (RabbitMQ's consistent-hash plugin: documented and measured). What is hashed is the routing key, or a
+    header or property where the exchange's arguments name one.
+    """
+
+    type_name = "x-consistent-hash"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._header: str | None = self.arguments.get("hash-header")
+        self._property: str | None = self.arguments.get("hash-property")
+        self.by_key_alone = self._header is None and self._property is None
+        self._weights: dict[Destination, int] = {}
+        self._ring: list[Destination] = []
+        self._ends: list[int] = []
+
+    @classmethod
+    def check_declaration(cls, virtual_host: VirtualHost, arguments: Mapping[str, Any]) -> None:
+        """Refuse arguments that do not say what to hash."""
+        given = [name for name in ("hash-header", "hash-property") if name in arguments]
+        for name in given:
+            if not isinstance(arguments[name], str):
+                raise InternalError(f"{name} must be a string, not {type_name(arguments[name])}")
+        if len(given) == 2:
+            raise PreconditionFailed("hash-header and hash-property are mutually exclusive")
+        if given == ["hash-property"] and arguments["hash-property"] not in _PROPERTIES:
+            raise PreconditionFailed(f"Unsupported property: {arguments['hash-property']}")
+
+    def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
+        """Refuse a key that is no weight."""
+        if not _is_integer(routing_key):
+            raise PreconditionFailed(f"The binding key must be an integer: {_shown(routing_key)}")
+        largest = self.virtual_host.state.personality.largest_hash_weight
+        weight = _integer(routing_key)
+        if weight < 1:
+            raise PreconditionFailed("The binding key must be greater than 0")
+        if largest and weight > largest:
+            raise PreconditionFailed(f"The binding key must not exceed {largest}")
+
+    def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
+        """See the base class. A message is hashed once, by its own key, whatever further keys it has."""
+        if not self._ring:
+            return ()
+        buckets = self._ends[-1]
+        bucket = 0 if buckets == 1 else jump(self._key(keys[0], message), buckets)
+        return (self._ring[bisect_right(self._ends, bucket)],)
+
+    def _key(self, routing_key: str, message: Message) -> int:
+        if self._header is not None:
+            empty = self.virtual_host.state.personality.hashes_empty_headers
+            hashed = _header_term(message.headers.get(self._header), empty)
+        elif self._property is not None:
+            value = getattr(message.properties, self._property)
+            hashed = _UNDEFINED if value is None else _octets(str(value))
+        else:
+            hashed = _octets(routing_key)
+        return hashed if isinstance(hashed, int) else phash2(hashed)
+
+    def restarted(self) -> None:
+        """See the base class: bindings that counted for nothing may do so now."""
+        if self.virtual_host.state.personality.bindings_sorted_by == "key":
+            self._weights.clear()
+        for binding in sorted(self.bindings.values(), key=_by_key):
+            self._weights.setdefault(binding.destination, _integer(binding.routing_key))
+        self._weighed()
+
+    def _added(self, binding: Binding) -> None:
+        self._weights.setdefault(binding.destination, _integer(binding.routing_key))
+        self._weighed()
+
+    def _removed(self, binding: Binding) -> None:
+        self._weights.pop(binding.destination, None)
+        self._weighed()
+
+    def _weighed(self) -> None:
+        """Lay out the ring anew: who is on it, and the bucket behind the last of each."""
+        self._ring = list(self._weights)
+        self._ends = list(accumulate(self._weights.values()))
+
+
+class ModulusHashExchange(Exchange):
+    """Passes a message to one of its bindings, by the hash of its keys modulo their number.
+
+    Binding keys select nothing. In which order the bindings count is the personality's.
+    """
+
+    type_name = "x-modulus-hash"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._counted: list[Binding] | None = None
+
+    def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
+        """See the base class. All keys of a message are hashed together."""
+        if not self.bindings:
+            return ()
+        if self._counted is None:
+            order = self.virtual_host.state.personality.bindings_sorted_by
+            counted = list(self.bindings.values())
+            if order != "age":
+                counted.sort(key=_by_key if order == "key" else _by_destination)
+            self._counted = counted
+        hashed = phash2([_octets(key) for key in keys])
+        return (self._counted[hashed % len(self._counted)].destination,)
+
+    def _added(self, binding: Binding) -> None:
+        self._counted = None
+
+    def _removed(self, binding: Binding) -> None:
+        self._counted = None
+
+
+def _by_destination(binding: Binding) -> tuple[str, bytes]:
+    return binding.destination.kind, _octets(binding.destination.name)
+
+
+def _by_key(binding: Binding) -> tuple[bytes, str, bytes]:
+    return (_octets(binding.routing_key), *_by_destination(binding))
+
+
+def _octets(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _integer(text: str) -> int:
+    """A binding key as a number; keys are short strings, so it has at most 255 digits."""
+    return int(text)
+
+
+def _header_term(value: Any, hashes_empty: bool) -> Term:
+    """What RabbitMQ hashes of a header; whole numbers are not hashed but are keys themselves.
+
+    Raises:
+        InternalError: it is empty, and the personality cannot hash that.
+    """
+    if isinstance(value, (list, tuple, Mapping)):
+        # Only the first item counts.
+        term = _term(value)
+        assert isinstance(term, list)
+        if term or hashes_empty:
+            return term[0] if term else term
+        raise InternalError("an empty array or table in the header that is hashed has no hash")
+    if type_name(value) == "timestamp":
+        return int(value) * 1000
+    return _term(value)
+
+
+def _term(value: Any) -> Term:
+    """A field value as the Erlang term RabbitMQ keeps it as."""
+    if isinstance(value, str):
+        return _octets(value)
+    if isinstance(value, bool):
+        return Atom(str(value).lower())
+    if isinstance(value, (bytes, int, float)):
+        return value
+    if isinstance(value, Decimal):
+        sign, digits, places = value.as_tuple()
+        mantissa = int("".join(map(str, digits)))
+        return (-int(places), -mantissa if sign else mantissa)
+    if isinstance(value, Mapping):
+        return [(_octets(name), Atom(type_name(item)), _term(item)) for name, item in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [(Atom(type_name(item)), _term(item)) for item in value]
+    return _UNDEFINED
+
+
+def _shown(text: str) -> str:
+    """A binary as Erlang prints it."""
+    if not text.isprintable():
+        return f"<<{','.join(map(str, _octets(text)))}>>"
+    if not text:
+        return "<<>>"
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'<<"{escaped}"{"" if text.isascii() else "/utf8"}>>'

@@ -1,0 +1,66 @@
+"""Exchanges that go by chance: each message goes to one of the bindings, any of them as likely as another.
+
+The chance is the broker's own, so that a broker with a seed chooses the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.exchanges.exchange import Exchange
+
+if TYPE_CHECKING:
+    from fakeamqp.model.binding import Binding, Destination
+    from fakeamqp.model.exchanges.exchange import Target
+    from fakeamqp.model.message import Message
+
+__all__ = ["LocalRandomExchange", "RandomExchange"]
+
+
+class RandomExchange(Exchange):
+    """Passes a message to one of its bindings at random; keys select nothing (RabbitMQ: documented)."""
+
+    type_name = "x-random"
+    by_key_alone = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._destinations: list[Destination] = []
+
+    def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
+        """See the base class."""
+        among = self._destinations
+        if len(among) < 2:
+            return among
+        return (self.virtual_host.state.random.choice(among),)
+
+    def _added(self, binding: Binding) -> None:
+        self._destinations.append(binding.destination)
+
+    def _removed(self, binding: Binding) -> None:
+        self._destinations = [each.destination for each in self.bindings.values()]
+
+
+class LocalRandomExchange(RandomExchange):
+    """A random exchange for classic queues on the publisher's node, which here all are.
+
+    Source: RabbitMQ, documented, since 4.0.
+    """
+
+    type_name = "x-local-random"
+
+    def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
+        """Refuse a key."""
+        if routing_key:
+            raise PreconditionFailed(f"Non empty binding '{routing_key}' key not permitted")
+
+    def check_destination(self, destination: Destination) -> None:
+        """Refuse what is no classic queue."""
+        if destination.kind != "queue":
+            raise PreconditionFailed("Destination not found")
+        if destination.type_name != "classic":
+            raise PreconditionFailed(
+                f"Queue type rabbit_{destination.type_name}_queue not valid for this exchange type"
+            )
