@@ -374,9 +374,9 @@ VALUES = [
         id="A",
     ),
     pytest.param(
-        b"T\0\0\x01\0\0\0\0\0",
-        b"T\0\0\x01\0\0\0\0\0",
         b"T\0\0\0\0\0\0\0\0",
+        b"T\0\0\0\0\0\0\0\0",
+        b"T\0\0\x01\0\0\0\0\0",
         marks=rule("0-9-1/types/value-timestamp"),
         id="T",
     ),

@@ -1,24 +1,30 @@
 """What a message carries after it died in a queue: its history, told in `x-death` (RabbitMQ: documented).
 
-The history is the broker's own and travels beside the headers, so a client's x-death is not counted on:
-it is overwritten (RabbitMQ 4.2). There is one entry for each queue and reason, the latest death first; an
-entry met again counts up and moves to the front. The first and the last death are repeated in headers of
-their own.
+The history is the broker's own and travels beside the headers, so a client's x-death is overwritten, or
+by personality it is where the history begins. There is one entry for each queue and reason, the latest
+death first; an entry met again counts up and moves to the front. The first and the last death are repeated
+in headers of their own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from fakeamqp.model.errors import InternalError
 from fakeamqp.model.message import Message
 
 if TYPE_CHECKING:
     from fakeamqp.model.queues.queue import DeathReason, Queue
 
-__all__ = ["Death", "Deaths", "dead_lettered", "is_cycle"]
+__all__ = ["Death", "Deaths", "claimed_deaths", "dead_lettered", "is_cycle"]
+
+_REASONS = ("rejected", "expired", "maxlen", "delivery_limit")
+_LATEST = 253402300799
+"""The last second of the year 9999: later ones are no time."""
 
 
 class _Long(int):
@@ -54,10 +60,10 @@ class Death:
 
 
 class Deaths(NamedTuple):
-    """All deaths of a message, the latest first, and the very first one."""
+    """All deaths of a message, the latest first, and the very first one, unless a client told of it."""
 
     deaths: tuple[Death, ...]
-    first: Death
+    first: Death | None
 
 
 def dead_lettered(queue: Queue, message: Message, reason: DeathReason, time: float) -> Message:
@@ -75,7 +81,7 @@ def dead_lettered(queue: Queue, message: Message, reason: DeathReason, time: flo
     history = _with(death, message.history)
     headers = {
         "x-death": [each.table() for each in history.deaths],
-        **_summary("first", history.first),
+        **({} if history.first is None else _summary("first", history.first)),
         **_summary("last", death),
     }
     properties = message.properties.with_headers(headers).replace(expiration=None)
@@ -107,6 +113,46 @@ def _with(death: Death, history: Deaths | None) -> Deaths:
         else:
             others.append(each)
     return Deaths((latest, *others), history.first)
+
+
+def claimed_deaths(headers: Mapping[str, Any]) -> Deaths | None:
+    """The history that the x-death of a client tells, or None where it has none that can be read.
+
+    Entries that lack something are left out (RabbitMQ: up to 3.13).
+
+    Raises:
+        InternalError: there is a reason that no message dies for.
+    """
+    entries = headers.get("x-death")
+    if not isinstance(entries, list):
+        return None
+    deaths = (_claimed_death(entry) for entry in entries)
+    return Deaths(tuple(death for death in deaths if death is not None), None)
+
+
+def _claimed_death(entry: Any) -> Death | None:
+    if not isinstance(entry, Mapping):
+        return None
+    queue, exchange, reason = entry.get("queue"), entry.get("exchange"), entry.get("reason")
+    keys, count, time = entry.get("routing-keys"), entry.get("count"), entry.get("time")
+    if not (isinstance(queue, str) and isinstance(exchange, str) and isinstance(reason, str)):
+        return None
+    if not (isinstance(keys, list) and type(count) is int and isinstance(time, int)):
+        return None
+    if not 0 <= time <= _LATEST:
+        return None
+    if reason not in _REASONS:
+        raise InternalError("")
+    expiration = entry.get("original-expiration")
+    return Death(
+        queue,
+        cast("DeathReason", reason),
+        exchange,
+        tuple(key for key in keys if isinstance(key, str)),
+        int(time),
+        expiration if isinstance(expiration, str) else None,
+        count,
+    )
 
 
 def is_cycle(queue_name: str, message: Message) -> bool:

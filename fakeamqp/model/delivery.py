@@ -129,6 +129,10 @@ class Ledger:
         self.last_tag = tag = self.last_tag + 1
         return tag
 
+    def reuse_tag(self) -> None:
+        """Have the next delivery get the latest tag again: nobody will settle the one that has it."""
+        self.last_tag -= 1
+
     def take(self, tag: int, multiple: bool) -> list[Delivery] | None:
         """Take out one delivery, or all up to and including `tag`; None where the tag is not outstanding.
 

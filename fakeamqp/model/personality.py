@@ -57,8 +57,6 @@ class Personality:
     """reply-code/command-invalid, channels/no-vhost-switch: condition raised on an open connection."""
     unknown_virtual_host: str
     """connection.open/unknown-vhost: condition raised."""
-    cuts_texts_by: Literal["octets", "characters"]
-    """Reply texts are cut to 255 of these (RabbitMQ: characters since 4.0)."""
     takes_cancel_ok: bool
     """basic.cancel-ok from a client ends the consumer as basic.cancel does (RabbitMQ: since 4.3)."""
 
@@ -115,14 +113,14 @@ class Personality:
     """The legal values of arguments that take but a few; one not named here takes any."""
     validates_consumer_timeout: bool
     """A bad x-consumer-timeout is refused; otherwise it is as good as none (RabbitMQ: since 4.3)."""
+    absent_queue_types: tuple[str, ...]
+    """Values of x-queue-type that are as good as none."""
     crashes_on_ages: bool
     """A text that does not begin with a digit, in place of an age, ends the connection with 541."""
     stream_filter_size_refusal: str
     """The text for an x-stream-filter-size-bytes out of range, looked at once the flags are right."""
     stream_consumer_words: tuple[str, str]
     """How streams are called where a consumer has no prefetch, and where it would not acknowledge."""
-    absent_queue_types: tuple[str, ...]
-    """Values of x-queue-type that are as good as none."""
     single_active_get_refusal: str
     """How the refusal of basic.get names the queue type, where there is a single active consumer."""
 
@@ -161,14 +159,15 @@ class Personality:
     """Sender-selected distribution: headers CC and BCC (RabbitMQ: documented extension)."""
     direct_reply_to: bool
     """The pseudo-queue amq.rabbitmq.reply-to (RabbitMQ: documented extension)."""
-    binding_reply_address: str
-    """Condition raised where a reply address is to be bound or unbound."""
+    refuses_binding_replies: bool
+    """Binding or unbinding a reply address is refused; otherwise there is no such queue."""
     replies_are_routed: bool
     """An answer to a live reply address counts as routed: `mandatory` does not return it."""
     replies_count_tags: bool
     """Each direct answer has a delivery tag of its own; otherwise all have the next one there will be."""
     publish_checks: tuple[str, ...]
-    """What a publish's properties are checked for, in order: see `publishing`."""
+    """What a publish's properties are checked for, in order; a topic permission is looked at for the
+    keys that are known by then. See `publishing`."""
     takes_deaths_from_clients: bool
     """An x-death that a client publishes is its message's history, and goes on from there."""
     paused_consumers_count: bool

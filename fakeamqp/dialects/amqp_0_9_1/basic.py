@@ -146,7 +146,7 @@ def _consume_replies(channel: ChannelEnd, method: m.BasicConsume, tag: str) -> N
         tag, nowhere, channel, owner=channel.endpoint, group=channel, no_ack=True, arguments=method.arguments
     )
     channel.consumers[tag] = subscription
-    channel.reply_address = channel.virtual_host.open_reply_address(subscription)
+    channel.reply_address = channel.virtual_host.open_reply_address(subscription, channel.ledger)
     if not method.no_wait:
         channel.send(m.BasicConsumeOk(consumer_tag=tag))
 
@@ -156,6 +156,18 @@ def cancel(channel: ChannelEnd, method: m.BasicCancel) -> None:
     subscription = channel.consumers.pop(method.consumer_tag, None)
     if not method.no_wait:
         channel.send(m.BasicCancelOk(consumer_tag=method.consumer_tag))
+    if subscription is not None:
+        channel.end_consumer(subscription)
+
+
+def cancel_ok(channel: ChannelEnd, method: m.BasicCancelOk) -> None:
+    """End a consumer without an answer, where the personality takes this from a client.
+
+    RabbitMQ: since 4.3; a tag that is not known changes nothing.
+    """
+    if not channel.personality.takes_cancel_ok:
+        raise ProtocolError("command-invalid", "unimplemented method")
+    subscription = channel.consumers.pop(method.consumer_tag, None)
     if subscription is not None:
         channel.end_consumer(subscription)
 
@@ -253,6 +265,7 @@ HANDLERS = {
     m.BasicQos: qos,
     m.BasicConsume: consume,
     m.BasicCancel: cancel,
+    m.BasicCancelOk: cancel_ok,
     m.BasicGet: get,
     m.BasicAck: ack,
     m.BasicNack: nack,

@@ -219,9 +219,12 @@ class ChannelEnd:
             self._body.append(payload)
             return
         if missing < 0:
-            raise ProtocolError(
-                self.personality.body_overrun, "content body frame exceeds remaining content size"
-            )
+            if self.personality.body_overrun:
+                raise ProtocolError(
+                    self.personality.body_overrun, "content body frame exceeds remaining content size"
+                )
+            self._body.clear()  # Nobody will see it: the content is never complete.
+            return
         if self._body:
             self._body.append(payload)
             payload = b"".join(self._body)

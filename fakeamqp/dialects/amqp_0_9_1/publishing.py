@@ -6,7 +6,7 @@ again and again, so targets are kept per channel under the octets of the method.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,11 +15,12 @@ from fakeamqp.dialects.amqp_0_9_1 import delivering
 from fakeamqp.dialects.amqp_0_9_1.delivering import ENCODING
 from fakeamqp.dialects.amqp_0_9_1.replies import CODES, ProtocolError
 from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
+from fakeamqp.model.dead_letter import claimed_deaths
 from fakeamqp.model.errors import ContentTooLarge, ModelError, PreconditionFailed
 from fakeamqp.model.expiration import time_to_live
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
-from fakeamqp.model.reply_to import PSEUDO_QUEUE
+from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 if TYPE_CHECKING:
@@ -64,25 +65,25 @@ def publish(
     largest = channel.personality.largest_message
     if largest and len(body) > largest:
         raise _too_large(channel, len(body))
-    if target.checked != channel.access.version:
-        _authorise(channel, target)
-    virtual_host = channel.virtual_host
-    expiry = None
     headers = properties.headers
-    if octets != b"\0\0" and (
+    meaningful = octets != b"\0\0" and (
         properties.expiration is not None
         or properties.user_id is not None
         or properties.reply_to == PSEUDO_QUEUE
-        or (headers and ("CC" in headers or "BCC" in headers))
-    ):
-        properties, octets, expiry = _examine(channel, target, properties, octets)
-    message = Message(
-        target.exchange, target.routing_key, properties, body, ENCODING, octets, channel.endpoint, expiry
+        or (headers and ("CC" in headers or "BCC" in headers or "x-death" in headers))
     )
+    if target.checked != channel.access.version:
+        _authorise(channel, target, key=not meaningful)
+    virtual_host = channel.virtual_host
+    message = Message(
+        target.exchange, target.routing_key, properties, body, ENCODING, octets, channel.endpoint
+    )
+    if meaningful:
+        _examine(channel, message, properties)
     if channel.mode is None:
         outcome = virtual_host.publish(message, immediate=target.immediate)
         if target.mandatory or outcome.unconsumed:
-            _return(channel, target, message, routed=outcome.routed, unconsumed=outcome.unconsumed)
+            _return(channel, target, message, outcome, unconsumed=outcome.unconsumed)
     elif channel.transaction is not None:
         channel.transaction.publish(partial(_perform, channel, target, *virtual_host.routing.plan(message)))
     else:
@@ -92,7 +93,7 @@ def publish(
         message.secured = True
         outcome = virtual_host.publish(message, immediate=target.immediate)
         if target.mandatory or outcome.unconsumed:
-            _return(channel, target, message, routed=outcome.routed, unconsumed=outcome.unconsumed)
+            _return(channel, target, message, outcome, unconsumed=outcome.unconsumed)
         channel.confirm(tag, outcome)
 
 
@@ -106,23 +107,34 @@ def _perform(channel: ChannelEnd, target: Target, message: Message, plan: Outcom
     there = replace(plan, queues=tuple(queue for queue in plan.queues if not queue.deleted))
     outcome = channel.virtual_host.offer(message, there, immediate=target.immediate)
     if target.mandatory or outcome.unconsumed:
-        _return(channel, target, message, routed=plan.routed, unconsumed=outcome.unconsumed)
+        _return(channel, target, message, plan, unconsumed=outcome.unconsumed)
     return outcome.accepted
 
 
-def _return(channel: ChannelEnd, target: Target, message: Message, *, routed: bool, unconsumed: bool) -> None:
+def _return(
+    channel: ChannelEnd, target: Target, message: Message, plan: Outcome, *, unconsumed: bool
+) -> None:
     """Send back what the publisher wants back (basic.publish/mandatory-01, basic.publish/immediate-01)."""
     message = without_blind_copies(message)
     if unconsumed:
         delivering.return_message(channel, message, CODES["no-consumers"], "NO_CONSUMERS")
-    elif target.mandatory and not routed:
+    elif target.mandatory and not _routed(channel, plan):
         delivering.return_message(channel, message, CODES["no-route"], "NO_ROUTE")
 
 
-def _authorise(channel: ChannelEnd, target: Target) -> None:
+def _routed(channel: ChannelEnd, plan: Outcome) -> bool:
+    """Whether the message found a queue; whether a reply address is one is the personality's."""
+    if channel.personality.replies_are_routed:
+        return plan.routed
+    return any(not isinstance(queue, ReplyAddress) for queue in plan.queues)
+
+
+def _authorise(channel: ChannelEnd, target: Target, *, key: bool) -> None:
+    """May the user publish there? `key` says whether to look at the routing key as well."""
     channel.authorise("write", "exchange", target.exchange)
     channel.virtual_host.routing.check_publishable(target.exchange)
-    _authorise_keys(channel, target.exchange, (target.routing_key,))
+    if key:
+        _authorise_keys(channel, target.exchange, (target.routing_key,))
     target.checked = channel.access.version
 
 
@@ -133,43 +145,79 @@ def _authorise_keys(channel: ChannelEnd, exchange: str, keys: Iterable[str]) -> 
             channel.access.check_topic(channel.user, channel.virtual_host.name, "write", exchange, key)
 
 
-def _examine(
-    channel: ChannelEnd, target: Target, properties: BasicProperties, octets: bytes
-) -> tuple[BasicProperties, bytes, float | None]:
-    """Check and apply the properties that mean something to the broker.
-
-    Returns:
-        The properties as they go on, their octets, and the message's own time to live in seconds.
-    """
-    personality = channel.personality
-    channel.virtual_host.routing.check_publishable(target.exchange)
-    expiry = None
-    if properties.reply_to == PSEUDO_QUEUE and personality.direct_reply_to:
-        properties = _with_reply_address(channel, properties)
-        octets = properties.encode()
-    if properties.expiration is not None and personality.expiration_is_ttl:
-        expiry = time_to_live(properties.expiration)
-    if properties.headers and personality.routes_by_cc_headers:
-        _authorise_keys(channel, target.exchange, carbon_copies(properties.headers).keys)
-    if properties.user_id is not None and personality.checks_user_id:
-        _check_user_id(channel, properties.user_id)
-    return properties, octets, expiry
+def _examine(channel: ChannelEnd, message: Message, properties: BasicProperties) -> None:
+    """Check and apply what a message's properties mean to the broker, in the personality's order."""
+    channel.virtual_host.routing.check_publishable(message.exchange)
+    for check in channel.personality.publish_checks:
+        changed = _CHECKS[check](channel, message, properties)
+        if changed is not None:
+            message.properties = properties = changed
+            message.properties_octets = changed.encode()
 
 
-def _check_user_id(channel: ChannelEnd, user_id: str) -> None:
+def _check_reply_to(
+    channel: ChannelEnd, message: Message, properties: BasicProperties
+) -> BasicProperties | None:
+    """Put the channel's own reply address in the place of the pseudo-queue's name."""
+    if properties.reply_to != PSEUDO_QUEUE or not channel.personality.direct_reply_to:
+        return None
+    if channel.reply_address is None:
+        raise PreconditionFailed("fast reply consumer does not exist")
+    return properties.replace(reply_to=channel.reply_address.name)
+
+
+def _check_expiration(channel: ChannelEnd, message: Message, properties: BasicProperties) -> None:
+    """Set the message's own time to live."""
+    if properties.expiration is not None and channel.personality.expiration_is_ttl:
+        message.expiry = time_to_live(properties.expiration)
+
+
+def _check_copies(channel: ChannelEnd, message: Message, properties: BasicProperties) -> None:
+    """Read the further routing keys."""
+    headers = properties.headers
+    if headers and ("CC" in headers or "BCC" in headers) and channel.personality.routes_by_cc_headers:
+        message.copies = carbon_copies(headers)
+
+
+def _check_topic_permission(channel: ChannelEnd, message: Message, _properties: BasicProperties) -> None:
+    """May the user publish with the keys that are known by now?"""
+    copies = () if message.copies is None else message.copies.keys
+    _authorise_keys(channel, message.exchange, (message.routing_key, *copies))
+
+
+def _check_user_id(channel: ChannelEnd, _message: Message, properties: BasicProperties) -> None:
     """user-id must be the publisher's own, unless it may impersonate (RabbitMQ: documented)."""
     user = channel.user
-    if user_id != user.name and "impersonator" not in user.tags:
+    user_id = properties.user_id
+    if user_id is None or user_id == user.name or not channel.personality.checks_user_id:
+        return
+    if "impersonator" not in user.tags:
         raise PreconditionFailed(
             f"user_id property set to '{user_id}' but authenticated user was '{user.name}'"
         )
 
 
-def _with_reply_address(channel: ChannelEnd, properties: BasicProperties) -> BasicProperties:
-    """Put the channel's own reply address in the place of the pseudo-queue's name."""
-    if channel.reply_address is None:
-        raise PreconditionFailed("fast reply consumer does not exist")
-    return properties.replace(reply_to=channel.reply_address.name)
+def _check_deaths(
+    channel: ChannelEnd, message: Message, properties: BasicProperties
+) -> BasicProperties | None:
+    """Take over the history that a client tells of, and write it as the broker does."""
+    if not channel.personality.takes_deaths_from_clients:
+        return None
+    message.history = history = claimed_deaths(properties.headers or {})
+    if history is None:
+        return None
+    return properties.with_headers({"x-death": [death.table() for death in history.deaths]})
+
+
+_CHECKS: dict[str, Callable[[ChannelEnd, Message, BasicProperties], BasicProperties | None]] = {
+    "reply-to": _check_reply_to,
+    "expiration": _check_expiration,
+    "copies": _check_copies,
+    "topic-permission": _check_topic_permission,
+    "user-id": _check_user_id,
+    "deaths": _check_deaths,
+}
+"""By name in `Personality.publish_checks`; each returns the properties where it changes them."""
 
 
 def _too_large(channel: ChannelEnd, size: int) -> ModelError:

@@ -73,7 +73,7 @@ def _declare_reply_address(channel: ChannelEnd, name: str, method: m.QueueDeclar
 
 
 def _check_bindable(channel: ChannelEnd, name: str) -> None:
-    if channel.personality.direct_reply_to and name.startswith(f"{PSEUDO_QUEUE}."):
+    if channel.personality.refuses_binding_replies and name.startswith(f"{PSEUDO_QUEUE}."):
         raise AccessRefused("cannot bind or unbind to a volatile (direct reply-to) queue")
 
 

@@ -26,6 +26,7 @@ class HeadersExchange(Exchange):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._wanted: dict[Binding, _Wanted] = {}
+        self._in_milliseconds = self.virtual_host.state.personality.timestamps_match_in_milliseconds
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
         """Refuse an x-match that is not one of the four known (exchange-type.headers/invalid-match)."""
@@ -41,8 +42,14 @@ class HeadersExchange(Exchange):
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
         """See the base class."""
-        headers = {name: _matchable(value) for name, value in message.headers.items()}
+        headers = {name: self._sent(value) for name, value in message.headers.items()}
         return [binding.destination for binding, wanted in self._wanted.items() if wanted.met_by(headers)]
+
+    def _sent(self, value: Any) -> Any:
+        """A message's header made matchable; some personalities see its timestamps in milliseconds."""
+        if self._in_milliseconds and isinstance(value, int) and type(value) not in (int, bool):
+            return int(value) * 1000  # A timestamp is the only other kind of whole number there is.
+        return _matchable(value)
 
     def _added(self, binding: Binding) -> None:
         self._wanted[binding] = _Wanted(binding.arguments)

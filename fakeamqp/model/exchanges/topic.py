@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.exchanges.exchange import Exchange
 from fakeamqp.model.exchanges.trie import TopicTrie
 
@@ -24,6 +25,15 @@ class TopicExchange(Exchange):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._trie: TopicTrie[Binding] = TopicTrie()
+
+    def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
+        """Refuse a pattern with more `#` than the personality has (RabbitMQ: documented, since 4.3.5)."""
+        most = self.virtual_host.state.personality.most_topic_wildcards
+        count = routing_key.split(".").count("#")
+        if most and count > most:
+            raise PreconditionFailed(
+                f"Topic binding key '{routing_key}' uses {count} '#' wildcards, at most {most} are allowed"
+            )
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
         """See the base class."""

@@ -1,0 +1,453 @@
+"""What differs between the versions of RabbitMQ, outside queues and deprecated features.
+
+Sources: release notes and behaviour of the versions that the personalities are called after.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Content, Server
+from fakeamqp.model.access import Permission, TopicPermission, User
+from fakeamqp.model.personalities import PERSONALITIES
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
+from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
+
+OLD = ("rabbitmq-3.13", "rabbitmq-4.0")
+NEW = ("rabbitmq-4.2", "rabbitmq-4.3")
+EVERY = (*OLD, *NEW)
+REPLIES = "amq.rabbitmq.reply-to"
+
+
+def greeting(name: str) -> m.ConnectionStart:
+    client = Server(name).connect()
+    client.send_octets(PROTOCOL_HEADER)
+    return client.expect(m.ConnectionStart, 0)
+
+
+# --- identity ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("rabbitmq-3.13", "3.13.7"),
+        ("rabbitmq-4.0", "4.0.9"),
+        ("rabbitmq-4.2", "4.2.9"),
+        ("rabbitmq-4.3", "4.3.5"),
+    ],
+)
+def test_product_and_version_are_announced(name: str, version: str) -> None:
+    properties = greeting(name).server_properties
+    assert (properties["product"], properties["version"]) == ("RabbitMQ", version)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_anonymous_came_with_4_0(name: str) -> None:
+    offered = greeting(name).mechanisms.split()
+    assert offered[:2] == [b"PLAIN", b"AMQPLAIN"]
+    assert (b"ANONYMOUS" in offered) is (name != "rabbitmq-3.13")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_all_offer_the_same_limits(name: str) -> None:
+    client = Server(name).connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    client.login()
+    tune = client.expect(m.ConnectionTune, 0)
+    assert (tune.channel_max, tune.frame_max, tune.heartbeat) == (2047, 131072, 60)
+
+
+# --- frames ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "least"), [*((old, 4096) for old in OLD), *((new, 8192) for new in NEW)])
+def test_the_smallest_frame_max(name: str, least: int) -> None:
+    server = Server(name)
+    server.client(frame_max=least).declare("q")
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    client.login()
+    client.expect(m.ConnectionTune, 0)
+    client.send(m.ConnectionTuneOk(channel_max=1, frame_max=least - 1), 0)
+    client.expect_silent_end()
+
+
+def overrun(name: str) -> Client:
+    """A client that has sent three octets of body, having announced two."""
+    client = Server(name).client()
+    client.declare("q")
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send_frame(2, 1, bytes((0, 60, 0, 0)) + (2).to_bytes(8, "big") + b"\0\0")
+    client.send_frame(3, 1, b"one")
+    return client
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_too_much_body_is_noticed_by_what_follows(name: str) -> None:
+    client = overrun(name)
+    client.send_frame(3, 1, b"more")
+    client.expect_nothing()
+    client.send(m.BasicQos())
+    close = client.expect_connection_close(505)
+    assert close.reply_text == (
+        "UNEXPECTED_FRAME - expected content body, got non content body frame instead"
+    )
+    assert (close.class_id, close.method_id) == (60, 40)
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_too_much_body_ends_the_connection(name: str) -> None:
+    overrun(name).expect_connection_close(501)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_how_much_may_be_announced(name: str) -> None:
+    client = Server(name).client()
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send_frame(2, 1, bytes((0, 60, 0, 0)) + (2**29 + 1).to_bytes(8, "big") + b"\0\0")
+    if name in OLD:
+        client.expect_nothing()
+    else:
+        client.expect_connection_close(501)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_largest_message(name: str) -> None:
+    """16 MiB since 4.0, 128 MiB before that; the records say so to the octet."""
+    mib = 128 if name == "rabbitmq-3.13" else 16
+    assert PERSONALITIES[name].largest_message == mib * 1024 * 1024
+    if mib == 16:
+        client = Server(name).client()
+        client.publish(bytes(mib * 1024 * 1024 + 1), routing_key="q")
+        client.expect_channel_close(406)
+
+
+# --- permissions and the order of checks -------------------------------------------------------------
+
+
+def someone(server: Server, *, topics: dict[Any, Any] | None = None, **permissions: str) -> Client:
+    """A client of the user `someone`."""
+    permission = Permission(**{"configure": "", "write": "", "read": "", **permissions})
+    user = User("someone", "secret", (), {"/": permission}, topics or {})
+    server.state.access.add(user)
+    return server.client(user="someone", password="secret")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_asking_whether_something_exists_needs_a_permission_since_4_2(name: str) -> None:
+    server = Server(name)
+    server.client().declare("q")
+    client = someone(server)
+    client.send(m.QueueDeclare(queue="q", passive=True))
+    if name in OLD:
+        client.expect(m.QueueDeclareOk)
+    else:
+        client.expect_channel_close(403)
+
+
+def stranger(name: str) -> Client:
+    """A client that may publish to the topic exchange amq.topic by keys that begin with `mine`."""
+    topics = {("/", "amq.topic"): TopicPermission(write="^mine", read="^mine")}
+    return someone(Server(name), topics=topics, write=".*")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_expiration_is_looked_at_before_the_user_since_4_0(name: str) -> None:
+    client = stranger(name)
+    client.publish(exchange="amq.direct", expiration="soon", user_id="guest")
+    text = client.expect_channel_close(406).reply_text
+    assert ("user_id" in text) is (name == "rabbitmq-3.13")
+    assert ("expiration" in text) is (name != "rabbitmq-3.13")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_topic_is_looked_at_behind_the_expiration_since_4_0(name: str) -> None:
+    client = stranger(name)
+    client.publish(exchange="amq.topic", routing_key="yours", expiration="soon")
+    client.expect_channel_close(403 if name == "rabbitmq-3.13" else 406)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_topics_of_copies_are_looked_at_since_4_0(name: str) -> None:
+    client = stranger(name)
+    client.publish(exchange="amq.topic", routing_key="mine", headers={"CC": ["yours"]})
+    if name == "rabbitmq-3.13":
+        client.expect_nothing()
+    else:
+        client.expect_channel_close(403)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_main_topic_is_always_looked_at(name: str) -> None:
+    """With properties that mean something to the broker, and without."""
+    for properties in ({}, {"expiration": "5"}, {"headers": {"CC": ["mine"]}}):
+        client = stranger(name)
+        client.publish(exchange="amq.topic", routing_key="mine", expiration="5")
+        client.expect_nothing()
+        client.publish(exchange="amq.topic", routing_key="yours", **properties)
+        client.expect_channel_close(403)
+
+
+# --- direct replies ----------------------------------------------------------------------------------
+
+
+def asker(server: Server) -> tuple[Client, str]:
+    """A client that awaits direct replies, and the address for them."""
+    client = server.client()
+    client.declare("questions")
+    client.consume(REPLIES, "rt", no_ack=True)
+    client.publish(routing_key="questions", reply_to=REPLIES)
+    question = client.get("questions", no_ack=True)
+    assert question is not None and question.properties.reply_to is not None
+    return client, question.properties.reply_to
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_direct_replies_have_tags_of_their_own_since_4_2(name: str) -> None:
+    server = Server(name)
+    client, address = asker(server)
+    for _ in range(3):
+        server.client().publish(routing_key=address)
+    tags = [client.delivery().method.delivery_tag for _ in range(3)]
+    assert tags == ([2, 2, 2] if name in OLD else [2, 3, 4])
+    client.fill("questions", b"next")
+    got = client.get("questions")
+    assert got is not None
+    assert got.method.delivery_tag == (2 if name in OLD else 5)
+    client.ack(got.method.delivery_tag)
+    client.expect_nothing()
+
+
+@pytest.mark.parametrize("mode", [None, m.ConfirmSelect(), m.TxSelect()], ids=["plain", "confirm", "tx"])
+@pytest.mark.parametrize("name", EVERY)
+def test_a_mandatory_direct_reply_is_not_returned_since_4_2(name: str, mode: Any) -> None:
+    server = Server(name)
+    client, address = asker(server)
+    answerer = server.client()
+    if mode is not None:
+        answerer.call(mode, m.ConfirmSelectOk if isinstance(mode, m.ConfirmSelect) else m.TxSelectOk)
+    answerer.publish(b"!", routing_key=address, mandatory=True)
+    if isinstance(mode, m.TxSelect):
+        answerer.send(m.TxCommit())
+    if name in OLD:
+        returned = answerer.expect_content(m.BasicReturn)
+        assert (returned.method.reply_code, returned.body) == (312, b"!")
+    if mode is not None:
+        answerer.expect(m.BasicAck if isinstance(mode, m.ConfirmSelect) else m.TxCommitOk)
+    answerer.expect_nothing()
+    assert client.delivery().body == b"!"
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_reply_address_cannot_be_bound(name: str) -> None:
+    client, address = asker(Server(name))
+    client.send(m.QueueBind(queue=address, exchange="amq.direct"))
+    close = client.expect_channel_close(404 if name in OLD else 403)
+    assert close.reply_text == (
+        f"NOT_FOUND - no queue '{address}' in vhost '/'"
+        if name in OLD
+        else "ACCESS_REFUSED - cannot bind or unbind to a volatile (direct reply-to) queue"
+    )
+
+
+# --- routing -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_wildcards_are_counted_since_4_3(name: str) -> None:
+    client = Server(name).client()
+    client.declare("q")
+    client.bind("q", "amq.topic", "a.#.#")
+    client.bind("q", "amq.topic", "a.b#.c#.d#.#")
+    client.send(m.QueueBind(queue="q", exchange="amq.topic", routing_key="a.#.#.#"))
+    if name != "rabbitmq-4.3":
+        client.expect(m.QueueBindOk)
+        return
+    close = client.expect_channel_close(406)
+    assert close.reply_text == (
+        "PRECONDITION_FAILED - Topic binding key 'a.#.#.#' uses 3 '#' wildcards, at most 2 are allowed"
+    )
+    assert (close.class_id, close.method_id) == (50, 20)
+    client.open_channel()
+    client.call(
+        m.QueueUnbind(queue="q", exchange="amq.topic", routing_key="a.#.#.#"), m.QueueUnbindOk
+    )  # Nothing is bound by it.
+    client.send(m.ExchangeBind(destination="amq.fanout", source="amq.topic", routing_key="#.#.#"))
+    close = client.expect_channel_close(406)
+    assert (close.class_id, close.method_id) == (40, 30)
+
+
+@pytest.mark.parametrize("name", [*EVERY, "spec"])
+def test_headers_exchanges_see_the_timestamps_of_messages_in_milliseconds(name: str) -> None:
+    """In RabbitMQ, that is; those of bindings they take as they are."""
+    client = Server(name).client()
+    client.declare("q")
+    wanted = Timestamp(5) if name == "spec" else 5000
+    client.bind("q", "amq.headers", arguments={"x-match": "all", "at": wanted})
+    client.publish(b"5 s", exchange="amq.headers", headers={"at": Timestamp(5)})
+    client.publish(b"5000 s", exchange="amq.headers", headers={"at": Timestamp(5000)})
+    client.publish(b"number", exchange="amq.headers", headers={"at": wanted})
+    assert client.empty("q") == [b"5 s", b"number"]
+
+
+# --- deaths that a client tells of -------------------------------------------------------------------
+
+
+def history(queue: str, reason: str = "rejected", **changes: Any) -> dict[str, Any]:
+    """An entry of x-death as a client sends it on; None leaves a field out."""
+    entry = {
+        "routing-keys": ["k"],
+        "exchange": "e",
+        "queue": queue,
+        "reason": reason,
+        "count": 3,
+        "time": Timestamp(1_600_000_000),
+        **changes,
+    }
+    return {name: value for name, value in entry.items() if value is not None}
+
+
+def retrier(name: str) -> Client:
+    """A client with a queue `work` that dead-letters to `dead`."""
+    client = Server(name).client()
+    client.declare("dead")
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    client.declare("work", arguments=arguments)
+    return client
+
+
+def die(client: Client, *entries: Any, **headers: Any) -> dict[str, Any]:
+    """Publish a message with this x-death, reject it, and return its headers as they are then."""
+    client.publish(routing_key="work", headers={**headers, "x-death": list(entries)})
+    got = client.get("work")
+    assert got is not None
+    client.reject(got.method.delivery_tag)
+    return headers_of(client.get("dead", no_ack=True))
+
+
+def headers_of(content: Content | None) -> dict[str, Any]:
+    assert content is not None and content.properties.headers is not None
+    return content.properties.headers
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_deaths_are_counted_on_in_3_13(name: str) -> None:
+    [death] = die(retrier(name), history("work"))["x-death"]
+    if name == "rabbitmq-3.13":
+        assert (death["count"], death["exchange"], death["time"]) == (4, "e", 1_600_000_000)
+        assert death["routing-keys"] == ["k"]
+    else:
+        assert (death["count"], death["exchange"], death["time"]) == (1, "", 1_700_000_000)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_other_deaths_are_kept_in_3_13(name: str) -> None:
+    deaths = die(retrier(name), history("a", "expired"), history("b", "maxlen"))["x-death"]
+    expected = [("work", 1), ("a", 3), ("b", 3)] if name == "rabbitmq-3.13" else [("work", 1)]
+    assert [(death["queue"], death["count"]) for death in deaths] == expected
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_first_death_is_left_to_who_told_of_it_in_3_13(name: str) -> None:
+    headers = die(retrier(name), history("a"), **{"x-first-death-queue": "a"})
+    old = name == "rabbitmq-3.13"
+    assert headers["x-first-death-queue"] == ("a" if old else "work")
+    assert ("x-first-death-reason" in headers) is not old
+    assert (headers["x-last-death-queue"], headers["x-last-death-reason"]) == ("work", "rejected")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_told_deaths_are_written_anew_in_3_13(name: str) -> None:
+    client = retrier(name)
+    sent = [history("a", time=5, colour="red", **{"original-expiration": "7"}), history("b", count=None), 5]
+    client.publish(routing_key="work", headers={"x-death": sent, "other": 1})
+    headers = headers_of(client.get("work", no_ack=True))
+    assert headers["other"] == 1
+    if name != "rabbitmq-3.13":
+        assert headers["x-death"] == sent
+        return
+    [death] = headers["x-death"]
+    order = ["original-expiration", "count", "reason", "queue", "time", "exchange", "routing-keys"]
+    assert list(death) == order
+    assert (death["original-expiration"], death["time"]) == ("7", Timestamp(5))
+
+
+@pytest.mark.parametrize("missing", ["exchange", "queue", "reason", "count", "time", "routing-keys"])
+def test_deaths_that_lack_something_are_left_out_in_3_13(missing: str) -> None:
+    client = retrier("rabbitmq-3.13")
+    entry = {name: value for name, value in history("a").items() if name != missing}
+    client.publish(routing_key="work", headers={"x-death": [entry]})
+    assert headers_of(client.get("work", no_ack=True)) == {"x-death": []}
+    headers = die(client, entry)
+    assert [death["queue"] for death in headers["x-death"]] == ["work"]
+    assert "x-first-death-queue" not in headers
+
+
+@pytest.mark.parametrize("value", ["text", 5, {"queue": "a"}])
+def test_an_x_death_of_another_type_is_not_read(value: Any) -> None:
+    client = retrier("rabbitmq-3.13")
+    client.publish(routing_key="work", headers={"x-death": value})
+    got = client.get("work")
+    assert headers_of(got)["x-death"] == value
+    assert got is not None
+    client.reject(got.method.delivery_tag)
+    headers = headers_of(client.get("dead", no_ack=True))
+    assert [death["queue"] for death in headers["x-death"]] == ["work"]
+    assert headers["x-first-death-queue"] == "work"
+
+
+@pytest.mark.parametrize("time", [-1, 2**62, Timestamp(2**63)])
+def test_a_time_that_is_none_is_something_that_lacks(time: int) -> None:
+    client = retrier("rabbitmq-3.13")
+    client.publish(routing_key="work", headers={"x-death": [history("a", time=time)]})
+    assert headers_of(client.get("work", no_ack=True)) == {"x-death": []}
+
+
+def test_a_reason_that_nothing_dies_for_is_a_fault_of_the_broker_in_3_13() -> None:
+    client = retrier("rabbitmq-3.13")
+    client.publish(routing_key="work", headers={"x-death": [history("a", "boredom")]})
+    assert client.expect_connection_close(541).reply_text == "INTERNAL_ERROR"
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_told_deaths_make_a_cycle_in_3_13(name: str) -> None:
+    """It would expire back into the queue where it is said to have expired before."""
+    client = Server(name).client()
+    client.declare("end", arguments={"x-message-ttl": 10, "x-dead-letter-exchange": ""})
+    client.declare(
+        "work",
+        arguments={
+            "x-message-ttl": 10,
+            "x-dead-letter-exchange": "",
+            "x-dead-letter-routing-key": "end",
+        },
+    )
+    client.publish(routing_key="work", headers={"x-death": [history("end", "expired")]})
+    client.server.advance(0.01)
+    assert client.count("end") == (0 if name == "rabbitmq-3.13" else 1)
+
+
+# --- consumers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*EVERY, "spec"])
+def test_a_client_may_confirm_a_cancellation_it_was_not_told_of_in_4_3(name: str) -> None:
+    client = Server(name).client()
+    client.declare("q")
+    client.consume("q", "tag")
+    client.send(m.BasicCancelOk(consumer_tag="tag"))
+    if name != "rabbitmq-4.3":
+        close = client.expect_connection_close(503)
+        assert close.reply_text == "COMMAND_INVALID - unimplemented method"
+        assert (close.class_id, close.method_id) == (60, 31)
+        return
+    client.expect_nothing()
+    assert client.declare("q", passive=True).consumer_count == 0
+    client.send(m.BasicCancelOk(consumer_tag="tag"))
+    client.expect_nothing()
