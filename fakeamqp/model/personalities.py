@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.personality import Personality, Phase
+from fakeamqp.model.quorum_choices import QuorumChoices
 
 __all__ = [
     "PERSONALITIES",
@@ -262,6 +263,7 @@ RABBITMQ_4_2 = Personality(
     validates_consumer_timeout=False,
     absent_queue_types=("undefined", ""),
     single_active_get_refusal='<<"quorum">>',
+    quorum=QuorumChoices(),
     prefetch_is_per_consumer=True,
     honours_prefetch_size=False,
     honours_client_flow=False,
@@ -325,6 +327,7 @@ RABBITMQ_4_0 = replace(
         **_QUEUE_ARGUMENTS,
         "stream": _without(_QUEUE_ARGUMENTS["stream"], "x-stream-filter-size-bytes"),
     },
+    quorum=QuorumChoices(odd_limit_is_none=False, returns_activate=False),
     absent_queue_types=("undefined",),
     single_active_get_refusal="quorum",
     refuses_binding_replies=False,
@@ -372,6 +375,15 @@ RABBITMQ_3_13 = replace(
     stream_consumer_words=("'{}'", "stream queues {}"),
     publish_checks=("topic-permission", "reply-to", "user-id", "expiration", "copies", "deaths"),
     takes_deaths_from_clients=True,
+    quorum=QuorumChoices(
+        delivery_limit=None,
+        negative_limit_is_none=False,
+        odd_limit_is_none=False,
+        carries_failures=False,
+        priorities="none",
+        single_active_by_priority=False,
+        losses_by_age=False,
+    ),
     largest_message=128 * _MIB,
     mechanisms=("PLAIN", "AMQPLAIN"),
     policy_keys=(*_POLICY_KEYS, *_MIRRORING_KEYS),
@@ -426,6 +438,16 @@ RABBITMQ_4_3 = replace(
         "x-queue-leader-locator": RABBITMQ_4_2.argument_values["x-queue-leader-locator"],
     },
     validates_consumer_timeout=True,
+    quorum=QuorumChoices(
+        limit_counts="failures",
+        failures=("lost", "rejected", "failed"),
+        back_without_limit=("released",),
+        shows_acquisitions=True,
+        priorities="levels",
+        counts_properties=True,
+        purges_all=True,
+        consumers_time_out=True,
+    ),
     channels_time_out=False,
     policy_keys=(*_POLICY_KEYS, "consumer-disconnected-timeout", *_DELAYED_RETRY_KEYS),
     operator_policy_keys=(*_OPERATOR_POLICY_KEYS, *_DELAYED_RETRY_KEYS),
@@ -489,6 +511,8 @@ SPEC = replace(
     direct_reply_to=False,
     refuses_binding_replies=False,
     paused_consumers_count=False,
+    # The documents have no windows but shared ones, and levels of priority in order.
+    quorum=QuorumChoices(refuses_shared_windows=False, priorities="levels"),
     consumer_timeout=0.0,
     channels_time_out=False,
     largest_content=0,

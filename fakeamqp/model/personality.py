@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from fakeamqp.model.quorum_choices import QuorumChoices
+
 __all__ = ["Personality", "Phase"]
 
 Phase: TypeAlias = Literal["permitted", "denied", "removed"]
@@ -123,6 +125,8 @@ class Personality:
     """How streams are called where a consumer has no prefetch, and where it would not acknowledge."""
     single_active_get_refusal: str
     """How the refusal of basic.get names the queue type, where there is a single active consumer."""
+    quorum: QuorumChoices
+    """What quorum queues do."""
 
     # --- messages --------------------------------------------------------------------------------
     prefetch_is_per_consumer: bool
