@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fakeamqp.model.errors import AccessRefused, AuthenticationFailed, NotAllowed
+from fakeamqp.model.limits import UserLimits
 
 __all__ = ["AccessControl", "Action", "Permission", "TopicPermission", "User"]
 
@@ -52,6 +53,7 @@ class User:
     permissions: dict[str, Permission] = field(default_factory=dict)
     topic_permissions: dict[tuple[str, str], TopicPermission] = field(default_factory=dict)
     password_hash: tuple[str, str] | None = None
+    limits: UserLimits = field(default_factory=UserLimits)
 
     def has_password(self, password: str) -> bool:
         """Whether this is the account's secret."""

@@ -25,8 +25,11 @@ from fakeamqp.model.errors import (
 )
 from fakeamqp.model.exchanges import EXCHANGE_TYPES, STANDARD_TYPES, DefaultExchange, Exchange
 from fakeamqp.model.history import Publication
+from fakeamqp.model.limits import VirtualHostLimits, check_queue_limit
 from fakeamqp.model.message import Message
+from fakeamqp.model.metadata import VirtualHostMetadata
 from fakeamqp.model.outcome import Outcome
+from fakeamqp.model.policies import Policies
 from fakeamqp.model.queues import QUEUE_TYPES, Queue
 from fakeamqp.model.queues.options import KINDS, check_dead_letter_exchange, queue_options, queue_type
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
@@ -55,7 +58,11 @@ class VirtualHost:
         self.now: Callable[[], float] = state.clock.now
         self.exchanges: dict[str, Exchange] = {}
         self.queues: dict[str, Queue] = {}
-        self.default_queue_type = "classic"
+        self.metadata = VirtualHostMetadata(
+            default_queue_type="classic" if state.personality.names_default_queue_type else None
+        )
+        self.policies = Policies(self)
+        self.limits = VirtualHostLimits()
         self.reply_addresses: dict[str, ReplyAddress] = {}
         self.routing = Router(self)
         self.dead_letters = DeadLettering(self)
@@ -167,6 +174,7 @@ class VirtualHost:
             self, name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
         )
         self.exchanges[name] = exchange
+        self.policies.adopt_exchange(exchange)
         self.routing.forget()
         return exchange
 
@@ -254,8 +262,15 @@ class VirtualHost:
             AccessRefused: the name is reserved.
             ResourceLocked: the queue is exclusive to somebody else, or exclusivity differs.
             PreconditionFailed: there is one that differs, or an argument or the name is illegal.
+            PreconditionFailed, ResourceError: there may be no more queues, by personality.
         """
-        arguments = arguments or {}
+        arguments = self.metadata.with_queue_type(
+            self.state.personality,
+            arguments or {},
+            durable=durable,
+            exclusive=exclusive,
+            auto_delete=auto_delete,
+        )
         if name:
             self.check_queue_name(name)
             existing = self.queues.get(name)
@@ -270,7 +285,7 @@ class VirtualHost:
         if not name:
             self._check_server_named(arguments)
         check_dead_letter_exchange(name, self.name, arguments)
-        type_name = queue_type(name, self.name, arguments, self.default_queue_type)
+        type_name = queue_type(name, self.name, arguments, self.metadata.default_queue_type or "classic")
         options = queue_options(type_name, name, self.name, arguments, personality)
         kind = QUEUE_TYPES.get(type_name)
         if kind is None:
@@ -278,6 +293,7 @@ class VirtualHost:
         kind.check_declaration(name, self.name, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
         kind.check_arguments(name, self.name, arguments, personality)
         name = name or self.state.names.queue()
+        check_queue_limit(self, name)
         queue = kind(
             self,
             name,
@@ -287,16 +303,17 @@ class VirtualHost:
             arguments=arguments,
             options=options,
         )
+        self.policies.adopt_queue(queue)
         self.queues[name] = queue
         self.routing.forget()
         return queue
 
     def _check_server_named(self, arguments: Mapping[str, Any]) -> None:
         """Refuse to find a name for a queue whose type is for names that programs agree on."""
-        asked = arguments.get("x-queue-type", self.default_queue_type)
+        asked = arguments.get("x-queue-type")
         kind = QUEUE_TYPES.get(asked) if isinstance(asked, str) else None
         if kind is not None and not kind.server_named:
-            raise PreconditionFailed(f"Cannot declare a server-named queue for type {KINDS[asked]}")
+            raise PreconditionFailed(f"Cannot declare a server-named queue for type {KINDS[kind.type_name]}")
 
     def check_queue_name(self, name: str) -> None:
         """May a queue be declared under this name?

@@ -22,7 +22,7 @@ def test_a_queue_as_it_was_declared(server: Server, client: Client):
     queue = queue_view(server.state, "orders")
     assert (queue.name, queue.virtual_host) == ("orders", "/")
     assert (queue.durable, queue.exclusive, queue.owner, queue.auto_delete) == (True, False, None, True)
-    assert queue.arguments == {"x-max-length": 5}
+    assert queue.arguments == {"x-max-length": 5, "x-queue-type": "classic"}
     assert (queue.ready, queue.unacked, queue.consumers, queue.messages, queue.bindings) == (0, 0, (), (), ())
     with pytest.raises(dataclasses.FrozenInstanceError):
         queue.ready = 1

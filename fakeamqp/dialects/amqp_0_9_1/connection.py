@@ -11,6 +11,7 @@ from fakeamqp.dialects.amqp_0_9_1.states import ConnectionState
 from fakeamqp.dialects.sasl import MECHANISMS, MalformedResponse, offered_mechanisms
 from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed, NotAllowed
+from fakeamqp.model.limits import check_connection_limits
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.constants import VERSION_MAJOR, VERSION_MINOR
 
@@ -147,6 +148,7 @@ def _open(endpoint: Endpoint, method: m.ConnectionOpen) -> None:
     if len(method.virtual_host.encode("utf-8", "surrogateescape")) > endpoint.personality.longest_name:
         raise NotAllowed(f"a virtual host's name has at most {endpoint.personality.longest_name} octets")
     virtual_host = endpoint.broker.virtual_host(method.virtual_host)
+    check_connection_limits(endpoint.broker, virtual_host, endpoint.user)
     endpoint.broker.access.check_virtual_host(endpoint.user, virtual_host.name)
     endpoint.send(0, m.ConnectionOpenOk())
     endpoint.opened(virtual_host)

@@ -20,6 +20,7 @@ from fakeamqp.dialects.amqp_0_9_1.states import CONNECTION_TRANSITIONS, ChannelS
 from fakeamqp.dialects.patience import Patience
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.errors import ModelError
+from fakeamqp.model.limits import check_channel_limit
 from fakeamqp.wire.amqp_0_9_1 import constants as c
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_x.frames import (
@@ -372,6 +373,8 @@ class Endpoint:
                 f"number of channels opened ({len(self.channels)}) has reached the negotiated channel_max "
                 f"({self.channel_max})",
             )
+        assert self.user is not None
+        check_channel_limit(self.broker, self.user)
         self.channels[number] = ChannelEnd(self, number)
         self.send(number, m.ChannelOpenOk())
         if self.blocked_reason is not None and self.personality.throttles_with_flow:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from fakeamqp.model.message import Message
+    from fakeamqp.model.policies import Policy
     from fakeamqp.model.reply_to import ReplyAddress
     from fakeamqp.model.virtual_host import VirtualHost
 
@@ -49,6 +50,8 @@ class Exchange:
         self.internal = internal
         self.arguments = dict(arguments or {})
         self.alternate_exchange: str | None = self.arguments.get("alternate-exchange")
+        self.policy: Policy | None = None
+        self.operator_policy: Policy | None = None
         self.bindings: dict[BindingKey, Binding] = {}
         self.incoming: dict[Binding, None] = {}
 

@@ -86,9 +86,11 @@ class ClassicQueue(Queue):
 
     def apply(self, options: QueueOptions) -> None:
         """See the base class: new limits hold at once, a new time to live for what comes from now on."""
+        # RabbitMQ puts limits into force before the way they are kept: the old way still drops (measured).
+        drops = self.options.overflow == "drop-head" or options.overflow == "drop-head"
         super().apply(options)
         self._adopt_limits()
-        if self._bounded and not self._refuses:
+        if self._bounded and drops:
             self._drop_overflow()
         self._drop_expired()
 

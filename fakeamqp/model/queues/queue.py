@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
     from fakeamqp.model.personality import Personality
+    from fakeamqp.model.policies import Policy
     from fakeamqp.model.queues.ready import Waiting
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Timer
@@ -57,7 +58,7 @@ class Queue:
 
     `acknowledgement_timeout` is how many seconds a client may hold a delivery before its channel is closed.
     `declared` is what the arguments of its declaration ask for, `options` what is in force: the same, or
-    that and what policies say.
+    that and what `policy` and `operator_policy` say.
     """
 
     kind: ClassVar[Literal["queue"]] = "queue"
@@ -84,7 +85,9 @@ class Queue:
         "exclusive_subscription",
         "incoming",
         "name",
+        "operator_policy",
         "options",
+        "policy",
         "subscriptions",
         "unacked",
         "virtual_host",
@@ -108,6 +111,8 @@ class Queue:
         self.auto_delete = auto_delete
         self.arguments = dict(arguments or {})
         self.options = self.declared = options or QueueOptions()
+        self.policy: Policy | None = None
+        self.operator_policy: Policy | None = None
         self.acknowledgement_timeout = self._acknowledgement_timeout()
         self.incoming: dict[Binding, None] = {}
         self.subscriptions: dict[Subscription, None] = {}

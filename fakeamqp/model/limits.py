@@ -1,0 +1,164 @@
+"""Limits that an operator sets to virtual hosts and users, and what is refused because of them.
+
+A limit of 0 allows nothing, a negative one is none (RabbitMQ: documented). What exists when a limit is set
+stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import Self
+
+from fakeamqp.model.errors import NotAllowed, PreconditionFailed, ResourceError
+from fakeamqp.model.parameters import Check, ParameterError, checked, failed, hint, whole_number
+
+if TYPE_CHECKING:
+    from fakeamqp.model.access import User
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = [
+    "LimitsError",
+    "UserLimits",
+    "VirtualHostLimits",
+    "check_channel_limit",
+    "check_connection_limits",
+    "check_queue_limit",
+]
+
+_REFUSALS: dict[str, type[NotAllowed | PreconditionFailed | ResourceError]] = {
+    each.condition: each for each in (NotAllowed, PreconditionFailed, ResourceError)
+}
+_NODE = "fakeamqp@localhost"
+
+
+class LimitsError(ParameterError):
+    """A limit is misspelled or is no number."""
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """Limits by name; None where none was set."""
+
+    @classmethod
+    def read(cls, where: str, value: Any) -> Self:
+        """Limits from what RabbitMQ's definitions say, such as `{"max-queues": 10}`.
+
+        Args:
+            where: whose limits, for the error's text.
+            value: a mapping; an empty list is as good as an empty one, since RabbitMQ exports such.
+
+        Raises:
+            LimitsError: one is misspelled or is no whole number.
+        """
+        if value in ([], None):
+            return cls()
+        names = {each.name.replace("_", "-"): each.name for each in fields(cls)}
+        checks: dict[str, tuple[Check, bool]] = dict.fromkeys(names, (whole_number, False))
+        wrong, found = checked(cls._word(), value, checks)
+        if wrong:
+            unknown = sorted(set(found) - set(names))
+            near = hint(unknown[0], names) if unknown else ""
+            raise LimitsError(f"limits of {where}: {'; '.join(wrong)}{near}", failed(wrong))
+        return cls(**{names[name]: limit for name, limit in found.items()})
+
+    @classmethod
+    def _word(cls) -> str:
+        """What RabbitMQ's texts call them."""
+        raise NotImplementedError
+
+    def changed(self, where: str, **limits: int | None) -> Self:
+        """These limits with others in place of some; None leaves one as it is.
+
+        Raises:
+            LimitsError: one is no whole number.
+        """
+        given = {name: limit for name, limit in limits.items() if limit is not None}
+        self.read(where, {name.replace("_", "-"): limit for name, limit in given.items()})
+        return replace(self, **given)
+
+    def value(self) -> dict[str, int]:
+        """Those that were set, as RabbitMQ exports them."""
+        named = {each.name.replace("_", "-"): getattr(self, each.name) for each in fields(self)}
+        return {name: limit for name, limit in named.items() if limit is not None}
+
+
+@dataclass(frozen=True)
+class VirtualHostLimits(_Limits):
+    """How many connections and queues a virtual host may have."""
+
+    max_connections: int | None = None
+    max_queues: int | None = None
+
+    @classmethod
+    def _word(cls) -> str:
+        return "limits"
+
+
+@dataclass(frozen=True)
+class UserLimits(_Limits):
+    """How many connections a user may have, and channels on all of them together."""
+
+    max_connections: int | None = None
+    max_channels: int | None = None
+
+    @classmethod
+    def _word(cls) -> str:
+        return "user-limits"
+
+
+def check_connection_limits(state: BrokerState, virtual_host: VirtualHost, user: User) -> None:
+    """May the user open one more connection to the virtual host (connection.open/vhost-limits)?
+
+    Raises:
+        NotAllowed, ResourceError: no, by personality.
+    """
+    refusal = _REFUSALS[state.personality.connection_limit_condition]
+    limit = virtual_host.limits.max_connections
+    if _reached(limit, sum(each.virtual_host_name == virtual_host.name for each in state.connections)):
+        raise refusal(
+            f"access to vhost '{virtual_host.name}' refused for user '{user.name}': "
+            f"connection limit ({limit}) is reached",
+            ends_connection=True,
+        )
+    limit = user.limits.max_connections
+    opened = (each for each in state.connections if each.virtual_host_name is not None)
+    if _reached(limit, sum(each.user_name == user.name for each in opened)):
+        raise refusal(
+            f"connection refused for user '{user.name}': user connection limit ({limit}) is reached",
+            ends_connection=True,
+        )
+
+
+def check_channel_limit(state: BrokerState, user: User) -> None:
+    """May the user open one more channel? All of the user's connections count together.
+
+    Raises:
+        NotAllowed, ResourceError: no, by personality.
+    """
+    limit = user.limits.max_channels
+    if limit is None or limit < 0:
+        return
+    count = sum(len(each.open_channels) for each in state.connections if each.user_name == user.name)
+    if _reached(limit, count):
+        text = state.personality.channel_limit_text.format(user=user.name, node=_NODE, limit=limit)
+        raise _REFUSALS[state.personality.connection_limit_condition](text, ends_connection=True)
+
+
+def check_queue_limit(virtual_host: VirtualHost, name: str) -> None:
+    """May the virtual host have one more queue (reply-code/resource-error)? Every queue there is counts.
+
+    Raises:
+        PreconditionFailed, ResourceError: no, by personality.
+    """
+    limit = virtual_host.limits.max_queues
+    if _reached(limit, len(virtual_host.queues)):
+        raise _REFUSALS[virtual_host.state.personality.queue_limit_condition](
+            f"cannot declare queue '{name}': queue limit in vhost '{virtual_host.name}' ({limit}) is reached"
+        )
+
+
+def _reached(limit: int | None, count: int) -> bool:
+    return limit is not None and 0 <= limit <= count

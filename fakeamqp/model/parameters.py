@@ -1,0 +1,76 @@
+"""Runtime parameters: what an operator sets by name, such as policies and limits, and how it is checked.
+
+RabbitMQ checks a parameter field by field and reports everything that is wrong in one text. `checked` does
+that; what each field may hold is told by functions that return what is wrong, or None.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from fakeamqp.errors import FakeAMQPError
+from fakeamqp.model.erlang import pairs_term, term
+
+__all__ = ["Check", "ParameterError", "checked", "failed", "hint", "whole_number"]
+
+Check: TypeAlias = "Callable[[str, Any], str | None]"
+"""Takes the name of a field and its value, and returns what is wrong with it, or None."""
+
+
+class ParameterError(FakeAMQPError):
+    """A policy or a limit cannot be set, or is not there to be cleared.
+
+    `reason` is RabbitMQ's text, without our hints.
+    """
+
+    def __init__(self, text: str, reason: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+def checked(
+    name: str, value: Any, fields: Mapping[str, tuple[Check, bool]]
+) -> tuple[list[str], dict[str, Any]]:
+    """Check a parameter's value against its fields.
+
+    Args:
+        name: what RabbitMQ's texts call it.
+        value: a mapping, if all is well.
+        fields: by name the check, and whether the field has to be there.
+
+    Returns:
+        What is wrong, in the order RabbitMQ tells it, and the fields.
+    """
+    if not isinstance(value, Mapping):
+        return [f"{name} not a list {term(value)}"], {}
+    wrong: list[str] = []
+    for field, (check, mandatory) in fields.items():
+        if field in value:
+            problem = check(field, value[field])
+        else:
+            problem = f'Key "{field}" not found in {name}' if mandatory else None
+        if problem is not None:
+            wrong.insert(0, problem)
+    others = [(key, value[key]) for key in sorted(value) if key not in fields]
+    if others:
+        wrong.insert(0, f"Unrecognised terms {pairs_term(others)} in {name}")
+    return wrong, dict(value)
+
+
+def failed(wrong: Iterable[str]) -> str:
+    """RabbitMQ's text about everything that is wrong."""
+    return "Validation failed\n\n" + "".join(f"{each}\n" for each in wrong)
+
+
+def whole_number(name: str, value: Any) -> str | None:
+    """Check that a field holds a whole number."""
+    return None if type(value) is int else f"{name} should be a number, actually was {term(value)}"
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """The end of a text about an unknown name: `; did you mean 'x'?`, or what there is."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(sorted(names))}"

@@ -1,0 +1,128 @@
+"""One policy: what it is called, what it matches, what it sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from fakeamqp.model.erlang import term
+from fakeamqp.model.parameters import Check, ParameterError, checked, failed, hint
+from fakeamqp.model.policies.keys import definition_problem
+
+if TYPE_CHECKING:
+    from fakeamqp.model.personality import Personality
+
+__all__ = ["APPLY_TO", "Policy", "PolicyError", "read_policy"]
+
+APPLY_TO = ("queues", "classic_queues", "quorum_queues", "streams", "exchanges", "all")
+"""What policies can be for."""
+
+_QUEUES = {"classic": "classic_queues", "quorum": "quorum_queues", "stream": "streams"}
+
+
+class PolicyError(ParameterError):
+    """A policy cannot be set as it is described, or is not there to be cleared."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What queues and exchanges get whose name the pattern is found in.
+
+    Args:
+        name: unique among the policies, or the operator policies, of a virtual host.
+        pattern: a regular expression, found anywhere in the name.
+        definition: what it sets, in RabbitMQ's words.
+        apply_to: one of `APPLY_TO`.
+        priority: of all policies that match only the one with the highest counts.
+    """
+
+    name: str
+    pattern: str
+    definition: Mapping[str, Any] = field(hash=False)
+    apply_to: str = "all"
+    priority: float = 0
+
+    def matches(self, name: str, kind: Literal["queue", "exchange"], queue_type: str | None = None) -> bool:
+        """Whether it is for the queue or exchange called `name`."""
+        if kind == "exchange":
+            meant = self.apply_to in ("all", "exchanges")
+        else:
+            meant = self.apply_to in ("all", "queues", _QUEUES.get(queue_type or "", ""))
+        return meant and re.search(self.pattern, name) is not None
+
+    def value(self) -> dict[str, Any]:
+        """It, without its name, as RabbitMQ keeps and exports it."""
+        return {
+            "pattern": self.pattern,
+            "apply-to": self.apply_to,
+            "priority": self.priority,
+            "definition": dict(self.definition),
+        }
+
+
+def read_policy(
+    personality: Personality, name: str, value: Mapping[str, Any], *, operator: bool = False
+) -> Policy:
+    """A policy from its fields in RabbitMQ's words: pattern, definition, priority and apply-to.
+
+    Raises:
+        PolicyError: something is wrong with it; the text says what, and names near matches.
+    """
+    hints = ""
+
+    def check_definition(_: str, definition: Any) -> str | None:
+        nonlocal hints
+        problem = definition_problem(personality, definition, operator=operator)
+        if problem is None:
+            return None
+        hints = problem[1]
+        return problem[0]
+
+    def check_apply_to(_: str, apply_to: Any) -> str | None:
+        nonlocal hints
+        if apply_to in APPLY_TO:
+            return None
+        hints = hint(str(apply_to), APPLY_TO)
+        return (
+            f"apply-to '{apply_to}' unrecognised; should be one of: 'queues', 'classic_queues',  "
+            "'quorum_queues', 'streams', 'exchanges', or 'all'"
+        )
+
+    fields: dict[str, tuple[Check, bool]] = {
+        "priority": (_check_priority, True),
+        "pattern": (lambda _, pattern: _pattern_problem(personality, pattern), True),
+        "apply-to": (check_apply_to, False),
+        "definition": (check_definition, True),
+    }
+    wrong, found = checked(name, value, fields)
+    if wrong:
+        if isinstance(value, Mapping):
+            for key in sorted(set(value) - set(fields)):
+                hints = hint(key, fields)
+        kind = "operator policy" if operator else "policy"
+        raise PolicyError(f"{kind} {name!r}: {'; '.join(wrong)}{hints}", failed(wrong))
+    return Policy(
+        name, found["pattern"], dict(found["definition"]), found.get("apply-to", "all"), found["priority"]
+    )
+
+
+def _check_priority(_: str, priority: Any) -> str | None:
+    if isinstance(priority, (int, float)) and not isinstance(priority, bool):
+        return None
+    return f"priority should be a number, actually was {term(priority)}"
+
+
+def _pattern_problem(personality: Personality, pattern: Any) -> str | None:
+    if not isinstance(pattern, str):
+        shown = "undefined" if pattern is None else term(pattern)
+        return f"pattern should be a binary but was {shown}"
+    longest = personality.longest_pattern
+    if longest and len(pattern.encode("utf-8", "surrogateescape")) > longest:
+        return f"pattern must not exceed {longest} bytes"
+    try:
+        re.compile(pattern)
+    except re.error as problem:
+        return f'pattern should be regular expression but is invalid: {{"{problem.msg}",{problem.pos or 0}}}'
+    return None
