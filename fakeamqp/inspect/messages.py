@@ -126,6 +126,7 @@ class MessageView(ContentView):
         channel: the number of the channel of the consumer that holds it, or None.
         held_for: seconds since it was sent to the client that holds it, or None.
         expires_in: seconds until its time to live is over, 0.0 where it is; None where it has none.
+        offset: its place in a stream; None in other queues.
     """
 
     state: Literal["ready", "unacked"]
@@ -135,9 +136,12 @@ class MessageView(ContentView):
     channel: int | None = None
     held_for: float | None = None
     expires_in: float | None = None
+    offset: int | None = None
 
     def __repr__(self) -> str:
         words = [f"<message {self._said()}"]
+        if self.offset is not None:
+            words.append(f"offset={self.offset}")
         if self.redelivered:
             words.append("redelivered")
         if self.expires_in is not None:
@@ -281,6 +285,7 @@ def queued_view(queued: QueuedMessage, now: float) -> MessageView:
         state="ready",
         redelivered=queued.redelivered,
         expires_in=_expires_in(queued, now),
+        offset=queued.offset,
     )
 
 

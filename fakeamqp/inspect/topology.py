@@ -64,6 +64,7 @@ class ConsumerView:
         prefetch: how many unacked messages it may hold; 0 means any number.
         unacked: how many it holds.
         arguments: of basic.consume.
+        next_offset: where in a stream it will read on; None for other queues.
     """
 
     tag: str
@@ -76,6 +77,7 @@ class ConsumerView:
     prefetch: int
     unacked: int
     arguments: FrozenDict
+    next_offset: int | None = None
 
     def __repr__(self) -> str:
         words = [f"<consumer {self.tag!r} of queue {self.queue!r} on {self.connection}"]
@@ -84,6 +86,8 @@ class ConsumerView:
         words.append(
             "no_ack" if self.no_ack else f"unacked={self.unacked} prefetch={self.prefetch or 'unlimited'}"
         )
+        if self.next_offset is not None:
+            words.append(f"next_offset={self.next_offset}")
         if self.exclusive:
             words.append("exclusive")
         if self.priority:
@@ -212,9 +216,11 @@ def queue_view(state: BrokerState, name: str, virtual_host: str = "/") -> QueueV
 
 
 def message_views(queue: Queue) -> tuple[MessageView, ...]:
-    """What the queue holds: first what waits, then what clients hold."""
+    """What the queue holds: first what waits, then what clients hold; a stream's log holds all of it."""
     now = queue.virtual_host.now()
     ready = [queued_view(queued, now) for queued in queue.ready]
+    if queue.keeps_delivered:
+        return tuple(ready)
     return (*ready, *(unacked_view(delivery, now) for delivery in queue.unacked))
 
 
@@ -238,6 +244,7 @@ def consumer_view(subscription: Subscription) -> ConsumerView:
         prefetch=min(windows, default=0),
         unacked=sum(delivery.holder is subscription for delivery in queue.unacked),
         arguments=frozen(subscription.arguments),
+        next_offset=queue.next_offset(subscription),
     )
 
 

@@ -127,11 +127,7 @@ class InternalError(ModelError):
 
 
 class Crash(InternalError):
-    """RabbitMQ fails here for no reason of its own and ends the connection without a word.
+    """RabbitMQ fails here for no reason of its own; it ends the connection and does not say why.
 
-    `reason` is for whoever debugs the test; the peer is not told.
+    The text is for whoever reads the error in the test's own process.
     """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__("")
-        self.reason = reason

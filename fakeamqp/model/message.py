@@ -76,8 +76,13 @@ class Properties(Protocol):
     def header_tag(self, name: str) -> str | None:
         """The letter of the wire type that a header came with; None where it did not come over a wire."""
 
-    def with_headers(self, changes: Mapping[str, Any], remove: Iterable[str] = ()) -> Self:
-        """A copy with some headers set and some taken out; the others keep their encoding."""
+    def with_headers(
+        self, changes: Mapping[str, Any], remove: Iterable[str] = (), *, ordered: bool = False
+    ) -> Self:
+        """A copy with some headers set and some taken out; the others keep their encoding.
+
+        `ordered` puts them in the order of their names' octets.
+        """
 
     def replace(self, **changes: Any) -> Self:
         """A copy with other values for some properties."""

@@ -121,6 +121,8 @@ class Personality:
     """A text that does not begin with a digit, in place of an age, ends the connection with 541."""
     stream_filter_size_refusal: str
     """The text for an x-stream-filter-size-bytes out of range, looked at once the flags are right."""
+    streams_rewrite_properties: bool
+    """Streams give messages out with what AMQP 1.0 can say of their properties (RabbitMQ: documented)."""
     stream_consumer_words: tuple[str, str]
     """How streams are called where a consumer has no prefetch, and where it would not acknowledge."""
     single_active_get_refusal: str

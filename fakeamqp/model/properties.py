@@ -40,16 +40,24 @@ class PlainProperties:
         """See `message.Properties`."""
         return None
 
-    def with_headers(self, changes: Mapping[str, Any], remove: Iterable[str] = ()) -> Self:
+    def with_headers(
+        self, changes: Mapping[str, Any], remove: Iterable[str] = (), *, ordered: bool = False
+    ) -> Self:
         """See `message.Properties`."""
         headers = {**(self.headers or {}), **changes}
         for name in remove:
             headers.pop(name, None)
+        if ordered:
+            headers = {name: headers[name] for name in sorted(headers, key=_octets)}
         return replace(self, headers=headers)
 
     def replace(self, **changes: Any) -> Self:
         """See `message.Properties`."""
         return replace(self, **changes)
+
+
+def _octets(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
 
 
 _NAMES = tuple(field.name for field in fields(PlainProperties))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
     from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.queues import Queue
 
     Act: TypeAlias = Callable[[Sequence[Delivery]], None]
 
@@ -73,16 +74,21 @@ def _set_window(credit: Credit | None, count: int, size: int, channels: list[Cha
         credit = Credit(count, size)
         for channel in channels:
             for subscription in channel.consumers.values():
-                if not subscription.no_ack:
+                if not subscription.no_ack and _shares_windows(channel, subscription.queue):
                     credits = (*subscription.credits, credit)
                     subscription.depend_on((*subscription.limits, credit), credits)
             for delivery in channel.ledger.outstanding.values():
-                if delivery.holder is not None:
+                if delivery.holder is not None and _shares_windows(channel, delivery.queue):
                     delivery.credits = (*delivery.credits, credit)
                     credit.take(len(delivery.queued.message.body))
     else:
         credit.resize(count, size)
     return credit
+
+
+def _shares_windows(channel: ChannelEnd, queue: Queue) -> bool:
+    """Whether the consumers of a queue depend on shared windows; where there are no others, all do."""
+    return queue.shares_windows or not channel.personality.prefetch_is_per_consumer
 
 
 # --- consumers ---------------------------------------------------------------------------------------
@@ -101,9 +107,10 @@ def consume(channel: ChannelEnd, method: m.BasicConsume) -> None:
     credits: list[Credit] = []
     if channel.personality.honours_client_flow:
         limits.append(channel.gate)
-    if not method.no_ack:
-        if channel.prefetch[0]:
-            credits.append(Credit(*channel.prefetch))
+    # A stream would refuse to go without acknowledgements, but looks for its prefetch first.
+    if channel.prefetch[0] and (not method.no_ack or queue.keeps_delivered):
+        credits.append(Credit(*channel.prefetch))
+    if not method.no_ack and _shares_windows(channel, queue):
         credits += [each for each in (channel.credit, channel.endpoint.credit) if each is not None]
     subscription = Subscription(
         tag,
@@ -233,6 +240,7 @@ def _settle(channel: ChannelEnd, act: Act, tag: int, multiple: bool) -> None:
 def recover(channel: ChannelEnd, method: m.BasicRecover) -> None:
     """Send everything unsettled again, and say so first (basic.recover/synchronous)."""
     _check_recover(channel, method.requeue)
+    _release_kept(channel)
     channel.send(m.BasicRecoverOk())
     _recover(channel, method.requeue)
 
@@ -246,6 +254,13 @@ def recover_async(channel: ChannelEnd, method: m.BasicRecoverAsync) -> None:
 def _check_recover(channel: ChannelEnd, requeue: bool) -> None:
     if not requeue and not channel.personality.recovers_to_original_consumer:
         raise ProtocolError("not-implemented", "requeue=false")
+
+
+def _release_kept(channel: ChannelEnd) -> None:
+    """Give back what never left its queue; what that lets through goes before the answer (RabbitMQ)."""
+    outstanding = channel.ledger.outstanding
+    kept = [tag for tag, delivery in outstanding.items() if delivery.queue.keeps_delivered]
+    release_all([outstanding.pop(tag) for tag in kept])
 
 
 def _recover(channel: ChannelEnd, requeue: bool) -> None:

@@ -443,6 +443,8 @@ class Endpoint:
             self.refuse(problem.text if isinstance(problem, ProtocolError) else str(problem))
             return
         reply = reply_for(problem)
+        if reply.names_no_method:
+            self._method = 0
         channel = self.channels.get(number)
         if reply.silent:
             _log.warning("%s: closing without a word: %s", self.name, reply.text)

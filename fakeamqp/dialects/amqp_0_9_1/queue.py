@@ -58,6 +58,8 @@ def declare(channel: ChannelEnd, method: m.QueueDeclare) -> None:
 
 def _consumer_count(channel: ChannelEnd, queue: Queue) -> int:
     """Active consumers; paused ones count by personality (channel.flow/paused-consumer-count)."""
+    if not queue.reports_consumers:
+        return 0
     if channel.personality.paused_consumers_count:
         return len(queue.subscriptions)
     return sum(not subscription.stopped for subscription in queue.subscriptions)

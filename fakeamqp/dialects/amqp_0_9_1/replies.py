@@ -7,7 +7,7 @@ in by the endpoint, at the one place where exceptions turn into close methods.
 from __future__ import annotations
 
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.model.errors import ModelError
+from fakeamqp.model.errors import Crash, ModelError
 from fakeamqp.wire.amqp_0_9_1 import constants as c
 from fakeamqp.wire.errors import WireError
 
@@ -57,13 +57,14 @@ class ProtocolError(FakeAMQPError):
 class Reply:
     """What a close method says. `text` starts with the name of the code, as RabbitMQ writes it."""
 
-    __slots__ = ("code", "ends_connection", "silent", "text")
+    __slots__ = ("code", "ends_connection", "names_no_method", "silent", "text")
 
     def __init__(self, code: int, text: str, ends_connection: bool, silent: bool = False) -> None:
         self.code = code
         self.text = text
         self.ends_connection = ends_connection
         self.silent = silent
+        self.names_no_method = False
 
 
 def reply_for(error: ProtocolError | ModelError | WireError) -> Reply:
@@ -74,7 +75,11 @@ def reply_for(error: ProtocolError | ModelError | WireError) -> Reply:
         ends_connection = error.ends_connection
     silent = isinstance(error, ProtocolError) and error.silent
     name = c.REPLY_NAMES[code]
-    return Reply(code, short_text(f"{name} - {error}" if str(error) else name), ends_connection, silent)
+    crash = isinstance(error, Crash)
+    text = name if crash or not str(error) else f"{name} - {error}"
+    reply = Reply(code, short_text(text), ends_connection, silent)
+    reply.names_no_method = crash
+    return reply
 
 
 def stripped(name: str) -> str:

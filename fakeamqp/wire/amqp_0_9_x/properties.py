@@ -18,6 +18,7 @@ from fakeamqp.wire.amqp_0_9_x.tables import (
     Removed,
     encode_table,
     field_tag,
+    sorted_table,
     splice_table,
 )
 from fakeamqp.wire.errors import FieldError, FrameError, WireError
@@ -59,16 +60,24 @@ class Properties(Record):
         as_read = self._headers_as_read()
         return None if as_read is None else field_tag(*as_read, name)
 
-    def with_headers(self, changes: Mapping[str, FieldInput | Removed], remove: Iterable[str] = ()) -> Self:
+    def with_headers(
+        self,
+        changes: Mapping[str, FieldInput | Removed],
+        remove: Iterable[str] = (),
+        *,
+        ordered: bool = False,
+    ) -> Self:
         """A copy with header fields added or replaced, and those named in `remove` taken away.
 
-        Every other header field is written back with the octets and tag it came with. Raises FieldError for
-        a value that a field table cannot hold.
+        Every other header field is written back with the octets and tag it came with. `ordered` sorts the
+        fields by the octets of their names. Raises FieldError for a value that a field table cannot hold.
         """
         octets, grammar = self._headers_as_read() or (None, RABBITMQ)
         if octets is None:
             octets = encode_table(self.headers or {})
         octets = splice_table(octets, {**changes, **dict.fromkeys(remove, REMOVED)}, grammar)
+        if ordered:
+            octets = sorted_table(octets, grammar)
         changed = copy.copy(self)
         headers, _ = grammar.decode(octets, 0, len(octets))
         if headers or self.headers is not None:

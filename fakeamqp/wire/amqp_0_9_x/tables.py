@@ -47,6 +47,7 @@ __all__ = [
     "edit_table",
     "encode_table",
     "field_tag",
+    "sorted_table",
     "splice_table",
 ]
 
@@ -509,4 +510,13 @@ def splice_table(table: bytes, changes: Mapping[str, FieldInput | Removed], gram
             parts.append(written.pop(name))
     parts.extend(written.values())
     octets = b"".join(parts)
+    return _pack_uint32(len(octets)) + octets
+
+
+def sorted_table(table: bytes, grammar: Grammar) -> bytes:
+    """A readable table with its fields in the order of their names' octets, the first of each name only."""
+    fields: dict[bytes, bytes] = {}
+    for _, start, stop in _field_spans(table, grammar):
+        fields.setdefault(table[start + 1 : start + 1 + table[start]], table[start:stop])
+    octets = b"".join(fields[name] for name in sorted(fields))
     return _pack_uint32(len(octets)) + octets

@@ -1,0 +1,263 @@
+"""The log behind a stream: items by offset, kept in segments that are dropped whole.
+
+Theory of operation. Items are only ever added at the end, and each has an offset one above the last.
+They lie in segments; a full segment is followed by a new one as soon as there is more to write. What is
+too much or too old goes segment by segment from the front, the newest one never (RabbitMQ: documented
+retention). Readers hold cursors. A cursor knows its segment and its place there, so the next item costs
+the same wherever it is, and segments know those that follow them. A cursor whose segment was dropped goes
+on with the first item there is.
+
+A new segment begins with a note of who has published so far, which takes one offset (RabbitMQ: measured).
+Offsets within a segment therefore have no gaps; between two of them there may be one.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from typing import Generic, NamedTuple, TypeVar
+
+__all__ = ["DEFAULT_SEGMENT_SIZE", "Cursor", "Entry", "Log"]
+
+T = TypeVar("T")
+
+DEFAULT_SEGMENT_SIZE = 500_000_000
+"""Octets after which a segment is full (RabbitMQ: documented)."""
+
+_SEGMENT_HEADER = 8
+_NOTE = 82  # Octets of a note that names one publisher.
+
+
+class Entry(NamedTuple, Generic[T]):
+    """One item of the log. `stamp` is when it was written, in milliseconds since 1970."""
+
+    offset: int
+    item: T
+    stamp: int
+
+
+class _Segment(Generic[T]):
+    """Items with consecutive offsets from `first` on."""
+
+    __slots__ = ("dropped", "first", "following", "items", "octets", "stamp", "stamps")
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.items: list[T] = []
+        self.stamps = array("q")
+        self.stamp = 0
+        self.octets = _SEGMENT_HEADER
+        self.following: _Segment[T] | None = None
+        self.dropped = False
+
+
+class Log(Generic[T]):
+    """Items by offset.
+
+    Args:
+        segment_size: octets after which a segment is full.
+        max_octets: how much may be kept, the newest segment apart; None means any amount.
+        max_age: how old, in milliseconds, the newest item of a segment may get; None means any age.
+    """
+
+    __slots__ = ("_count", "_segments", "begun", "max_age", "max_octets", "next_offset", "segment_size")
+
+    def __init__(
+        self,
+        segment_size: int = DEFAULT_SEGMENT_SIZE,
+        max_octets: int | None = None,
+        max_age: float | None = None,
+    ) -> None:
+        self.segment_size = segment_size
+        self.max_octets = max_octets
+        self.max_age = max_age
+        self.next_offset = 0
+        self.begun = 1
+        """How many segments there have been."""
+        self._count = 0
+        self._segments: list[_Segment[T]] = [_Segment(0)]
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Entry[T]]:
+        for segment in self._segments:
+            yield from map(Entry, range(segment.first, self.next_offset), segment.items, segment.stamps)
+
+    def __repr__(self) -> str:
+        return f"<Log of {self._count} items in {len(self._segments)} segments, next is {self.next_offset}>"
+
+    # --- writing ------------------------------------------------------------------------------------
+
+    def append(self, item: T, octets: int, stamp: int, *, noted: bool = False) -> int:
+        """Write an item at the end, and drop what is too much or too old if that begins a new segment.
+
+        Args:
+            item: what to keep.
+            octets: how much room it takes.
+            stamp: the time, in milliseconds since 1970.
+            noted: whether its publisher is one that new segments take a note of.
+
+        Returns:
+            Its offset.
+        """
+        begun = self.begun
+        if noted and self._full:
+            self._begin_segment(stamp, note=True)
+        if self._full:
+            self._begin_segment(stamp)
+        segment = self._segments[-1]
+        offset = self.next_offset
+        segment.items.append(item)
+        segment.stamps.append(stamp)
+        segment.stamp = stamp
+        segment.octets += octets
+        self.next_offset = offset + 1
+        self._count += 1
+        if self.begun != begun:
+            self.retain(stamp)
+        return offset
+
+    @property
+    def _full(self) -> bool:
+        return self._segments[-1].octets >= self.segment_size
+
+    def _begin_segment(self, stamp: int, *, note: bool = False) -> None:
+        if note:
+            self.next_offset += 1
+        segment: _Segment[T] = _Segment(self.next_offset)
+        segment.stamp = stamp
+        if note:
+            segment.octets += _NOTE
+        self._segments[-1].following = segment
+        self._segments.append(segment)
+        self.begun += 1
+
+    def truncate(self, keep: Callable[[T], bool]) -> None:
+        """Take items off the end up to one that is to be kept: it and all before it stay.
+
+        Nobody may hold a cursor. Offsets are given anew.
+        """
+        while True:
+            segment = self._segments[-1]
+            while segment.items and not keep(segment.items[-1]):
+                segment.items.pop()
+                segment.stamps.pop()
+                self._count -= 1
+            self.next_offset = segment.first + len(segment.items)
+            if segment.items or len(self._segments) == 1:
+                return
+            self._segments.pop()
+            self._segments[-1].following = None
+
+    # --- retention ----------------------------------------------------------------------------------
+
+    @property
+    def segments(self) -> int:
+        """How many segments there are."""
+        return len(self._segments)
+
+    @property
+    def oldest_segment_stamp(self) -> int:
+        """When the oldest segment was last written to."""
+        return self._segments[0].stamp
+
+    def retain(self, now: int) -> int:
+        """Drop what is too much or, at `now` (milliseconds since 1970), too old. Returns how many items."""
+        before = self._count
+        segments = self._segments
+        if self.max_octets is not None:
+            room = self.max_octets - segments[-1].octets
+            kept = 1
+            for segment in reversed(segments[:-1]):
+                if segment.octets > room:
+                    break
+                room -= segment.octets
+                kept += 1
+            self._drop(len(segments) - kept)
+        if self.max_age is not None:
+            old = 0
+            while old < len(segments) - 1 and segments[old].stamp < now - self.max_age:
+                old += 1
+            self._drop(old)
+        return before - self._count
+
+    def _drop(self, count: int) -> None:
+        for segment in self._segments[:count]:
+            self._count -= len(segment.items)
+            segment.dropped = True
+            segment.items = []
+            segment.following = None
+        del self._segments[:count]
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def first(self) -> Cursor[T]:
+        """From the first item there is."""
+        return Cursor(self, self._segments[0])
+
+    def last(self) -> Cursor[T]:
+        """From the last item there is; from the next one where there is none."""
+        for segment in reversed(self._segments):
+            if segment.items:
+                return Cursor(self, segment, len(segment.items) - 1)
+        return self.end()
+
+    def end(self) -> Cursor[T]:
+        """From the next item that will be written."""
+        segment = self._segments[-1]
+        return Cursor(self, segment, len(segment.items))
+
+    def at(self, offset: int) -> Cursor[T]:
+        """From this offset on, or from the first item after it that there is or will be."""
+        place = bisect_left(self._segments, offset + 1, key=lambda segment: segment.first) - 1
+        return Cursor(self, self._segments[max(0, place)], least=offset)
+
+    def since(self, stamp: float) -> Cursor[T]:
+        """From the first item that was written then or later; from the next one where there is none."""
+        for segment in self._segments:
+            if segment.items and segment.stamp >= stamp:
+                return Cursor(self, segment, bisect_left(segment.stamps, stamp))
+        return self.end()
+
+
+class Cursor(Generic[T]):
+    """A reader's place in a log."""
+
+    __slots__ = ("_index", "_least", "_log", "_segment")
+
+    def __init__(self, log: Log[T], segment: _Segment[T], index: int = 0, least: int = 0) -> None:
+        self._log = log
+        self._segment = segment
+        self._index = index
+        self._least = least
+
+    @property
+    def offset(self) -> int:
+        """The offset of the next item, or the least it can have."""
+        found = self.peek()
+        return max(self._log.next_offset, self._least) if found is None else found[0]
+
+    def peek(self) -> tuple[int, T] | None:
+        """The next item and its offset, left where it is; None where there is none yet."""
+        segment = self._segment
+        while True:
+            if segment.dropped:
+                segment = self._segment = self._log._segments[0]
+                self._index = 0
+            index = self._index
+            if index < len(segment.items):
+                offset = segment.first + index
+                if offset >= self._least:
+                    return offset, segment.items[index]
+                self._index = min(self._least - segment.first, len(segment.items))
+            elif segment.following is None:
+                return None
+            else:
+                segment = self._segment = segment.following
+                self._index = 0
+
+    def advance(self) -> None:
+        """Pass over the item that `peek` has shown."""
+        self._index += 1

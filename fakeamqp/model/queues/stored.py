@@ -1,0 +1,99 @@
+"""What a stream makes of a message's properties.
+
+RabbitMQ stores messages of streams in the format of AMQP 1.0 and makes them into 0-9-1 again for every
+consumer. On this way some things are lost or change (read in its sources, and for most of it measured):
+headers come out in the order of their names, tables and arrays only under names that begin with `x-`,
+octets as text; `delivery_mode` is always there and `cluster_id` never.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from fakeamqp.model.errors import Crash
+from fakeamqp.model.message import Message, Properties
+
+__all__ = ["FILTER_VALUE", "OFFSET", "Offset", "stored_properties", "stored_size"]
+
+OFFSET = "x-stream-offset"
+"""The header that tells consumers where in the stream a message is."""
+
+FILTER_VALUE = "x-stream-filter-value"
+"""The header by whose value consumers can have a stream filtered."""
+
+_LONGEST_FILTER_VALUE = 4096
+_CHUNK = 52  # What is before the message: the header of a chunk, and the length of its one entry.
+_ENVELOPE = 56  # Sections of the message and names in them, by and large.
+
+
+class Offset(int):
+    """A number that goes out as a 64-bit integer, however small it is: see `wire`'s `encode_table`."""
+
+    field_tag = "l"
+
+
+def stored_properties(properties: Properties) -> Properties:
+    """The properties as consumers will see them, with a place kept for the offset.
+
+    Raises:
+        Crash: a header is none that RabbitMQ can convert.
+    """
+    headers = properties.headers or {}
+    if FILTER_VALUE in headers and not _is_filter_value(headers[FILTER_VALUE]):
+        raise Crash(f"header {FILTER_VALUE} is not a text of at most {_LONGEST_FILTER_VALUE} octets")
+    changes: dict[str, Any] = {OFFSET: Offset(0)}
+    removed = []
+    for name, value in headers.items():
+        if isinstance(value, Decimal):
+            raise Crash(f"header {name!r} is a decimal, which streams cannot store")
+        swallowed = name in ("x-exchange", "x-routing-key") or name.startswith("x-basic-")
+        deep = isinstance(value, (list, dict)) and name != "CC" and not name.startswith("x-")
+        if swallowed or deep:
+            removed.append(name)
+        elif isinstance(value, bytes):
+            changes[name] = value.decode("utf-8", "surrogateescape")
+    stored = properties.with_headers(changes, removed, ordered=True)
+    kept: dict[str, Any] = {"delivery_mode": 2 if properties.delivery_mode == 2 else 1}
+    expiration = properties.expiration
+    if expiration is not None and expiration.isdecimal():
+        kept["expiration"] = str(int(expiration))
+    if getattr(properties, "cluster_id", None) is not None:
+        kept["cluster_id"] = None
+    return stored.replace(**kept)
+
+
+def stored_size(message: Message) -> int:
+    """About how many octets the message takes in a stream, its properties left out."""
+    names = len(message.exchange) + len(message.routing_key)
+    return _CHUNK + _ENVELOPE + names + len(message.body)
+
+
+def size_of_properties(properties: Properties) -> int:
+    """About how many octets the properties take in a stream."""
+    headers = properties.headers or {}
+    size = sum(len(name) + 4 + len(str(value)) for name, value in headers.items())
+    for text in (
+        properties.content_type,
+        properties.content_encoding,
+        properties.correlation_id,
+        properties.reply_to,
+        properties.expiration,
+        properties.message_id,
+        properties.type,
+        properties.user_id,
+        properties.app_id,
+    ):
+        if text is not None:
+            size += len(text) + 2
+    return size
+
+
+def _is_filter_value(value: object) -> bool:
+    """Whether RabbitMQ can take this for the value of a message."""
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    try:
+        return len(value.encode()) <= _LONGEST_FILTER_VALUE
+    except UnicodeEncodeError:  # The octets were no UTF-8.
+        return False
