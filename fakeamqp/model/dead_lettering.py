@@ -17,11 +17,12 @@ __all__ = ["DeadLettering"]
 class DeadLettering:
     """Passes on what dies in the queues of one virtual host."""
 
-    __slots__ = ("_virtual_host", "_waiting")
+    __slots__ = ("_held", "_virtual_host", "_waiting")
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host
         self._waiting: list[tuple[Message, DeathReason]] = []
+        self._held = False
 
     def died(self, queue: Queue, message: Message, reason: DeathReason) -> None:
         """A message died in `queue`: pass it to the queue's dead-letter exchange, or drop it."""
@@ -37,12 +38,27 @@ class DeadLettering:
         self._waiting.append((dead, reason))
         # A full queue passes a message on at once, to one that may be full as well, and so on: such chains
         # may be longer than the stack is deep, so what dies meanwhile waits for the outermost call.
-        if len(self._waiting) == 1:
-            try:
-                for each in self._waiting:
-                    self._bury(*each)
-            finally:
-                self._waiting.clear()
+        if len(self._waiting) == 1 and not self._held:
+            self._bury_all()
+
+    def hold(self) -> bool:
+        """Let what dies from now on wait for `release`; False where it waits already."""
+        if self._held or self._waiting:
+            return False
+        self._held = True
+        return True
+
+    def release(self) -> None:
+        """Undo `hold`, where it said True."""
+        self._held = False
+        self._bury_all()
+
+    def _bury_all(self) -> None:
+        try:
+            for each in self._waiting:
+                self._bury(*each)
+        finally:
+            self._waiting.clear()
 
     def _bury(self, dead: Message, reason: DeathReason) -> None:
         for queue in self._virtual_host.routing.route(dead).queues:
