@@ -2,7 +2,7 @@
 
 Nothing here is needed to use the library, and every test that wants a node asks :func:`available` first.
 The node shares nothing with an installed one: it has its own name, ports, port mapper (epmd), cookie and
-data folder, listens on 127.0.0.1 only, and runs as the current user without any plugin.
+data folder, listens on 127.0.0.1 only, and runs as the current user, without any plugin unless asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -87,7 +87,7 @@ class RabbitMQNode:
     """A RabbitMQ node that lives as long as the ``with`` block.
 
     ``port`` fixes the AMQP port (default: a free one). ``settings`` are lines of ``rabbitmq.conf``, such as
-    ``{"channel_max": "10"}``. ``timeout`` is the limit in seconds for the start and, again, for the stop.
+    ``{"channel_max": "10"}``, ``plugins`` the names of those to enable. ``timeout`` is the limit in seconds for the start and, again, for the stop.
     ``spins`` lets idle schedulers spin, as they do by default: some throughput for a busy processor.
     Raises :class:`RabbitMQError` when the node does not come up.
     """
@@ -97,6 +97,7 @@ class RabbitMQNode:
         *,
         port: int | None = None,
         settings: Mapping[str, str] | None = None,
+        plugins: Iterable[str] = (),
         timeout: float = 90.0,
         spins: bool = False,
     ) -> None:
@@ -107,6 +108,7 @@ class RabbitMQNode:
         assert home is not None
         self._home = home
         self._settings = dict(settings or {})
+        self._plugins = tuple(plugins)
         self._timeout = timeout
         self._spins = spins
         self._folder: Path | None = None
@@ -222,7 +224,7 @@ class RabbitMQNode:
         for name in ("log", "mnesia", "home"):
             (folder / name).mkdir()
         (folder / "environment.conf").write_text("")
-        (folder / "enabled_plugins").write_text("[].\n")
+        (folder / "enabled_plugins").write_text(f"[{','.join(self._plugins)}].\n")
         cookie = folder / "home" / ".erlang.cookie"
         cookie.write_text(secrets.token_hex(20))
         cookie.chmod(0o400)

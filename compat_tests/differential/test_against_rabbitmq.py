@@ -36,6 +36,9 @@ AT_ONCE = 24
 SECOND_LOOKS = 2
 """How often a surprise is looked at again, with more patience: RabbitMQ may just have been slow."""
 
+PLUGINS = ("rabbitmq_consistent_hash_exchange", "rabbitmq_random_exchange", "rabbitmq_sharding")
+"""What comes with RabbitMQ and is enabled: exchange types that the broker has."""
+
 # RabbitMQ's definitions, for both.
 ACCOUNTS: dict[str, Any] = {
     "vhosts": [{"name": "/"}, {"name": "probe-empty"}],
@@ -143,7 +146,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
         pytest.skip(reason)
     accounts = tmp_path_factory.mktemp("accounts") / "definitions.json"
     accounts.write_text(json.dumps(ACCOUNTS))
-    with RabbitMQNode() as node, Broker(definitions=accounts) as broker:
+    with RabbitMQNode(plugins=PLUGINS) as node, Broker(definitions=accounts) as broker:
         if not node.version.startswith(LISTED_FOR):
             pytest.skip(f"differences are listed for RabbitMQ {LISTED_FOR}*, this is {node.version}")
         node.control("import_definitions", str(accounts))

@@ -340,7 +340,7 @@ def test_there_are_no_system_exchanges(personality: str, code: int) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange-type.custom/x-prefix")
-@pytest.mark.parametrize("kind", ["x-unknown", "unknown", "x-delayed-message"])
+@pytest.mark.parametrize("kind", ["x-unknown", "bogus", "x-delayed-message", "x-consistent-hash"])
 def test_types_that_are_not_registered_are_refused_by_the_letter(spec: Server, kind: str) -> None:
     client = spec.client()
     client.send(m.ExchangeDeclare(exchange="x", type=kind))
@@ -348,8 +348,48 @@ def test_types_that_are_not_registered_are_refused_by_the_letter(spec: Server, k
 
 
 @pytest.mark.rule("0-9-1/exchange-type.custom/x-prefix")
-@pytest.mark.parametrize("kind", ["x-unknown", "unknown", "x-delayed-message"])
+@pytest.mark.parametrize("kind", ["x-unknown", "bogus", "x-jms-topic", "Direct"])
 def test_types_that_are_not_registered_are_refused_by_rabbitmq(rabbitmq: Server, kind: str) -> None:
     client = rabbitmq.client()
     client.send(m.ExchangeDeclare(exchange="x", type=kind))
     assert client.expect_channel_close(406).reply_text.endswith(f"unknown exchange type '{kind}'")
+
+
+@pytest.mark.parametrize("kind", ["", "undefined", "header"])
+def test_some_words_rabbitmq_calls_invalid_instead(rabbitmq: Server, kind: str) -> None:
+    client = rabbitmq.client()
+    client.send(m.ExchangeDeclare(exchange="x", type=kind))
+    assert client.expect_channel_close(406).reply_text.endswith(f"invalid exchange type '{kind}'")
+
+
+PLUGIN_TYPES = {
+    "x-consistent-hash": {},
+    "x-delayed-message": {"x-delayed-type": "direct"},
+    "x-local-random": {},
+    "x-modulus-hash": {},
+    "x-random": {},
+}
+
+
+@pytest.mark.rule("0-9-1/exchange/extensions")
+@pytest.mark.rule("0-9-1/exchange-type.custom/x-prefix")
+@pytest.mark.parametrize("personality", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
+@pytest.mark.parametrize("kind", PLUGIN_TYPES)
+def test_rabbitmq_has_further_types(personality: str, kind: str) -> None:
+    client = Server(personality).client()
+    declare = m.ExchangeDeclare(exchange="x", type=kind, arguments=PLUGIN_TYPES[kind])
+    if (personality, kind) == ("rabbitmq-3.13", "x-local-random"):
+        client.send(declare)
+        assert client.expect_channel_close(406).reply_text.endswith("unknown exchange type 'x-local-random'")
+        return
+    client.call(declare, m.ExchangeDeclareOk)
+    client.call(m.ExchangeDeclare(exchange="x", passive=True), m.ExchangeDeclareOk)
+    client.send(m.ExchangeDeclare(exchange="x", type="direct"))
+    close = client.expect_channel_close(406)
+    assert close.reply_text.endswith(f"received 'direct' but current is '{kind}'")
+
+
+@pytest.mark.rule("0-9-1/exchange/required-instances")
+def test_there_is_no_predeclared_exchange_of_a_further_type(rabbitmq: Server) -> None:
+    kinds = {exchange.type_name for exchange in rabbitmq.vhost.exchanges.values()}
+    assert kinds == {"direct", "fanout", "topic", "headers"}

@@ -46,7 +46,10 @@ __all__ = ["VirtualHost"]
 
 # RabbitMQ calls an exchange type invalid rather than unknown where its Erlang happens to know the word.
 # These are such words that tests may come up with (measured).
-_ERLANG_ATOMS = frozenset(("", "foo", "ok"))
+_ERLANG_ATOMS = frozenset(
+    "foo bar broadcast default dummy exchange hash header invalid local match missing nil none null ok other "
+    "queue random stream system test type undefined unknown".split()
+) | {""}
 
 
 class VirtualHost:
