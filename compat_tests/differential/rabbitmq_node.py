@@ -87,9 +87,9 @@ class RabbitMQNode:
     """A RabbitMQ node that lives as long as the ``with`` block.
 
     ``port`` fixes the AMQP port (default: a free one). ``settings`` are lines of ``rabbitmq.conf``, such as
-    ``{"channel_max": "10"}``, ``plugins`` the names of those to enable. ``timeout`` is the limit in seconds for the start and, again, for the stop.
-    ``spins`` lets idle schedulers spin, as they do by default: some throughput for a busy processor.
-    Raises :class:`RabbitMQError` when the node does not come up.
+    ``{"channel_max": "10"}``, ``plugins`` the names of those to enable. ``timeout`` is the limit in seconds
+    for the start and, again, for the stop. ``spins`` lets idle schedulers spin, as they do by default: some
+    throughput for a busy processor. Raises :class:`RabbitMQError` when the node does not come up.
     """
 
     def __init__(
