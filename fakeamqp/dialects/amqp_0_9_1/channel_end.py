@@ -366,11 +366,14 @@ class ChannelEnd:
         self._body.clear()
         if self.ledger.timeouts is not None:
             self.ledger.timeouts.stop()
-        self._end_consumers()
+        consumers = self._stop_consumers()
         outstanding = self.ledger.take_all()
         if self.transaction is not None:
             outstanding += self.transaction.rollback()
+        # Before the consumers end: the end of one may make it another's turn, which gets these first.
         release_all(outstanding)
+        for subscription in consumers:
+            self.end_consumer(subscription)
 
     def _held_too_long(self, _delivery: Delivery, timeout: float) -> None:
         """A delivery was not settled in time (RabbitMQ: documented delivery acknowledgement timeout)."""
@@ -383,16 +386,15 @@ class ChannelEnd:
             ),
         )
 
-    def _end_consumers(self) -> None:
-        """End all consumers; where the end of one makes another's turn, that one must not take anything."""
+    def _stop_consumers(self) -> list[Subscription]:
+        """Have the consumers, which are to end, take nothing more."""
         consumers = list(self.consumers.values())
         self.consumers.clear()
         shut = Gate()
         shut.shut()
         for subscription in consumers:
             subscription.depend_on((*subscription.limits, shut), subscription.credits)
-        for subscription in consumers:
-            self.end_consumer(subscription)
+        return consumers
 
     def end_consumer(self, subscription: Subscription) -> None:
         """End one consumer at its queue, or at its reply address."""
