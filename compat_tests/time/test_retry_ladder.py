@@ -51,19 +51,18 @@ def test_its_deaths_are_told_latest_first_each_with_its_count_and_time() -> None
 
 def test_the_same_ladder_climbed_again_counts_up() -> None:
     """A message that is sent round is known by its deaths."""
-    with Broker(clock="virtual") as broker:
-        with broker_connection(broker) as channel:
-            again = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "wait"}
-            channel.queue_declare("work", arguments=again)
-            back = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "work", "x-message-ttl": 5000}
-            channel.queue_declare("wait", arguments=back)
-            channel.basic_publish("", "work", b"order 1")
-            for _ in range(3):
-                method, _properties, _body = channel.basic_get("work")
-                channel.basic_reject(method.delivery_tag, requeue=False)
-                broker.queue("wait").wait_for(count=1)
-                broker.clock.advance(5)
-            _method, properties, _body = channel.basic_get("work", auto_ack=True)
+    with Broker(clock="virtual") as broker, broker_connection(broker) as channel:
+        again = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "wait"}
+        channel.queue_declare("work", arguments=again)
+        back = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "work", "x-message-ttl": 5000}
+        channel.queue_declare("wait", arguments=back)
+        channel.basic_publish("", "work", b"order 1")
+        for _ in range(3):
+            method, _properties, _body = channel.basic_get("work")
+            channel.basic_reject(method.delivery_tag, requeue=False)
+            broker.queue("wait").wait_for(count=1)
+            broker.clock.advance(5)
+        _method, properties, _body = channel.basic_get("work", auto_ack=True)
     counts = [(death["queue"], death["count"]) for death in properties.headers["x-death"]]
     assert counts == [("wait", 3), ("work", 3)]
 
