@@ -71,7 +71,10 @@ def accept_all(deliveries: Sequence[Delivery]) -> None:
 def reject_all(deliveries: Sequence[Delivery]) -> None:
     """Reject each, then let whoever waited for the credit go on."""
     for delivery in deliveries:
-        delivery.reject()
+        delivery.settle()
+    # All credit is there before the first dead letter, which may come back to where it was sent from.
+    for delivery in deliveries:
+        delivery.queue.refuse(delivery)
     resume_credits(deliveries)
 
 
