@@ -37,6 +37,12 @@ def wall_broker() -> Iterator[Broker]:
 
 
 @pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow this machine is: a frozen world is not left until somebody does something outside."""
+    monkeypatch.setattr("fakeamqp.runtime.clock.wall._LEFT_SECONDS", 1e9)
+
+
+@pytest.fixture
 def connect() -> Iterator[Connect]:
     """Connects pika to a broker; keywords are connection parameters."""
     with ExitStack() as opened:

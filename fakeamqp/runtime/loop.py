@@ -184,7 +184,9 @@ class Loop:
             self.turns += 1
             self._unwatched_elsewhere = False
             if self.stepped is not None:
-                self._follow(self.stepped, bool(events))  # first, so that input is dealt with in its time
+                # First, so that input is dealt with in its time.
+                news = any(key.data is not self._waker for key, _mask in events)
+                self._follow(self.stepped, news, bool(events))
             for key, mask in events:
                 source: Source = key.data
                 try:
@@ -209,8 +211,8 @@ class Loop:
             except Exception as error:  # the one timer is gone, the others are still due
                 self.record("timer", error)
 
-    def _follow(self, clock: SteppedClock, stirred: bool) -> None:
-        clock.follow(self.timers, self.record, noticed=stirred)
+    def _follow(self, clock: SteppedClock, news: bool, stirred: bool) -> None:
+        clock.follow(self.timers, self.record, noticed=news)
         if stirred:
             clock.stirred()
         elif (instant := clock.jump(self.timers)) is not None:

@@ -20,7 +20,7 @@ _SECOND = 1_000_000_000
 # How often to look at a wall clock that a test may move unseen, in real seconds.
 _POLL_SECONDS = 0.015
 # How long a frozen world must have been left until that counts, unless somebody notices before.
-_LEFT_SECONDS = 0.05
+_LEFT_SECONDS = 0.25
 
 
 class WallClock(SteppedClock):

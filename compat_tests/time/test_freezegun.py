@@ -1,0 +1,488 @@
+"""Brokers on the wall clock's time, and the wall clock in the hand of freezegun."""
+
+from __future__ import annotations
+
+import threading
+import unittest
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import aio_pika
+import pika
+import pytest
+from freezegun import freeze_time
+from freezegun.api import FrozenDateTimeFactory, StepTickTimeFactory, TickingDateTimeFactory
+
+from compat_tests.time.conftest import Connect, retry_queues
+from fakeamqp import Broker
+
+SECONDS = 20
+"""How long a test that waits in vain waits."""
+
+NEW_YEAR = "2024-01-01"
+METHODS = [
+    (FrozenDateTimeFactory, "tick"),
+    (FrozenDateTimeFactory, "move_to"),
+    (TickingDateTimeFactory, "tick"),
+    (TickingDateTimeFactory, "move_to"),
+    (StepTickTimeFactory, "move_to"),
+    (type(freeze_time(NEW_YEAR)), "start"),
+    (type(freeze_time(NEW_YEAR)), "stop"),
+]
+
+
+@pytest.fixture
+def minute(wall_broker: Broker, connect: Connect) -> Any:
+    """A channel to a broker that has a queue `minute`, from which messages go to queue `dead`."""
+    channel = connect(wall_broker, heartbeat=0).channel()
+    retry_queues(channel, ("minute", 60), back_to="dead")
+    channel.queue_declare("dead")
+    return channel
+
+
+@pytest.fixture
+def counts(wall_broker: Broker) -> Callable[[], tuple[int, int]]:
+    """How many messages are in `minute` and in `dead`."""
+    return lambda: (wall_broker.queue("minute").ready, wall_broker.queue("dead").ready)
+
+
+# --- the ways to freeze ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("turn", range(20))
+def test_tick_dead_letters_what_was_published_before(minute: Any, turn: int) -> None:
+    with freeze_time(NEW_YEAR) as freezer:
+        for number in range(20):
+            minute.basic_publish("", "minute", b"%d" % number)  # Nobody confirms it.
+        freezer.tick(61)
+        for number in range(20):
+            _method, properties, body = minute.basic_get("dead", auto_ack=True)
+            assert body == b"%d" % number
+            death = properties.headers["x-death"][0]["time"]
+            assert death == datetime(2024, 1, 1, 0, 1, tzinfo=timezone.utc)
+
+
+def test_tick_does_nothing_too_early(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
+    with freeze_time(NEW_YEAR) as freezer:
+        minute.basic_publish("", "minute", b"x")
+        freezer.tick(59.999)
+        assert counts() == (1, 0)
+        freezer.tick(0.001)
+        assert counts() == (0, 1)
+
+
+@freeze_time(NEW_YEAR)
+def test_as_a_decorator(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
+    minute.basic_publish("", "minute", b"x")
+    with freeze_time(timedelta(seconds=61)):
+        assert counts() == (0, 1)
+
+
+@freeze_time(NEW_YEAR, as_kwarg="freezer")
+def test_as_a_decorator_with_its_handle(
+    minute: Any, counts: Callable[[], tuple[int, int]], **handed: Any
+) -> None:
+    minute.basic_publish("", "minute", b"x")
+    handed["freezer"].tick(timedelta(minutes=1))
+    assert counts() == (0, 1)
+
+
+def test_as_a_fixture(freezer: Any, minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
+    minute.basic_publish("", "minute", b"x")
+    freezer.tick(60)
+    assert counts() == (0, 1)
+
+
+@freeze_time(NEW_YEAR)
+class TestAsADecoratorOfAClass(unittest.TestCase):
+    def test_it(self) -> None:
+        with Broker(clock="wall") as broker:
+            assert broker.clock.now() == datetime(2024, 1, 1, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"tick": True}, {"auto_tick_seconds": 1}], ids=["still", "tick", "auto"]
+)
+def test_move_to(minute: Any, counts: Callable[[], tuple[int, int]], options: dict[str, Any]) -> None:
+    with freeze_time(NEW_YEAR, **options) as freezer:
+        minute.basic_publish("", "minute", b"x")
+        freezer.move_to("2024-01-02")
+        assert counts() == (0, 1)
+
+
+def test_a_frozen_clock_that_ticks_by_itself(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
+    minute.confirm_delivery()
+    with freeze_time(NEW_YEAR, tick=True) as freezer:
+        minute.basic_publish("", "minute", b"x")
+        assert counts() == (1, 0)
+        freezer.tick(61)
+        assert counts() == (0, 1)
+
+
+def test_a_broker_sees_time_that_ticks_by_itself(wall_broker: Broker) -> None:
+    with freeze_time(NEW_YEAR, tick=True):
+        ran = threading.Event()
+        wall_broker.look(lambda state: state.timers.call_at(state.clock.now() + 0.05, ran.set))
+        assert ran.wait(SECONDS)
+
+
+def test_time_that_ticks_with_every_look(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
+    minute.confirm_delivery()
+    with freeze_time(NEW_YEAR, auto_tick_seconds=20) as freezer:
+        minute.basic_publish("", "minute", b"x")
+        counts()
+        before = freezer.time_to_freeze
+        counts()
+        assert freezer.time_to_freeze == before, "a look of the broker moves nothing"
+        while datetime.now() < datetime(2024, 1, 1, 0, 10):
+            pass
+        assert counts() == (0, 1)
+
+
+def test_a_broker_that_sleeps_sees_time_that_ticks_with_every_look(wall_broker: Broker) -> None:
+    with freeze_time(NEW_YEAR, auto_tick_seconds=20):
+        ran = threading.Event()
+        wall_broker.look(lambda state: state.timers.call_at(state.clock.now() + 60, ran.set))
+        for _ in range(5):
+            datetime.now()
+        assert ran.wait(SECONDS)
+
+
+async def through_a_minute(broker: Broker, pass_time: Callable[[], object]) -> None:
+    """Publish with aio-pika, let a minute pass, and get what was dead-lettered."""
+    async with await aio_pika.connect(broker.url) as connection:
+        channel = await connection.channel()
+        dead = await channel.declare_queue("dead")
+        arguments = {
+            "x-message-ttl": 60_000,
+            "x-dead-letter-exchange": "",
+            "x-dead-letter-routing-key": "dead",
+        }
+        await channel.declare_queue("minute", arguments=arguments)
+        await channel.default_exchange.publish(aio_pika.Message(b"x"), routing_key="minute")
+        assert await dead.get(fail=False) is None
+        pass_time()
+        message = await dead.get(timeout=SECONDS)
+        assert message.body == b"x"
+        await message.ack()
+
+
+@pytest.mark.asyncio
+async def test_asyncio(wall_broker: Broker) -> None:
+    with freeze_time(NEW_YEAR, real_asyncio=True) as freezer:
+        await through_a_minute(wall_broker, lambda: freezer.tick(61))
+
+
+@pytest.mark.asyncio
+@freeze_time(NEW_YEAR, real_asyncio=True)
+async def test_asyncio_with_a_decorator(wall_broker: Broker) -> None:
+    later = freeze_time("2024-01-01 00:01:01", real_asyncio=True)
+    try:
+        await through_a_minute(wall_broker, later.start)
+    finally:
+        later.stop()
+
+
+# --- what the broker makes of it ---------------------------------------------------------------------------
+
+
+def test_the_clock_says_what_the_test_sees(wall_broker: Broker) -> None:
+    clock = wall_broker.clock
+    assert clock.mode == "wall"
+    assert clock.rate == 1
+    with freeze_time("2030-05-06 07:08:09.123456") as freezer:
+        assert clock.now() == datetime(2030, 5, 6, 7, 8, 9, 123456, tzinfo=timezone.utc)
+        assert clock.rate == 0
+        freezer.tick(0.5)
+        assert clock.now() == datetime.now(timezone.utc)
+        freezer.move_to("1999-12-31")
+        assert clock.now() == datetime(1999, 12, 31, tzinfo=timezone.utc)
+        with freeze_time("1969-07-20"):
+            assert clock.time() == datetime(1969, 7, 20, tzinfo=timezone.utc).timestamp()
+    assert abs(clock.now() - datetime.now(timezone.utc)) < timedelta(seconds=SECONDS)
+
+
+def test_a_local_time_zone_is_not_the_brokers_concern(wall_broker: Broker) -> None:
+    with freeze_time(NEW_YEAR, tz_offset=-8):
+        assert wall_broker.clock.now() == datetime(2024, 1, 1, tzinfo=timezone.utc)
+
+
+def test_elapsed_counts_what_goes_forward(wall_broker: Broker) -> None:
+    with freeze_time(NEW_YEAR) as freezer:
+        wall_broker.reset()
+        freezer.tick(10)
+        freezer.move_to("2023-01-01")
+        freezer.tick(5)
+        assert wall_broker.clock.elapsed == 15
+
+
+def test_time_that_goes_back_brings_nothing_back_and_nothing_forward(
+    minute: Any, counts: Callable[[], tuple[int, int]]
+) -> None:
+    with freeze_time(NEW_YEAR) as freezer:
+        minute.basic_publish("", "minute", b"x")
+        freezer.tick(30)
+        freezer.move_to("2020-01-01")
+        assert counts() == (1, 0)
+        freezer.tick(29.9)
+        assert counts() == (1, 0)
+        freezer.tick(0.1)
+        assert counts() == (0, 1)
+
+
+@pytest.mark.usefixtures("patient")
+def test_freezing_twice_with_a_moment_of_the_present_between(
+    minute: Any, counts: Callable[[], tuple[int, int]]
+) -> None:
+    with freeze_time(NEW_YEAR):
+        minute.basic_publish("", "minute", b"x")
+    with freeze_time("2024-01-01 00:00:59"):
+        assert counts() == (1, 0)
+    with freeze_time("2024-01-01 00:01:00"):
+        assert counts() == (0, 1)
+
+
+def test_what_was_published_in_the_past_is_old_in_the_present(
+    minute: Any, counts: Callable[[], tuple[int, int]]
+) -> None:
+    with freeze_time("2001-01-01"):
+        minute.basic_publish("", "minute", b"x")
+    assert counts() == (0, 1)
+
+
+def test_a_sleeping_broker_notices_that_a_frozen_world_was_left(minute: Any, wall_broker: Broker) -> None:
+    with freeze_time("2001-01-01"):
+        minute.basic_publish("", "minute", b"x")
+        wall_broker.wait_until_idle()
+    assert wall_broker.wait_for(lambda state: state.virtual_host("/").queues["dead"].ready, SECONDS)
+
+
+def test_freezing_in_the_future_lets_time_pass(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
+    minute.basic_publish("", "minute", b"x")
+    with freeze_time(timedelta(seconds=59)):
+        assert counts() == (1, 0)
+    with freeze_time(timedelta(seconds=61)):
+        assert counts() == (0, 1)
+
+
+def test_each_hop_of_a_ladder_has_its_own_time(minute: Any) -> None:
+    retry_queues(minute, ("hour", 3600), back_to="minute")
+    with freeze_time(NEW_YEAR) as freezer:
+        minute.basic_publish("", "hour", b"x")
+        freezer.tick(timedelta(days=1))
+        _method, properties, _body = minute.basic_get("dead", auto_ack=True)
+    times = {death["queue"]: death["time"] for death in properties.headers["x-death"]}
+    midnight = datetime(2024, 1, 1, tzinfo=timezone.utc)
+    assert times == {"hour": midnight + timedelta(hours=1), "minute": midnight + timedelta(seconds=3660)}
+
+
+def test_what_came_of_a_tick_has_been_sent(minute: Any) -> None:
+    came: list[bytes] = []
+    minute.basic_consume("dead", lambda *delivery: came.append(delivery[-1]), auto_ack=True)
+    with freeze_time(NEW_YEAR) as freezer:
+        for number in range(50):
+            minute.basic_publish("", "minute", b"%d" % number)
+            freezer.tick(60)
+            minute.connection.process_data_events(0)
+            assert came == [b"%d" % each for each in range(number + 1)]
+
+
+@pytest.mark.parametrize("seconds", [0.1, 1 / 3, 0.7])
+def test_many_small_ticks_come_as_far_as_one(
+    minute: Any, counts: Callable[[], tuple[int, int]], seconds: float
+) -> None:
+    with freeze_time(NEW_YEAR) as freezer:
+        minute.basic_publish("", "minute", b"x")
+        end = datetime(2024, 1, 1, 0, 1)
+        while datetime.now() + timedelta(seconds=seconds) < end:
+            freezer.tick(seconds)
+        assert counts() == (1, 0)
+        freezer.move_to(end)
+        assert counts() == (0, 1)
+
+
+def test_threads_at_any_depth_see_the_same(wall_broker: Broker) -> None:
+    def deep(depth: int) -> float:
+        return wall_broker.clock.time() if depth == 0 else deep(depth - 1)
+
+    with freeze_time(NEW_YEAR):
+        seen: list[float] = []
+        thread = threading.Thread(target=lambda: seen.extend(deep(depth) for depth in range(12)))
+        thread.start()
+        thread.join()
+        assert set(seen) == {datetime(2024, 1, 1, tzinfo=timezone.utc).timestamp()}
+
+
+def test_a_broker_made_in_a_frozen_world_begins_there(connect: Connect) -> None:
+    with freeze_time(NEW_YEAR) as freezer, Broker(clock="wall") as broker:
+        channel = connect(broker, heartbeat=0).channel()
+        retry_queues(channel, ("minute", 60), back_to="dead")
+        channel.basic_publish("", "minute", b"x")
+        freezer.tick(60)
+        assert broker.queue("minute").ready == 0
+        assert broker.clock.elapsed == 60
+
+
+def test_without_a_freezer_time_just_passes(wall_broker: Broker) -> None:
+    ran = threading.Event()
+    wall_broker.look(lambda state: state.timers.call_at(state.clock.now() + 0.01, ran.set))
+    assert ran.wait(SECONDS)
+
+
+# --- clients -----------------------------------------------------------------------------------------------
+
+
+def test_frozen_days_do_not_cut_clients_off(wall_broker: Broker) -> None:
+    """Whose client ticks with the test gets its heartbeats; who does not is spared."""
+    parameters = pika.URLParameters(wall_broker.url)
+    parameters.heartbeat = 600
+    connection = pika.BlockingConnection(parameters)
+    with freeze_time(NEW_YEAR) as freezer:
+        for _ in range(20):
+            freezer.tick(300)
+            wall_broker.wait_until_idle()
+            connection.process_data_events(0)
+    connection.channel().queue_declare("still-served")
+    connection.close()
+
+
+def test_entering_and_leaving_a_frozen_world_cuts_nobody_off(wall_broker: Broker, connect: Connect) -> None:
+    channel = connect(wall_broker, heartbeat=60).channel()
+    with freeze_time(timedelta(hours=1), ignore=["pika"]):
+        wall_broker.wait_until_idle()
+    with freeze_time("2001-01-01", ignore=["pika"]):
+        wall_broker.wait_until_idle()
+    wall_broker.wait_until_idle()
+    assert len(wall_broker.connections) == 1
+    channel.queue_declare("still-served")
+
+
+def test_silence_counts_in_a_frozen_world_when_asked(wall_broker: Broker, connect: Connect) -> None:
+    with freeze_time(NEW_YEAR) as freezer:
+        connect(wall_broker, heartbeat=60)
+        wall_broker.clock.heartbeats = "strict"
+        for _ in range(3):
+            freezer.tick(60)
+        assert wall_broker.connections == ()
+
+
+def test_silence_counts_in_the_present(wall_broker: Broker, connect: Connect) -> None:
+    connect(wall_broker, heartbeat=1)
+    wall_broker.look(lambda state: None)
+    assert wall_broker.look(lambda state: state.clock.holds_peers)
+    with freeze_time(NEW_YEAR):
+        assert not wall_broker.look(lambda state: state.clock.holds_peers)
+    assert not wall_broker.look(lambda state: state.clock.holds_peers), "it has only just come back"
+    assert wall_broker.look(lambda state: state.clock.holds_peers)
+
+
+# --- waiting in vain, and at ease --------------------------------------------------------------------------
+
+
+def test_waiting_in_vain_says_that_time_stands_still(minute: Any, wall_broker: Broker) -> None:
+    with freeze_time(NEW_YEAR) as freezer:
+        minute.basic_publish("", "minute", b"x")
+        wall_broker.wait_until_idle()
+        freezer.tick(55.8)
+        with pytest.raises(AssertionError) as caught:
+            wall_broker.queue("dead").wait_for(count=1, timeout=0.001)
+    last = str(caught.value).splitlines()[-1]
+    assert last.startswith("The broker follows the wall clock, which freezegun holds still; ")
+    assert ". Next, q 'minute' " in last
+    assert last.endswith(" in 4.2 s: freezer.tick(4.2)")
+
+
+def test_waiting_in_vain_in_the_present_says_nothing_of_time(minute: Any, wall_broker: Broker) -> None:
+    with pytest.raises(AssertionError) as caught:
+        wall_broker.queue("dead").wait_for(count=1, timeout=0.001)
+    assert str(caught.value).endswith("<queue 'dead' ready=0 unacked=0 consumers=0>")
+
+
+def test_a_frozen_broker_without_timers_sleeps(wall_broker: Broker, connect: Connect) -> None:
+    with freeze_time(NEW_YEAR):
+        connect(wall_broker, heartbeat=60)
+        wall_broker.wait_until_idle()
+        assert [timer.chore for timer in wall_broker.clock.timers] == [True, True]
+        assert wall_broker.look(lambda state: state.clock.sleep(state.timers)) is None
+
+
+def test_a_frozen_broker_with_timers_looks_from_time_to_time(minute: Any, wall_broker: Broker) -> None:
+    with freeze_time(NEW_YEAR):
+        minute.basic_publish("", "minute", b"x")
+        wall_broker.wait_until_idle()
+        assert 0.01 <= wall_broker.look(lambda state: state.clock.sleep(state.timers)) <= 0.02
+
+
+# --- bells -------------------------------------------------------------------------------------------------
+
+
+def test_freezegun_is_left_as_it_was() -> None:
+    before = [owner.__dict__[name] for owner, name in METHODS]
+    with Broker(clock="wall") as first:
+        during = [owner.__dict__[name] for owner, name in METHODS]
+        assert not set(before) & set(during)
+        with Broker(clock="wall"):
+            assert [owner.__dict__[name] for owner, name in METHODS] == during
+        assert [owner.__dict__[name] for owner, name in METHODS] == during
+        first.stop()
+        assert [owner.__dict__[name] for owner, name in METHODS] == before
+        first.start()
+        assert not set(before) & {owner.__dict__[name] for owner, name in METHODS}
+    assert [owner.__dict__[name] for owner, name in METHODS] == before
+
+
+@pytest.mark.parametrize("mode", ["real", "virtual"])
+def test_other_brokers_hang_no_bells(mode: Any) -> None:
+    before = [owner.__dict__[name] for owner, name in METHODS]
+    with Broker(clock=mode):
+        assert [owner.__dict__[name] for owner, name in METHODS] == before
+
+
+def test_somebody_elses_patch_is_not_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Broker(clock="wall"):
+        theirs = lambda self, *args: None  # noqa: E731
+        monkeypatch.setattr(FrozenDateTimeFactory, "tick", theirs)
+    assert FrozenDateTimeFactory.__dict__["tick"] is theirs
+    monkeypatch.undo()
+    # What was put back is our stand-in, which nobody listens to any more.
+    with freeze_time(NEW_YEAR) as freezer:
+        assert freezer.tick(5) == datetime(2024, 1, 1, 0, 0, 5)
+
+
+def test_a_tick_inside_the_engine_harms_nobody(minute: Any, wall_broker: Broker) -> None:
+    with freeze_time(NEW_YEAR) as freezer:
+        minute.basic_publish("", "minute", b"x")
+        wall_broker.wait_until_idle()
+        wall_broker.look(lambda state: freezer.tick(60))
+        assert wall_broker.queue("minute").ready == 0
+
+
+def test_all_brokers_hear_the_bells() -> None:
+    with freeze_time(NEW_YEAR) as freezer, Broker(clock="wall") as one, Broker(clock="wall") as two:
+        freezer.tick(60)
+        assert [broker._engine.stepped.elapsed for broker in (one, two)] == [60, 60]
+
+
+def test_an_error_of_tick_passes_and_time_is_followed(wall_broker: Broker) -> None:
+    with freeze_time(NEW_YEAR) as freezer:
+        with pytest.raises(TypeError):
+            freezer.tick("a minute")
+        freezer.tick(60)
+        assert wall_broker.clock.now() == datetime(2024, 1, 1, 0, 1, tzinfo=timezone.utc)
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("turn", range(20))
+def test_a_broker_that_is_woken_between_two_frozen_worlds_waits_for_the_second(
+    minute: Any, wall_broker: Broker, counts: Callable[[], tuple[int, int]], turn: int
+) -> None:
+    with freeze_time(NEW_YEAR):
+        minute.basic_publish("", "minute", b"x")
+    engine = wall_broker._engine
+    turns = engine.turns
+    engine.wake()
+    while engine.turns == turns:
+        pass
+    with freeze_time("2024-01-01 00:00:59"):
+        assert counts() == (1, 0)
