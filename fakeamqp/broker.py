@@ -11,6 +11,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -24,11 +25,13 @@ from fakeamqp.inspect import (
     ConnectionHandle,
     ExchangeView,
     Expectation,
+    PolicyView,
     Published,
     PublishedView,
     QueueInspector,
     connection_views,
     exchange_view,
+    policy_views,
     published_views,
     queue_names,
     remark,
@@ -38,6 +41,7 @@ from fakeamqp.model.accounts import Accounts, account, accounts, own_copy
 from fakeamqp.model.definitions import dump_definitions, load_definitions
 from fakeamqp.model.expiration import time_to_live
 from fakeamqp.model.message import Message
+from fakeamqp.model.parameters import hint
 from fakeamqp.model.personalities import personality
 from fakeamqp.model.personality import Personality
 from fakeamqp.model.properties import plain_properties
@@ -84,7 +88,8 @@ class Broker:
             epoch. Default: the present.
         tls: True makes a certificate authority on the spot (extra `tls`), a `ServerTLS` brings your own.
         users: replaces guest/guest. Names with passwords (and every right on every virtual host), or with a
-            mapping of `password`, `tags` and `permissions` {virtual host: (configure, write, read)}.
+            mapping of `password`, `tags`, `limits` and `permissions` {virtual host: (configure, write,
+            read)}.
         virtual_hosts: names beside "/".
         definitions: RabbitMQ's definitions, as a path or parsed; loaded at once, and again by `reset`.
         seed: for the names the broker makes up; the same seed gives the same names.
@@ -399,6 +404,12 @@ class Broker:
         return view
 
     @property
+    def policies(self) -> tuple[PolicyView, ...]:
+        """The policies of all virtual hosts, then the operator policies, in the order they were first set."""
+        views: tuple[PolicyView, ...] = self.look(policy_views)
+        return views
+
+    @property
     def connections(self) -> tuple[ConnectionHandle, ...]:
         """The open connections, oldest first."""
         pairs = self.look(lambda state: list(zip(state.connections, connection_views(state), strict=True)))
@@ -516,8 +527,17 @@ class Broker:
             user = account(name, {"password": password, "tags": tags, "permissions": permissions})
             self._state.access.add(own_copy(user, self._state.virtual_hosts))
 
-    def add_virtual_host(self, name: str) -> None:
-        """Add a virtual host; accounts that have every right everywhere have it here as well."""
+    def add_virtual_host(self, name: str, *, default_queue_type: str | None = None) -> None:
+        """Add a virtual host; accounts that have every right everywhere have it here as well.
+
+        Args:
+            name: of the virtual host; one that is there stays.
+            default_queue_type: of durable queues declared without `x-queue-type`: "classic", "quorum" or
+                "stream".
+
+        Raises:
+            ParameterError: there is no such queue type.
+        """
         with self._engine:
             if name not in self._state.virtual_hosts:
                 known = tuple(self._state.virtual_hosts)
@@ -526,6 +546,101 @@ class Broker:
                     if all(user.permissions.get(each) == Permission() for each in known):
                         user.permissions[name] = Permission()
                 self._state.access.changed()
+            if default_queue_type is not None:
+                host = self._state.virtual_hosts[name]
+                host.metadata = replace(host.metadata, default_queue_type=default_queue_type)
+
+    # --- policies and limits ----------------------------------------------------------------------------
+
+    def set_policy(
+        self,
+        name: str,
+        pattern: str,
+        definition: Mapping[str, Any],
+        *,
+        apply_to: str = "all",
+        priority: float = 0,
+        virtual_host: str = "/",
+        operator: bool = False,
+    ) -> None:
+        """Set or replace a policy: options for the queues and exchanges whose names match. It holds at once.
+
+        Args:
+            name: of the policy, unique in its virtual host.
+            pattern: a regular expression, found anywhere in the name; "^orders" is what begins so.
+            definition: what it sets, in RabbitMQ's words and units, such as {"message-ttl": 60_000}.
+            apply_to: "queues", "classic_queues", "quorum_queues", "streams", "exchanges", or "all".
+            priority: of all policies that match only the one with the highest counts.
+            virtual_host: where.
+            operator: make it an operator policy: it joins the other policy, and the stricter limit holds.
+
+        Raises:
+            PolicyError: a key is misspelled, or a value is illegal; the text says which.
+            NotAllowed, InvalidPath: there is no such virtual host.
+        """
+        value = {"pattern": pattern, "definition": definition, "apply-to": apply_to, "priority": priority}
+        with self._engine:
+            self._state.virtual_host(virtual_host).policies.set(name, value, operator=operator)
+
+    def clear_policy(self, name: str, virtual_host: str = "/", operator: bool = False) -> None:
+        """Take a policy away: what it set ends at once.
+
+        Raises:
+            PolicyError: there is none of this name; the text names the nearest match.
+            NotAllowed, InvalidPath: there is no such virtual host.
+        """
+        with self._engine:
+            self._state.virtual_host(virtual_host).policies.clear(name, operator=operator)
+
+    def set_limits(
+        self,
+        virtual_host: str = "/",
+        *,
+        max_connections: int | None = None,
+        max_queues: int | None = None,
+    ) -> None:
+        """Limit a virtual host. What there is stays, also where it is more.
+
+        A limit of 0 allows nothing, -1 is no limit, and one that is left out stays as it is.
+
+        Args:
+            virtual_host: which.
+            max_connections: how many connections may be open to it.
+            max_queues: how many queues it may have, exclusive ones included.
+
+        Raises:
+            LimitsError: a limit is no whole number.
+            NotAllowed, InvalidPath: there is no such virtual host.
+        """
+        with self._engine:
+            host = self._state.virtual_host(virtual_host)
+            where = f"virtual host {virtual_host!r}"
+            host.limits = host.limits.changed(where, max_connections=max_connections, max_queues=max_queues)
+
+    def set_user_limits(
+        self, user: str, *, max_connections: int | None = None, max_channels: int | None = None
+    ) -> None:
+        """Limit a user. What is open stays open, also where it is more.
+
+        A limit of 0 allows nothing, -1 is no limit, and one that is left out stays as it is.
+
+        Args:
+            user: the name of the account.
+            max_connections: how many connections it may have, to all virtual hosts together.
+            max_channels: how many channels it may have, on all connections together.
+
+        Raises:
+            LimitsError: a limit is no whole number.
+            BrokerError: there is no such account.
+        """
+        with self._engine:
+            found = self._state.access.users.get(user)
+            if found is None:
+                raise BrokerError(f"there is no user {user!r}{hint(user, self._state.access.users)}")
+            where = f"user {user!r}"
+            found.limits = found.limits.changed(
+                where, max_connections=max_connections, max_channels=max_channels
+            )
 
     def block(self, reason: str) -> None:
         """Hold back everybody who publishes, and tell those who want to know (connection.blocked)."""

@@ -192,7 +192,7 @@ def test_a_new_virtual_host_is_open_to_those_who_may_do_everything(broker: Broke
         ({"users": {"a": {"pasword": "x"}}}, "did you mean 'password'"),
         ({"definitions": {"quues": []}}, "did you mean 'queues'"),
         ({"definitions": {"queues": [{"nmae": "q"}]}}, "did you mean 'name'"),
-        ({"definitions": {"policies": [{"name": "p"}]}}, "not supported"),
+        ({"definitions": {"policies": [{"name": "p"}]}}, "'definition' is missing"),
         ({"definitions": "/no/such/file.json"}, "cannot read"),
     ],
 )

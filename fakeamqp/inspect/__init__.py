@@ -20,6 +20,7 @@ from fakeamqp.inspect.errors import (
 from fakeamqp.inspect.expectations import Expectation, Wanted, expect_published
 from fakeamqp.inspect.live import ConnectionHandle, Look, QueueInspector
 from fakeamqp.inspect.messages import ContentView, MessageView, Published, PublishedView, published_views
+from fakeamqp.inspect.policies import PolicyView, policy_views
 from fakeamqp.inspect.remarks import remark
 from fakeamqp.inspect.topology import (
     BindingView,
@@ -50,6 +51,7 @@ __all__ = [
     "NoSuchQueue",
     "NoSuchVirtualHost",
     "NotPublished",
+    "PolicyView",
     "Published",
     "PublishedView",
     "QueueInspector",
@@ -61,6 +63,7 @@ __all__ = [
     "exchange_names",
     "exchange_view",
     "expect_published",
+    "policy_views",
     "published_views",
     "queue_names",
     "queue_view",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
+    from fakeamqp.model.queues.options import QueueOptions
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.virtual_host import VirtualHost
@@ -107,6 +108,9 @@ class QueueView:
         owner: the name of that connection, or None.
         auto_delete: it goes with its last consumer.
         arguments: of queue.declare.
+        policy: the name of the policy it has, or None.
+        operator_policy: the same for operator policies.
+        options: what is in force: the arguments, and what policies say.
         ready: how many messages wait.
         unacked: how many messages clients hold.
         consumers: in the order they came.
@@ -122,6 +126,9 @@ class QueueView:
     owner: str | None
     auto_delete: bool
     arguments: FrozenDict
+    policy: str | None
+    operator_policy: str | None
+    options: QueueOptions
     ready: int
     unacked: int
     consumers: tuple[ConsumerView, ...]
@@ -129,15 +136,27 @@ class QueueView:
     bindings: tuple[BindingView, ...]
 
     def __repr__(self) -> str:
-        return counts_line(self.name, self.virtual_host, self.ready, self.unacked, len(self.consumers))
+        line = counts_line(self.name, self.virtual_host, self.ready, self.unacked, len(self.consumers))
+        return line[:-1] + _policies(self.policy, self.operator_policy) + ">"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ExchangeView:
     """One exchange at one moment.
 
-    `bindings` are those that begin here, in the order they were made. `delayed` is how many messages it
-    keeps for later.
+    Args:
+        name: of the exchange.
+        virtual_host: where it is.
+        type: its type.
+        durable: it survives a restart.
+        auto_delete: it goes with the last thing bound to it.
+        internal: clients cannot publish to it.
+        arguments: of exchange.declare.
+        policy: the name of the policy it has, or None.
+        operator_policy: the same for operator policies.
+        alternate_exchange: where a message goes that finds no way, by argument or policy, or None.
+        bindings: those that begin here, in the order they were made.
+        delayed: how many messages it keeps for later.
     """
 
     name: str
@@ -147,6 +166,9 @@ class ExchangeView:
     auto_delete: bool
     internal: bool
     arguments: FrozenDict
+    policy: str | None
+    operator_policy: str | None
+    alternate_exchange: str | None
     bindings: tuple[BindingView, ...]
     delayed: int = 0
 
@@ -156,7 +178,13 @@ class ExchangeView:
         words = [f"<exchange {self.name!r}{where} type={self.type}", *flags, f"bindings={len(self.bindings)}"]
         if self.delayed:
             words.append(f"delayed={self.delayed}")
-        return " ".join(words) + ">"
+        return " ".join(words) + _policies(self.policy, self.operator_policy) + ">"
+
+
+def _policies(policy: str | None, operator_policy: str | None) -> str:
+    """The end of a representation, where there are policies."""
+    named = (("policy", policy), ("operator_policy", operator_policy))
+    return "".join(f" {word}={name!r}" for word, name in named if name is not None)
 
 
 def counts_line(name: str, virtual_host: str, ready: int, unacked: int, consumers: int) -> str:
@@ -207,6 +235,9 @@ def queue_view(state: BrokerState, name: str, virtual_host: str = "/") -> QueueV
         owner=name_of(queue.exclusive_owner),
         auto_delete=queue.auto_delete,
         arguments=frozen(queue.arguments),
+        policy=None if queue.policy is None else queue.policy.name,
+        operator_policy=None if queue.operator_policy is None else queue.operator_policy.name,
+        options=queue.options,
         ready=len(queue.ready),
         unacked=len(queue.unacked),
         consumers=tuple(consumer_view(subscription) for subscription in queue.subscriptions),
@@ -276,6 +307,9 @@ def exchange_view(state: BrokerState, name: str, virtual_host: str = "/") -> Exc
         auto_delete=exchange.auto_delete,
         internal=exchange.internal,
         arguments=frozen(exchange.arguments),
+        policy=None if exchange.policy is None else exchange.policy.name,
+        operator_policy=None if exchange.operator_policy is None else exchange.operator_policy.name,
+        alternate_exchange=exchange.alternate_exchange,
         bindings=tuple(_binding_view(binding) for binding in exchange.bindings.values()),
         delayed=exchange.virtual_host.delays.count(exchange.name),
     )

@@ -9,12 +9,13 @@ from typing import Any, TypeAlias
 
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.access import Permission, User
+from fakeamqp.model.limits import UserLimits
 
 __all__ = ["AccountError", "Accounts", "account", "accounts", "own_copy"]
 
 Accounts: TypeAlias = "Mapping[str, str | Mapping[str, Any] | User] | Iterable[User]"
 
-_KEYS = ("password", "tags", "permissions")
+_KEYS = ("password", "tags", "permissions", "limits")
 
 
 class AccountError(FakeAMQPError):
@@ -33,12 +34,14 @@ def accounts(given: Accounts) -> list[User]:
 
 
 def account(name: str, given: str | Mapping[str, Any]) -> User:
-    """One user, from a password or from a mapping of `password`, `tags` and `permissions`.
+    """One user, from a password or from a mapping of `password`, `tags`, `permissions` and `limits`.
 
-    Permissions are {virtual host: (configure, write, read)}.
+    Permissions are {virtual host: (configure, write, read)}, limits {"max-connections": 1,
+    "max-channels": 1}.
 
     Raises:
         AccountError: a key is misspelled; the text names the nearest match.
+        LimitsError: so is a limit, or it is no number.
     """
     if isinstance(given, str):
         return User(name, given)
@@ -53,6 +56,7 @@ def account(name: str, given: str | Mapping[str, Any]) -> User:
         given.get("password"),
         tuple(given.get("tags", ())),
         {host: Permission(*patterns) for host, patterns in permissions.items()},
+        limits=UserLimits.read(f"user {name!r}", given.get("limits")),
     )
 
 

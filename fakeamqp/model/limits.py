@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Self
 
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed, ResourceError
+from fakeamqp.model.names import NODE
 from fakeamqp.model.parameters import Check, ParameterError, checked, failed, hint, whole_number
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ __all__ = [
 _REFUSALS: dict[str, type[NotAllowed | PreconditionFailed | ResourceError]] = {
     each.condition: each for each in (NotAllowed, PreconditionFailed, ResourceError)
 }
-_NODE = "fakeamqp@localhost"
 
 
 class LimitsError(ParameterError):
@@ -143,7 +143,7 @@ def check_channel_limit(state: BrokerState, user: User) -> None:
         return
     count = sum(len(each.open_channels) for each in state.connections if each.user_name == user.name)
     if _reached(limit, count):
-        text = state.personality.channel_limit_text.format(user=user.name, node=_NODE, limit=limit)
+        text = state.personality.channel_limit_text.format(user=user.name, node=NODE, limit=limit)
         raise _REFUSALS[state.personality.connection_limit_condition](text, ends_connection=True)
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import random
 
-__all__ = ["NameGenerator"]
+__all__ = ["NODE", "NameGenerator"]
+
+NODE = "fakeamqp@localhost"
+"""What the broker calls itself, as RabbitMQ calls nodes and clusters."""
 
 
 class NameGenerator:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from fakeamqp.model.access import AccessControl, Permission, User
 from fakeamqp.model.errors import InvalidPath, NotAllowed
 from fakeamqp.model.history import History
-from fakeamqp.model.names import NameGenerator
+from fakeamqp.model.names import NODE, NameGenerator
 from fakeamqp.model.personalities import RABBITMQ_4_2
 from fakeamqp.model.personality import Personality
 from fakeamqp.model.timers import Timers
@@ -118,12 +119,20 @@ class BrokerState:
         self.blocked_reason: str | None = None
         self.authentication_failure_delay = 0.0
         self.virtual_hosts: dict[str, VirtualHost] = {}
+        self.global_parameters: dict[str, Any] = {}
+        """What definitions say of the whole broker, by name."""
         self.populate()
 
     def populate(self) -> None:
         """Make the virtual host and the account every fresh broker has."""
-        self.add_virtual_host("/")
+        root = self.add_virtual_host("/")
+        root.metadata = replace(root.metadata, description="Default virtual host")
         self.access.add(User("guest", "guest", ("administrator",), {"/": Permission()}))
+
+    @property
+    def cluster_name(self) -> str:
+        """What the broker calls itself, unless a global parameter has another name for it."""
+        return str(self.global_parameters.get("cluster_name", NODE))
 
     def add_virtual_host(self, name: str) -> VirtualHost:
         """Add a virtual host; the one there is stays."""
@@ -174,6 +183,7 @@ class BrokerState:
                 virtual_host.remove_queue(queue)
             virtual_host.delays.clear()
         self.virtual_hosts.clear()
+        self.global_parameters.clear()
         self.access.users.clear()
         self.access.changed()
         self.names = NameGenerator(self._seed)

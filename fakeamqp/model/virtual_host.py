@@ -256,10 +256,12 @@ class VirtualHost:
         exclusive: bool = False,
         auto_delete: bool = False,
         arguments: Mapping[str, Any] | None = None,
+        reserved: bool = False,
     ) -> Queue:
         """Create the queue (with a name of the broker's making where `name` is empty), or confirm it.
 
-        `owner` is the connection or session that an exclusive queue belongs to.
+        `owner` is the connection or session that an exclusive queue belongs to. `reserved` permits a name
+        that only the broker may give.
 
         Raises:
             AccessRefused: the name is reserved.
@@ -275,7 +277,8 @@ class VirtualHost:
             auto_delete=auto_delete,
         )
         if name:
-            self.check_queue_name(name)
+            if not reserved:
+                self.check_queue_name(name)
             existing = self.queues.get(name)
             if existing is not None:
                 self._check_owner(existing, owner)

@@ -30,7 +30,7 @@ def start(endpoint: Endpoint) -> None:
     personality = endpoint.personality
     properties: dict[str, Any] = {
         "capabilities": dict.fromkeys(personality.capabilities, True),
-        "cluster_name": "fakeamqp@localhost",
+        "cluster_name": endpoint.broker.cluster_name,
         "copyright": "Copyright (c) the fakeamqp developers",
         "information": "fakeamqp, a broker for tests: licensed under Apache-2.0",
         "platform": f"Python {platform.python_version()}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from fakeamqp.model.equivalence import type_name
@@ -93,6 +93,11 @@ class QueueOptions:
     consumer_timeout: float | None = None
     max_age: float | None = None
     max_segment_size: int | None = None
+
+    def __repr__(self) -> str:
+        values = ((each.name, getattr(self, each.name), each.default) for each in fields(self))
+        shown = ", ".join(f"{name}={value!r}" for name, value, usual in values if value != usual)
+        return f"QueueOptions({shown})"
 
 
 @dataclass(frozen=True)

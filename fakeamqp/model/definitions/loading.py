@@ -1,0 +1,293 @@
+"""Definitions in: create everything they name, in an order in which each thing finds what it needs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.access import Permission, TopicPermission, User
+from fakeamqp.model.definitions.sections import (
+    METADATA_KEYS,
+    DefinitionsError,
+    check_definitions,
+    check_keys,
+)
+from fakeamqp.model.errors import ModelError
+from fakeamqp.model.limits import UserLimits, VirtualHostLimits
+from fakeamqp.model.metadata import VirtualHostMetadata
+from fakeamqp.model.parameters import ParameterError, hint
+
+if TYPE_CHECKING:
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = ["load_definitions"]
+
+_HASHES = {"rabbit_password_hashing_sha256": "sha256", "rabbit_password_hashing_sha512": "sha512"}
+_COMPONENTS = ("operator_policy", "vhost-limits")
+_ELSEWHERE = {
+    "federation-upstream": "federation",
+    "federation-upstream-set": "federation",
+    "federation": "federation",
+    "shovel": "shovels",
+}
+"""Components of RabbitMQ's plugins, and what they are about."""
+
+
+def load_definitions(state: BrokerState, definitions: Mapping[str, Any]) -> None:
+    """Create everything the definitions name; what is there already must mean the same.
+
+    Virtual hosts' limits hold once their queues are there, so that what is over the limit, because it was
+    there before the limit, comes back. (RabbitMQ leaves such queues out without a word.)
+
+    Args:
+        state: the broker to load them into.
+        definitions: RabbitMQ's export, parsed. `vhost` may be left out of an entry and then is "/", or the
+            one virtual host an export of a single virtual host is for.
+
+    Raises:
+        DefinitionsError: an entry is malformed, misspelled, or asks for what this broker does not have. What
+            was loaded before it stays.
+    """
+    check_definitions(definitions)
+    _Loading(state, definitions).run()
+
+
+class _Loading:
+    """One go at loading definitions."""
+
+    def __init__(self, state: BrokerState, definitions: Mapping[str, Any]) -> None:
+        self._state = state
+        self._definitions = definitions
+        self._host = definitions.get("original_vhost_name", "/")
+
+    def run(self) -> None:
+        self._each("users", self._user)
+        self._each("vhosts", self._virtual_host)
+        self._check_single_virtual_host()
+        self._check_room_for_queues()
+        self._each("permissions", self._permission)
+        self._each("topic_permissions", self._topic_permission)
+        self._state.access.changed()
+        self._each("exchanges", self._exchange)
+        self._each("global_parameters", self._global_parameter)
+        self._each("policies", self._policy)
+        self._each("parameters", self._parameter)
+        self._each("queues", self._queue)
+        self._each("bindings", self._binding)
+        self._each("vhosts", self._limits_of_virtual_host)
+        self._each("parameters", self._limits)
+        if self._definitions.get("limits"):
+            self._set_limits(self._state.virtual_hosts[self._host], self._definitions["limits"])
+
+    def _each(self, section: str, load: Callable[[Mapping[str, Any]], None]) -> None:
+        for entry in self._definitions.get(section, ()):
+            try:
+                load(entry)
+            except (ModelError, ParameterError) as problem:
+                raise DefinitionsError(f"{section}: {dict(entry)!r}: {problem}") from problem
+
+    def _host_of(self, section: str, entry: Mapping[str, Any]) -> VirtualHost:
+        name = entry.get("vhost", self._host)
+        found = self._state.virtual_hosts.get(name)
+        if found is None:
+            known = ", ".join(map(repr, self._state.virtual_hosts))
+            raise DefinitionsError(
+                f"{section}: {dict(entry)!r} is in virtual host {name!r}, which does not exist; "
+                f"known: {known}"
+            )
+        return found
+
+    # --- virtual hosts ------------------------------------------------------------------------------
+
+    def _check_single_virtual_host(self) -> None:
+        """An export of a single virtual host does not make it: it goes into one that is there."""
+        if self._host not in self._state.virtual_hosts:
+            raise DefinitionsError(
+                f"definitions: they are for virtual host {self._host!r}, which does not exist; add it first, "
+                f"with broker.add_virtual_host({self._host!r})"
+            )
+
+    def _virtual_host(self, entry: Mapping[str, Any]) -> None:
+        if entry.get("tracing"):
+            raise DefinitionsError(
+                f"vhosts: fakeamqp cannot publish what it traces to amq.rabbitmq.trace; take tracing out of "
+                f"{dict(entry)!r}, and see broker.trace"
+            )
+        metadata = entry.get("metadata")
+        if metadata:
+            check_keys(f"vhosts: {entry['name']!r}: metadata", metadata, (), METADATA_KEYS)
+        # RabbitMQ repeats the default type outside, even where the virtual host has none of its own.
+        outside = {key: entry[key] for key in METADATA_KEYS if key in entry}
+        if metadata is not None:
+            outside.pop("default_queue_type", None)
+        found = {**(metadata or {}), **outside}
+        host = self._state.add_virtual_host(entry["name"])
+        kind = found.get("default_queue_type")
+        host.metadata = VirtualHostMetadata(
+            description=found.get("description", host.metadata.description),
+            tags=_tags(found.get("tags", host.metadata.tags)),
+            default_queue_type=host.metadata.default_queue_type if kind in (None, "", "undefined") else kind,
+            protected_from_deletion=bool(found.get("protected_from_deletion")),
+        )
+
+    def _limits_of_virtual_host(self, entry: Mapping[str, Any]) -> None:
+        if entry.get("limits"):
+            self._set_limits(self._state.virtual_hosts[entry["name"]], entry["limits"])
+
+    def _set_limits(self, host: VirtualHost, value: Any) -> None:
+        host.limits = VirtualHostLimits.read(f"virtual host {host.name!r}", value)
+
+    def _check_room_for_queues(self) -> None:
+        """Refuse all of it where the queues would be too many for the limits that hold already."""
+        entries = self._definitions.get("queues", ())
+        new: Counter[str] = Counter()
+        for entry in entries:
+            host = self._host_of("queues", entry)
+            new[host.name] += entry["name"] not in host.queues
+        for name, count in new.items():
+            host = self._state.virtual_hosts[name]
+            limit = host.limits.max_queues
+            if limit is not None and 0 <= limit < len(host.queues) + count and count:
+                raise DefinitionsError(
+                    f'Adding {count} queue(s) to virtual host "{name}" would exceed the limit of {limit} '
+                    f"queue(s).\n\nThis virtual host currently has {len(host.queues)} queue(s) defined.\n\n"
+                    "Import aborted!"
+                )
+
+    # --- accounts -----------------------------------------------------------------------------------
+
+    def _user(self, entry: Mapping[str, Any]) -> None:
+        name = entry["name"]
+        algorithm = entry.get("hashing_algorithm", "rabbit_password_hashing_sha256")
+        if entry.get("password_hash") and algorithm not in _HASHES:
+            raise DefinitionsError(
+                f"users: {name!r} has hashing_algorithm {algorithm!r}; known: {', '.join(_HASHES)}"
+            )
+        user = User(name, entry.get("password"), _tags(entry.get("tags", ())))
+        if entry.get("password_hash"):
+            user.password_hash = (_HASHES[algorithm], entry["password_hash"])
+        user.limits = UserLimits.read(f"user {name!r}", entry.get("limits"))
+        existing = self._state.access.users.get(name)
+        if existing is not None:
+            user.permissions = existing.permissions
+            user.topic_permissions = existing.topic_permissions
+        self._state.access.add(user)
+
+    def _permission(self, entry: Mapping[str, Any]) -> None:
+        patterns = (entry.get(action, "") for action in ("configure", "write", "read"))
+        self._known_user("permissions", entry).permissions[entry["vhost"]] = Permission(*patterns)
+
+    def _topic_permission(self, entry: Mapping[str, Any]) -> None:
+        topic = TopicPermission(entry.get("write", ""), entry.get("read", ""))
+        user = self._known_user("topic_permissions", entry)
+        user.topic_permissions[entry["vhost"], entry["exchange"]] = topic
+
+    def _known_user(self, section: str, entry: Mapping[str, Any]) -> User:
+        users = self._state.access.users
+        for kind, name, known in (
+            ("user", entry["user"], users),
+            ("virtual host", entry["vhost"], self._state.virtual_hosts),
+        ):
+            if name not in known:
+                raise DefinitionsError(f"{section}: there is no {kind} {name!r}{hint(name, known)}")
+        return users[entry["user"]]
+
+    # --- parameters ---------------------------------------------------------------------------------
+
+    def _global_parameter(self, entry: Mapping[str, Any]) -> None:
+        self._state.global_parameters[entry["name"]] = entry["value"]
+
+    def _policy(self, entry: Mapping[str, Any]) -> None:
+        value = {key: item for key, item in entry.items() if key not in ("name", "vhost")}
+        self._host_of("policies", entry).policies.set(entry["name"], {"priority": 0, **value})
+
+    def _parameter(self, entry: Mapping[str, Any]) -> None:
+        component, name = entry["component"], entry["name"]
+        if component == "policy":
+            raise DefinitionsError(f"parameters: policies have a section of their own: {dict(entry)!r}")
+        if component in _ELSEWHERE:
+            raise DefinitionsError(
+                f"parameters: fakeamqp has no {_ELSEWHERE[component]}; take {component} {name!r} out"
+            )
+        if component not in _COMPONENTS:
+            raise DefinitionsError(
+                f"parameters: component {component} not found{hint(component, _COMPONENTS)} "
+                f"in {dict(entry)!r}"
+            )
+        host = self._host_of("parameters", entry)
+        if component == "operator_policy":
+            host.policies.set(name, entry["value"], operator=True)
+        else:
+            self._check_limits(entry)
+
+    def _check_limits(self, entry: Mapping[str, Any]) -> None:
+        """Limits come last, but whatever is wrong with them is said before anything else is made."""
+        VirtualHostLimits.read("the virtual host", entry["value"])
+
+    def _limits(self, entry: Mapping[str, Any]) -> None:
+        if entry["component"] == "vhost-limits":
+            self._set_limits(self._host_of("parameters", entry), entry["value"])
+
+    # --- topology -----------------------------------------------------------------------------------
+
+    def _exchange(self, entry: Mapping[str, Any]) -> None:
+        name = entry["name"]
+        host = self._host_of("exchanges", entry)
+        if not name or name.startswith("amq."):
+            return  # The broker's own: every virtual host has them (RabbitMQ: documented).
+        host.declare_exchange(
+            name,
+            entry["type"],
+            durable=entry.get("durable", True),
+            auto_delete=entry.get("auto_delete", False),
+            internal=entry.get("internal", False),
+            arguments=_arguments(entry),
+        )
+
+    def _queue(self, entry: Mapping[str, Any]) -> None:
+        if entry.get("exclusive"):
+            raise DefinitionsError(f"queues: an exclusive queue belongs to a connection: {dict(entry)!r}")
+        host = self._host_of("queues", entry)
+        durable, auto_delete = entry.get("durable", True), entry.get("auto_delete", False)
+        arguments = host.metadata.with_queue_type(
+            self._state.personality,
+            _arguments(entry),
+            durable=durable,
+            exclusive=False,
+            auto_delete=auto_delete,
+        )
+        kind = arguments.get("x-queue-type") or host.metadata.default_queue_type or "classic"
+        if "x-queue-type" not in _arguments(entry) and entry.get("type", kind) != kind:
+            arguments = {**arguments, "x-queue-type": entry["type"]}
+        host.declare_queue(
+            entry["name"],
+            owner=None,
+            durable=durable,
+            auto_delete=auto_delete,
+            arguments=arguments,
+            reserved=True,
+        )
+
+    def _binding(self, entry: Mapping[str, Any]) -> None:
+        host = self._host_of("bindings", entry)
+        kind = entry.get("destination_type", "queue")
+        if kind not in ("queue", "exchange"):
+            raise DefinitionsError(
+                f"bindings: destination_type is queue or exchange, not {kind!r}: {dict(entry)!r}"
+            )
+        name = entry["destination"]
+        destination = host.queue(name) if kind == "queue" else host.exchange(name)
+        host.bind(entry["source"], destination, entry.get("routing_key", ""), _arguments(entry))
+
+
+def _arguments(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    return dict(entry.get("arguments") or {})  # An empty list means the same (RabbitMQ: measured).
+
+
+def _tags(tags: Any) -> tuple[str, ...]:
+    """Tags from a list, or from text with commas, as RabbitMQ wrote them once."""
+    if isinstance(tags, str):
+        return tuple(tag.strip() for tag in tags.split(",") if tag.strip())
+    return tuple(tags)
