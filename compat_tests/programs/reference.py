@@ -1,0 +1,567 @@
+"""What RabbitMQ's documents say of queues, as a program that is as simple as can be.
+
+There are lists, and every question is answered by looking through them. Time is one number, in
+milliseconds. The reference knows nothing of the broker and shares no code with it.
+
+Where the documents leave it open, things happen in this order: what the client asked for, then the dead
+letters that came of it, in the order of the deaths, then deliveries to consumers that got credit back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from compat_tests.programs import program as p
+from compat_tests.programs.events import (
+    Cancelled,
+    Closed,
+    Confirmed,
+    Content,
+    Death,
+    Delivered,
+    Event,
+    Got,
+    Ok,
+    Place,
+    Returned,
+    Seen,
+)
+
+__all__ = ["Reference", "Tie"]
+
+
+class Tie(Exception):
+    """Two queues have something to do at the same instant: which goes first is nobody's promise."""
+
+
+@dataclass(frozen=True)
+class _Message:
+    body: bytes
+    exchange: str
+    routing_key: str
+    priority: int | None = None
+    expiration: int | None = None
+    deaths: tuple[Death, ...] = ()
+    first_death: Place | None = None
+    last_death: Place | None = None
+
+
+@dataclass
+class _Copy:
+    """A message in a queue. `place` is its number there, `dies_at` when its time to live is over."""
+
+    message: _Message
+    place: int
+    dies_at: int | None
+    redelivered: bool = False
+
+
+@dataclass
+class _Consumer:
+    tag: str
+    queue: _Queue
+    channel: int
+    prefetch: int
+    no_ack: bool
+    priority: int
+    holds: int = 0
+
+    @property
+    def may_have_more(self) -> bool:
+        return self.no_ack or not self.prefetch or self.holds < self.prefetch
+
+
+@dataclass
+class _Queue:
+    name: str
+    arguments: Mapping[str, Any]
+    used_at: int
+    ready: list[_Copy] = field(default_factory=list)
+    consumers: list[_Consumer] = field(default_factory=list)
+    """As they came."""
+    turn: list[_Consumer] = field(default_factory=list)
+    """Those that may be sent something, in turn; who is found to have all it may leaves the line."""
+    active: _Consumer | None = None
+    """The one consumer of a queue with a single active one."""
+    places: int = 0
+    deleted: bool = False
+
+    @property
+    def alone(self) -> bool:
+        return bool(self.arguments.get("x-single-active-consumer"))
+
+    @property
+    def refuses(self) -> bool:
+        return str(self.arguments.get("x-overflow", "")).startswith("reject-publish")
+
+    def level(self, copy: _Copy) -> int:
+        most = self.arguments.get("x-max-priority")
+        return 0 if most is None else min(copy.message.priority or 0, most)
+
+    def head(self) -> _Copy | None:
+        return min(self.ready, key=lambda copy: (-self.level(copy), copy.place), default=None)
+
+    def too_long(self, more: Iterable[_Message] = ()) -> bool:
+        messages = [copy.message for copy in self.ready] + list(more)
+        length = self.arguments.get("x-max-length")
+        octets = self.arguments.get("x-max-length-bytes")
+        return (length is not None and len(messages) > length) or (
+            octets is not None and sum(len(each.body) for each in messages) > octets
+        )
+
+
+@dataclass
+class _Held:
+    """A message in the hands of a client."""
+
+    queue: _Queue
+    copy: _Copy
+    consumer: _Consumer | None
+
+
+@dataclass
+class _Channel:
+    held: dict[int, _Held] = field(default_factory=dict)
+    last_tag: int = 0
+    published: int = 0
+
+    def next_tag(self) -> int:
+        self.last_tag += 1
+        return self.last_tag
+
+
+class Reference:
+    """A broker to which the operations of one program are done. `start` is in seconds since 1970."""
+
+    def __init__(self, start: int = 0) -> None:
+        self.start = start
+        self.now = 0
+        self.queues: dict[str, _Queue] = {}
+        self.exchanges: dict[str, str] = {"": "default"}
+        self.bindings: list[tuple[str, str, str]] = []
+        """(exchange, routing key, queue)"""
+        self.channels: dict[int, _Channel] = {}
+        self.published = 0
+        self.dead_letters: list[tuple[_Message, str]] = []
+        """Dead letters on their way, with the reason of their death."""
+        self.seen: Seen = {}
+
+    def perform(self, operation: p.Operation) -> Seen:
+        """What the client sees of an operation.
+
+        Raises:
+            Tie: what it sees is nobody's promise.
+        """
+        self.seen = {}
+        method: Callable[[Any], None] = getattr(self, f"_{type(operation).__name__}")
+        method(operation)
+        return {channel: events for channel, events in self.seen.items() if events}
+
+    # --- helpers ------------------------------------------------------------------------------------
+
+    def _tell(self, channel: int, event: Event) -> None:
+        self.seen.setdefault(channel, []).append(event)
+
+    def _channel(self, number: int) -> _Channel:
+        return self.channels.setdefault(number, _Channel())
+
+    def _close(self, number: int) -> None:
+        """A channel ends: its consumers are gone, what it held goes back; it is opened again."""
+        channel = self.channels.pop(number, _Channel())
+        queues = list(self.queues.values())
+        for queue in queues:
+            for consumer in [each for each in queue.consumers if each.channel == number]:
+                self._remove(consumer)
+        self._go_back(list(channel.held.values()))
+        for queue in queues:
+            self._hand_out(queue)
+
+    def _refuse(self, number: int, code: int) -> None:
+        self._tell(number, Closed(code))
+        self._close(number)
+
+    def _routed(self, exchange: str, routing_key: str) -> list[_Queue]:
+        if exchange == "":
+            names = [routing_key]
+        else:
+            kind = self.exchanges[exchange]
+            names = [
+                queue
+                for source, key, queue in self.bindings
+                if source == exchange and (kind == "fanout" or key == routing_key)
+            ]
+        return [self.queues[name] for name in dict.fromkeys(names) if name in self.queues]
+
+    # --- the life of a message in a queue --------------------------------------------------------------
+
+    def _arrive(self, queue: _Queue, message: _Message) -> bool:
+        """A message comes to a queue; False where the queue refuses it."""
+        if queue.refuses and queue.too_long([message]):
+            if queue.arguments["x-overflow"] == "reject-publish-dlx":
+                self._die(queue, message, "maxlen")
+            return False
+        times = [
+            each for each in (queue.arguments.get("x-message-ttl"), message.expiration) if each is not None
+        ]
+        queue.places += 1
+        copy = _Copy(message, queue.places, self.now + min(times) if times else None)
+        consumer = None if queue.ready else self._whose_turn(queue)
+        if consumer is not None:
+            self._hand_over(copy, consumer)
+        else:
+            queue.ready.append(copy)
+            self._drop_surplus(queue)
+            self._drop_expired(queue)
+        return True
+
+    def _drop_surplus(self, queue: _Queue) -> None:
+        while not queue.refuses and queue.too_long():
+            head = queue.head()
+            assert head is not None
+            queue.ready.remove(head)
+            self._die(queue, head.message, "maxlen")
+
+    def _drop_expired(self, queue: _Queue) -> None:
+        """Messages expire at the head of the queue only."""
+        while (head := queue.head()) is not None and head.dies_at is not None and head.dies_at <= self.now:
+            queue.ready.remove(head)
+            self._die(queue, head.message, "expired")
+
+    def _whose_turn(self, queue: _Queue) -> _Consumer | None:
+        """Who is sent the next message: the first in turn among those of the highest priority."""
+        if queue.alone:
+            active = queue.active
+            return active if active is not None and active.may_have_more else None
+        for consumer in sorted(queue.turn, key=lambda each: -each.priority):
+            queue.turn.remove(consumer)
+            if consumer.may_have_more:
+                queue.turn.append(consumer)
+                return consumer
+        return None
+
+    def _hand_over(self, copy: _Copy, consumer: _Consumer) -> None:
+        channel = self._channel(consumer.channel)
+        tag = channel.next_tag()
+        if not consumer.no_ack:
+            consumer.holds += 1
+            channel.held[tag] = _Held(consumer.queue, copy, consumer)
+        self._tell(consumer.channel, Delivered(consumer.tag, tag, _content(copy)))
+
+    def _hand_out(self, queue: _Queue) -> None:
+        """Send what waits to whoever may have it."""
+        while not queue.deleted:
+            self._drop_expired(queue)
+            head = queue.head()
+            consumer = None if head is None else self._whose_turn(queue)
+            if head is None or consumer is None:
+                break
+            queue.ready.remove(head)
+            self._hand_over(head, consumer)
+        self._bury()
+
+    def _go_back(self, held: list[_Held]) -> None:
+        """Messages return to their places."""
+        for each in held:
+            self._credit(each)
+            each.copy.redelivered = True
+            if not each.queue.deleted:
+                each.queue.ready.append(each.copy)
+        for queue in _queues_of(held):
+            self._drop_surplus(queue)
+            self._drop_expired(queue)
+
+    def _credit(self, held: _Held) -> None:
+        """The client holds one message less; who had left the line for that stands at its end again."""
+        consumer = held.consumer
+        if consumer is None:
+            return
+        consumer.holds -= 1
+        if consumer in consumer.queue.consumers and consumer not in consumer.queue.turn:
+            consumer.queue.turn.append(consumer)
+
+    # --- death --------------------------------------------------------------------------------------
+
+    def _die(self, queue: _Queue, message: _Message, reason: str) -> None:
+        exchange = queue.arguments.get("x-dead-letter-exchange")
+        if exchange is None or exchange not in self.exchanges:
+            return
+        key = queue.arguments.get("x-dead-letter-routing-key", message.routing_key)
+        expiration = None if message.expiration is None else str(message.expiration)
+        time = self.start + self.now // 1000
+        death = Death(queue.name, reason, message.exchange, (message.routing_key,), 1, time, expiration)
+        earlier = []
+        for each in message.deaths:
+            if (each.queue, each.reason) == (queue.name, reason):
+                death = replace(each, count=each.count + 1)
+            else:
+                earlier.append(each)
+        place = Place(queue.name, reason, message.exchange)
+        dead = _Message(
+            message.body,
+            exchange,
+            key,
+            message.priority,
+            deaths=(death, *earlier),
+            first_death=message.first_death or place,
+            last_death=place,
+        )
+        self.dead_letters.append((dead, reason))
+
+    def _bury(self) -> None:
+        """Deliver dead letters, and those that come of them, in the order of the deaths."""
+        while self.dead_letters:
+            dead, reason = self.dead_letters.pop(0)
+            for queue in self._routed(dead.exchange, dead.routing_key):
+                if reason == "rejected" or not _goes_in_circles(dead, queue.name):
+                    self._arrive(queue, dead)
+
+    # --- consumers ----------------------------------------------------------------------------------
+
+    def _remove(self, consumer: _Consumer) -> None:
+        queue = consumer.queue
+        queue.consumers.remove(consumer)
+        if consumer in queue.turn:
+            queue.turn.remove(consumer)
+        if queue.active is consumer:
+            queue.active = max(queue.consumers, key=lambda each: each.priority, default=None)
+        queue.used_at = self.now
+
+    def _consumer(self, tag: str) -> _Consumer | None:
+        consumers = [each for queue in self.queues.values() for each in queue.consumers]
+        return next((each for each in consumers if each.tag == tag), None)
+
+    # --- operations: queues and exchanges ---------------------------------------------------------------
+
+    def _Declare(self, operation: p.Declare) -> None:
+        queue = self.queues.get(operation.queue)
+        if queue is None:
+            queue = self.queues[operation.queue] = _Queue(operation.queue, operation.arguments, self.now)
+        elif dict(queue.arguments) != dict(operation.arguments):
+            return self._refuse(p.ADMIN, 406)
+        self._counted(queue)
+
+    def _Count(self, operation: p.Count) -> None:
+        if operation.queue not in self.queues:
+            return self._refuse(p.ADMIN, 404)
+        self._counted(self.queues[operation.queue])
+
+    def _counted(self, queue: _Queue) -> None:
+        queue.used_at = self.now
+        self._tell(p.ADMIN, Ok("queue.declare-ok", len(queue.ready), len(queue.consumers)))
+
+    def _DeclareExchange(self, operation: p.DeclareExchange) -> None:
+        if self.exchanges.setdefault(operation.exchange, operation.type) != operation.type:
+            return self._refuse(p.ADMIN, 406)
+        self._tell(p.ADMIN, Ok("exchange.declare-ok"))
+
+    def _Bind(self, operation: p.Bind) -> None:
+        if operation.exchange not in self.exchanges or operation.queue not in self.queues:
+            return self._refuse(p.ADMIN, 404)
+        binding = (operation.exchange, operation.routing_key, operation.queue)
+        if binding not in self.bindings:
+            self.bindings.append(binding)
+        self._tell(p.ADMIN, Ok("queue.bind-ok"))
+
+    def _Purge(self, operation: p.Purge) -> None:
+        if operation.queue not in self.queues:
+            return self._refuse(p.ADMIN, 404)
+        queue = self.queues[operation.queue]
+        self._tell(p.ADMIN, Ok("queue.purge-ok", len(queue.ready)))
+        queue.ready.clear()
+
+    def _Delete(self, operation: p.Delete) -> None:
+        queue = self.queues.get(operation.queue)
+        if queue is None:
+            return self._tell(p.ADMIN, Ok("queue.delete-ok", 0))
+        if (operation.if_unused and queue.consumers) or (operation.if_empty and queue.ready):
+            return self._refuse(p.ADMIN, 406)
+        self._tell(p.ADMIN, Ok("queue.delete-ok", len(queue.ready)))
+        self._delete(queue)
+
+    def _delete(self, queue: _Queue) -> None:
+        """A queue goes with what it holds; its consumers are told."""
+        del self.queues[queue.name]
+        queue.deleted = True
+        self.bindings = [each for each in self.bindings if each[2] != queue.name]
+        for consumer in queue.consumers:
+            self._tell(consumer.channel, Cancelled(consumer.tag))
+        queue.consumers.clear()
+        queue.turn.clear()
+
+    # --- operations: messages -------------------------------------------------------------------------
+
+    def _Publish(self, operation: p.Publish) -> None:
+        self.published += 1
+        number = p.CONFIRMS if operation.confirm else p.ADMIN
+        if operation.exchange not in self.exchanges:
+            return self._refuse(number, 404)
+        message = _Message(
+            p.body_of(self.published, operation.size),
+            operation.exchange,
+            operation.routing_key,
+            operation.priority,
+            operation.expiration,
+        )
+        queues = self._routed(operation.exchange, operation.routing_key)
+        if operation.mandatory and not queues:
+            self._tell(number, Returned(312, message.body))
+        refused = [queue for queue in queues if not self._arrive(queue, message)]
+        self._bury()
+        if operation.confirm:
+            channel = self._channel(number)
+            channel.published += 1
+            self._tell(number, Confirmed(channel.published, not refused))
+
+    def _Get(self, operation: p.Get) -> None:
+        queue = self.queues.get(operation.queue)
+        if queue is None:
+            return self._refuse(operation.channel, 404)
+        queue.used_at = self.now
+        head = queue.head()
+        if head is None:
+            return self._tell(operation.channel, Ok("basic.get-empty"))
+        queue.ready.remove(head)
+        channel = self._channel(operation.channel)
+        tag = channel.next_tag()
+        if not operation.no_ack:
+            channel.held[tag] = _Held(queue, head, None)
+        self._tell(operation.channel, Got(tag, len(queue.ready), _content(head)))
+        self._hand_out(queue)
+
+    def _Consume(self, operation: p.Consume) -> None:
+        if self._consumer(operation.tag) is not None:
+            return
+        number = operation.channel
+        self._tell(number, Ok("basic.qos-ok"))
+        queue = self.queues.get(operation.queue)
+        if queue is None:
+            return self._refuse(number, 404)
+        consumer = _Consumer(
+            operation.tag, queue, number, operation.prefetch, operation.no_ack, operation.priority
+        )
+        queue.consumers.append(consumer)
+        queue.turn.append(consumer)
+        queue.active = queue.active or consumer
+        queue.used_at = self.now
+        self._tell(number, Ok("basic.consume-ok"))
+        self._hand_out(queue)
+
+    def _Cancel(self, operation: p.Cancel) -> None:
+        consumer = self._consumer(operation.tag)
+        if consumer is None:
+            return
+        self._tell(consumer.channel, Ok("basic.cancel-ok"))
+        self._remove(consumer)
+        self._hand_out(consumer.queue)
+
+    def _CloseChannel(self, operation: p.CloseChannel) -> None:
+        self._tell(operation.channel, Ok("channel.close-ok"))
+        self._close(operation.channel)
+
+    # --- operations: settlement -----------------------------------------------------------------------
+
+    def _taken(self, operation: p.Settlement | p.Reject) -> list[_Held]:
+        """What an operation settles, no longer held."""
+        held = self._channel(operation.channel).held
+        if operation.pick is None or not held:
+            return []
+        tags = sorted(held)
+        place = operation.pick % len(tags)
+        chosen = tags[: place + 1] if operation.multiple else [tags[place]]
+        return [held.pop(tag) for tag in chosen]
+
+    def _settle(self, operation: p.Settlement | p.Reject, how: str) -> None:
+        if operation.pick is None:
+            return self._refuse(operation.channel, 406)
+        taken = self._taken(operation)
+        if how == "requeue":
+            self._go_back(taken)
+        for each in taken:
+            if how != "requeue":
+                self._credit(each)
+            if how == "reject" and not each.queue.deleted:
+                self._die(each.queue, each.copy.message, "rejected")
+        self._bury()
+        for queue in _queues_of(taken):
+            self._hand_out(queue)
+
+    def _Ack(self, operation: p.Ack) -> None:
+        self._settle(operation, "ack")
+
+    def _Nack(self, operation: p.Nack) -> None:
+        self._settle(operation, "requeue" if operation.requeue else "reject")
+
+    def _Reject(self, operation: p.Reject) -> None:
+        self._settle(operation, "requeue" if operation.requeue else "reject")
+
+    def _Recover(self, operation: p.Recover) -> None:
+        channel = self._channel(operation.channel)
+        taken = [channel.held.pop(tag) for tag in sorted(channel.held)]
+        self._tell(operation.channel, Ok("basic.recover-ok"))
+        self._go_back(taken)
+        for queue in _queues_of(taken):
+            self._hand_out(queue)
+
+    # --- operations: time ---------------------------------------------------------------------------------
+
+    def _Advance(self, operation: p.Advance) -> None:
+        end = self.now + round(operation.seconds * 1000)
+        while (due := min(self._dues(), default=end + 1)) <= end:
+            if list(self._dues()).count(due) > 1:
+                raise Tie
+            self.now = due
+            for queue in list(self.queues.values()):
+                lease = self._lease_end(queue)
+                if lease is not None and lease <= due:
+                    self._delete(queue)
+                else:
+                    self._drop_expired(queue)
+            self._bury()
+        self.now = end
+
+    def _dues(self) -> Iterable[int]:
+        """When something is to happen by itself."""
+        for queue in self.queues.values():
+            head = queue.head()
+            if head is not None and head.dies_at is not None:
+                yield head.dies_at
+            lease = self._lease_end(queue)
+            if lease is not None:
+                yield lease
+
+    def _lease_end(self, queue: _Queue) -> int | None:
+        """When an unused queue goes: in use it is while it has consumers."""
+        expires: int | None = queue.arguments.get("x-expires")
+        return None if expires is None or queue.consumers else queue.used_at + expires
+
+
+def _queues_of(held: Iterable[_Held]) -> list[_Queue]:
+    """The queues that are still there, each once."""
+    return [queue for queue in {id(each.queue): each.queue for each in held}.values() if not queue.deleted]
+
+
+def _content(copy: _Copy) -> Content:
+    message = copy.message
+    return Content(
+        message.body,
+        copy.redelivered,
+        message.exchange,
+        message.routing_key,
+        message.priority,
+        None if message.expiration is None else str(message.expiration),
+        message.deaths,
+        message.first_death,
+        message.last_death,
+    )
+
+
+def _goes_in_circles(message: _Message, queue: str) -> bool:
+    """Whether a message has been in the queue, and nobody has rejected it since it left."""
+    for death in message.deaths:
+        if death.reason == "rejected":
+            return False
+        if death.queue == queue:
+            return True
+    return False
