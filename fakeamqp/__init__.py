@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from fakeamqp.inspect import ConnectionHandle, NoSuchExchange, NoSuchQueue, NotPublished, WaitTimeout
     from fakeamqp.model.access import Permission, TopicPermission, User
     from fakeamqp.model.definitions import DefinitionsError
-    from fakeamqp.model.limits import LimitsError
+    from fakeamqp.model.features import FeatureError
     from fakeamqp.model.personalities import PERSONALITIES
     from fakeamqp.model.personality import Personality
-    from fakeamqp.model.policies import PolicyError
     from fakeamqp.runtime import CannotListen, ClockError, NothingPending, PortInUse, TLSUnavailable
     from fakeamqp.runtime.clock.handle import Clock, TimerView
     from fakeamqp.runtime.tls import ServerTLS
@@ -36,14 +35,13 @@ __all__ = [
     "ConnectionHandle",
     "DefinitionsError",
     "FakeAMQPError",
-    "LimitsError",
+    "FeatureError",
     "NoSuchExchange",
     "NoSuchQueue",
     "NotPublished",
     "NothingPending",
     "Permission",
     "Personality",
-    "PolicyError",
     "PortInUse",
     "ServerTLS",
     "TLSUnavailable",
@@ -58,10 +56,9 @@ _HOMES = {
     "fakeamqp.inspect": ("ConnectionHandle", "NoSuchExchange", "NoSuchQueue", "NotPublished", "WaitTimeout"),
     "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
     "fakeamqp.model.definitions": ("DefinitionsError",),
-    "fakeamqp.model.limits": ("LimitsError",),
+    "fakeamqp.model.features": ("FeatureError",),
     "fakeamqp.model.personalities": ("PERSONALITIES",),
     "fakeamqp.model.personality": ("Personality",),
-    "fakeamqp.model.policies": ("PolicyError",),
     "fakeamqp.runtime": ("CannotListen", "ClockError", "NothingPending", "PortInUse", "TLSUnavailable"),
     "fakeamqp.runtime.clock.handle": ("Clock", "TimerView"),
     "fakeamqp.runtime.tls": ("ServerTLS",),

@@ -80,7 +80,8 @@ class Broker:
     Args:
         host: address to listen on; loopback unless you name another.
         port: 0 takes a free one; see `port` once it runs.
-        personality: whose behaviour to show: "rabbitmq-4.2", or "spec" for the documents to the letter.
+        personality: whose behaviour to show: "rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2" or
+            "rabbitmq-4.3", or "spec" for the documents to the letter.
         clock: whose time it lives by: "real" for the machine's, whatever the test has frozen; "virtual" for
             one that only `clock.advance` and its kin move; "wall" for what `datetime.now()` says, so that
             freezegun and time-machine move it.
@@ -93,6 +94,10 @@ class Broker:
         virtual_hosts: names beside "/".
         definitions: RabbitMQ's definitions, as a path or parsed; loaded at once, and again by `reset`.
         seed: for the names the broker makes up; the same seed gives the same names.
+        permit: deprecated features of RabbitMQ to have although the personality denies them, such as
+            `["global_qos"]` in rabbitmq-4.3.
+        deny: deprecated features to do without although the personality permits them, such as
+            `["transient_nonexcl_queues"]` in rabbitmq-4.2.
         history: how many of the latest publishes `published` keeps; 0 keeps none.
         trace: how many of the latest events the trace keeps; 0 switches it off.
         settings: further choices of the personality to override by name, such as `heartbeat=0`.
@@ -114,6 +119,8 @@ class Broker:
         virtual_hosts: Iterable[str] = (),
         definitions: Definitions | None = None,
         seed: int | str | None = None,
+        permit: Iterable[str] = (),
+        deny: Iterable[str] = (),
         history: int = 100_000,
         trace: int = 10_000,
         **settings: Any,
@@ -135,6 +142,8 @@ class Broker:
             personality=_adjusted(personality, settings),
             seed=seed,
             history=history,
+            permit=permit,
+            deny=deny,
             peer_clock=None if clock == "real" else RealClock(),
         )
         self._recorder = Recorder(broker_clock.now, capacity=trace) if trace else None

@@ -79,7 +79,24 @@ def _parser() -> argparse.ArgumentParser:
         "--personality",
         default="rabbitmq-4.2",
         metavar="NAME",
-        help="whose behaviour to show, such as rabbitmq-4.2 or spec (default: %(default)s)",
+        help="whose behaviour to show: rabbitmq-3.13, rabbitmq-4.0, rabbitmq-4.2, rabbitmq-4.3 or spec "
+        "(default: %(default)s)",
+    )
+    serve.add_argument(
+        "--permit",
+        action="append",
+        default=[],
+        metavar="FEATURE",
+        help="have this deprecated feature although the personality denies it, such as global_qos in "
+        "rabbitmq-4.3; may be given more than once",
+    )
+    serve.add_argument(
+        "--deny",
+        action="append",
+        default=[],
+        metavar="FEATURE",
+        help="do without this deprecated feature although the personality permits it, such as "
+        "transient_nonexcl_queues in rabbitmq-4.2; may be given more than once",
     )
     serve.add_argument(
         "--clock",
@@ -197,6 +214,8 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             host=options.host,
             port=options.port,
             personality=options.personality,
+            permit=options.permit,
+            deny=options.deny,
             clock=options.clock,
             tls=_tls(options),
             definitions=options.definitions,

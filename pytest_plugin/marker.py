@@ -14,8 +14,10 @@ NAME = "amqp"
 OPTIONS = (
     "clock",
     "definitions",
+    "deny",
     "host",
     "now",
+    "permit",
     "personality",
     "port",
     "seed",

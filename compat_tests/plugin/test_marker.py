@@ -110,7 +110,7 @@ def test_an_argument_like_no_other_gets_the_whole_list(run_tests):
         """
     )
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*'zzz'*(usual arguments are clock, definitions, host, *"])
+    result.stdout.fnmatch_lines(["*'zzz'*(usual arguments are clock, definitions, deny, *, personality, *"])
 
 
 def test_a_choice_of_the_personality_can_be_made_by_name(run_tests):

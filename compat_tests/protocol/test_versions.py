@@ -68,7 +68,7 @@ def test_all_offer_the_same_limits(name: str) -> None:
 @pytest.mark.parametrize(("name", "least"), [*((old, 4096) for old in OLD), *((new, 8192) for new in NEW)])
 def test_the_smallest_frame_max(name: str, least: int) -> None:
     server = Server(name)
-    server.client(frame_max=least).declare("q")
+    server.client(frame_max=least).declare("q", durable=True)
     client = server.connect()
     client.send_octets(PROTOCOL_HEADER)
     client.expect(m.ConnectionStart, 0)
@@ -81,7 +81,7 @@ def test_the_smallest_frame_max(name: str, least: int) -> None:
 def overrun(name: str) -> Client:
     """A client that has sent three octets of body, having announced two."""
     client = Server(name).client()
-    client.declare("q")
+    client.declare("q", durable=True)
     client.send(m.BasicPublish(routing_key="q"))
     client.send_frame(2, 1, bytes((0, 60, 0, 0)) + (2).to_bytes(8, "big") + b"\0\0")
     client.send_frame(3, 1, b"one")
@@ -142,7 +142,7 @@ def someone(server: Server, *, topics: dict[Any, Any] | None = None, **permissio
 @pytest.mark.parametrize("name", EVERY)
 def test_asking_whether_something_exists_needs_a_permission_since_4_2(name: str) -> None:
     server = Server(name)
-    server.client().declare("q")
+    server.client().declare("q", durable=True)
     client = someone(server)
     client.send(m.QueueDeclare(queue="q", passive=True))
     if name in OLD:
@@ -200,7 +200,7 @@ def test_the_main_topic_is_always_looked_at(name: str) -> None:
 def asker(server: Server) -> tuple[Client, str]:
     """A client that awaits direct replies, and the address for them."""
     client = server.client()
-    client.declare("questions")
+    client.declare("questions", durable=True)
     client.consume(REPLIES, "rt", no_ack=True)
     client.publish(routing_key="questions", reply_to=REPLIES)
     question = client.get("questions", no_ack=True)
@@ -262,7 +262,7 @@ def test_a_reply_address_cannot_be_bound(name: str) -> None:
 @pytest.mark.parametrize("name", EVERY)
 def test_wildcards_are_counted_since_4_3(name: str) -> None:
     client = Server(name).client()
-    client.declare("q")
+    client.declare("q", durable=True)
     client.bind("q", "amq.topic", "a.#.#")
     client.bind("q", "amq.topic", "a.b#.c#.d#.#")
     client.send(m.QueueBind(queue="q", exchange="amq.topic", routing_key="a.#.#.#"))
@@ -287,7 +287,7 @@ def test_wildcards_are_counted_since_4_3(name: str) -> None:
 def test_headers_exchanges_see_the_timestamps_of_messages_in_milliseconds(name: str) -> None:
     """In RabbitMQ, that is; those of bindings they take as they are."""
     client = Server(name).client()
-    client.declare("q")
+    client.declare("q", durable=True)
     wanted = Timestamp(5) if name == "spec" else 5000
     client.bind("q", "amq.headers", arguments={"x-match": "all", "at": wanted})
     client.publish(b"5 s", exchange="amq.headers", headers={"at": Timestamp(5)})
@@ -316,9 +316,9 @@ def history(queue: str, reason: str = "rejected", **changes: Any) -> dict[str, A
 def retrier(name: str) -> Client:
     """A client with a queue `work` that dead-letters to `dead`."""
     client = Server(name).client()
-    client.declare("dead")
+    client.declare("dead", durable=True)
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-    client.declare("work", arguments=arguments)
+    client.declare("work", durable=True, arguments=arguments)
     return client
 
 
@@ -419,9 +419,10 @@ def test_a_reason_that_nothing_dies_for_is_a_fault_of_the_broker_in_3_13() -> No
 def test_told_deaths_make_a_cycle_in_3_13(name: str) -> None:
     """It would expire back into the queue where it is said to have expired before."""
     client = Server(name).client()
-    client.declare("end", arguments={"x-message-ttl": 10, "x-dead-letter-exchange": ""})
+    client.declare("end", durable=True, arguments={"x-message-ttl": 10, "x-dead-letter-exchange": ""})
     client.declare(
         "work",
+        durable=True,
         arguments={
             "x-message-ttl": 10,
             "x-dead-letter-exchange": "",
@@ -439,7 +440,7 @@ def test_told_deaths_make_a_cycle_in_3_13(name: str) -> None:
 @pytest.mark.parametrize("name", [*EVERY, "spec"])
 def test_a_client_may_confirm_a_cancellation_it_was_not_told_of_in_4_3(name: str) -> None:
     client = Server(name).client()
-    client.declare("q")
+    client.declare("q", durable=True)
     client.consume("q", "tag")
     client.send(m.BasicCancelOk(consumer_tag="tag"))
     if name != "rabbitmq-4.3":
@@ -451,3 +452,112 @@ def test_a_client_may_confirm_a_cancellation_it_was_not_told_of_in_4_3(name: str
     assert client.declare("q", passive=True).consumer_count == 0
     client.send(m.BasicCancelOk(consumer_tag="tag"))
     client.expect_nothing()
+
+
+# --- arguments of queues -----------------------------------------------------------------------------
+
+
+def declared(name: str, **arguments: Any) -> str:
+    """What becomes of a durable queue with these arguments (hyphens for underscores): the text, or ok."""
+    table = {f"x-{argument.replace('_', '-')}": value for argument, value in arguments.items()}
+    client = Server(name).client()
+    client.send(m.QueueDeclare(queue="q", durable=True, arguments=table))
+    if isinstance(client.inbox[0].method, m.QueueDeclareOk):
+        return "ok"
+    return client.expect_channel_close(406).reply_text
+
+
+def belongs_elsewhere(argument: str, kind: str) -> str:
+    return (
+        f"PRECONDITION_FAILED - invalid arg '{argument}' for queue 'q' in vhost '/' "
+        f"of queue type rabbit_{kind}_queue"
+    )
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_any_queue_mode_will_do_since_4_3(name: str) -> None:
+    assert declared(name, queue_mode="lazy") == "ok"
+    modern = name == "rabbitmq-4.3"
+    assert (declared(name, queue_mode="eager") == "ok") is modern
+    assert (declared(name, queue_mode=5) == "ok") is modern
+
+
+def test_a_queue_mode_is_compared_nevertheless() -> None:
+    client = Server("rabbitmq-4.3").client()
+    client.declare("q", durable=True, arguments={"x-queue-mode": "eager"})
+    client.send(m.QueueDeclare(queue="q", durable=True, arguments={"x-queue-mode": "lazy"}))
+    assert "inequivalent arg 'x-queue-mode'" in client.expect_channel_close(406).reply_text
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_queue_version_1_went_with_4_3(name: str) -> None:
+    assert declared(name, queue_version=2) == "ok"
+    refusal = (
+        "PRECONDITION_FAILED - invalid arg 'x-queue-version' for queue 'q' in vhost '/': "
+        "\"unsupported queue version '{}'\""
+    )
+    assert declared(name, queue_version=1) == ("ok" if name != "rabbitmq-4.3" else refusal.format(1))
+    assert declared(name, queue_version=3) == refusal.format(3)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_classic_queues_have_a_leader_locator_since_4_0(name: str) -> None:
+    old = name == "rabbitmq-3.13"
+    expected = belongs_elsewhere("x-queue-leader-locator", "classic") if old else "ok"
+    assert declared(name, queue_leader_locator="balanced") == expected
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_filter_size_of_streams_is_refused_elsewhere_since_4_2(name: str) -> None:
+    expected = "ok" if name in OLD else belongs_elsewhere("x-stream-filter-size-bytes", "classic")
+    assert declared(name, stream_filter_size_bytes=16) == expected
+
+
+@pytest.mark.parametrize(
+    "argument",
+    ["delayed-retry-type", "delayed-retry-min", "delayed-retry-max", "consumer-disconnected-timeout"],
+)
+@pytest.mark.parametrize("name", EVERY)
+def test_arguments_of_quorum_queues_that_came_with_4_3(name: str, argument: str) -> None:
+    refused = belongs_elsewhere(f"x-{argument}", "classic")
+    assert declared(name, **{argument: 5}) == (refused if name == "rabbitmq-4.3" else "ok")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_consumer_timeout_is_not_for_classic_queues_since_4_3(name: str) -> None:
+    refused = belongs_elsewhere("x-consumer-timeout", "classic")
+    assert declared(name, consumer_timeout="x") == (refused if name == "rabbitmq-4.3" else "ok")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_an_empty_queue_type_is_none_since_4_2(name: str) -> None:
+    assert (declared(name, queue_type="") == "ok") is (name in NEW)
+    assert declared(name, queue_type="undefined") == "ok"
+    assert declared(name, queue_type="quick") == (
+        "PRECONDITION_FAILED - invalid arg 'x-queue-type' for queue 'q' in vhost '/': "
+        "\"unsupported queue type 'quick'\""
+    )
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_consumer_arguments_that_went_with_4_0(name: str) -> None:
+    client = Server(name).client()
+    client.declare("q", durable=True)
+    client.consume("q", arguments={"x-cancel-on-ha-failover": True, "x-credit": {"credit": 1}})
+    client.send(m.BasicConsume(queue="q", arguments={"x-cancel-on-ha-failover": "yes"}))
+    if name == "rabbitmq-3.13":
+        client.expect_channel_close(406)
+    else:
+        client.expect(m.BasicConsumeOk)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_filters_of_streams_are_refused_elsewhere_since_4_0(name: str) -> None:
+    client = Server(name).client()
+    client.declare("q", durable=True)
+    client.send(m.BasicConsume(queue="q", arguments={"x-stream-filter": 5}))
+    if name == "rabbitmq-3.13":
+        client.expect(m.BasicConsumeOk)
+    else:
+        text = client.expect_channel_close(406).reply_text
+        assert text == belongs_elsewhere("x-stream-filter", "classic")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from fakeamqp.model.access import AccessControl, Permission, User
 from fakeamqp.model.errors import InvalidPath, NotAllowed
+from fakeamqp.model.features import DeprecatedFeatures
 from fakeamqp.model.history import History
-from fakeamqp.model.names import NODE, NameGenerator
+from fakeamqp.model.names import NameGenerator
 from fakeamqp.model.personalities import RABBITMQ_4_2
 from fakeamqp.model.personality import Personality
 from fakeamqp.model.timers import Timers
@@ -103,12 +103,15 @@ class BrokerState:
         personality: Personality = RABBITMQ_4_2,
         seed: int | str | None = None,
         history: int = 0,
+        permit: Iterable[str] = (),
+        deny: Iterable[str] = (),
         peer_clock: Clock | None = None,
     ) -> None:
         self.clock = clock
         self.timers = Timers(clock)
         self.peer_timers = self.timers if peer_clock is None else Timers(peer_clock)
         self.personality = personality
+        self.features = DeprecatedFeatures(personality, permit, deny)
         self._seed = seed
         self.names = NameGenerator(seed)
         self.random = Random(seed)

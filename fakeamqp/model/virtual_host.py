@@ -256,15 +256,15 @@ class VirtualHost:
         exclusive: bool = False,
         auto_delete: bool = False,
         arguments: Mapping[str, Any] | None = None,
-        reserved: bool = False,
     ) -> Queue:
         """Create the queue (with a name of the broker's making where `name` is empty), or confirm it.
 
-        `owner` is the connection or session that an exclusive queue belongs to. `reserved` permits a name
-        that only the broker may give.
+        `owner` is the connection or session that declares it, and that an exclusive queue belongs to; None
+        where nobody does, who is denied nothing.
 
         Raises:
             AccessRefused: the name is reserved.
+            InternalError: it needs a deprecated feature that is not permitted.
             ResourceLocked: the queue is exclusive to somebody else, or exclusivity differs.
             PreconditionFailed: there is one that differs, or an argument or the name is illegal.
             PreconditionFailed, ResourceError: there may be no more queues, by personality.
@@ -291,8 +291,12 @@ class VirtualHost:
         if not name:
             self._check_server_named(arguments)
         check_dead_letter_exchange(name, self.name, arguments)
-        type_name = queue_type(name, self.name, arguments, self.metadata.default_queue_type or "classic")
+        default = self.metadata.default_queue_type or "classic"
+        type_name = queue_type(name, self.name, arguments, personality, default)
         options = queue_options(type_name, name, self.name, arguments, personality)
+        features = self.state.features
+        if owner is not None and not durable and not exclusive:
+            features.require("transient_nonexcl_queues")
         kind = QUEUE_TYPES.get(type_name)
         if kind is None:
             raise NotImplementedHere(f"queue type '{type_name}' is not supported by fakeamqp yet")
@@ -300,6 +304,8 @@ class VirtualHost:
         kind.check_arguments(name, self.name, arguments, personality)
         name = name or self.state.names.queue()
         check_queue_limit(self, name)
+        if owner is not None and type_name == "classic" and "x-queue-master-locator" in arguments:
+            features.require("queue_master_locator")
         queue = kind(
             self,
             name,
@@ -319,7 +325,9 @@ class VirtualHost:
         asked = arguments.get("x-queue-type")
         kind = QUEUE_TYPES.get(asked) if isinstance(asked, str) else None
         if kind is not None and not kind.server_named:
-            raise PreconditionFailed(f"Cannot declare a server-named queue for type {KINDS[kind.type_name]}")
+            raise PreconditionFailed(
+                f"Cannot declare a server-named queue for type {KINDS[kind.type_name]}"
+            )
 
     def check_queue_name(self, name: str) -> None:
         """May a queue be declared under this name?

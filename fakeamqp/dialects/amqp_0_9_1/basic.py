@@ -37,6 +37,8 @@ __all__ = ["HANDLERS"]
 def qos(channel: ChannelEnd, method: m.BasicQos) -> None:
     """Limit what is sent in advance; what `global` means is the personality's (basic.qos/*).
 
+    Where the deprecated feature global_qos is denied, `global` means nothing (RabbitMQ: silently, in 4.3).
+
     What a wider window lets through comes after qos-ok (RabbitMQ: measured).
     """
     changed: Credit | None
@@ -44,7 +46,7 @@ def qos(channel: ChannelEnd, method: m.BasicQos) -> None:
         raise ProtocolError("not-implemented", f"prefetch_size!=0 ({method.prefetch_size})")
     if not channel.personality.prefetch_is_per_consumer:
         changed = _set_documented_window(channel, method)
-    elif method.global_:
+    elif method.global_ and channel.endpoint.broker.features.permitted("global_qos"):
         changed = channel.credit = _set_window(channel.credit, method.prefetch_count, 0, [channel])
     else:
         channel.prefetch = (method.prefetch_count, 0)
@@ -108,9 +110,10 @@ def consume(channel: ChannelEnd, method: m.BasicConsume) -> None:
     if channel.personality.honours_client_flow:
         limits.append(channel.gate)
     # A stream would refuse to go without acknowledgements, but looks for its prefetch first.
-    if channel.prefetch[0] and (not method.no_ack or queue.keeps_delivered):
+    counted = not method.no_ack or queue.keeps_delivered
+    if counted and channel.prefetch[0]:
         credits.append(Credit(*channel.prefetch))
-    if not method.no_ack and _shares_windows(channel, queue):
+    if counted and _shares_windows(channel, queue):
         credits += [each for each in (channel.credit, channel.endpoint.credit) if each is not None]
     subscription = Subscription(
         tag,
@@ -240,15 +243,15 @@ def _settle(channel: ChannelEnd, act: Act, tag: int, multiple: bool) -> None:
 def recover(channel: ChannelEnd, method: m.BasicRecover) -> None:
     """Send everything unsettled again, and say so first (basic.recover/synchronous)."""
     _check_recover(channel, method.requeue)
-    _release_kept(channel)
+    taken = _release_kept(channel.ledger.take_all())
     channel.send(m.BasicRecoverOk())
-    _recover(channel, method.requeue)
+    _recover(taken, method.requeue)
 
 
 def recover_async(channel: ChannelEnd, method: m.BasicRecoverAsync) -> None:
     """As `recover`, without an answer (basic.recover-async/no-reply)."""
     _check_recover(channel, method.requeue)
-    _recover(channel, method.requeue)
+    _recover(_release_kept(channel.ledger.take_all()), method.requeue)
 
 
 def _check_recover(channel: ChannelEnd, requeue: bool) -> None:
@@ -256,15 +259,17 @@ def _check_recover(channel: ChannelEnd, requeue: bool) -> None:
         raise ProtocolError("not-implemented", "requeue=false")
 
 
-def _release_kept(channel: ChannelEnd) -> None:
-    """Give back what never left its queue; what that lets through goes before the answer (RabbitMQ)."""
-    outstanding = channel.ledger.outstanding
-    kept = [tag for tag, delivery in outstanding.items() if delivery.queue.keeps_delivered]
-    release_all([outstanding.pop(tag) for tag in kept])
+def _release_kept(deliveries: Sequence[Delivery]) -> list[Delivery]:
+    """Give back what never left its queue; what that lets through goes before the answer (RabbitMQ).
+
+    Returns:
+        The others.
+    """
+    release_all([delivery for delivery in deliveries if delivery.queue.keeps_delivered])
+    return [delivery for delivery in deliveries if not delivery.queue.keeps_delivered]
 
 
-def _recover(channel: ChannelEnd, requeue: bool) -> None:
-    outstanding = channel.ledger.take_all()
+def _recover(outstanding: Sequence[Delivery], requeue: bool) -> None:
     if requeue:
         release_all(outstanding)
     else:

@@ -126,12 +126,20 @@ class ConsumerOptions:
     match_unfiltered: bool = False
 
 
-def queue_type(name: str, virtual_host: str, arguments: Mapping[str, Any], default: str = "classic") -> str:
+def queue_type(
+    name: str,
+    virtual_host: str,
+    arguments: Mapping[str, Any],
+    personality: Personality,
+    default: str = "classic",
+) -> str:
     """The queue type that the arguments of `queue.declare` ask for.
 
     Raises:
         PreconditionFailed: there is no such type.
     """
+    if arguments.get("x-queue-type") in personality.absent_queue_types:
+        return default
     reader = ArgumentReader("queue", name, virtual_host, arguments)
     return reader.choice("x-queue-type", tuple(KINDS), "\"unsupported queue type '{}'\"") or default
 
@@ -301,8 +309,8 @@ class ArgumentReader:
         return key
 
     def legal(self, argument: str) -> tuple[Any, ...]:
-        """The values that the personality has for an argument."""
-        return () if self._personality is None else self._personality.argument_values[argument]
+        """The values that the personality has for an argument; none where it takes any."""
+        return () if self._personality is None else self._personality.argument_values.get(argument, ())
 
     def choice(self, argument: str, legal: tuple[str, ...], refusal: str) -> str | None:
         """One of a few words."""
@@ -370,12 +378,26 @@ class ArgumentReader:
             return tuple(each for each in value if isinstance(each, str))
         return None
 
+    def patience(self, argument: str) -> float | None:
+        """A time in milliseconds, in seconds; what else it may be is the personality's."""
+        if self._personality is None or not self._personality.validates_consumer_timeout:
+            return self.milliseconds_if_whole(argument)
+        value = self.count(argument)
+        return None if value is None else value / 1000
+
 
 def _version(reader: ArgumentReader, argument: str) -> int | None:
     version = reader.count(argument)
-    if version not in (None, 1, 2):
+    legal = reader.legal(argument)
+    if legal and version not in legal:
         reader.refuse(argument, f"\"unsupported queue version '{version}'\"")
     return version
+
+
+def _mode(reader: ArgumentReader, argument: str) -> None:
+    legal = reader.legal(argument)
+    if legal:
+        reader.choice(argument, legal, "\"unsupported queue mode '{}'\"")
 
 
 def _erlang_binary(text: str) -> str:
@@ -409,14 +431,12 @@ _QUEUE_ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
             name, ("drop-head", "reject-publish", "reject-publish-dlx"), "invalid_overflow"
         ),
     ),
-    "x-queue-mode": (
-        None,
-        lambda reader, name: reader.choice(name, ("default", "lazy"), "\"unsupported queue mode '{}'\""),
-    ),
+    "x-queue-mode": (None, _mode),
     "x-queue-version": (None, _version),
     "x-single-active-consumer": ("single_active_consumer", ArgumentReader.flag),
     "x-quorum-initial-group-size": (None, ArgumentReader.positive),
-    "x-consumer-timeout": ("consumer_timeout", ArgumentReader.milliseconds_if_whole),
+    "x-consumer-timeout": ("consumer_timeout", ArgumentReader.patience),
+    "x-consumer-disconnected-timeout": (None, ArgumentReader.count),
     "x-max-age": ("max_age", ArgumentReader.age),
     "x-stream-max-segment-size-bytes": ("max_segment_size", ArgumentReader.count),
     "x-stream-filter-size-bytes": (None, ArgumentReader.count),
@@ -430,6 +450,7 @@ _QUEUE_ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
 
 _CONSUMER_ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
     "x-priority": ("priority", ArgumentReader.integer),
+    "x-cancel-on-ha-failover": (None, ArgumentReader.flag),
     "x-stream-offset": ("stream_offset", ArgumentReader.stream_offset),
     "x-stream-filter": ("filters", ArgumentReader.filters),
     "x-stream-match-unfiltered": (

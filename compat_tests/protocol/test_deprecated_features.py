@@ -1,0 +1,195 @@
+"""Deprecated features that clients feel (RabbitMQ: documented; texts and order from its releases)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+DENIED_BY_DEFAULT = (
+    "INTERNAL_ERROR - Feature `transient_nonexcl_queues` is deprecated.\nBy default, this feature is not "
+    "permitted anymore.\nThe feature will be removed from a future major RabbitMQ version, regardless of the "
+    "configuration; actual version to be determined.\nTo..."
+)
+LOCATOR_DENIED_BY_DEFAULT = (
+    "INTERNAL_ERROR - Feature `queue_master_locator` is deprecated.\nBy default, this feature is not "
+    "permitted anymore.\nThe feature will be removed from a future major RabbitMQ version, regardless of the "
+    "configuration; actual version to be determined.\nTo con..."
+)
+DENIED_BY_CONFIGURATION = (
+    "INTERNAL_ERROR - Feature `transient_nonexcl_queues` is deprecated.\nIts use is not permitted per the "
+    "configuration (overriding the default, which is permitted):\n"
+    '    "deprecated_features.permit.transient_nonexcl_queues = false"\nIts use will not be permit...'
+)
+LOCATOR_DENIED_BY_CONFIGURATION = (
+    "INTERNAL_ERROR - Feature `queue_master_locator` is deprecated.\nIts use is not permitted per the "
+    "configuration (overriding the default, which is permitted):\n"
+    '    "deprecated_features.permit.queue_master_locator = false"\nIts use will not be permitted by d...'
+)
+LOCATOR = {"x-queue-master-locator": "min-masters"}
+
+
+@pytest.fixture
+def modern() -> Server:
+    """RabbitMQ 4.3 as it comes."""
+    return Server("rabbitmq-4.3")
+
+
+def refused(server: Server, text: str, **declaration: Any) -> None:
+    """Declare a queue; the connection ends with this text, and the queue is not there."""
+    client = server.client()
+    client.send(m.QueueDeclare(queue="q", **declaration))
+    close = client.expect_connection_close(541)
+    assert close.reply_text == text
+    assert len(close.reply_text.encode()) == 255
+    assert (close.class_id, close.method_id) == (50, 10)
+    assert "q" not in server.vhost.queues
+
+
+# --- transient_nonexcl_queues ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("auto_delete", [False, True])
+def test_transient_queues_for_all_are_gone_in_4_3(modern: Server, auto_delete: bool) -> None:
+    refused(modern, DENIED_BY_DEFAULT, auto_delete=auto_delete)
+
+
+def test_the_name_may_be_left_to_the_broker(modern: Server) -> None:
+    client = modern.client()
+    client.send(m.QueueDeclare())
+    client.expect_connection_close(541)
+
+
+def test_other_queues_are_as_ever(modern: Server) -> None:
+    client = modern.client()
+    client.declare("durable", durable=True)
+    client.declare("fleeting", durable=True, auto_delete=True)
+    client.declare("mine", exclusive=True)
+    client.declare("mine-too", exclusive=True, durable=True)
+    client.declare(exclusive=True, auto_delete=True)
+    client.declare("mine", passive=True)
+
+
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "spec"])
+def test_transient_queues_are_fine_elsewhere(name: str) -> None:
+    Server(name).client().declare("q")
+
+
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2"])
+def test_they_can_be_denied(name: str) -> None:
+    refused(Server(name, deny=["transient_nonexcl_queues"]), DENIED_BY_CONFIGURATION)
+
+
+def test_they_can_be_permitted() -> None:
+    client = Server("rabbitmq-4.3", permit=["transient_nonexcl_queues"]).client()
+    client.declare("q")
+    client.declare("q")
+
+
+def test_a_queue_that_is_there_is_only_compared(modern: Server) -> None:
+    client = modern.client()
+    client.declare("q", durable=True)
+    client.send(m.QueueDeclare(queue="q"))
+    assert "inequivalent arg 'durable'" in client.expect_channel_close(406).reply_text
+    modern.vhost.declare_queue("old", owner=None)
+    client.open_channel()
+    client.declare("old")
+
+
+@pytest.mark.parametrize(
+    ("declaration", "code"),
+    [
+        ({"queue": "amq.q"}, 403),
+        ({"queue": "q", "arguments": {"x-max-length": "many"}}, 406),
+        ({"queue": "q", "arguments": {"x-queue-type": "quorumm"}}, 406),
+        ({"queue": "q", "arguments": {"x-dead-letter-exchange": 5}}, 406),
+        ({"queue": "q", "arguments": {"x-queue-type": "quorum"}}, 541),
+        ({"queue": "q", "arguments": LOCATOR}, 541),
+    ],
+    ids=repr,
+)
+def test_what_is_looked_at_first(modern: Server, declaration: dict[str, Any], code: int) -> None:
+    client = modern.client()
+    client.send(m.QueueDeclare(**declaration))
+    if code == 541:
+        assert client.expect_connection_close(541).reply_text == DENIED_BY_DEFAULT
+    else:
+        client.expect_channel_close(code)
+
+
+# --- queue_master_locator ----------------------------------------------------------------------------
+
+
+def test_the_master_locator_is_gone_in_4_3(modern: Server) -> None:
+    refused(modern, LOCATOR_DENIED_BY_DEFAULT, durable=True, arguments=LOCATOR)
+
+
+@pytest.mark.parametrize("value", ["nonsense", 5, True], ids=repr)
+def test_whatever_its_value(modern: Server, value: Any) -> None:
+    refused(modern, LOCATOR_DENIED_BY_DEFAULT, exclusive=True, arguments={"x-queue-master-locator": value})
+
+
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2"])
+def test_the_master_locator_is_fine_elsewhere(name: str) -> None:
+    Server(name).client().declare("q", arguments=LOCATOR)
+
+
+def test_it_can_be_denied_and_permitted() -> None:
+    server = Server("rabbitmq-4.2", deny=["queue_master_locator"])
+    refused(server, LOCATOR_DENIED_BY_CONFIGURATION, arguments=LOCATOR)
+    server = Server("rabbitmq-4.3", permit=["queue_master_locator"])
+    server.client().declare("q", durable=True, arguments=LOCATOR)
+
+
+def test_other_queue_types_never_had_it(modern: Server) -> None:
+    client = modern.client()
+    arguments = {**LOCATOR, "x-queue-type": "quorum"}
+    client.send(m.QueueDeclare(queue="q", durable=True, arguments=arguments))
+    assert client.expect_channel_close(406).reply_text == (
+        "PRECONDITION_FAILED - invalid arg 'x-queue-master-locator' for queue 'q' in vhost '/' of queue type "
+        "rabbit_quorum_queue"
+    )
+
+
+# --- global_qos --------------------------------------------------------------------------------------
+
+
+def two_consumers(server: Server) -> Client:
+    """A client with a global prefetch of one, two consumers on one queue, and four messages in it."""
+    client = server.client()
+    client.declare("q", durable=True)
+    client.qos(1, global_=True)
+    client.consume("q", "a")
+    client.consume("q", "b")
+    client.fill("q", b"1", b"2", b"3", b"4")
+    return client
+
+
+@pytest.mark.parametrize(
+    ("server", "bodies"),
+    [
+        (Server("rabbitmq-4.2"), [b"1"]),
+        (Server("rabbitmq-4.3", permit=["global_qos"]), [b"1"]),
+        (Server("rabbitmq-4.3"), [b"1", b"2"]),
+        (Server("rabbitmq-4.2", deny=["global_qos"]), [b"1", b"2"]),
+    ],
+    ids=["4.2", "4.3 permitted", "4.3", "4.2 denied"],
+)
+def test_a_global_limit_that_is_denied_is_one_for_each_consumer(server: Server, bodies: list[bytes]) -> None:
+    assert two_consumers(server).bodies() == bodies
+
+
+def test_a_denied_global_limit_leaves_running_consumers_alone(modern: Server) -> None:
+    client = modern.client()
+    client.declare("q", durable=True)
+    client.consume("q")
+    client.qos(1, global_=True)
+    client.fill("q", b"1", b"2")
+    assert client.bodies() == [b"1", b"2"]
+    client.qos(0, global_=True)
+    client.consume("q")  # No limit again.
+    client.fill("q", b"3", b"4", b"5", b"6")
+    assert len(client.bodies()) == 4

@@ -1,0 +1,126 @@
+"""Deprecated features: what a RabbitMQ on its way to the next version still permits, and what no longer.
+
+Which of them a personality knows, and what becomes of each by default, is its `deprecated_features`. Each
+can be permitted or denied by name, as RabbitMQ's `deprecated_features.permit.NAME` does; what has been
+removed stays removed. Only three can be felt over AMQP 0-9-1; the others are there to be named.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from fakeamqp.errors import FakeAMQPError
+from fakeamqp.model.errors import InternalError
+
+if TYPE_CHECKING:
+    from fakeamqp.model.personality import Personality
+
+__all__ = ["FEATURES", "DeprecatedFeatures", "Feature", "FeatureError"]
+
+Feature: TypeAlias = Literal[
+    "transient_nonexcl_queues",
+    "global_qos",
+    "queue_master_locator",
+    "classic_queue_mirroring",
+    "ram_node_type",
+    "management_metrics_collection",
+    "amqp_address_v1",
+    "amqp_filter_set_bug",
+]
+
+FEATURES: Mapping[Feature, str] = {
+    "transient_nonexcl_queues": "queues that are neither durable nor exclusive",
+    "global_qos": "basic.qos with global set: one prefetch limit for all consumers of a channel",
+    "queue_master_locator": "the argument x-queue-master-locator of classic queues",
+    "classic_queue_mirroring": "policies that mirror classic queues; without effect on a single node",
+    "ram_node_type": "cluster nodes without disk; not felt by clients",
+    "management_metrics_collection": "metrics of the management plugin; not felt by clients",
+    "amqp_address_v1": "addresses of AMQP 1.0, which is not spoken here",
+    "amqp_filter_set_bug": "filters of AMQP 1.0, which is not spoken here",
+}
+"""Every deprecated feature that some personality knows, and what it is."""
+
+# RabbitMQ's words, up to where every text has been cut to the 255 octets of a reply text.
+_DENIED_BY_DEFAULT = (
+    "Feature `{0}` is deprecated.\n"
+    "By default, this feature is not permitted anymore.\n"
+    "The feature will be removed from a future major RabbitMQ version, regardless of the configuration; "
+    "actual version to be determined.\n"
+    "To continue using this feature when it is not permitted by default, set the following parameter"
+)
+_DENIED_BY_CONFIGURATION = (
+    "Feature `{0}` is deprecated.\n"
+    "Its use is not permitted per the configuration (overriding the default, which is permitted):\n"
+    '    "deprecated_features.permit.{0} = false"\n'
+    "Its use will not be permitted by default in a future minor RabbitMQ version and the feature will be "
+    "removed from a future major RabbitMQ version"
+)
+
+
+class FeatureError(FakeAMQPError):
+    """A deprecated feature cannot be permitted or denied: its name is wrong, or it is gone."""
+
+
+class DeprecatedFeatures:
+    """Which deprecated features one broker permits.
+
+    Args:
+        personality: says which there are, and what becomes of them by default.
+        permit: names of those that are permitted whatever the default.
+        deny: names of those that are not.
+
+    Raises:
+        FeatureError: the personality does not know one of them, one is both permitted and denied, or one to
+            be permitted has been removed.
+    """
+
+    def __init__(
+        self, personality: Personality, permit: Iterable[str] = (), deny: Iterable[str] = ()
+    ) -> None:
+        self._phases = personality.deprecated_features
+        permitted, denied = _names(permit), _names(deny)
+        for name in (*permitted, *denied):
+            self._check(name, personality.name)
+        for name in permitted:
+            if name in denied:
+                raise FeatureError(f"the deprecated feature {name!r} is both permitted and denied")
+            if personality.deprecated_features[name] == "removed":
+                raise FeatureError(
+                    f"the deprecated feature {name!r} cannot be permitted: {personality.name} has it no more"
+                )
+        self._permitted = {
+            name: name in permitted or (phase == "permitted" and name not in denied)
+            for name, phase in self._phases.items()
+        }
+
+    def _check(self, name: str, personality: str) -> None:
+        if name in self._phases:
+            return
+        if name in FEATURES:
+            others = (
+                f"; it has {', '.join(sorted(self._phases))}" if self._phases else ", and has none at all"
+            )
+            raise FeatureError(f"{name!r} is no deprecated feature of {personality}{others}")
+        near = difflib.get_close_matches(name, FEATURES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise FeatureError(f"no deprecated feature {name!r}{hint} Known: {', '.join(sorted(FEATURES))}")
+
+    def permitted(self, name: Feature) -> bool:
+        """Whether a feature may be used. What the personality does not know as deprecated may be."""
+        return self._permitted.get(name, True)
+
+    def require(self, name: Feature) -> None:
+        """Refuse what needs a feature that is not permitted.
+
+        Raises:
+            InternalError: with RabbitMQ's text; it ends the connection.
+        """
+        if not self.permitted(name):
+            denied = self._phases[name] == "denied"
+            raise InternalError((_DENIED_BY_DEFAULT if denied else _DENIED_BY_CONFIGURATION).format(name))
+
+
+def _names(given: Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
