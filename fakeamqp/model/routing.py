@@ -90,6 +90,10 @@ class Router:
         Raises:
             NotFound: there is no such exchange.
         """
+        if first is None and message.copies is None:
+            known = self._remembered.get((message.exchange, message.routing_key))
+            if known is not None:
+                return known
         try:
             return self._walk(message, first or self._virtual_host.exchange(message.exchange))
         except InternalError:

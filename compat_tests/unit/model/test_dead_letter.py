@@ -26,7 +26,7 @@ def message(**properties: Any) -> Message:
 
 def history(dead: Message) -> list[tuple[str, str, int]]:
     assert dead.history is not None
-    return [(each.queue, each.reason, each.count) for each in dead.history.deaths]
+    return [(each.queue, each.reason, each.times) for each in dead.history.deaths]
 
 
 def after(*deaths: tuple[str, DeathReason]) -> Message:
