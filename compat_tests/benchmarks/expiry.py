@@ -17,7 +17,7 @@ from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
 
-__all__ = ["BODY", "Expiry", "fill", "measure", "octets_per_message"]
+__all__ = ["BODY", "TIME_TO_LIVE", "Expiry", "fill", "measure", "octets_per_message"]
 
 BODY = b"x" * 100
 TIME_TO_LIVE = 60_000

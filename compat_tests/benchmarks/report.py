@@ -14,10 +14,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from compat_tests.benchmarks import load
+from compat_tests.benchmarks import expiry, load
 from compat_tests.benchmarks.cases import CASES, Case
 from compat_tests.benchmarks.cycle import client_cycle, fresh_broker_cycle
 from compat_tests.benchmarks.imports import import_seconds
+from compat_tests.benchmarks.ladder import climb
 from compat_tests.differential import rabbitmq_node
 from fakeamqp import Broker
 
@@ -55,6 +56,23 @@ What is added to the start of an interpreter, with compiled files at hand and wi
 | | compiled | not compiled |
 |---|---:|---:|
 """
+LADDER = """
+## Time that a test moves
+
+A retry ladder of 5 s, 1 min and 10 min climbed with a real pika consumer by `clock.advance`, connecting and
+declaring included.
+
+| | median | 90 % of runs |
+|---|---:|---:|
+"""
+EXPIRY = """
+Advancing past messages that expire one millisecond after another, each at an instant of its own: messages
+per second, and octets of memory per message (bodies of 100 octets, which the messages share) while they wait
+and after they have expired.
+
+| | {many} messages | {fewer} messages | octets waiting | octets afterwards |
+|---|---:|---:|---:|---:|
+"""
 INSIDE = """
 ## Inside
 
@@ -71,6 +89,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer runs: to see whether it works")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="where to write (default: %(default)s)")
     options = parser.parse_args()
+    many = 20_000 if options.quick else 1_000_000
     with ExitStack() as stack:
         node = None
         if rabbitmq_node.available() is None:
@@ -83,6 +102,10 @@ def main() -> None:
             *load_rows(node, *((20_000, 1) if options.quick else (300_000, 7))),
             IMPORTS,
             *import_rows(2 if options.quick else 10),
+            LADDER,
+            ladder_row(5 if options.quick else 100),
+            EXPIRY.format(many=f"{many:,}", fewer=f"{many // 10:,}"),
+            *expiry_rows(many),
             INSIDE,
             *inside_rows(0.02 if options.quick else 0.4),
         ]
@@ -139,6 +162,28 @@ def import_rows(runs: int) -> Iterator[str]:
     for statement in ("import fakeamqp", "from fakeamqp import Broker"):
         times = [import_seconds(statement, compiled=compiled, runs=runs) for compiled in (True, False)]
         yield f"| `{statement}` | " + " | ".join(f"{seconds * 1000:.0f} ms" for seconds in times) + " |\n"
+
+
+def ladder_row(runs: int) -> str:
+    seconds = []
+    for run in range(runs + 3):
+        with Broker(clock="virtual") as broker:
+            start = time.perf_counter()
+            climb(broker)
+            if run >= 3:
+                seconds.append(time.perf_counter() - start)
+    most = sorted(seconds)[int(len(seconds) * 0.9)]
+    return f"| three hops, eleven minutes | {median(seconds) * 1000:.1f} ms | {most * 1000:.1f} ms |\n"
+
+
+def expiry_rows(messages: int) -> Iterator[str]:
+    for name, dead_lettered in (("dropped", False), ("dead-lettered", True)):
+        rates = [
+            expiry.measure(each, dead_lettered=dead_lettered).rate for each in (messages, messages // 10)
+        ]
+        waiting, afterwards = expiry.octets_per_message(messages // 10, dead_lettered=dead_lettered)
+        yield f"| {name} | " + " | ".join(f"{rate:,.0f}" for rate in rates)
+        yield f" | {waiting:,.0f} | {afterwards:,.0f} |\n"
 
 
 def inside_rows(seconds: float) -> Iterator[str]:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from compat_tests.benchmarks import load
+from compat_tests.benchmarks import expiry, load
 from compat_tests.benchmarks.cases import CASES, Case
 from compat_tests.benchmarks.cycle import client_cycle, fresh_broker_cycle
 from compat_tests.benchmarks.imports import import_seconds
@@ -47,6 +47,14 @@ def test_case(case: Case) -> None:
     run = case.make()
     run()
     run()
+
+
+@pytest.mark.parametrize("dead_lettered", [False, True])
+def test_everything_expires(dead_lettered: bool) -> None:
+    assert expiry.measure(100, dead_lettered=dead_lettered).messages == 100  # It checks that all are gone.
+    waiting, afterwards = expiry.octets_per_message(100, dead_lettered=dead_lettered)
+    assert waiting > 0
+    assert (afterwards > waiting) is dead_lettered
 
 
 def test_cycles() -> None:
