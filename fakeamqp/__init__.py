@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.access import Permission, TopicPermission, User
     from fakeamqp.model.definitions import DefinitionsError
     from fakeamqp.model.features import FeatureError
+    from fakeamqp.model.limits import LimitsError
     from fakeamqp.model.personalities import PERSONALITIES
     from fakeamqp.model.personality import Personality
+    from fakeamqp.model.policies import PolicyError
     from fakeamqp.runtime import CannotListen, ClockError, NothingPending, PortInUse, TLSUnavailable
     from fakeamqp.runtime.clock.handle import Clock, TimerView
     from fakeamqp.runtime.tls import ServerTLS
@@ -36,12 +38,14 @@ __all__ = [
     "DefinitionsError",
     "FakeAMQPError",
     "FeatureError",
+    "LimitsError",
     "NoSuchExchange",
     "NoSuchQueue",
     "NotPublished",
     "NothingPending",
     "Permission",
     "Personality",
+    "PolicyError",
     "PortInUse",
     "ServerTLS",
     "TLSUnavailable",
@@ -57,8 +61,10 @@ _HOMES = {
     "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
     "fakeamqp.model.definitions": ("DefinitionsError",),
     "fakeamqp.model.features": ("FeatureError",),
+    "fakeamqp.model.limits": ("LimitsError",),
     "fakeamqp.model.personalities": ("PERSONALITIES",),
     "fakeamqp.model.personality": ("Personality",),
+    "fakeamqp.model.policies": ("PolicyError",),
     "fakeamqp.runtime": ("CannotListen", "ClockError", "NothingPending", "PortInUse", "TLSUnavailable"),
     "fakeamqp.runtime.clock.handle": ("Clock", "TimerView"),
     "fakeamqp.runtime.tls": ("ServerTLS",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -10,7 +11,7 @@ from fakeamqp.model.access import AccessControl, Permission, User
 from fakeamqp.model.errors import InvalidPath, NotAllowed
 from fakeamqp.model.features import DeprecatedFeatures
 from fakeamqp.model.history import History
-from fakeamqp.model.names import NameGenerator
+from fakeamqp.model.names import NODE, NameGenerator
 from fakeamqp.model.personalities import RABBITMQ_4_2
 from fakeamqp.model.personality import Personality
 from fakeamqp.model.timers import Timers

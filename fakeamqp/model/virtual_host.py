@@ -256,11 +256,12 @@ class VirtualHost:
         exclusive: bool = False,
         auto_delete: bool = False,
         arguments: Mapping[str, Any] | None = None,
+        reserved: bool = False,
     ) -> Queue:
         """Create the queue (with a name of the broker's making where `name` is empty), or confirm it.
 
         `owner` is the connection or session that declares it, and that an exclusive queue belongs to; None
-        where nobody does, who is denied nothing.
+        where nobody does, who is denied nothing. `reserved` permits a name that only the broker may give.
 
         Raises:
             AccessRefused: the name is reserved.
