@@ -44,7 +44,7 @@ def test_arguments_nobody_knows_are_not_compared_by_rabbitmq(rabbitmq: Server) -
 
 
 @pytest.mark.rule("0-9-1/queue.declare/arguments-implementation")
-@pytest.mark.parametrize("arguments", [{"x-queue-type": "quorum"}, {"x-queue-type": "stream"}])
+@pytest.mark.parametrize("arguments", [{"x-queue-type": "quorum"}])
 def test_arguments_that_are_known_but_not_built_are_refused(
     client: Client, arguments: dict[str, Any]
 ) -> None:
