@@ -48,7 +48,7 @@ class Outcome:
 
     def __str__(self) -> str:
         said = [] if self.delays and not self.queues else [self._said_of_queues()]
-        return ", ".join([*said, *map(str, self.delays)])
+        return "; ".join([*said, *map(str, self.delays)])
 
     def _said_of_queues(self) -> str:
         if self.unconsumed:
