@@ -1,0 +1,157 @@
+"""What streams drop: whole segments from the front, when one begins, when limits change, and by the hour."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.streams import ALL, consume, declare, offsets, read
+
+HOUR = 3600.0
+BODY = bytes(1000)
+SEGMENT = 3000
+"""Two messages of a thousand octets fit, and a third fills it: what is around them counts as well."""
+
+
+@pytest.fixture(params=ALL)
+def server(request: pytest.FixtureRequest) -> Server:
+    return Server(request.param)
+
+
+def stream(server: Server, **limits: Any) -> Client:
+    """A client and a stream of small segments."""
+    client = server.client()
+    declare(client, stream_max_segment_size_bytes=SEGMENT, **limits)
+    return client
+
+
+def kept(server: Server) -> list[int]:
+    """The offsets of what is in the stream."""
+    return [queued.offset for queued in server.vhost.queues["s"].ready]
+
+
+def test_without_limits_everything_stays(server: Server) -> None:
+    client = stream(server)
+    client.fill("s", *[BODY] * 30)
+    server.advance(10 * 365 * 24 * HOUR)
+    assert len(kept(server)) == 30
+
+
+def test_every_further_segment_begins_with_an_offset_that_no_message_has(server: Server) -> None:
+    client = stream(server)
+    client.fill("s", *[BODY] * 7)
+    assert kept(server) == [0, 1, 2, 4, 5, 6, 8]
+    client.qos(10)
+    consume(client)
+    assert offsets([client.delivery() for _ in range(7)]) == [0, 1, 2, 4, 5, 6, 8]
+    assert client.count("s") == 7
+
+
+def test_length_drops_whole_segments_but_never_the_newest(server: Server) -> None:
+    client = stream(server, max_length_bytes=1)
+    client.fill("s", *[BODY] * 3)
+    assert kept(server) == [0, 1, 2]  # One segment, however large.
+    client.fill("s", BODY)
+    assert kept(server) == [4]
+    client.fill("s", *[BODY] * 2)
+    assert kept(server) == [4, 5, 6]
+
+
+def test_length_leaves_what_fits_beside_the_newest(server: Server) -> None:
+    client = stream(server, max_length_bytes=2 * SEGMENT)
+    client.fill("s", *[BODY] * 9)
+    assert kept(server) == [4, 5, 6, 8, 9, 10]
+    assert client.count("s") == 6
+
+
+def test_who_begins_too_early_begins_with_the_first_there_is(server: Server) -> None:
+    client = stream(server, max_length_bytes=1)
+    client.fill("s", *[BODY] * 3, b"last")
+    for offset in ("first", 0, 2, "1h"):
+        assert read(server, offset) == [b"last"]
+
+
+def test_a_slow_consumer_goes_on_with_the_first_there_is(server: Server) -> None:
+    client = stream(server, max_length_bytes=1)
+    client.qos(1)
+    consume(client)
+    client.fill("s", *[BODY] * 3, b"new")
+    assert offsets([client.delivery()]) == [0]
+    client.ack(1)
+    assert offsets([client.delivery()]) == [4]
+
+
+def test_age_counts_when_a_segment_begins(server: Server) -> None:
+    client = stream(server, max_age="10s")
+    client.fill("s", *[BODY] * 2)
+    server.advance(1000)
+    client.fill("s", BODY)
+    assert kept(server) == [0, 1, 2]  # One segment, however old.
+    server.advance(1000)
+    client.fill("s", BODY)
+    assert kept(server) == [4]
+
+
+def test_a_segment_is_as_old_as_its_last_message(server: Server) -> None:
+    client = stream(server, max_age="10s")
+    client.fill("s", *[BODY] * 2)
+    server.advance(1000)
+    client.fill("s", BODY)
+    server.advance(10)
+    client.fill("s", BODY)
+    assert kept(server) == [0, 1, 2, 4]  # Ten seconds, and not more.
+
+
+def test_age_counts_again_every_hour(server: Server) -> None:
+    client = stream(server, max_age="10s")
+    client.fill("s", *[BODY] * 4)
+    server.advance(HOUR - 1)
+    assert kept(server) == [0, 1, 2, 4]
+    server.advance(1)
+    assert kept(server) == [4]
+    assert not [timer for timer in server.state.timers.pending() if timer.words.startswith("q 's'")]
+
+
+def test_the_hours_count_from_the_last_segments_beginning(server: Server) -> None:
+    client = stream(server, max_age="90m")
+    client.fill("s", *[BODY] * 4)
+    server.advance(HOUR)
+    client.fill("s", *[BODY] * 3)  # A third segment begins.
+    server.advance(HOUR - 1)
+    assert kept(server) == [0, 1, 2, 4, 5, 6, 8]
+    server.advance(1)
+    assert kept(server) == [4, 5, 6, 8]
+    server.advance(HOUR)
+    assert kept(server) == [8]
+
+
+def test_the_timer_says_what_it_is_for() -> None:
+    server = Server()
+    client = stream(server, max_age="2h")
+    client.fill("s", *[BODY] * 4)
+    words = [timer.words for timer in server.state.timers.pending()]
+    assert "q 's' drops messages past their age" in words
+
+
+def test_a_deleted_stream_has_no_timer() -> None:
+    server = Server()
+    client = stream(server, max_age="2h")
+    client.fill("s", *[BODY] * 4)
+    client.server.vhost.delete_queue("s", None)
+    assert not [timer for timer in server.state.timers.pending() if timer.words.startswith("q 's'")]
+
+
+def test_other_options_hold_at_once(server: Server) -> None:
+    client = stream(server)
+    client.fill("s", *[BODY] * 9)
+    queue = server.vhost.queues["s"]
+    queue.apply(replace(queue.options, max_length_bytes=7000))
+    assert kept(server) == [4, 5, 6, 8, 9, 10]
+    queue.apply(replace(queue.options, max_age=1.0))
+    server.advance(2)
+    assert kept(server) == [4, 5, 6, 8, 9, 10]
+    queue.apply(queue.options)
+    assert kept(server) == [8, 9, 10]
