@@ -561,3 +561,68 @@ def test_filters_of_streams_are_refused_elsewhere_since_4_0(name: str) -> None:
     else:
         text = client.expect_channel_close(406).reply_text
         assert text == belongs_elsewhere("x-stream-filter", "classic")
+
+
+# --- permissions that change -------------------------------------------------------------------------
+
+
+def renew(client: Client) -> None:
+    client.send(m.ConnectionUpdateSecret(new_secret=b"new", reason="rotation"), 0)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_new_secret_ends_consumers_on_what_may_not_be_read_any_more_since_4_2(name: str) -> None:
+    server = Server(name)
+    for queue in ("kept", "lost"):
+        server.client().declare(queue, durable=True)
+    client = someone(server, read=".*", write=".*")
+    client.consume("kept")
+    client.consume("lost", "gone")
+    client.consume(REPLIES, no_ack=True)
+    server.state.access.add(User("someone", "secret", (), {"/": Permission("", "", "kept")}))
+    renew(client)
+    client.expect(m.ConnectionUpdateSecretOk, 0)
+    left = [len(server.vhost.queues[queue].subscriptions) for queue in ("kept", "lost")]
+    assert left == ([1, 1] if name in OLD else [1, 0])
+
+
+def test_who_wants_to_know_is_told_of_the_end() -> None:
+    server = Server("rabbitmq-4.3")
+    server.client().declare("q", durable=True)
+    server.state.access.add(User("someone", "secret", (), {"/": Permission()}))
+    client = server.client(
+        user="someone",
+        password="secret",
+        client_properties={"capabilities": {"consumer_cancel_notify": True}},
+    )
+    client.consume("q", "gone")
+    server.state.access.add(User("someone", "secret", (), {"/": Permission("", "", "")}))
+    renew(client)
+    assert client.expect(m.BasicCancel).consumer_tag == "gone"
+    client.expect(m.ConnectionUpdateSecretOk, 0)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_new_secret_ends_connections_that_have_no_business_here_since_4_2(name: str) -> None:
+    server = Server(name)
+    client = someone(server)
+    server.state.access.add(User("someone", "secret", (), {}))
+    renew(client)
+    if name in OLD:
+        client.expect(m.ConnectionUpdateSecretOk, 0)
+    else:
+        assert client.expect_connection_close(530).reply_text == (
+            "NOT_ALLOWED - access to vhost '/' refused for user 'someone'"
+        )
+
+
+# --- properties --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(("sent", "expiration"), [("5", "5"), ("+5", "5"), ("007", "7"), ("-0", "0")])
+def test_an_expiration_goes_on_as_a_plain_number(name: str, sent: str, expiration: str) -> None:
+    client = Server(name).client()
+    client.publish(exchange="amq.fanout", mandatory=True, expiration=sent, type="t")
+    returned = client.expect_content(m.BasicReturn)
+    assert (returned.properties.expiration, returned.properties.type) == (expiration, "t")

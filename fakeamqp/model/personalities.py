@@ -309,6 +309,7 @@ RABBITMQ_4_2 = Personality(
     definitions_name_format=True,
     definitions_repeat_queue_type=False,
     empty_limits_are_lists=False,
+    new_secret_is_checked=True,
     announces_host=False,
     capabilities=_EXTENSIONS,
 )
@@ -344,6 +345,7 @@ RABBITMQ_4_0 = replace(
     names_default_queue_type=False,
     definitions_repeat_queue_type=True,
     empty_limits_are_lists=True,
+    new_secret_is_checked=False,
 )
 
 RABBITMQ_3_13 = replace(
@@ -522,6 +524,7 @@ SPEC = replace(
     largest_content=0,
     largest_message=0,
     largest_message_condition="content-too-large",
+    new_secret_is_checked=False,
     announces_host=True,
     capabilities=(
         "publisher_confirms",

@@ -221,6 +221,9 @@ class Personality:
     """A virtual host without limits has the empty list in definitions (RabbitMQ: until 4.0)."""
 
     # --- identity and extensions -----------------------------------------------------------------
+    new_secret_is_checked: bool
+    """connection.update-secret looks at permissions again: without access to the virtual host the connection
+    ends, without permission to read a consumer does (RabbitMQ: since 4.2)."""
     announces_host: bool
     """connection.start/server-properties-required-fields."""
     capabilities: tuple[str, ...]

@@ -25,7 +25,7 @@ from fakeamqp.wire.errors import FrameError
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9_1.endpoint import Endpoint
     from fakeamqp.dialects.amqp_0_9_1.publishing import Target
-    from fakeamqp.model.access import Action
+    from fakeamqp.model.access import Action, User
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.reply_to import ReplyAddress
@@ -395,6 +395,19 @@ class ChannelEnd:
         for subscription in consumers:
             subscription.depend_on((*subscription.limits, shut), subscription.credits)
         return consumers
+
+    def check_consumers(self, user: User) -> None:
+        """The user's permissions may have changed: end the consumers on what it may no longer read."""
+        self.user = user
+        replies = self.reply_address.subscription if self.reply_address is not None else None
+        for subscription in list(self.consumers.values()):
+            if subscription is replies:
+                continue
+            try:
+                self.authorise("read", "queue", subscription.queue.name)
+            except AccessRefused:
+                self.end_consumer(subscription)
+                self.cancelled(subscription)
 
     def end_consumer(self, subscription: Subscription) -> None:
         """End one consumer at its queue, or at its reply address."""

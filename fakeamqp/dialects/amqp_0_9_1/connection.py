@@ -157,10 +157,15 @@ def _open(endpoint: Endpoint, method: m.ConnectionOpen) -> None:
 def _update_secret(endpoint: Endpoint, method: m.ConnectionUpdateSecret) -> None:
     """A new secret for the session's user (RabbitMQ: documented extension).
 
-    The identity was proved at login; passwords do not expire here, so the new one is only acknowledged
-    where it is the user's.
+    The identity was proved at login; passwords do not expire here, so the new one is only acknowledged.
+    What the user may do now is looked at where the personality does so.
     """
-    assert endpoint.user is not None
+    assert endpoint.user is not None and endpoint.virtual_host is not None
+    if endpoint.personality.new_secret_is_checked:
+        endpoint.user = endpoint.broker.access.users.get(endpoint.user.name, endpoint.user)
+        endpoint.broker.access.check_virtual_host(endpoint.user, endpoint.virtual_host.name)
+        for channel in list(endpoint.channels.values()):
+            channel.check_consumers(endpoint.user)
     endpoint.send(0, m.ConnectionUpdateSecretOk())
 
 

@@ -166,10 +166,15 @@ def _check_reply_to(
     return properties.replace(reply_to=channel.reply_address.name)
 
 
-def _check_expiration(channel: ChannelEnd, message: Message, properties: BasicProperties) -> None:
-    """Set the message's own time to live."""
-    if properties.expiration is not None and channel.personality.expiration_is_ttl:
-        message.expiry = time_to_live(properties.expiration)
+def _check_expiration(
+    channel: ChannelEnd, message: Message, properties: BasicProperties
+) -> BasicProperties | None:
+    """Set the message's own time to live; its number goes on as plain as can be (RabbitMQ: since 3.13)."""
+    if properties.expiration is None or not channel.personality.expiration_is_ttl:
+        return None
+    message.expiry = time_to_live(properties.expiration)
+    plain = str(int(properties.expiration))
+    return None if plain == properties.expiration else properties.replace(expiration=plain)
 
 
 def _check_copies(channel: ChannelEnd, message: Message, properties: BasicProperties) -> None:
