@@ -16,7 +16,8 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 __all__ = ["DEFAULT_SEGMENT_SIZE", "Cursor", "Entry", "Log"]
 
@@ -29,7 +30,8 @@ _SEGMENT_HEADER = 8
 _NOTE = 82  # Octets of a note that names one publisher.
 
 
-class Entry(NamedTuple, Generic[T]):
+@dataclass(frozen=True)
+class Entry(Generic[T]):
     """One item of the log. `stamp` is when it was written, in milliseconds since 1970."""
 
     offset: int
