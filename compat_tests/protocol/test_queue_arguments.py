@@ -43,15 +43,6 @@ def test_arguments_nobody_knows_are_not_compared_by_rabbitmq(rabbitmq: Server) -
     client.declare("q")
 
 
-@pytest.mark.rule("0-9-1/queue.declare/arguments-implementation")
-@pytest.mark.parametrize("arguments", [{"x-queue-type": "quorum"}])
-def test_arguments_that_are_known_but_not_built_are_refused(
-    client: Client, arguments: dict[str, Any]
-) -> None:
-    client.send(Declare(queue="q", durable=True, arguments=arguments))
-    assert "not supported by fakeamqp" in client.expect_connection_close(540).reply_text
-
-
 ILLEGAL = [
     ("x-message-ttl", -1, "{value_negative,-1}"),
     ("x-message-ttl", "5", '"expected integer, got longstr"'),

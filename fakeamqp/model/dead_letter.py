@@ -122,8 +122,13 @@ class DeadLetter(Message):
         return self.original.priority or 0
 
 
-def dead_lettered(queue: Queue, message: Message, reason: DeathReason, time: float) -> Message:
-    """The message as it goes on to the dead-letter exchange of `queue`. `time` is in seconds since 1970."""
+def dead_lettered(
+    queue: Queue, message: Message, reason: DeathReason, time: float, failures: int | None = None
+) -> Message:
+    """The message as it goes on to the dead-letter exchange of `queue`. `time` is in seconds since 1970.
+
+    `failures` says how often clients failed to deal with it there, where the queue counts that.
+    """
     options = queue.options
     shown = message.copies.shown if message.copies is not None else ()
     died_before = isinstance(message, DeadLetter)
@@ -146,6 +151,7 @@ def dead_lettered(queue: Queue, message: Message, reason: DeathReason, time: flo
         message,
         time,
     )
+    dead.failures = message.failures if failures is None else failures
     # A key of its own replaces all the message had, whatever the header CC says.
     dead.copies = message.copies if key is None else None
     return dead

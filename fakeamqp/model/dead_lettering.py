@@ -24,8 +24,11 @@ class DeadLettering:
         self._waiting: list[tuple[Message, DeathReason]] = []
         self._held = False
 
-    def died(self, queue: Queue, message: Message, reason: DeathReason) -> None:
-        """A message died in `queue`: pass it to the queue's dead-letter exchange, or drop it."""
+    def died(self, queue: Queue, message: Message, reason: DeathReason, failures: int | None = None) -> None:
+        """A message died in `queue`: pass it to the queue's dead-letter exchange, or drop it.
+
+        `failures` says how often clients failed to deal with it there, where the queue counts that.
+        """
         virtual_host = self._virtual_host
         tap = virtual_host.state.tap
         target = queue.options.dead_letter_exchange
@@ -34,7 +37,7 @@ class DeadLettering:
             tap.model(event, message=message, queue=queue.name, reason=reason)
         if target is None or target not in virtual_host.exchanges:
             return
-        dead = dead_lettered(queue, message, reason, virtual_host.state.clock.time())
+        dead = dead_lettered(queue, message, reason, virtual_host.state.clock.time(), failures)
         self._waiting.append((dead, reason))
         # A full queue passes a message on at once, to one that may be full as well, and so on: such chains
         # may be longer than the stack is deep, so what dies meanwhile waits for the outermost call.
@@ -63,7 +66,7 @@ class DeadLettering:
     def _bury(self, dead: Message, reason: DeathReason) -> None:
         for queue in self._virtual_host.routing.route(dead).queues:
             if reason == "rejected" or not is_cycle(queue.name, dead):
-                queue.enqueue(dead)
+                queue.bury(dead)
             elif self._virtual_host.state.tap is not None:
                 self._virtual_host.state.tap.model(
                     "dropped", message=dead, queue=queue.name, reason="dead-letter cycle"

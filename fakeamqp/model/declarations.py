@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.equivalence import compare_arguments, compare_flag
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.queues.options import EQUIVALENCE_ARGUMENTS
+from fakeamqp.model.queues.options import compared_arguments
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
@@ -77,13 +77,16 @@ def check_same_queue(
         compare_flag(*compare, "auto_delete", auto_delete, existing.auto_delete)
     considered: Collection[str] | None = None
     if personality.equivalence_ignores_unknown_arguments:
-        known = personality.queue_arguments[existing.type_name]
-        considered = [each for each in EQUIVALENCE_ARGUMENTS if each in known]
-    compare_arguments(
-        *compare, _with_default_type(arguments), _with_default_type(existing.arguments), considered
-    )
+        considered = compared_arguments(existing.type_name, personality)
+    if personality.fills_in_queue_type or _meant_type(arguments) == _meant_type(existing.arguments):
+        arguments = {**arguments, "x-queue-type": _meant_type(arguments)}
+        compare_arguments(
+            *compare, arguments, {**existing.arguments, "x-queue-type": existing.type_name}, considered
+        )
+    else:
+        compare_arguments(*compare, arguments, existing.arguments, considered)
 
 
-def _with_default_type(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Naming the default queue type changes nothing (RabbitMQ: classic is what is meant without)."""
-    return {"x-queue-type": "classic", **arguments}
+def _meant_type(arguments: Mapping[str, Any]) -> Any:
+    """The queue type that arguments ask for (RabbitMQ: classic is what is meant without)."""
+    return arguments.get("x-queue-type", "classic")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
@@ -11,17 +11,23 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue, QueuedMessage
     from fakeamqp.model.subscription import Subscription
 
-__all__ = ["Delivery", "Ledger", "accept_all", "reject_all", "release_all", "resume_credits"]
+__all__ = ["Delivery", "Ending", "Ledger", "accept_all", "reject_all", "release_all", "resume_credits"]
+
+Ending: TypeAlias = Literal["accepted", "rejected", "refused", "released", "failed", "lost"]
+"""How a delivery ends. The client has dealt with the message, or does not want anybody to get it: because it
+failed to deal with it (rejected), or not (refused). It gives it back: because it did not deal with it
+(released), or failed to (failed). Or the client has gone (lost). Most queues make no difference between the
+two of each kind."""
 
 
 class Delivery:
     """One acquired message. It ends once: accepted, rejected or released.
 
     `holder` is the subscription it went to, or None for a get; `credits` are those it was taken from;
-    `tag` is what a `Ledger` knows it by.
+    `tag` is what a `Ledger` knows it by; `ending` is None as long as the client holds the message.
     """
 
-    __slots__ = ("credits", "delivered_at", "holder", "owner", "queue", "queued", "settled", "tag")
+    __slots__ = ("credits", "delivered_at", "ending", "holder", "owner", "queue", "queued", "tag")
 
     def __init__(
         self,
@@ -38,22 +44,27 @@ class Delivery:
         self.owner = owner
         self.credits = credits
         self.delivered_at = delivered_at
-        self.settled = False
+        self.ending: Ending | None = None
         self.tag = 0
+
+    @property
+    def settled(self) -> bool:
+        """Whether the delivery has ended."""
+        return self.ending is not None
 
     def accept(self) -> None:
         """The client has dealt with the message: it is gone for good (basic.ack/removes-message)."""
-        self.settle()
+        self.settle("accepted")
         self.queue.forget(self)
 
-    def reject(self) -> None:
+    def reject(self, ending: Ending = "rejected") -> None:
         """The client refuses the message: it is dead-lettered or discarded (basic.reject/requeue-false)."""
-        self.settle()
+        self.settle(ending)
         self.queue.refuse(self)
 
-    def settle(self) -> None:
+    def settle(self, ending: Ending = "released") -> None:
         """The client holds the message no longer: its credit is refilled."""
-        self.settled = True
+        self.ending = ending
         for credit in self.credits:
             credit.refill(len(self.queued.message.body))
 
@@ -68,17 +79,17 @@ def accept_all(deliveries: Sequence[Delivery]) -> None:
     resume_credits(deliveries)
 
 
-def reject_all(deliveries: Sequence[Delivery]) -> None:
+def reject_all(deliveries: Sequence[Delivery], *, ending: Ending = "rejected") -> None:
     """Reject each, then let whoever waited for the credit go on."""
     for delivery in deliveries:
-        delivery.settle()
+        delivery.settle(ending)
     # All credit is there before the first dead letter, which may come back to where it was sent from.
     for delivery in deliveries:
         delivery.queue.refuse(delivery)
     resume_credits(deliveries)
 
 
-def release_all(deliveries: Sequence[Delivery], *, avoid: object = None) -> None:
+def release_all(deliveries: Sequence[Delivery], *, avoid: object = None, ending: Ending = "released") -> None:
     """Return many deliveries to their queues at once, in their old order, and let the queues dispatch.
 
     `avoid` names a group (a channel) that must not be sent these messages again
@@ -86,7 +97,7 @@ def release_all(deliveries: Sequence[Delivery], *, avoid: object = None) -> None
     """
     by_queue: dict[Queue, list[Delivery]] = {}
     for delivery in deliveries:
-        delivery.settle()
+        delivery.settle(ending)
         by_queue.setdefault(delivery.queue, []).append(delivery)
     for queue, returned in by_queue.items():
         queue.take_back(returned, avoid=avoid)

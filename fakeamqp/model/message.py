@@ -95,7 +95,8 @@ class Message:
     family it belongs to, so that a delivery over the same family forwards the octets as received.
     `expiry` is the time to live of the message's own expiration in seconds, if it has one.
     `secured` says that the publisher was told the broker has it, so that not even a crash may lose it.
-    `copies` are further routing keys it was published with, `history` the deaths it has behind it.
+    `copies` are further routing keys it was published with, `history` the deaths it has behind it,
+    `failures` how often clients failed to deal with it in the quorum queue it died in.
     Messages are shared by all queues they were routed to and otherwise never changed.
     """
 
@@ -105,6 +106,7 @@ class Message:
         "encoding",
         "exchange",
         "expiry",
+        "failures",
         "history",
         "properties",
         "properties_octets",
@@ -138,6 +140,7 @@ class Message:
         self.secured = False
         self.copies: Copies | None = None
         self.history: Deaths | None = None
+        self.failures = 0
 
     @property
     def headers(self) -> Headers:
@@ -168,6 +171,7 @@ class Message:
         copy.secured = self.secured
         copy.copies = self.copies
         copy.history = self.history
+        copy.failures = self.failures
         return copy
 
     def __repr__(self) -> str:

@@ -34,3 +34,7 @@ class ReplyAddress:
         if self.untouched is not None:
             self.untouched.reuse_tag()
         return True
+
+    def bury(self, message: Message) -> None:
+        """Deliver a dead letter, which nobody waits to hear of."""
+        self.enqueue(message)

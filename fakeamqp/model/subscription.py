@@ -24,6 +24,9 @@ class Subscriber(Protocol):
     ) -> None:
         """Send the message; `delivery` is None where no settlement is expected."""
 
+    def held_too_long(self, subscription: Subscription | None) -> None:
+        """The queue took back what was held too long: by this subscription, or got with no subscription."""
+
     def cancelled(self, subscription: Subscription) -> None:
         """The queue has gone: the subscription has ended without the client asking."""
 
@@ -34,11 +37,13 @@ class Subscription:
     `owner` is the connection or session that exclusive things belong to, `group` the channel: what a
     rejected message must not return to in personality `spec`. `limits` holds everything that may hold
     deliveries back, `credits` the counted ones among them; both empty means no limit. `shares_window` says
-    that one of them is shared with other subscriptions (basic.qos with global set).
+    that one of them is shared with other subscriptions (basic.qos with global set). `age` is its number in
+    the order in which subscriptions came to a queue that wants to know.
     """
 
     __slots__ = (
         "active",
+        "age",
         "arguments",
         "credits",
         "exclusive",
@@ -87,6 +92,7 @@ class Subscription:
         self.limits = limits
         self.credits = credits
         self.active = True
+        self.age = 0
         for limit in limits:
             limit.subscriptions[self] = None
 

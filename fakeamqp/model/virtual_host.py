@@ -286,7 +286,7 @@ class VirtualHost:
                 if exclusive != (existing.exclusive_owner is not None):
                     self._locked(name)
                 check_same_queue(existing, durable=durable, auto_delete=auto_delete, arguments=arguments)
-                existing.used()
+                existing.asked_for()
                 return existing
         personality = self.state.personality
         if not name:

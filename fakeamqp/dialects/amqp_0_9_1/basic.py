@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
-    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.delivery import Delivery, Ending
     from fakeamqp.model.queues import Queue
 
     Act: TypeAlias = Callable[[Sequence[Delivery]], None]
@@ -111,8 +111,9 @@ def consume(channel: ChannelEnd, method: m.BasicConsume) -> None:
         limits.append(channel.gate)
     # A stream would refuse to go without acknowledgements, but looks for its prefetch first.
     counted = not method.no_ack or queue.keeps_delivered
-    if counted and channel.prefetch[0]:
-        credits.append(Credit(*channel.prefetch))
+    prefetch = channel.prefetch if channel.prefetch[0] else (queue.default_prefetch, 0)
+    if counted and prefetch[0]:
+        credits.append(Credit(*prefetch))
     if counted and _shares_windows(channel, queue):
         credits += [each for each in (channel.credit, channel.endpoint.credit) if each is not None]
     subscription = Subscription(
@@ -214,20 +215,22 @@ def ack(channel: ChannelEnd, method: m.BasicAck) -> None:
 
 def nack(channel: ChannelEnd, method: m.BasicNack) -> None:
     """The messages have not been dealt with (RabbitMQ: documented extension)."""
-    _settle(channel, _refusal(channel, method.requeue), method.delivery_tag, method.multiple)
+    ending: Ending = "released" if method.requeue else "refused"
+    _settle(channel, _refusal(channel, ending), method.delivery_tag, method.multiple)
 
 
 def reject(channel: ChannelEnd, method: m.BasicReject) -> None:
     """One message cannot be dealt with."""
-    _settle(channel, _refusal(channel, method.requeue), method.delivery_tag, multiple=False)
+    ending: Ending = "failed" if method.requeue else "rejected"
+    _settle(channel, _refusal(channel, ending), method.delivery_tag, multiple=False)
 
 
-def _refusal(channel: ChannelEnd, requeue: bool) -> Act:
-    if not requeue:
-        return reject_all
+def _refusal(channel: ChannelEnd, ending: Ending) -> Act:
+    if ending in ("rejected", "refused"):
+        return partial(reject_all, ending=ending)
     if channel.personality.rejected_avoids_same_channel:
-        return partial(release_all, avoid=channel)
-    return release_all
+        return partial(release_all, ending=ending, avoid=channel)
+    return partial(release_all, ending=ending)
 
 
 def _settle(channel: ChannelEnd, act: Act, tag: int, multiple: bool) -> None:

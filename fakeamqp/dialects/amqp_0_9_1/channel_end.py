@@ -58,7 +58,7 @@ class ChannelEnd:
         if endpoint.personality.channels_time_out:
             name = f"channel {number} of {endpoint.name}"
             self.ledger.timeouts = AcknowledgementTimeouts(
-                self.ledger, endpoint.broker.timers, self._held_too_long, name
+                self.ledger, endpoint.broker.timers, self._held_beyond_timeout, name
             )
         self.consumers: dict[str, Subscription] = {}
         self.current_queue: str | None = None
@@ -371,17 +371,35 @@ class ChannelEnd:
         if self.transaction is not None:
             outstanding += self.transaction.rollback()
         # Before the consumers end: the end of one may make it another's turn, which gets these first.
-        release_all(outstanding)
+        release_all(outstanding, ending="lost")
         for subscription in consumers:
             self.end_consumer(subscription)
 
-    def _held_too_long(self, _delivery: Delivery, timeout: float) -> None:
+    def held_too_long(self, subscription: Subscription | None) -> None:
+        """See `model.subscription.Subscriber`: a client that understands is told that the consumer rests.
+
+        Others lose their channel (RabbitMQ: documented, since 4.3).
+        """
+        if (
+            subscription is not None
+            and subscription.tag in self.consumers
+            and self.endpoint.has_capability("consumer_cancel_notify")
+        ):
+            if self.state is ChannelState.OPEN:
+                self.send(m.BasicCancel(consumer_tag=subscription.tag, no_wait=True))
+        else:
+            self._acknowledgement_timed_out(-1)
+
+    def _held_beyond_timeout(self, _delivery: Delivery, timeout: float) -> None:
         """A delivery was not settled in time (RabbitMQ: documented delivery acknowledgement timeout)."""
+        self._acknowledgement_timed_out(round(timeout * 1000))
+
+    def _acknowledgement_timed_out(self, milliseconds: int) -> None:
         self.endpoint.fail(
             self.number,
             PreconditionFailed(
                 f"delivery acknowledgement on channel {self.number} timed out. Timeout value used: "
-                f"{round(timeout * 1000)} ms. This timeout value can be configured, see consumers doc guide "
+                f"{milliseconds} ms. This timeout value can be configured, see consumers doc guide "
                 "to learn more"
             ),
         )

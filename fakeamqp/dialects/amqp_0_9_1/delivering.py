@@ -91,7 +91,7 @@ def _deliver_parts(
 
 def get_ok(channel: ChannelEnd, queue: Queue, queued: QueuedMessage, delivery: Delivery | None) -> None:
     """Send the one message that was asked for."""
-    message = queued.message
+    message = queue.as_delivered(queued)
     tag = channel.ledger.next_tag() if delivery is None else channel.ledger.add(delivery)
     _send_content(
         channel,

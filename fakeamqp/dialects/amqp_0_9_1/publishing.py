@@ -108,7 +108,7 @@ def _perform(channel: ChannelEnd, target: Target, message: Message, plan: Outcom
     outcome = channel.virtual_host.offer(message, there, immediate=target.immediate)
     if target.mandatory or outcome.unconsumed:
         _return(channel, target, message, plan, unconsumed=outcome.unconsumed)
-    return outcome.accepted
+    return not any(queue.fails_commits for queue in outcome.refused)
 
 
 def _return(

@@ -28,7 +28,7 @@ def declare(channel: ChannelEnd, method: m.QueueDeclare) -> None:
             return
         channel.authorise_passive("queue", name)
         queue = virtual_host.queue(name, channel.endpoint)
-        queue.used()
+        queue.asked_for()
     else:
         if name:
             virtual_host.check_queue_name(name)
@@ -61,7 +61,7 @@ def _consumer_count(channel: ChannelEnd, queue: Queue) -> int:
     if not queue.reports_consumers:
         return 0
     if channel.personality.paused_consumers_count:
-        return len(queue.subscriptions)
+        return queue.consumer_count
     return sum(not subscription.stopped for subscription in queue.subscriptions)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from fakeamqp.model.equivalence import type_name
@@ -26,6 +27,7 @@ __all__ = [
     "QueueOptions",
     "StreamOffset",
     "check_dead_letter_exchange",
+    "compared_arguments",
     "consumer_options",
     "longest_ttl",
     "queue_options",
@@ -61,6 +63,30 @@ EQUIVALENCE_ARGUMENTS = (
 """Arguments that a redeclaration must repeat where the queue's type takes them, in the order in which they
 are looked at (RabbitMQ: documented equivalence)."""
 
+_QUORUM_EQUIVALENCE = (
+    "x-dead-letter-exchange",
+    "x-dead-letter-routing-key",
+    "x-dead-letter-strategy",
+    "x-expires",
+    "x-max-length",
+    "x-max-length-bytes",
+    "x-max-in-memory-length",
+    "x-max-in-memory-bytes",
+    "x-overflow",
+    "x-single-active-consumer",
+    "x-queue-type",
+    "x-quorum-initial-group-size",
+    "x-delivery-limit",
+    "x-message-ttl",
+    "x-queue-leader-locator",
+    "x-consumer-disconnected-timeout",
+    "x-consumer-timeout",
+    "x-delayed-retry-type",
+    "x-delayed-retry-min",
+    "x-delayed-retry-max",
+)
+"""The same for quorum queues, which have an order of their own."""
+
 KINDS = {
     "classic": "rabbit_classic_queue",
     "quorum": "rabbit_quorum_queue",
@@ -89,7 +115,10 @@ class QueueOptions:
     dead_letter_routing_key: str | None = None
     dead_letter_strategy: Strategy = "at-most-once"
     single_active_consumer: bool = False
-    delivery_limit: int | None = None
+    delivery_limit: float | None = None
+    delayed_retry_type: str | None = None
+    delayed_retry_min: float | None = None
+    delayed_retry_max: float | None = None
     consumer_timeout: float | None = None
     max_age: float | None = None
     max_segment_size: int | None = None
@@ -116,11 +145,13 @@ class StreamOffset:
 class ConsumerOptions:
     """What the arguments of basic.consume ask for.
 
-    `filters` are the values of messages that a stream is to be filtered by, None where it is not;
+    `timeout` is how many seconds the consumer may hold a message, where it has a say in that. `filters` are
+    the values of messages that a stream is to be filtered by, None where it is not;
     `match_unfiltered` says whether messages without a value come as well.
     """
 
     priority: int = 0
+    timeout: float | None = None
     stream_offset: StreamOffset = StreamOffset()
     filters: tuple[str, ...] | None = None
     match_unfiltered: bool = False
@@ -275,6 +306,24 @@ class ArgumentReader:
             self.refuse(argument, f"{{value_too_large,{value}}}")
         return value / 1000
 
+    def delivery_limit(self, argument: str) -> float | None:
+        """A whole number; what is none means nothing, or by personality a limit that is never reached."""
+        value = self.arguments[argument]
+        if type(value) is int:
+            return value
+        odd_is_none = self._personality is None or self._personality.quorum.odd_limit_is_none
+        return None if odd_is_none else inf
+
+    def milliseconds_if_positive(self, argument: str) -> float | None:
+        """A time in milliseconds, in seconds; anything else is as good as nothing (RabbitMQ: its sources)."""
+        value = self.arguments[argument]
+        return value / 1000 if type(value) is int and value > 0 else None
+
+    def text_if_any(self, argument: str) -> str | None:
+        """A string; anything else is as good as nothing (RabbitMQ: its sources)."""
+        value = self.arguments[argument]
+        return value if isinstance(value, str) else None
+
     def milliseconds_if_whole(self, argument: str) -> float | None:
         """A time in milliseconds, in seconds; anything else is as good as nothing (RabbitMQ: measured)."""
         value = self.arguments.get(argument)
@@ -409,6 +458,15 @@ def _erlang_binary(text: str) -> str:
     return f"<<{','.join(map(str, octets))}>>"
 
 
+def compared_arguments(kind: str, personality: Personality) -> list[str]:
+    """The arguments that the redeclaration of a queue of type `kind` must repeat."""
+    known = personality.queue_arguments[kind]
+    names = _QUORUM_EQUIVALENCE if kind == "quorum" else EQUIVALENCE_ARGUMENTS
+    # What is not validated is not compared.
+    unknown = () if personality.validates_consumer_timeout else ("x-consumer-timeout",)
+    return [name for name in names if name in known and name not in unknown]
+
+
 _Read = Callable[[ArgumentReader, str], Any]
 
 _QUEUE_ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
@@ -437,6 +495,10 @@ _QUEUE_ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
     "x-quorum-initial-group-size": (None, ArgumentReader.positive),
     "x-consumer-timeout": ("consumer_timeout", ArgumentReader.patience),
     "x-consumer-disconnected-timeout": (None, ArgumentReader.count),
+    "x-delivery-limit": ("delivery_limit", ArgumentReader.delivery_limit),
+    "x-delayed-retry-type": ("delayed_retry_type", ArgumentReader.text_if_any),
+    "x-delayed-retry-min": ("delayed_retry_min", ArgumentReader.milliseconds_if_positive),
+    "x-delayed-retry-max": ("delayed_retry_max", ArgumentReader.milliseconds_if_positive),
     "x-max-age": ("max_age", ArgumentReader.age),
     "x-stream-max-segment-size-bytes": ("max_segment_size", ArgumentReader.count),
     "x-stream-filter-size-bytes": (None, ArgumentReader.count),
@@ -451,6 +513,10 @@ _QUEUE_ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
 _CONSUMER_ARGUMENTS: dict[str, tuple[str | None, _Read]] = {
     "x-priority": ("priority", ArgumentReader.integer),
     "x-cancel-on-ha-failover": (None, ArgumentReader.flag),
+    "x-consumer-timeout": (
+        "timeout",
+        lambda reader, name: None if (asked := reader.count(name)) is None else asked / 1000,
+    ),
     "x-stream-offset": ("stream_offset", ArgumentReader.stream_offset),
     "x-stream-filter": ("filters", ArgumentReader.filters),
     "x-stream-match-unfiltered": (

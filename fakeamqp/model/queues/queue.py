@@ -69,6 +69,10 @@ class Queue:
     """Whether messages stay among those that wait while clients hold them."""
     shares_windows: ClassVar[bool] = True
     """Whether consumers depend on windows that they share with others (basic.qos with global set)."""
+    fails_commits: ClassVar[bool] = True
+    """Whether a message that the queue refuses fails the transaction it is part of."""
+    default_prefetch: ClassVar[int] = 0
+    """How many messages a consumer may hold that asked for no limit; 0 means any number."""
     reports_consumers: ClassVar[bool] = True
     """Whether declare-ok says how many consumers there are; otherwise it says 0."""
 
@@ -183,6 +187,10 @@ class Queue:
         """
         raise NotImplementedError
 
+    def bury(self, message: Message) -> None:
+        """Take a dead letter, which nobody waits to hear of."""
+        self.enqueue(message)
+
     def could_take(self, message: Message) -> bool:
         """Whether the message would be handed over at once (basic.publish/immediate-*)."""
         raise NotImplementedError
@@ -202,6 +210,10 @@ class Queue:
             The message, with a delivery to settle unless `no_ack`; None where nothing waits.
         """
         raise NotImplementedError
+
+    def as_delivered(self, queued: QueuedMessage) -> Message:
+        """The message as whoever gets it now will see it."""
+        return queued.message
 
     def purge(self) -> int:
         """Drop all that waits; what clients hold stays (queue.purge/02). Returns how many were dropped."""
@@ -290,9 +302,13 @@ class Queue:
         if subscription.exclusive:
             self.exclusive_subscription = subscription
         self.subscriptions[subscription] = None
+        self._enter(subscription)
+        self.used()
+
+    def _enter(self, subscription: Subscription) -> None:
+        """Let a new subscription take its turns, or wait."""
         if not self.options.single_active_consumer or len(self.subscriptions) == 1:
             self._rotation.add(subscription)
-        self.used()
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """End a subscription; its channel settles what it holds (basic.cancel/outstanding-remain)."""
@@ -302,15 +318,24 @@ class Queue:
         subscription.end()
         if self.exclusive_subscription is subscription:
             self.exclusive_subscription = None
-        if subscription in self._rotation:
-            self._rotation.remove(subscription)
-            if self.options.single_active_consumer and self.subscriptions:
-                self._rotation.add(max(self.subscriptions, key=lambda each: each.priority))
+        self._leave(subscription)
         self.used()
         if not self.subscriptions and self.auto_delete and not self.deleted:
             self.virtual_host.remove_queue(self)
         elif self.subscriptions:
             self.dispatch()
+
+    def _leave(self, subscription: Subscription) -> None:
+        """A subscription takes no turns any more."""
+        if subscription in self._rotation:
+            self._rotation.remove(subscription)
+            if self.options.single_active_consumer and self.subscriptions:
+                self._rotation.add(max(self.subscriptions, key=lambda each: each.priority))
+
+    @property
+    def consumer_count(self) -> int:
+        """How many consumers declare-ok tells of."""
+        return len(self.subscriptions)
 
     def detach_all(self) -> list[Subscription]:
         """End every subscription because the queue goes; they are returned for their clients to be told."""
@@ -326,6 +351,10 @@ class Queue:
         return ended
 
     # --- time ---------------------------------------------------------------------------------------
+
+    def asked_for(self) -> None:
+        """The queue was declared again, be it passively."""
+        self.used()
 
     def used(self) -> None:
         """Count as in use now: `x-expires` begins anew, and rests while there are subscriptions."""

@@ -1,0 +1,180 @@
+"""Dead letters that are not lost on the way (RabbitMQ: documented, `x-dead-letter-strategy` at-least-once).
+
+A dead letter stays with the queue that its message died in until every queue it is routed to has it. One
+that finds no queue, or a full one that refuses it, is tried again after three minutes, and when the queue is
+given other options. A new exchange or binding does nothing by itself; but every try goes by the routes there
+are at that time. At most 32 dead letters of a queue are on their way; those behind them wait (RabbitMQ:
+measured, and as documented).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.dead_letter import dead_lettered, is_cycle
+
+if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.queues.queue import DeathReason, Queue
+    from fakeamqp.model.timers import Timer
+
+__all__ = ["HeldDeadLetters"]
+
+_MOST_ON_THEIR_WAY = 32
+_RETRY_AFTER = 180.0
+_TIMER_MARGIN = 1e-9
+
+
+class _Held:
+    """One dead letter: the message that died, and once it is on its way the message that goes on."""
+
+    __slots__ = ("failures", "message", "on_its_way", "reached", "reason", "size", "tried_at")
+
+    def __init__(self, message: Message, reason: DeathReason, failures: int, size: int) -> None:
+        self.message = message
+        self.reason = reason
+        self.failures = failures
+        self.size = size
+        self.on_its_way: Message | None = None
+        self.tried_at: float | None = None
+        """When it was last sent to a queue; None where it has found none so far."""
+        self.reached: dict[Any, None] = {}
+        """The queues that have it."""
+
+
+class HeldDeadLetters:
+    """The dead letters that one queue holds.
+
+    Args:
+        queue: that they died in.
+        fewer: called when there are fewer than before.
+    """
+
+    __slots__ = ("_behind", "_fewer", "_pending", "_queue", "_timer", "octets")
+
+    def __init__(self, queue: Queue, fewer: Callable[[], None]) -> None:
+        self.octets = 0
+        self._queue = queue
+        self._fewer = fewer
+        self._pending: dict[_Held, None] = {}
+        """Those on their way, oldest first."""
+        self._behind: deque[_Held] = deque()
+        self._timer: Timer | None = None
+
+    def __len__(self) -> int:
+        return len(self._pending) + len(self._behind)
+
+    def hold(self, message: Message, reason: DeathReason, failures: int, size: int) -> None:
+        """A message has died; clients had failed to deal with it so many times."""
+        tap = self._queue.virtual_host.state.tap
+        if tap is not None:
+            tap.model("dead-lettered", message=message, queue=self._queue.name, reason=reason)
+        self._behind.append(_Held(message, reason, failures, size))
+        self.octets += size
+        self._go_on()
+
+    def try_again(self) -> None:
+        """Send what has found no queue so far, and what was sent long enough ago without reaching all."""
+        now = self._queue.virtual_host.now() + _TIMER_MARGIN
+        for held in list(self._pending):
+            if held in self._pending and (held.tried_at is None or held.tried_at + _RETRY_AFTER <= now):
+                self._send(held)
+        self._go_on()
+
+    def start_over(self) -> None:
+        """After a restart nobody knows how far they got."""
+        for held in reversed(self._pending):
+            held.on_its_way = None
+            held.reached.clear()
+            self._behind.appendleft(held)
+        self._pending.clear()
+        self._go_on()
+
+    def clear(self) -> int:
+        """Drop all; returns how many there were."""
+        count = len(self)
+        self._pending.clear()
+        self._behind.clear()
+        self.octets = 0
+        self._watch()
+        return count
+
+    def _go_on(self) -> None:
+        """Send as many as may be on their way."""
+        while self._behind and len(self._pending) < _MOST_ON_THEIR_WAY:
+            held = self._behind.popleft()
+            self._pending[held] = None
+            self._send(held)
+        self._watch()
+
+    def _send(self, held: _Held) -> None:
+        """Send one to the queues it is routed to now and has not reached yet."""
+        virtual_host = self._queue.virtual_host
+        target = self._queue.options.dead_letter_exchange
+        if target is None or target not in virtual_host.exchanges:
+            return
+        message = self._readdressed(held)
+        routed = virtual_host.routing.route(message).queues
+        if not routed and held.reached:
+            self._done(held)
+            return
+        missing = [each for each in routed if each not in held.reached and not _cycles(each, held)]
+        if not missing:
+            return
+        held.tried_at = virtual_host.now()
+        for queue in missing:
+            if queue.enqueue(message):
+                held.reached[queue] = None
+        if all(queue in held.reached for queue in missing):
+            self._done(held)
+
+    def _readdressed(self, held: _Held) -> Message:
+        """The message that goes on, by the exchange and the key that are in force."""
+        queue = self._queue
+        message = held.on_its_way
+        if message is None:
+            now = queue.virtual_host.state.clock.time()
+            message = dead_lettered(queue, held.message, held.reason, now, held.failures)
+            # Full targets tell it from other publishers.
+            message.publisher = self
+        else:
+            key = queue.options.dead_letter_routing_key
+            exchange = queue.options.dead_letter_exchange or ""
+            routing_key = held.message.routing_key if key is None else key
+            if (message.exchange, message.routing_key) != (exchange, routing_key):
+                message = message.with_properties(message.properties)
+                message.exchange, message.routing_key = exchange, routing_key
+                message.copies = held.message.copies if key is None else None
+        held.on_its_way = message
+        return message
+
+    def _done(self, held: _Held) -> None:
+        if held in self._pending:
+            del self._pending[held]
+            self.octets -= held.size
+            self._fewer()
+
+    def _watch(self) -> None:
+        """Have a timer while something is on its way."""
+        if not self._pending:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+        elif self._timer is None:
+            self._timer = self._queue.virtual_host.call_later(
+                _RETRY_AFTER,
+                self._timer_is_due,
+                lambda: f"q '{self._queue.name}' sends {len(self._pending)} held dead letters again",
+            )
+
+    def _timer_is_due(self) -> None:
+        self._timer = None
+        self.try_again()
+
+
+def _cycles(queue: Any, held: _Held) -> bool:
+    """Whether the dead letter has died in this queue before with nobody having rejected it since."""
+    assert held.on_its_way is not None
+    return held.reason != "rejected" and is_cycle(queue.name, held.on_its_way)

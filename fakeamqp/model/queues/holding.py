@@ -1,0 +1,82 @@
+"""How long consumers may hold a delivery before their queue takes it back (RabbitMQ 4.3: documented)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.timers import Timer
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = ["HoldingTimes"]
+
+_TIMER_MARGIN = 1e-9
+
+
+class HoldingTimes:
+    """Watches the deliveries of one queue.
+
+    Few lengths of time are in use, mostly one. There is one timer for each, set for the oldest delivery that
+    has it; settling touches no timer.
+
+    Args:
+        virtual_host: whose clock counts.
+        name: of the queue, for the timers' labels.
+        outstanding: its deliveries, oldest first.
+        limit: how many seconds a delivery may be held, None for ever.
+        expired: called with the deliveries that were held too long.
+    """
+
+    __slots__ = ("_expired", "_limit", "_name", "_outstanding", "_running", "_virtual_host")
+
+    def __init__(
+        self,
+        virtual_host: VirtualHost,
+        name: str,
+        outstanding: Iterable[Delivery],
+        limit: Callable[[Delivery], float | None],
+        expired: Callable[[list[Delivery]], None],
+    ) -> None:
+        self._virtual_host = virtual_host
+        self._name = name
+        self._outstanding = outstanding
+        self._limit = limit
+        self._expired = expired
+        self._running: dict[float, Timer] = {}
+
+    def watch(self, delivery: Delivery) -> None:
+        """A delivery has begun."""
+        limit = self._limit(delivery)
+        if limit is not None and limit not in self._running:
+            self._start(limit, delivery)
+
+    def watch_all(self) -> None:
+        """Other times may be in force: look at all deliveries there are."""
+        self.stop()
+        for delivery in self._outstanding:
+            self.watch(delivery)
+
+    def stop(self) -> None:
+        """Watch no more."""
+        for timer in self._running.values():
+            timer.cancel()
+        self._running.clear()
+
+    def _start(self, limit: float, delivery: Delivery) -> None:
+        self._running[limit] = self._virtual_host.call_at(
+            delivery.delivered_at + limit,
+            lambda: self._look(limit),
+            f"q '{self._name}' takes back what a consumer has held too long",
+        )
+
+    def _look(self, limit: float) -> None:
+        del self._running[limit]
+        now = self._virtual_host.now() + _TIMER_MARGIN
+        held = [each for each in self._outstanding if self._limit(each) == limit]
+        late = [each for each in held if each.delivered_at + limit <= now]
+        if len(late) < len(held):
+            self._start(limit, held[len(late)])
+        if late:
+            self._expired(late)
