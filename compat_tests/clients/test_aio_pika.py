@@ -152,3 +152,74 @@ async def test_remote_procedure_calls(broker: Broker) -> None:
             await asyncio.wait_for(calling.call("absent", {}), SECONDS)
         await calling.close()
         await serving.close()
+
+
+async def test_delayed_messages() -> None:
+    arrived: asyncio.Queue[Any] = asyncio.Queue()
+    with Broker(clock="virtual") as broker:
+        async with await aio_pika.connect(broker.url) as connection:
+            channel = await connection.channel(on_return_raises=True)
+            exchange = await channel.declare_exchange(
+                "later", aio_pika.ExchangeType.X_DELAYED_MESSAGE, arguments={"x-delayed-type": "topic"}
+            )
+            queue = await channel.declare_queue("reminders")
+            await queue.bind(exchange, "remind.#")
+            await queue.consume(arrived.put, no_ack=True)
+            for body, minutes in ((b"second", 10), (b"first", 5)):
+                message = aio_pika.Message(body, headers={"x-delay": minutes * 60_000})
+                # aio-pika publishes as mandatory, and no queue has it yet.
+                with pytest.raises(aio_pika.exceptions.PublishError):
+                    await exchange.publish(message, "remind.me")
+            assert broker.exchange("later").delayed == 2
+            assert [view.delayed_for for view in broker.published] == [600, 300]
+            pending = [each.words for each in broker.clock.timers if each.words.startswith("exchange")]
+            assert pending == ["exchange 'later' publishes a message"] * 2
+
+            await asyncio.to_thread(broker.clock.advance, 300)
+            first = await asyncio.wait_for(arrived.get(), SECONDS)
+            assert (first.body, first.headers["x-delay"]) == (b"first", -300_000)
+            assert broker.exchange("later").delayed == 1
+            await asyncio.to_thread(broker.clock.advance_to_next)
+            second = await asyncio.wait_for(arrived.get(), SECONDS)
+            assert (second.body, second.headers["x-delay"]) == (b"second", -600_000)
+
+
+async def test_a_delay_of_up_to_127_milliseconds_is_written_as_a_type_that_does_not_delay() -> None:
+    with Broker(clock="virtual") as broker:
+        async with await aio_pika.connect(broker.url) as connection:
+            channel = await connection.channel()
+            exchange = await channel.declare_exchange(
+                "later", aio_pika.ExchangeType.X_DELAYED_MESSAGE, arguments={"x-delayed-type": "fanout"}
+            )
+            queue = await channel.declare_queue("reminders")
+            await queue.bind(exchange)
+            for delay in (127, 128):
+                message = aio_pika.Message(b"%d" % delay, headers={"x-delay": delay})
+                await exchange.publish(message, "", mandatory=False)
+            assert [message.body for message in broker.queue("reminders").messages] == [b"127"]
+            await asyncio.to_thread(broker.clock.advance, 0.128)
+            assert [message.body for message in broker.queue("reminders").messages] == [b"127", b"128"]
+
+
+async def test_hashing_exchanges(broker: Broker) -> None:
+    async with await aio_pika.connect(broker.url) as connection:
+        channel = await connection.channel()
+        hashing = await channel.declare_exchange(
+            "customers", aio_pika.ExchangeType.X_CONSISTENT_HASH, arguments={"hash-header": "customer"}
+        )
+        modulus = await channel.declare_exchange("shards", aio_pika.ExchangeType.X_MODULUS_HASH)
+        for number in range(3):
+            queue = await channel.declare_queue(f"shard.{number}")
+            await queue.bind(hashing, "1")
+            await queue.bind(modulus, str(number))
+        for number in range(30):
+            message = aio_pika.Message(b"%d" % number, headers={"customer": f"customer-{number % 5}"})
+            await hashing.publish(message, "any")
+        ready = [broker.queue(f"shard.{number}").messages for number in range(3)]
+        assert sum(map(len, ready)) == 30
+        customers = [{message.headers["customer"] for message in messages} for messages in ready]
+        assert sum(map(len, customers)) == 5, "no customer is in two queues"
+        await modulus.publish(aio_pika.Message(b"m"), "hello")
+        assert [view.queues for view in broker.published[-1:]] == [(f"shard.{106084785 % 3}",)]
+        with pytest.raises(aio_pika.exceptions.ChannelPreconditionFailed, match="must be an integer"):
+            await queue.bind(hashing, "heavy")

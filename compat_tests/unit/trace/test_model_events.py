@@ -52,6 +52,11 @@ class Broken:
             {"message": MESSAGE, "queue": "orders", "reason": "dead-letter cycle"},
             "message b'two apples' dropped from queue 'orders' because of dead-letter cycle",
         ),
+        (
+            "delay over",
+            {"message": MESSAGE, "exchange": "later", "outcome": "routed to orders"},
+            "message b'two apples' published by exchange 'later' after its delay: routed to orders",
+        ),
         ("renamed", {"old": "a\n", "count": 2}, r"renamed old='a\n' count=2"),
         ("published", {}, "published (its facts cannot be shown: KeyError)"),
         ("odd", {"what": Broken()}, "odd (its facts cannot be shown: RuntimeError)"),

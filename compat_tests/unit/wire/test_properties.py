@@ -210,6 +210,16 @@ def test_headers_that_were_changed_are_written_anew(change: dict) -> None:
     assert removed.encode() == bytes(2)
 
 
+def test_the_tag_that_a_header_came_with_can_be_asked_for() -> None:
+    value = read(ODD)
+    tags = [value.header_tag(name) for name in ("a", "b", "x-death", "missing")]
+    assert tags == ["b", "B", "i", None], "of two fields with one name the first counts"
+    value.headers["a"] = "changed"
+    assert value.header_tag("a") is None
+    assert BasicProperties(headers={"a": 1}).header_tag("a") is None
+    assert BasicProperties().header_tag("a") is None
+
+
 def test_with_headers_edits_a_copy_and_leaves_other_octets_alone() -> None:
     value = read(ODD)
     edited = value.with_headers({"b": REMOVED, "c": "new"})
