@@ -158,6 +158,56 @@ def test_threads_may_publish_while_time_moves(broker: Broker) -> None:
     assert moments == sorted(moments)
 
 
+def test_messages_that_are_gone_leave_no_timer_behind(broker: Broker, connect: Connect) -> None:
+    connection = connect(broker, heartbeat=0)
+    channel = connection.channel()
+    channel.confirm_delivery()
+    retry_queues(channel, ("minute", 60), back_to="dead")
+
+    def publish() -> None:
+        channel.basic_publish("", "minute", b"x")
+        assert len(broker.clock.timers) == 1
+
+    publish()
+    channel.basic_get("minute", auto_ack=True)
+    assert broker.clock.timers == ()
+    publish()
+    channel.queue_purge("minute")
+    assert broker.clock.timers == ()
+    publish()
+    tag = channel.basic_consume("minute", lambda *delivery: None, auto_ack=True)
+    channel.basic_cancel(tag)
+    assert broker.clock.timers == ()
+    publish()
+    broker.clock.advance(1)
+    channel.basic_publish("", "minute", b"y")
+    channel.basic_get("minute", auto_ack=True)
+    assert [timer.due_in for timer in broker.clock.timers] == [60]
+    channel.queue_delete("minute")
+    assert broker.clock.timers == ()
+
+
+@pytest.mark.parametrize("turn", range(5))
+def test_over_tls_too(turn: int) -> None:
+    with Broker(clock="virtual", tls=True) as broker:
+        parameters = pika.URLParameters(broker.url)
+        parameters.ssl_options = pika.SSLOptions(broker.tls.client_context, broker.host)
+        with pika.BlockingConnection(parameters) as connection:
+            channel = connection.channel()
+            retry_queues(channel, ("minute", 60), back_to="dead")
+            channel.queue_declare("dead")
+            came: list[bytes] = []
+            channel.basic_consume("dead", lambda *delivery: came.append(delivery[-1]), auto_ack=True)
+            for number in range(20):
+                channel.basic_publish("", "minute", b"%d" % number)
+                broker.clock.advance(60)
+                assert broker.queue("minute").ready == 0
+            while len(came) < 20:
+                connection.process_data_events(SECONDS)
+            assert came == [b"%d" % number for number in range(20)]
+        assert broker.failures == ()
+
+
 @pytest.mark.asyncio
 async def test_aio_pika(broker: Broker) -> None:
     async with await aio_pika.connect(broker.url) as connection:

@@ -180,7 +180,7 @@ class ClassicQueue(Queue):
                 break
             self._pop()
             self._hand_over(queued, subscription)
-        if ready:
+        if ready or self._head_timer is not None:
             self._watch_head()
 
     def _dispatch_picky(self) -> None:
@@ -194,7 +194,7 @@ class ClassicQueue(Queue):
                     self._rotation.passed(subscription)
                     self._hand_over(queued, subscription)
                     break
-        if self._live_head() is not None:
+        if self._live_head() is not None or self._head_timer is not None:
             self._watch_head()
 
     def could_take(self, message: Message) -> bool:
@@ -218,7 +218,7 @@ class ClassicQueue(Queue):
         if not no_ack:
             delivery = Delivery(self, queued, None, owner, (), self.virtual_host.now())
             self.unacked[delivery] = None
-        if self.ready:
+        if self.ready or self._head_timer is not None:
             self._watch_head()
         return queued, delivery
 
@@ -227,6 +227,7 @@ class ClassicQueue(Queue):
         self._drop_expired()
         dropped = self.ready.clear()
         self.ready_octets = 0
+        self._watch_head()
         return len(dropped)
 
     def clear(self) -> list[Message]:
@@ -350,7 +351,7 @@ class ClassicQueue(Queue):
         return queued
 
     def _drop_expired(self) -> None:
-        if self._live_head() is not None:
+        if self._live_head() is not None or self._head_timer is not None:
             self._watch_head()
 
     def _watch_head(self) -> None:
