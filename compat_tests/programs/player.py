@@ -95,7 +95,7 @@ class Player:
 
     def _Publish(self, operation: p.Publish) -> None:
         self.published += 1
-        properties: dict[str, Any] = {"delivery_mode": 2}
+        properties: dict[str, Any] = {}
         if operation.priority is not None:
             properties["priority"] = operation.priority
         if operation.expiration is not None:

@@ -216,6 +216,11 @@ class Reference:
             self._drop_expired(queue)
         return True
 
+    def _dies_at(self, queue: _Queue, message: _Message) -> int | None:
+        lives = (queue.arguments.get("x-message-ttl"), message.expiration)
+        times = [each for each in lives if each is not None]
+        return self.now + min(times) if times else None
+
     def _drop_surplus(self, queue: _Queue) -> None:
         while not queue.refuses and queue.too_long():
             head = queue.head()

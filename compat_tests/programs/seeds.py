@@ -14,7 +14,7 @@ USUAL_SEED = 1
 
 
 def seed_of(config: pytest.Config) -> int:
-    """The seed of `--hypothesis-seed`; without that the usual one, or any where tests run longer than usual."""
+    """The seed of `--hypothesis-seed`; without that the usual one, or any where tests do more than usual."""
     given = config.getoption("--hypothesis-seed", default=None)
     if given is None:
         return USUAL_SEED if FACTOR == 1 else random.getrandbits(32)

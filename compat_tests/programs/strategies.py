@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -11,20 +12,57 @@ from hypothesis import strategies as st
 from compat_tests.programs import program as p
 from fakeamqp.model.queues import QUEUE_TYPES
 
-__all__ = ["QUEUES", "programs"]
+__all__ = ["QUEUES", "REAL", "VIRTUAL", "Kind", "programs"]
 
 QUEUES = ("a", "b", "c", "d")
 EXCHANGES = {"fan": "fanout", "dir": "direct"}
 MISSING = "no"
 """A queue and an exchange that there are not."""
 TAGS = ("x", "y", "z")
-TYPES = [name for name in ("classic", "quorum") if name in QUEUE_TYPES]
-
-# Powers of two divide them, so that sums of them are exact on every clock.
-TIMES = (0, 125, 250, 500, 1000, 1125, 2000)
-WAITS = (0.125, 0.25, 0.5, 1, 1, 2, 5)
-
 Arguments = dict[str, Any]
+Operations = dict[str, st.SearchStrategy[p.Operation]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What programs are to be like: the times to live and the pauses in them, and who shares a channel.
+
+    Where channels are not shared, what is received from a queue has one of its own.
+    """
+
+    times: tuple[int, ...]
+    waits: tuple[float, ...]
+    expiries: tuple[int, ...]
+    shares_channels: bool
+
+    def channel(self, queue: str) -> st.SearchStrategy[int]:
+        """Where messages of a queue are received."""
+        return st.integers(1, 2) if self.shares_channels else st.just(_own_channel(queue))
+
+    def any_channel(self, names: tuple[str, ...]) -> st.SearchStrategy[int]:
+        """Where messages of any of these queues are received."""
+        return st.integers(1, 2) if self.shares_channels else st.sampled_from([*map(_own_channel, names)])
+
+
+def _own_channel(queue: str) -> int:
+    return 1 + (QUEUES.index(queue) if queue in QUEUES else 0)
+
+
+VIRTUAL = Kind(
+    # Powers of two divide all times, so that sums of them are exact on every clock.
+    times=(0, 125, 250, 500, 1000, 1125, 2000),
+    waits=(0.125, 0.25, 0.5, 1, 1, 2, 5),
+    expiries=(500, 1125, 4000),
+    shares_channels=True,
+)
+"""Time is the test's, and all happens in turn."""
+REAL = Kind(
+    times=(250, 250, 750, 1250),
+    waits=(0.5, 0.5, 1, 1.5),
+    expiries=(750, 1750),
+    shares_channels=False,
+)
+"""Time passes, so nothing is done near a deadline; and what two queues send at once has no order."""
 
 
 def _some(*names: str) -> st.SearchStrategy[str]:
@@ -53,8 +91,6 @@ def _dead_letters(names: tuple[str, ...]) -> st.SearchStrategy[Arguments]:
 _FEATURES: dict[str, list[st.SearchStrategy[Arguments]]] = {
     "classic": [
         st.just({}),
-        st.fixed_dictionaries({"x-message-ttl": st.sampled_from(TIMES)}),
-        st.fixed_dictionaries({"x-expires": st.sampled_from((500, 1125, 4000))}),
         _LIMITS,
         st.builds(
             lambda limit, overflow: {**limit, "x-overflow": overflow},
@@ -65,33 +101,39 @@ _FEATURES: dict[str, list[st.SearchStrategy[Arguments]]] = {
         st.just({"x-single-active-consumer": True}),
     ],
 }
+TYPES = [name for name in _FEATURES if name in QUEUE_TYPES]
 
 
-_FEATURE_LISTS = {
-    kind: st.lists(st.sampled_from(features), min_size=1, max_size=2) for kind, features in _FEATURES.items()
-}
+@cache
+def _features(queue_type: str, kind: Kind) -> st.SearchStrategy[list[Arguments]]:
+    features = [
+        st.fixed_dictionaries({"x-message-ttl": st.sampled_from(kind.times)}),
+        st.fixed_dictionaries({"x-expires": st.sampled_from(kind.expiries)}),
+        *_FEATURES[queue_type],
+    ]
+    return st.lists(st.sampled_from(features).flatmap(lambda each: each), min_size=1, max_size=2)
+
+
 _BOUND = st.lists(st.sampled_from(QUEUES), min_size=1, max_size=3, unique=True)
 
 
 @st.composite
-def _declarations(draw: Callable[..., Any], name: str, names: tuple[str, ...]) -> p.Declare:
+def _declarations(draw: Callable[..., Any], name: str, names: tuple[str, ...], kind: Kind) -> p.Declare:
     """One of these queues, that mostly dead-letters and has up to two other features."""
-    kind = draw(st.sampled_from(TYPES))
-    arguments: Arguments = {} if kind == "classic" else {"x-queue-type": kind}
-    for feature in draw(_FEATURE_LISTS[kind]):
-        arguments.update(draw(feature))
+    queue_type = draw(_some(*TYPES))
+    arguments: Arguments = {} if queue_type == "classic" else {"x-queue-type": queue_type}
+    for feature in draw(_features(queue_type, kind)):
+        arguments.update(feature)
     if draw(st.integers(0, 3)):
         arguments.update(draw(_dead_letters(names)))
     return p.Declare(name, arguments)
 
 
 @cache
-def _operations(
-    names: tuple[str, ...], exchanges: tuple[str, ...]
-) -> dict[str, st.SearchStrategy[p.Operation]]:
+def _operations(names: tuple[str, ...], exchanges: tuple[str, ...], kind: Kind) -> Operations:
     """What may be done with these queues, by what it is for."""
     queue = st.sampled_from(names)
-    channel = st.integers(1, 2)
+    channel = kind.any_channel(names)
     pick = st.sampled_from((0, 0, 0, 1, 2, -1))
     often = st.booleans()
     seldom = st.integers(0, 7).map(lambda number: number == 7)
@@ -99,7 +141,7 @@ def _operations(
         "publish": st.builds(
             p.Publish,
             queue,
-            expiration=st.sampled_from((None, None, None, *TIMES)),
+            expiration=st.sampled_from((None, None, None, *kind.times)),
             priority=st.sampled_from((None, 0, 1, 2, 4)),
             confirm=often,
             size=st.sampled_from((0, 0, 0, 9)),
@@ -107,20 +149,27 @@ def _operations(
         "route": st.builds(
             p.Publish, _some("k", "l"), exchange=_some(*(exchanges or [""])), confirm=often, mandatory=often
         ),
-        "get": st.builds(p.Get, queue, no_ack=seldom, channel=channel),
-        "consume": st.builds(
-            p.Consume,
-            queue,
-            _some(*TAGS),
-            prefetch=st.sampled_from((1, 1, 2, 0)),
-            no_ack=seldom,
-            priority=st.sampled_from((0, 0, 1)),
-            channel=channel,
+        "get": st.one_of(
+            *(st.builds(p.Get, st.just(name), no_ack=seldom, channel=kind.channel(name)) for name in names)
+        ),
+        "consume": st.one_of(
+            *(
+                st.builds(
+                    p.Consume,
+                    st.just(name),
+                    _some(*TAGS),
+                    prefetch=st.sampled_from((1, 1, 2, 0)),
+                    no_ack=seldom,
+                    priority=st.sampled_from((0, 0, 1)),
+                    channel=kind.channel(name),
+                )
+                for name in names
+            )
         ),
         "ack": st.builds(p.Ack, pick, multiple=often, channel=channel),
         "reject": st.builds(p.Reject, pick, requeue=often, channel=channel),
         "nack": st.builds(p.Nack, pick, multiple=often, requeue=often, channel=channel),
-        "advance": st.builds(p.Advance, st.sampled_from(WAITS)),
+        "advance": st.builds(p.Advance, st.sampled_from(kind.waits)),
         "withdraw": st.one_of(
             st.builds(p.Cancel, _some(*TAGS)),
             st.builds(p.Recover, channel),
@@ -130,7 +179,7 @@ def _operations(
             st.builds(p.Count, queue),
             st.builds(p.Purge, queue),
             st.builds(p.Delete, queue, if_unused=seldom, if_empty=seldom),
-            *(_declarations(name, names) for name in names),
+            *(_declarations(name, names, kind) for name in names),
         ),
         "astray": st.one_of(
             st.builds(p.Count, st.just(MISSING)),
@@ -164,17 +213,19 @@ _CHOICES = st.sampled_from([name for name, weight in _WEIGHTS.items() for _ in r
 
 
 @st.composite
-def programs(draw: Callable[..., Any], shortest: int = 10, longest: int = 40) -> p.Program:
+def programs(
+    draw: Callable[..., Any], kind: Kind = VIRTUAL, shortest: int = 10, longest: int = 40
+) -> p.Program:
     """A topology and what happens to it. That may be nothing, so that programs can be made shorter."""
     names = QUEUES[: draw(st.integers(1, len(QUEUES)))]
     exchanges = draw(st.sampled_from(((), (), ("fan",), ("fan", "dir"))))
     program: p.Program = [p.DeclareExchange(exchange, EXCHANGES[exchange]) for exchange in exchanges]
-    program += [draw(_declarations(name, names)) for name in names]
+    program += [draw(_declarations(name, names, kind)) for name in names]
     for exchange in exchanges:
         for name in draw(_BOUND):
             if name in names:
                 program.append(p.Bind(name, exchange, draw(_some("k", "k", "l"))))
-    operations = _operations(names, exchanges)
+    operations = _operations(names, exchanges, kind)
     for choice in draw(st.lists(_CHOICES, min_size=shortest, max_size=longest)):
         if choice != "nothing":
             program.append(draw(operations[choice]))

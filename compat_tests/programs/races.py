@@ -1,0 +1,73 @@
+"""Whether a program means the same on a broker in which time passes and queues work side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from compat_tests.programs.program import Operation
+from compat_tests.programs.reference import Reference, Tie, _Message, _Queue
+
+__all__ = ["MARGIN", "is_robust"]
+
+MARGIN = 240
+"""Milliseconds that must lie between anything that is done and anything that happens by itself."""
+
+
+class _Watch(Reference):
+    """A reference that takes note of when things happen, and from where messages come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done_at: set[int] = set()
+        self.due_at: set[int] = set()
+        self.deaths: list[tuple[int, str]] = []
+        """Queues in which messages expired, and when."""
+        self.sources: dict[str, set[str]] = {}
+        """From where the messages came that have come to a queue at this instant."""
+        self.races = False
+
+    def watch(self, operation: Operation) -> None:
+        self.done_at.add(self.now)
+        self.sources.clear()
+        self.perform(operation)
+        self.done_at.add(self.now)
+        for queue in self.queues.values():  # They are all asked for their counts after every operation.
+            queue.used_at = self.now
+            lease = self._lease_end(queue)
+            if lease is not None:
+                self.due_at.add(lease)
+
+    def _arrive(self, queue: _Queue, message: _Message) -> bool:
+        due = self._dies_at(queue, message)
+        if due is not None and due != self.now:
+            self.due_at.add(due)
+        source = "the client" if message.last_death is None else message.last_death.queue
+        sources = self.sources.setdefault(queue.name, set())
+        sources.add(source)
+        self.races = self.races or len(sources) > 1
+        return super()._arrive(queue, message)
+
+    def _die(self, queue: _Queue, message: _Message, reason: str) -> None:
+        if reason == "expired":
+            self.races = self.races or any(
+                name != queue.name and abs(time - self.now) < MARGIN for time, name in self.deaths
+            )
+            self.deaths.append((self.now, queue.name))
+        super()._die(queue, message, reason)
+
+    @property
+    def robust(self) -> bool:
+        return not self.races and all(
+            abs(done - due) >= MARGIN for done in self.done_at for due in self.due_at
+        )
+
+
+def is_robust(program: Iterable[Operation]) -> bool:
+    """Whether nothing depends on who is faster."""
+    watch = _Watch()
+    try:
+        for operation in program:
+            watch.watch(operation)
+    except Tie:
+        return False
+    return watch.robust
