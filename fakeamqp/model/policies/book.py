@@ -42,7 +42,8 @@ class Policies:
         Raises:
             PolicyError: something is wrong with it.
         """
-        policy = read_policy(self._virtual_host.state.personality, name, value, operator=operator)
+        state = self._virtual_host.state
+        policy = read_policy(state.personality, state.features, name, value, operator=operator)
         self._kept(operator)[name] = policy
         self._match_all()
         return policy

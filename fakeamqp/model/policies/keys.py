@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.erlang import pairs_term, term
-from fakeamqp.model.errors import ModelError
+from fakeamqp.model.errors import InternalError, ModelError
 from fakeamqp.model.parameters import hint
 from fakeamqp.model.queues.options import ArgumentReader
 
 if TYPE_CHECKING:
+    from fakeamqp.model.features import DeprecatedFeatures
     from fakeamqp.model.personality import Personality
 
 __all__ = ["definition_problem", "seconds_of_age"]
@@ -19,7 +20,7 @@ _LARGEST_SEGMENT = 3_000_000_000
 
 
 def definition_problem(
-    personality: Personality, definition: Any, *, operator: bool
+    personality: Personality, features: DeprecatedFeatures, definition: Any, *, operator: bool
 ) -> tuple[str, str] | None:
     """What is wrong with a definition: RabbitMQ's text and a hint, which may be empty. None if nothing is.
 
@@ -36,10 +37,10 @@ def definition_problem(
     known = personality.operator_policy_keys if operator else personality.policy_keys
     for key in sorted(definition):
         if key in known:
-            problem = _problem(personality, key, definition[key])
+            problem = _problem(personality, features, key, definition[key])
             if problem is not None:
                 return problem, ""
-    problem = _mirroring_problem(personality, definition) or _delayed_retry_problem(definition)
+    problem = _mirroring_problem(features, known, definition) or _delayed_retry_problem(known, definition)
     if problem is not None:
         return problem, ""
     unknown = [(key, definition[key]) for key in sorted(definition) if key not in known]
@@ -51,9 +52,9 @@ def definition_problem(
     return None
 
 
-def _problem(personality: Personality, key: str, value: Any) -> str | None:
+def _problem(personality: Personality, features: DeprecatedFeatures, key: str, value: Any) -> str | None:
     if key == "queue-master-locator":
-        return _master_locator_problem(personality, value)
+        return _master_locator_problem(personality, features, value)
     if key == "delivery-limit" and not personality.negative_delivery_limit:
         legal: Callable[[Any], bool] = _natural
         refusal = "is not a valid delivery limit"
@@ -145,9 +146,9 @@ _KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
 """By key, whether a value is legal, and how RabbitMQ's text about an illegal one goes on."""
 
 
-def _master_locator_problem(personality: Personality, value: Any) -> str | None:
+def _master_locator_problem(personality: Personality, features: DeprecatedFeatures, value: Any) -> str | None:
     """`queue-master-locator` is a deprecated feature, and a matter of classic queue mirroring before that."""
-    if personality.deprecated_features.get("queue_master_locator") == "denied":
+    if not features.permitted("queue_master_locator"):
         return "use of deprecated queue-master-locator argument is not permitted"
     if "ha-mode" in personality.policy_keys:
         legal = _one_of("client-local", "min-masters", "random")(value)
@@ -155,8 +156,10 @@ def _master_locator_problem(personality: Personality, value: Any) -> str | None:
     return None if _one_of(*_LOCATORS)(value) else f"{term(value)} is not a valid master locator"
 
 
-def _delayed_retry_problem(definition: Mapping[str, Any]) -> str | None:
+def _delayed_retry_problem(known: Collection[str], definition: Mapping[str, Any]) -> str | None:
     """Keys of delayed retries go together (RabbitMQ: since 4.3)."""
+    if "delayed-retry-type" not in known:
+        return None
     kind = definition.get("delayed-retry-type", "disabled")
     least = definition.get("delayed-retry-min")
     most = definition.get("delayed-retry-max")
@@ -167,11 +170,17 @@ def _delayed_retry_problem(definition: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _mirroring_problem(personality: Personality, definition: Mapping[str, Any]) -> str | None:
+def _mirroring_problem(
+    features: DeprecatedFeatures, known: Collection[str], definition: Mapping[str, Any]
+) -> str | None:
     """Keys of classic queue mirroring go together (RabbitMQ: until 3.13)."""
-    given = {key: value for key, value in definition.items() if key.startswith("ha-")}
-    if not given or "ha-mode" not in personality.policy_keys:
+    given = {key: value for key, value in definition.items() if key.startswith("ha-") and key in known}
+    if not given:
         return None
+    try:
+        features.require("classic_queue_mirroring")
+    except InternalError as denied:
+        return denied.text
     mode = given.get("ha-mode")
     if mode is None:
         return "ha-mode must be specified to specify ha-params, ha-sync-mode or ha-promote-on-shutdown"

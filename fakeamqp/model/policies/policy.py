@@ -12,6 +12,7 @@ from fakeamqp.model.parameters import Check, ParameterError, checked, failed, hi
 from fakeamqp.model.policies.keys import definition_problem
 
 if TYPE_CHECKING:
+    from fakeamqp.model.features import DeprecatedFeatures
     from fakeamqp.model.personality import Personality
 
 __all__ = ["APPLY_TO", "Policy", "PolicyError", "read_policy"]
@@ -63,7 +64,12 @@ class Policy:
 
 
 def read_policy(
-    personality: Personality, name: str, value: Mapping[str, Any], *, operator: bool = False
+    personality: Personality,
+    features: DeprecatedFeatures,
+    name: str,
+    value: Mapping[str, Any],
+    *,
+    operator: bool = False,
 ) -> Policy:
     """A policy from its fields in RabbitMQ's words: pattern, definition, priority and apply-to.
 
@@ -74,7 +80,7 @@ def read_policy(
 
     def check_definition(_: str, definition: Any) -> str | None:
         nonlocal hints
-        problem = definition_problem(personality, definition, operator=operator)
+        problem = definition_problem(personality, features, definition, operator=operator)
         if problem is None:
             return None
         hints = problem[1]

@@ -1,0 +1,283 @@
+"""Limits of virtual hosts and users, and the queue type a virtual host has where a client names none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.access import Permission, User
+from fakeamqp.model.limits import LimitsError, UserLimits, VirtualHostLimits
+from fakeamqp.model.metadata import VirtualHostMetadata
+from fakeamqp.model.parameters import ParameterError
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+rule = pytest.mark.rule
+
+RABBITS = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3")
+LIMITED = [*((name, 530) for name in RABBITS), ("spec", 506)]
+
+
+def limit_host(server: Server, **limits: int) -> None:
+    server.vhost.limits = VirtualHostLimits(**limits)
+
+
+def limit_guest(server: Server, **limits: int) -> None:
+    server.state.access.users["guest"].limits = UserLimits(**limits)
+
+
+def refused(server: Server, code: int) -> str:
+    """What a client is told that wants to open a connection in vain."""
+    client = server.connect()
+    with pytest.raises(AssertionError, match="ConnectionClose"):
+        client.handshake()
+    # The handshake has taken the close: ask again, and look.
+    client = server.connect()
+    client.send_octets(b"AMQP\x00\x00\x09\x01")
+    client.take_frame()
+    client.login()
+    client.take_frame()
+    client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072), 0)
+    client.send(m.ConnectionOpen(virtual_host="/"), 0)
+    close = client.expect_connection_close(code)
+    assert (close.class_id, close.method_id) == (10, 40)
+    return close.reply_text.partition(" - ")[2]
+
+
+# --- connections -----------------------------------------------------------------------------------
+
+
+@rule("0-9-1/connection.open/vhost-limits")
+@rule("0-9-1/reply-code/resource-error")
+@pytest.mark.parametrize(("personality", "code"), LIMITED)
+@pytest.mark.parametrize("limit", [0, 2])
+def test_a_virtual_host_has_no_more_connections_than_it_may(personality: str, code: int, limit: int) -> None:
+    server = Server(personality)
+    limit_host(server, max_connections=limit)
+    clients = [server.client() for _ in range(limit)]
+    text = f"access to vhost '/' refused for user 'guest': connection limit ({limit}) is reached"
+    assert refused(server, code) == text
+    for client in clients:
+        client.open_channel(2)  # Those there are stay.
+        client.drop()
+    if limit:
+        server.client()
+
+
+def test_clients_that_have_not_opened_a_virtual_host_do_not_count() -> None:
+    server = Server()
+    limit_host(server, max_connections=1)
+    server.connect()
+    server.client()
+
+
+def test_each_virtual_host_counts_its_own() -> None:
+    server = Server()
+    server.state.add_virtual_host("other")
+    server.state.access.users["guest"].permissions["other"] = Permission()
+    limit_host(server, max_connections=1)
+    server.client(virtual_host="other")
+    server.client()
+
+
+@rule("0-9-1/reply-code/resource-error")
+@pytest.mark.parametrize(("personality", "code"), LIMITED)
+def test_a_user_has_no_more_connections_than_it_may(personality: str, code: int) -> None:
+    server = Server(personality)
+    server.state.access.add(User("else", "else", (), {"/": Permission()}))
+    limit_guest(server, max_connections=1)
+    server.client(user="else", password="else")
+    server.client()
+    assert (
+        refused(server, code) == "connection refused for user 'guest': user connection limit (1) is reached"
+    )
+    server.client(user="else", password="else")
+
+
+def test_the_limit_of_the_virtual_host_is_looked_at_first_and_permissions_last() -> None:
+    server = Server()
+    limit_host(server, max_connections=0)
+    limit_guest(server, max_connections=0)
+    server.state.access.users["guest"].permissions.clear()
+    assert "connection limit (0) is reached" in refused(server, 530)
+    limit_host(server)
+    assert "user connection limit (0) is reached" in refused(server, 530)
+    limit_guest(server)
+    assert refused(server, 530) == "access to vhost '/' refused for user 'guest'"
+
+
+def test_negative_limits_are_none() -> None:
+    server = Server()
+    limit_host(server, max_connections=-1, max_queues=-1)
+    limit_guest(server, max_connections=-1, max_channels=-1)
+    for _ in range(3):
+        client = server.client(channels=3)
+        client.declare()
+
+
+# --- channels --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("personality", "code", "text"),
+    [
+        ("rabbitmq-3.13", 530, "'fakeamqp@localhost' has reached the maximum allowed user limit of (2)"),
+        ("rabbitmq-4.0", 530, "'fakeamqp@localhost' has reached the maximum allowed user limit of (2)"),
+        ("rabbitmq-4.2", 530, "'guest' has reached the maximum allowed user limit of 2"),
+        ("rabbitmq-4.3", 530, "'guest' has reached the maximum allowed user limit of 2"),
+        ("spec", 506, "'guest' has reached the maximum allowed user limit of 2"),
+    ],
+)
+def test_a_user_has_no_more_channels_than_it_may(personality: str, code: int, text: str) -> None:
+    server = Server(personality)
+    limit_guest(server, max_channels=2)
+    one = server.client(channels=1)
+    two = server.client(channels=1)
+    two.send(m.ChannelOpen(), 2)
+    close = two.expect_connection_close(code)
+    assert close.reply_text.partition(" - ")[2] == f"number of channels opened for user {text}"
+    two.drop()
+    one.open_channel(2)
+    one.close_channel(2)
+    one.open_channel(3)
+
+
+def test_a_user_may_have_no_channel_at_all() -> None:
+    server = Server()
+    limit_guest(server, max_channels=0)
+    client = server.client(channels=0)
+    client.send(m.ChannelOpen(), 1)
+    client.expect_connection_close(530)
+
+
+# --- queues ----------------------------------------------------------------------------------------
+
+
+def one_too_many(client: Client, name: str = "b", **declare: Any) -> tuple[int, str]:
+    """Declare a queue that must not be; the code and the text of the refusal."""
+    client.send(m.QueueDeclare(queue=name, **declare))
+    close: Any = client.take_frame().method
+    return close.reply_code, close.reply_text
+
+
+@rule("0-9-1/reply-code/resource-error")
+@pytest.mark.parametrize(
+    ("personality", "code", "word"),
+    [*((name, 406, "PRECONDITION_FAILED") for name in RABBITS), ("spec", 506, "RESOURCE_ERROR")],
+)
+def test_a_virtual_host_has_no_more_queues_than_it_may(personality: str, code: int, word: str) -> None:
+    server = Server(personality)
+    client = server.client()
+    client.declare("a", exclusive=True)  # Exclusive ones count.
+    limit_host(server, max_queues=1)
+    client.declare("a", exclusive=True)
+    client.declare("a", passive=True)
+    text = f"{word} - cannot declare queue 'b': queue limit in vhost '/' (1) is reached"
+    assert one_too_many(client, durable=True) == (code, text)
+    assert "b" not in server.vhost.queues
+
+
+def test_the_text_has_the_name_the_broker_would_have_given() -> None:
+    server = Server()
+    limit_host(server, max_queues=0)
+    code, text = one_too_many(server.client(), "")
+    assert code == 406
+    assert text.startswith("PRECONDITION_FAILED - cannot declare queue 'amq.gen-")
+
+
+def test_room_that_is_made_can_be_used() -> None:
+    server = Server()
+    client = server.client()
+    limit_host(server, max_queues=1)
+    client.declare("a")
+    client.call(m.QueueDelete(queue="a"), m.QueueDeleteOk)
+    client.declare("b")
+
+
+def test_what_is_wrong_with_the_arguments_is_said_before() -> None:
+    server = Server()
+    limit_host(server, max_queues=0)
+    assert "x-expires" in one_too_many(server.client(), arguments={"x-expires": 0})[1]
+
+
+# --- reading them ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "reason", "hint"),
+    [
+        ({"max-connections": "a"}, 'max-connections should be a number, actually was <<"a">>', ""),
+        ({"max-queues": 1.5}, "max-queues should be a number, actually was 1.5", ""),
+        ({"max-quues": 1}, 'Unrecognised terms [{<<"max-quues">>,1}] in limits', "did you mean 'max-queues'"),
+        ("none", 'limits not a list <<"none">>', ""),
+    ],
+)
+def test_bad_limits_of_virtual_hosts_are_refused(value: Any, reason: str, hint: str) -> None:
+    with pytest.raises(LimitsError, match=hint) as refusal:
+        VirtualHostLimits.read("virtual host '/'", value)
+    assert refusal.value.reason == f"Validation failed\n\n{reason}\n"
+    assert str(refusal.value).startswith(f"limits of virtual host '/': {reason}")
+
+
+def test_bad_limits_of_users_are_refused() -> None:
+    with pytest.raises(LimitsError, match=r'Unrecognised terms \[\{<<"max-queues">>,1\}\] in user-limits'):
+        UserLimits.read("user 'u'", {"max-queues": 1})
+    with pytest.raises(LimitsError, match="max-channels should be a number, actually was false"):
+        UserLimits.read("user 'u'", {"max-channels": False})
+
+
+def test_limits_keep_what_was_given() -> None:
+    limits = VirtualHostLimits.read("x", {"max-queues": -1}).changed("x", max_connections=0)
+    assert limits == VirtualHostLimits(max_connections=0, max_queues=-1)
+    assert limits.value() == {"max-connections": 0, "max-queues": -1}
+    assert VirtualHostLimits.read("x", []) == VirtualHostLimits()
+
+
+# --- the default queue type ------------------------------------------------------------------------
+
+
+def arguments(personality: str, default: str | None, **declare: Any) -> dict[str, Any]:
+    """The arguments that a queue has once it is there."""
+    server = Server(personality)
+    if default is not None:
+        server.vhost.metadata = VirtualHostMetadata(default_queue_type=default)
+    server.client().declare("q", **declare)
+    found: dict[str, Any] = server.vhost.queues["q"].arguments
+    return found
+
+
+@pytest.mark.parametrize(
+    ("personality", "expected"),
+    [
+        ("rabbitmq-3.13", {}),
+        ("rabbitmq-4.0", {"x-queue-type": "classic"}),
+        ("rabbitmq-4.2", {"x-queue-type": "classic"}),
+        ("rabbitmq-4.3", {"x-queue-type": "classic"}),
+        ("spec", {}),
+    ],
+)
+def test_a_queue_tells_its_type_where_the_version_writes_it_down(
+    personality: str, expected: dict[str, str]
+) -> None:
+    assert arguments(personality, None, durable=True) == expected
+
+
+@pytest.mark.parametrize("personality", RABBITS)
+def test_queues_that_come_and_go_are_classic_whatever_the_default(personality: str) -> None:
+    for flags in ({"exclusive": True}, {"durable": True, "auto_delete": True}):
+        assert arguments(personality, "quorum", **flags) == {"x-queue-type": "classic"}
+
+
+def test_a_default_that_is_no_type_is_refused() -> None:
+    with pytest.raises(ParameterError, match="qorum is not a valid queue type; did you mean 'quorum'"):
+        VirtualHostMetadata(default_queue_type="qorum")
+
+
+@pytest.mark.parametrize("default", ["quorum", "stream"])
+def test_lasting_queues_have_the_default_type(default: str) -> None:
+    from fakeamqp.model.queues import QUEUE_TYPES
+
+    if default not in QUEUE_TYPES:
+        pytest.skip(f"no {default} queues yet")
+    assert arguments("rabbitmq-4.2", default, durable=True) == {"x-queue-type": default}

@@ -1,0 +1,330 @@
+"""Policies and operator policies: which one counts, and what it does to queues and exchanges that are there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.policies import PolicyError
+
+
+def set_policy(
+    server: Server,
+    name: str,
+    definition: dict[str, Any],
+    pattern: str = "^q",
+    *,
+    operator: bool = False,
+    priority: float = 0,
+    apply_to: str = "all",
+) -> None:
+    value = {"pattern": pattern, "definition": definition, "priority": priority, "apply-to": apply_to}
+    server.vhost.policies.set(name, value, operator=operator)
+
+
+def applied(server: Server, queue: str) -> tuple[str | None, str | None]:
+    """The names of the policy and the operator policy that a queue has."""
+    found = server.vhost.queues[queue]
+    return tuple(each and each.name for each in (found.policy, found.operator_policy))  # type: ignore[return-value]
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server("rabbitmq-4.2")
+
+
+@pytest.fixture
+def client(server: Server) -> Client:
+    return server.client()
+
+
+# --- which one counts ------------------------------------------------------------------------------
+
+
+def test_a_queue_declared_later_has_it_as_well_as_one_there_before(server: Server, client: Client) -> None:
+    client.declare("q.before")
+    set_policy(server, "p", {"max-length": 1})
+    client.declare("q.after")
+    client.declare("other")
+    for queue in ("q.before", "q.after", "other"):
+        client.fill(queue, b"1", b"2")
+    assert [client.count(queue) for queue in ("q.before", "q.after", "other")] == [1, 1, 2]
+
+
+def test_the_highest_priority_counts_and_nothing_else(server: Server, client: Client) -> None:
+    client.declare("q")
+    set_policy(server, "low", {"message-ttl": 1000}, priority=1)
+    set_policy(server, "high", {"max-length": 1}, priority=2)
+    assert applied(server, "q") == ("high", None)
+    assert server.vhost.queues["q"].options.message_ttl is None
+    server.vhost.policies.clear("high")
+    assert applied(server, "q") == ("low", None)
+    assert server.vhost.queues["q"].options.message_ttl == 1.0
+
+
+def test_of_equals_the_first_by_name_counts(server: Server, client: Client) -> None:
+    client.declare("q")
+    for name in ("zeta", "alpha", "mid"):
+        set_policy(server, name, {"max-length": 1})
+    assert applied(server, "q") == ("alpha", None)
+
+
+def test_one_with_a_key_of_other_queue_types_passes_by(server: Server, client: Client) -> None:
+    client.declare("q")
+    set_policy(server, "low", {"max-length": 1}, priority=1)
+    set_policy(server, "high", {"max-length": 5, "max-age": "1h"}, priority=2)
+    assert applied(server, "q") == ("low", None)
+
+
+def test_other_virtual_hosts_are_not_touched(server: Server) -> None:
+    server.state.add_virtual_host("other")
+    server.state.access.users["guest"].permissions["other"] = server.state.access.users["guest"].permissions[
+        "/"
+    ]
+    elsewhere = server.client(virtual_host="other")
+    set_policy(server, "p", {"max-length": 1})
+    elsewhere.declare("q")
+    elsewhere.fill("q", b"1", b"2")
+    assert elsewhere.count("q") == 2
+
+
+@pytest.mark.parametrize("flags", [{"exclusive": True}, {"auto_delete": True}, {"durable": True}])
+def test_queues_of_all_kinds_have_policies(server: Server, client: Client, flags: dict[str, Any]) -> None:
+    set_policy(server, "p", {"max-length": 1}, pattern="")
+    for name in ("q", ""):
+        queue = client.declare(name, **flags).queue
+        client.fill(queue, b"1", b"2")
+        assert client.empty(queue) == [b"2"]
+
+
+def test_policies_survive_a_restart(server: Server, client: Client) -> None:
+    client.declare("q", durable=True)
+    set_policy(server, "p", {"max-length": 1})
+    server.restart()
+    client = server.client()
+    client.fill("q", b"1", b"2")
+    assert client.empty("q") == [b"2"]
+
+
+def test_a_policy_does_not_change_what_a_declaration_must_say(server: Server, client: Client) -> None:
+    client.declare("q", arguments={"x-max-length": 5})
+    set_policy(server, "p", {"max-length": 1})
+    client.declare("q", arguments={"x-max-length": 5})
+    client.send_octets(b"")
+    client.expect_nothing()
+
+
+def test_clearing_what_is_not_there_is_an_error(server: Server) -> None:
+    with pytest.raises(
+        PolicyError, match="there is no policy 'p' in virtual host '/'; there is none"
+    ) as problem:
+        server.vhost.policies.clear("p")
+    assert problem.value.reason == "Parameter does not exist"
+    set_policy(server, "limit", {"max-length": 1}, operator=True)
+    with pytest.raises(PolicyError, match="there is no policy 'limit'"):
+        server.vhost.policies.clear("limit")
+    with pytest.raises(PolicyError, match=r"no operator policy 'limits' .*; did you mean 'limit'"):
+        server.vhost.policies.clear("limits", operator=True)
+
+
+def test_a_bad_policy_changes_nothing(server: Server, client: Client) -> None:
+    client.declare("q")
+    set_policy(server, "p", {"max-length": 1})
+    with pytest.raises(PolicyError):
+        set_policy(server, "p", {"max-length": "2"})
+    assert server.vhost.policies.policies["p"].definition == {"max-length": 1}
+    assert server.vhost.queues["q"].options.max_length == 1
+
+
+# --- policies, operator policies and arguments -----------------------------------------------------
+
+
+def test_an_operator_policy_joins_the_policy_and_the_stricter_holds(server: Server, client: Client) -> None:
+    client.declare("q", arguments={"x-max-length": 4})
+    set_policy(server, "p", {"max-length": 3, "message-ttl": 9000})
+    set_policy(server, "o", {"max-length": 2, "expires": 60_000}, operator=True)
+    options = server.vhost.queues["q"].options
+    assert (options.max_length, options.message_ttl, options.expires) == (2, 9.0, 60.0)
+    server.vhost.policies.clear("o", operator=True)
+    options = server.vhost.queues["q"].options
+    assert (options.max_length, options.message_ttl, options.expires) == (3, 9.0, None)
+    server.vhost.policies.clear("p")
+    assert server.vhost.queues["q"].options == server.vhost.queues["q"].declared
+
+
+# --- what it does to queues that are there ---------------------------------------------------------
+
+
+def test_a_maximum_length_drops_the_oldest_at_once_to_the_exchange_of_the_same_policy(
+    server: Server, client: Client
+) -> None:
+    client.declare("q")
+    client.declare("dead")
+    client.fill("q", b"1", b"2", b"3", b"4", b"5")
+    set_policy(server, "p", {"max-length": 2, "dead-letter-exchange": "", "dead-letter-routing-key": "dead"})
+    assert client.empty("q") == [b"4", b"5"]
+    first = client.get("dead")
+    assert first is not None
+    assert first.body == b"1"
+    assert first.properties.headers is not None
+    assert first.properties.headers["x-death"][0]["reason"] == "maxlen"
+
+
+def test_what_clients_hold_is_not_dropped(server: Server, client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"1", b"2", b"3")
+    client.get("q")
+    set_policy(server, "p", {"max-length": 1})
+    client.nack(1)
+    assert client.empty("q") == [b"3"]
+
+
+def test_the_limit_comes_before_the_way_it_is_kept(server: Server, client: Client) -> None:
+    client.declare("q")
+    client.send(_confirms())
+    client.inbox.clear()
+    client.fill("q", b"1", b"2", b"3", b"4", b"5")
+    set_policy(server, "p", {"max-length": 2, "overflow": "reject-publish"})
+    client.inbox.clear()
+    assert client.count("q") == 2
+    client.publish(b"6", routing_key="q")
+    assert type(client.take_frame().method).__name__ == "BasicNack"
+
+
+def test_a_limit_that_refuses_already_drops_nothing(server: Server, client: Client) -> None:
+    client.declare("q", arguments={"x-overflow": "reject-publish"})
+    client.fill("q", b"1", b"2", b"3")
+    set_policy(server, "p", {"max-length": 1})
+    assert client.count("q") == 3
+
+
+def test_a_way_that_drops_again_drops_what_is_too_much(server: Server, client: Client) -> None:
+    client.declare("q", arguments={"x-max-length": 2})
+    set_policy(server, "refuse", {"overflow": "reject-publish"})
+    client.fill("q", b"1", b"2", b"3")
+    assert client.count("q") == 2
+    set_policy(server, "shorter", {"max-length": 1, "overflow": "reject-publish"}, priority=1)
+    assert client.count("q") == 2
+    server.vhost.policies.clear("refuse")
+    server.vhost.policies.clear("shorter")
+    set_policy(server, "shorter", {"max-length": 1})
+    assert client.empty("q") == [b"2"]
+
+
+def test_a_time_to_live_is_for_what_comes_later(server: Server, client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"before")
+    set_policy(server, "p", {"message-ttl": 1000})
+    client.fill("q", b"after")
+    server.advance(2)
+    assert client.empty("q") == [b"before"]  # And the one behind it has died where it came to the head.
+    client.fill("q", b"mortal")
+    server.vhost.policies.clear("p")
+    client.fill("q", b"immortal")
+    server.advance(1)
+    assert client.empty("q") == [b"immortal"]
+
+
+def test_an_unused_queue_expires_after_the_policy_came(server: Server, client: Client) -> None:
+    client.declare("q")
+    server.advance(100)
+    set_policy(server, "p", {"expires": 1000})
+    server.advance(0.9)
+    assert "q" in server.vhost.queues
+    server.advance(0.2)
+    assert "q" not in server.vhost.queues
+
+
+def test_a_cleared_policy_lets_the_queue_live(server: Server, client: Client) -> None:
+    client.declare("q")
+    set_policy(server, "p", {"expires": 1000})
+    server.vhost.policies.clear("p")
+    server.advance(10)
+    assert "q" in server.vhost.queues
+
+
+def test_a_policy_that_says_the_same_again_starts_no_expiry_anew(server: Server, client: Client) -> None:
+    client.declare("q")
+    set_policy(server, "p", {"expires": 1000})
+    server.advance(0.9)
+    set_policy(server, "p", {"expires": 1000})
+    set_policy(server, "other", {"max-length": 1}, pattern="^x")
+    server.advance(0.2)
+    assert "q" not in server.vhost.queues
+
+
+def test_dead_letters_go_where_the_policy_says_from_now_on(server: Server, client: Client) -> None:
+    client.declare("q")
+    client.declare("dead")
+    client.fill("q", b"1", b"2")
+    set_policy(server, "p", {"dead-letter-exchange": "", "dead-letter-routing-key": "dead"})
+    client.get("q")
+    client.reject(1)
+    assert client.count("dead") == 1
+    server.vhost.policies.clear("p")
+    client.get("q")
+    client.reject(2)
+    assert client.count("dead") == 1
+
+
+def test_a_client_may_hold_deliveries_as_long_as_the_policy_says(server: Server, client: Client) -> None:
+    set_policy(server, "p", {"consumer-timeout": 5000})
+    client.declare("q")
+    client.fill("q", b"1")
+    client.get("q")
+    server.advance(4)
+    client.expect_nothing()
+    server.advance(2)
+    assert "Timeout value used: 5000 ms" in client.expect_channel_close(406).reply_text
+
+
+# --- exchanges -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exchange", ["x", "amq.direct"])
+def test_an_exchange_has_an_alternate_one_as_long_as_the_policy_says(
+    server: Server, client: Client, exchange: str
+) -> None:
+    client.declare("rest")
+    client.bind("rest", "amq.fanout")
+    server.vhost.declare_exchange("x", "direct")
+    client.publish(b"lost", exchange=exchange, routing_key="nobody")
+    set_policy(server, "p", {"alternate-exchange": "amq.fanout"}, pattern=f"^{exchange}$")
+    client.publish(b"kept", exchange=exchange, routing_key="nobody")
+    server.vhost.policies.clear("p")
+    client.publish(b"lost", exchange=exchange, routing_key="nobody")
+    assert client.empty("rest") == [b"kept"]
+
+
+def test_an_exchange_declared_later_has_it_too(server: Server, client: Client) -> None:
+    client.declare("rest")
+    client.bind("rest", "amq.fanout")
+    set_policy(server, "p", {"alternate-exchange": "amq.fanout"}, pattern="^x", apply_to="exchanges")
+    server.vhost.declare_exchange("x", "direct")
+    client.publish(b"kept", exchange="x", routing_key="nobody")
+    assert client.empty("rest") == [b"kept"]
+
+
+def test_the_argument_of_an_exchange_holds(server: Server, client: Client) -> None:
+    client.declare("rest")
+    client.bind("rest", "amq.fanout")
+    server.vhost.declare_exchange("x", "direct", arguments={"alternate-exchange": "amq.fanout"})
+    set_policy(server, "p", {"alternate-exchange": "amq.topic"}, pattern="^x")
+    client.publish(b"kept", exchange="x", routing_key="nobody")
+    assert client.empty("rest") == [b"kept"]
+
+
+def test_the_default_exchange_has_no_policy(server: Server, client: Client) -> None:
+    client.declare("rest")
+    client.bind("rest", "amq.fanout")
+    set_policy(server, "p", {"alternate-exchange": "amq.fanout"}, pattern="")
+    client.publish(b"lost", routing_key="nobody")
+    assert client.count("rest") == 0
+
+
+def _confirms() -> Any:
+    from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+    return m.ConfirmSelect()
