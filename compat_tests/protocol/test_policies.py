@@ -1,4 +1,4 @@
-"""Policies and operator policies: which one counts, and what it does to queues and exchanges that are there."""
+"""Policies and operator policies: which one counts, and what it does to queues and exchanges."""
 
 from __future__ import annotations
 
