@@ -105,6 +105,27 @@ def test_the_personality_can_be_chosen(name, is_rabbitmq):
         assert (b"RabbitMQ" in client.recv(4096)) is is_rabbitmq
 
 
+def transient_queue_on(*options):
+    """Declare a queue that is neither durable nor exclusive. Returns the code, if the connection ends."""
+    with (
+        serving("--port", "0", *options) as (_, url, _),
+        pika.BlockingConnection(pika.URLParameters(url)) as connection,
+    ):
+        try:
+            connection.channel().queue_declare("q")
+        except pika.exceptions.ConnectionClosedByBroker as closed:
+            return closed.reply_code
+        return None
+
+
+def test_deprecated_features_can_be_permitted_and_denied():
+    modern = ("--personality", "rabbitmq-4.3")
+    assert transient_queue_on(*modern) == 541
+    permitted = ("--permit", "global_qos", "--permit", "transient_nonexcl_queues")
+    assert transient_queue_on(*modern, *permitted) is None
+    assert transient_queue_on("--deny", "transient_nonexcl_queues") == 541
+
+
 def test_the_largest_message_can_be_chosen():
     with (
         serving("--port", "0", "--max-message-size", "3") as (_, url, _),
@@ -207,6 +228,8 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path):
         (["--tls", "--tls-client-ca", "ca.pem"], "--tls-client-ca needs both"),
         (["--tls-certificate", "no-such.pem", "--tls-key", "no-such-key.pem"], "no-such.pem"),
         (["--personality", "rabbitmq-4.x2"], "rabbitmq-4.2"),
+        (["--permit", "gobal_qos"], "did you mean 'global_qos'?"),
+        (["--permit", "classic_queue_mirroring"], "rabbitmq-4.2 has it no more"),
         (["--clock", "virtual"], "no other process can move this clock, so give it a --clock-rate"),
         (["--clock", "virtul"], "did you mean 'virtual'?"),
         (["--clock-rate", "60"], "this one is real"),
