@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compat_tests.protocol.driver import Client, Server
@@ -428,6 +428,7 @@ BINDS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(WEIGHTS, st.text(max_size=20))
 def test_every_key_has_the_queue_its_bucket_belongs_to(weights: list[int], key: str) -> None:
     ring = Ring(Server(), *map(str, weights))
@@ -435,6 +436,7 @@ def test_every_key_has_the_queue_its_bucket_belongs_to(weights: list[int], key: 
     assert ring.where(key) == owners[jump(phash2(key.encode()), len(owners))]
 
 
+@settings(deadline=None)
 @given(BINDS)
 def test_the_ring_is_what_was_bound_and_not_unbound(steps: list[tuple[str, int, int]]) -> None:
     ring = Ring(Server())

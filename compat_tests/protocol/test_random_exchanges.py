@@ -139,3 +139,12 @@ def test_a_queue_that_is_not_there_is_missed_first(rabbitmq: Server) -> None:
     client = bench(rabbitmq, "x-local-random", 0)
     client.send(m.QueueBind(queue="nowhere", exchange="x", routing_key="k"))
     client.expect_channel_close(404)
+
+
+@pytest.mark.parametrize("kind", ["quorum", "stream"])
+def test_local_random_takes_classic_queues_only(rabbitmq: Server, kind: str) -> None:
+    client = bench(rabbitmq, "x-local-random", 0)
+    client.declare("q", durable=True, arguments={"x-queue-type": kind})
+    text = f"PRECONDITION_FAILED - Queue type rabbit_{kind}_queue not valid for this exchange type"
+    refused(client, m.QueueBind(queue="q", exchange="x"), 406, text)
+    client.call(m.QueueBind(queue="q", exchange="amq.direct"), m.QueueBindOk)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from fakeamqp.model.long import Long
+
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.message import Message
@@ -18,12 +20,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = ["DelayedMessages"]
-
-
-class _Passed(int):
-    """A number that goes out as a 64-bit integer, however small it is: see `wire`'s `encode_table`."""
-
-    field_tag = "l"
 
 
 class _Batch:
@@ -105,7 +101,7 @@ class DelayedMessages:
                 self._pass_on(exchange, message, delay)
 
     def _pass_on(self, exchange: Exchange, message: Message, delay: int) -> None:
-        headers = message.properties.with_headers({"x-delay": _Passed(-delay)})
+        headers = message.properties.with_headers({"x-delay": Long(-delay)}, ordered=True)
         message = message.with_properties(headers)
         outcome = self._virtual_host.routing.route(message, exchange)
         for queue in outcome.queues:

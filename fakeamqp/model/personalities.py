@@ -202,6 +202,35 @@ _EXCHANGES = (
     "x-modulus-hash",
     "x-random",
 )
+# Some that a test may come up with.
+_ERLANG_WORDS = (
+    "",
+    "bar",
+    "broadcast",
+    "default",
+    "dummy",
+    "exchange",
+    "foo",
+    "hash",
+    "header",
+    "invalid",
+    "local",
+    "match",
+    "missing",
+    "nil",
+    "none",
+    "null",
+    "ok",
+    "other",
+    "queue",
+    "random",
+    "stream",
+    "system",
+    "test",
+    "type",
+    "undefined",
+    "unknown",
+)
 
 
 def _without(names: tuple[str, ...], *gone: str) -> tuple[str, ...]:
@@ -247,6 +276,7 @@ RABBITMQ_4_2 = Personality(
     most_topic_wildcards=0,
     timestamps_match_in_milliseconds=True,
     exchange_types=_EXCHANGES,
+    invalid_exchange_types=_ERLANG_WORDS,
     bindings_sorted_by="age",
     largest_hash_weight=10_000,
     hashes_empty_headers=False,
@@ -497,6 +527,7 @@ SPEC = replace(
     equivalence_ignores_unknown_arguments=False,
     timestamps_match_in_milliseconds=False,
     exchange_types=_STANDARD_EXCHANGES,
+    invalid_exchange_types=("",),
     deprecated_features={},
     absent_queue_types=(),
     streams_rewrite_properties=False,

@@ -99,6 +99,8 @@ class Personality:
     """A headers exchange sees a message's timestamps times 1000, and a binding's as they are."""
     exchange_types: tuple[str, ...]
     """exchange.declare/type-support, exchange/extensions: the types there are."""
+    invalid_exchange_types: tuple[str, ...]
+    """Types that are called invalid instead of unknown: words that RabbitMQ's runtime knows (measured)."""
     bindings_sorted_by: Literal["key", "age", "destination"]
     """In which order x-modulus-hash counts its bindings. By key, a restart also sorts hash rings anew."""
     largest_hash_weight: int

@@ -44,13 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = ["VirtualHost"]
 
-# RabbitMQ calls an exchange type invalid rather than unknown where its Erlang happens to know the word.
-# These are such words that tests may come up with (measured).
-_ERLANG_ATOMS = frozenset(
-    "foo bar broadcast default dummy exchange hash header invalid local match missing nil none null ok other "
-    "queue random stream system test type undefined unknown".split()
-) | {""}
-
 
 class VirtualHost:
     """One virtual host of a broker."""
@@ -118,7 +111,7 @@ class VirtualHost:
         kind = EXCHANGE_TYPES.get(name)
         if kind is None or name not in personality.exchange_types:
             refusal = {"command-invalid": CommandInvalid, "precondition-failed": PreconditionFailed}
-            problem = "invalid" if name in _ERLANG_ATOMS else "unknown"
+            problem = "invalid" if name in personality.invalid_exchange_types else "unknown"
             raise refusal[personality.unknown_exchange_type](f"{problem} exchange type '{name}'")
         return kind
 

@@ -8,7 +8,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakeamqp.model.exchanges.erlang_hash import Atom, Term, jump, phash2
@@ -109,6 +109,7 @@ KEYS = st.integers(min_value=-(2**63), max_value=2**64)
 COUNTS = st.integers(min_value=1, max_value=3000)
 
 
+@settings(deadline=None)
 @given(KEYS, COUNTS)
 def test_one_more_bucket_takes_keys_only_to_itself(key: int, count: int) -> None:
     before, after = jump(key, count), jump(key, count + 1)
@@ -177,6 +178,7 @@ def asked(expressions: list[str]) -> list[int]:
 def test_erlang_agrees_about_any_term() -> None:
     terms: list[Any] = []
 
+    @settings(deadline=None)
     @given(st.lists(TERMS, min_size=20, max_size=20))
     def collect(some: list[Any]) -> None:
         terms.extend(some)

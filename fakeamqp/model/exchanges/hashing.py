@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.equivalence import type_name
+from fakeamqp.model.erlang import term
 from fakeamqp.model.errors import InternalError, PreconditionFailed
 from fakeamqp.model.exchanges.erlang_hash import Atom, jump, phash2
 from fakeamqp.model.exchanges.exchange import Exchange
@@ -68,7 +69,7 @@ class ConsistentHashExchange(Exchange):
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
         """Refuse a key that is no weight."""
         if not _is_integer(routing_key):
-            raise PreconditionFailed(f"The binding key must be an integer: {_shown(routing_key)}")
+            raise PreconditionFailed(f"The binding key must be an integer: {term(routing_key)}")
         largest = self.virtual_host.state.personality.largest_hash_weight
         weight = _integer(routing_key)
         if weight < 1:
@@ -174,10 +175,10 @@ def _header_term(value: Any, hashes_empty: bool) -> Term:
     """
     if isinstance(value, (list, tuple, Mapping)):
         # Only the first item counts.
-        term = _term(value)
-        assert isinstance(term, list)
-        if term or hashes_empty:
-            return term[0] if term else term
+        items = _term(value)
+        assert isinstance(items, list)
+        if items or hashes_empty:
+            return items[0] if items else items
         raise InternalError("an empty array or table in the header that is hashed has no hash")
     if type_name(value) == "timestamp":
         return int(value) * 1000
@@ -201,13 +202,3 @@ def _term(value: Any) -> Term:
     if isinstance(value, (list, tuple)):
         return [(Atom(type_name(item)), _term(item)) for item in value]
     return _UNDEFINED
-
-
-def _shown(text: str) -> str:
-    """A binary as Erlang prints it."""
-    if not text.isprintable():
-        return f"<<{','.join(map(str, _octets(text)))}>>"
-    if not text:
-        return "<<>>"
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'<<"{escaped}"{"" if text.isascii() else "/utf8"}>>'
