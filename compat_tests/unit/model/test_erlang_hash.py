@@ -8,7 +8,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fakeamqp.model.exchanges.erlang_hash import Atom, Term, jump, phash2
@@ -178,7 +178,7 @@ def asked(expressions: list[str]) -> list[int]:
 def test_erlang_agrees_about_any_term() -> None:
     terms: list[Any] = []
 
-    @settings(deadline=None)
+    @settings(deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(TERMS, min_size=20, max_size=20))
     def collect(some: list[Any]) -> None:
         terms.extend(some)
