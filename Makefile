@@ -7,7 +7,7 @@ PACKAGING := pyproject.toml setup.py
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz conformance bench lint format generate clean
+.PHONY: help demo test fuzz conformance personalities bench lint format generate clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -34,6 +34,9 @@ fuzz: $(VENV)/.test ## Run the fuzz tests at twenty times their length, with new
 
 conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.md
 	$(PY) -m pytest compat_tests --timeout=300 --benchmark-skip --conformance docs/conformance.md $(PYTEST_ARGS)
+
+personalities: $(VENV)/.test ## Write the tables of docs/personalities.md
+	$(PY) -m compat_tests.personalities
 
 bench: $(VENV)/.test ## Run the benchmarks and write docs/benchmarks.md
 	$(PY) -m pytest compat_tests/benchmarks -o python_files='bench_*.py' -o python_functions='bench_*' \

@@ -49,6 +49,7 @@ def test_the_how_tos_have_code() -> None:
         "README.md",
         "docs/getting-started.md",
         "docs/inspecting.md",
+        "docs/personalities.md",
         "docs/pytest-fixtures.md",
         "docs/time.md",
         "docs/transports.md",

@@ -1,0 +1,259 @@
+"""The tables of docs/personalities.md, made from the records: `python -m compat_tests.personalities`.
+
+What a choice means is said in words here; one without words of its own has those of its docstring.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from fakeamqp.model import personality as home
+from fakeamqp.model.features import FEATURES
+from fakeamqp.model.personalities import PERSONALITIES
+
+__all__ = ["PAGE", "main", "with_tables"]
+
+PAGE = Path(__file__).parents[1] / "docs" / "personalities.md"
+VERSIONS = [each for each in PERSONALITIES.values() if each.product == "RabbitMQ"]
+
+_MIB = 1024 * 1024
+
+WORDS = {
+    "absent_queue_types": "values of `x-queue-type` that are as good as none",
+    "bindings_sorted_by": "bindings of an `x-modulus-hash` exchange are counted by",
+    "body_overrun": "more body than was announced",
+    "channels_time_out": "a delivery that is held too long closes its channel",
+    "crashes_on_ages": "an age that does not begin with a digit ends the connection",
+    "definitions_name_format": "definitions say what they are",
+    "definitions_repeat_queue_type": "definitions have `default_queue_type` outside of the metadata, too",
+    "empty_limits_are_lists": "a virtual host without limits has an empty list in definitions",
+    "hashes_empty_headers": "`x-consistent-hash` takes empty tables and arrays",
+    "largest_content": "largest body a content header may announce",
+    "largest_hash_weight": "largest weight in an `x-consistent-hash` exchange",
+    "largest_message": "largest message",
+    "longest_pattern": "longest pattern of a policy, in octets",
+    "most_topic_wildcards": "words `#` in a topic binding",
+    "names_default_queue_type": "new virtual hosts name classic as their default queue type",
+    "negative_delivery_limit": "a policy's `delivery-limit` may be negative",
+    "new_secret_is_checked": "`connection.update-secret` looks at permissions again",
+    "passive_declare_needs_permission": "a passive declare needs some permission",
+    "policy_decides_expiry": "queue types where a policy's `expires` wins over a shorter argument",
+    "publish_checks": "a publish is checked for",
+    "quorum.back_without_limit": "quorum queues: what comes back goes to the end, without a limit, if",
+    "quorum.carries_failures": "quorum queues: dead letters bring along how often they failed",
+    "quorum.consumers_time_out": "quorum queues: what is held too long goes back, and its consumer waits",
+    "quorum.counts_properties": "quorum queues: limits of octets count properties as well",
+    "quorum.delivery_limit": "quorum queues: delivery limit by default",
+    "quorum.failures": "quorum queues: deliveries that have failed are those",
+    "quorum.limit_counts": "quorum queues: the delivery limit counts",
+    "quorum.losses_by_age": "quorum queues: what a channel held comes back by age of consumers, not by tag",
+    "quorum.negative_limit_is_none": "quorum queues: a negative delivery limit is none; otherwise it is 0",
+    "quorum.odd_limit_is_none": "quorum queues: a delivery limit that is no number is as good as not given",
+    "quorum.priorities": "quorum queues: priorities",
+    "quorum.purges_all": "quorum queues: a purge takes what waits for a retry or as dead letter, too",
+    "quorum.returns_activate": "quorum queues: what comes back may make another consumer the active one",
+    "quorum.shows_acquisitions": "quorum queues: `x-acquired-count`, and `x-delivery-count` of failures",
+    "quorum.single_active_by_priority": "quorum queues: the single active consumer is chosen by priority",
+    "refuses_binding_replies": "binding a direct reply address is refused with 403; otherwise 404",
+    "remembers_queue_type": "a queue declared without `x-queue-type` has it afterwards",
+    "replies_are_routed": "a mandatory direct reply that arrives is not returned as well",
+    "replies_count_tags": "direct replies have delivery tags of their own",
+    "smallest_frame_max": "smallest frame_max",
+    "takes_cancel_ok": "`basic.cancel-ok` from a client ends a consumer",
+    "takes_deaths_from_clients": "`x-death` of a published message is taken for its history",
+    "validates_consumer_timeout": "a bad `x-consumer-timeout` is refused; otherwise it is ignored",
+}
+
+_LEFT_OUT = (
+    "name",
+    "version",
+    "deprecated_features",  # It has a table of its own.
+    # Texts:
+    "channel_limit_text",
+    "fills_in_queue_type",
+    "single_active_get_refusal",
+    "stream_consumer_words",
+    "stream_filter_size_refusal",
+)
+
+_NOTHING = {
+    "body_overrun": "taken",
+    "largest_content": "no limit",
+    "largest_hash_weight": "no limit",
+    "longest_pattern": "no limit",
+    "most_topic_wildcards": "any number",
+    "policy_decides_expiry": "none",
+    "quorum.back_without_limit": "none",
+    "quorum.delivery_limit": "none",
+}
+
+Row = tuple[str, str, list[str]]
+
+
+def with_tables(page: str) -> str:
+    """The page with its tables as they should be. Raises ValueError where it has no place for them."""
+    for name, made in (("features", _features), ("choices", _choices)):
+        page, count = re.subn(
+            rf"(<!-- {name} -->\n).*?(<!-- end -->)",
+            lambda found, made=made: f"{found[1]}\n{made()}\n{found[2]}",
+            page,
+            flags=re.DOTALL,
+        )
+        if count != 1:
+            raise ValueError(f"there is no place for the table of {name}")
+    return page
+
+
+def _features() -> str:
+    rows = []
+    for name, what in FEATURES.items():
+        phases = [each.deprecated_features.get(name, "not known") for each in VERSIONS]
+        rows.append([f"`{name}`: {what}", *phases])
+    return _table(["Deprecated feature", *_numbers()], rows)
+
+
+def _choices() -> str:
+    rows = [
+        [what[:1].upper() + what[1:], f"`{setting}`", *shown]
+        for what, setting, shown in _differences("", VERSIONS, _docstrings(home))
+        if setting not in _LEFT_OUT
+    ]
+    return _table(["What", "Choice", *_numbers()], rows)
+
+
+def _numbers() -> list[str]:
+    return [each.name.removeprefix("rabbitmq-") for each in VERSIONS]
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _differences(prefix: str, records: list[Any], docs: Mapping[str, str]) -> Iterator[Row]:
+    for field in fields(records[0]):
+        values = [getattr(each, field.name) for each in records]
+        if all(value == values[0] for value in values):
+            continue
+        name = prefix + field.name
+        if is_dataclass(values[0]):
+            yield from _differences(f"{name}.", values, _docstrings(inspect.getmodule(type(values[0]))))
+        elif field.name in _OWN_ROWS:
+            yield from _OWN_ROWS[field.name](name, values)
+        elif isinstance(values[0], tuple) and any(set(value) != set(values[0]) for value in values):
+            yield from _members(name, WORDS.get(name), values)
+        else:
+            what = WORDS.get(name) or docs.get(field.name, "")
+            yield what, name, [_shown(name, value) for value in values]
+
+
+def _members(name: str, what: str | None, values: list[tuple[Any, ...]]) -> Iterator[Row]:
+    """A row for the members that not all have, those together that the same have."""
+    if what is not None:
+        yield what, name, [_shown(name, value) for value in values]
+        return
+    having = _grouped(
+        (member, [_shown("", member in value) for value in values])
+        for member in dict.fromkeys(member for value in values for member in value)
+    )
+    for shown, members in having.items():
+        yield f"{name.rpartition('.')[2].replace('_', ' ')}: {_list(members)}", name, list(shown)
+
+
+def _grouped(pairs: Iterable[tuple[str, list[str]]]) -> dict[tuple[str, ...], list[str]]:
+    """What has the same in all columns together, where the columns differ."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for what, shown in pairs:
+        if len(set(shown)) > 1:
+            groups.setdefault(tuple(shown), []).append(what)
+    return groups
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _arguments(name: str, values: list[Mapping[str, tuple[str, ...]]]) -> Iterator[Row]:
+    """What becomes of arguments on each queue type, where that differs."""
+    arguments = dict.fromkeys(each for value in values for known in value.values() for each in known)
+    kinds: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for kind in values[0]:
+        groups = _grouped((each, [_fate(value, kind, each) for value in values]) for each in arguments)
+        for fates, found in groups.items():
+            kinds.setdefault((fates, _list(found)), []).append(kind)
+    for (fates, found), where in kinds.items():
+        verb = "consumers of" if name == "consumer_arguments" else "declarations of"
+        yield f"{found} in {verb} {' and '.join(where)} queues", name, list(fates)
+
+
+def _fate(known: Mapping[str, tuple[str, ...]], kind: str, argument: str) -> str:
+    if argument in known[kind]:
+        return "known"
+    return "refused" if any(argument in others for others in known.values()) else "ignored"
+
+
+def _values(name: str, values: list[Mapping[str, tuple[Any, ...]]]) -> Iterator[Row]:
+    """The legal values of each argument, where they differ."""
+    for argument in dict.fromkeys(each for value in values for each in value):
+        legal = [value.get(argument, ()) for value in values]
+        if any(each != legal[0] for each in legal):
+            yield f"values of `{argument}`", name, [_shown(name, each) if each else "any" for each in legal]
+
+
+def _by_type(name: str, values: list[Mapping[str, tuple[str, ...]]]) -> Iterator[Row]:
+    for kind in values[0]:
+        members = dict.fromkeys(each for value in values for each in value[kind])
+        having = _grouped((each, [_shown("", each in value[kind]) for value in values]) for each in members)
+        for shown, keys in having.items():
+            yield f"a policy with {_list(keys)} passes by {kind} queues", name, list(shown)
+
+
+_OWN_ROWS: dict[str, Callable[[str, list[Any]], Iterator[Row]]] = {
+    "queue_arguments": _arguments,
+    "consumer_arguments": _arguments,
+    "argument_values": _values,
+    "foreign_policy_keys": _by_type,
+}
+
+
+def _shown(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not value and name in _NOTHING:
+        return _NOTHING[name]
+    if isinstance(value, int) and value and value % _MIB == 0:
+        return f"{value // _MIB} MiB"
+    if isinstance(value, tuple):
+        return ", ".join(_shown("", each) for each in value)
+    if isinstance(value, str):
+        return f"`{value}`" if re.search(r"[<{']", value) else value or '""'
+    return "none" if value is None else str(value)
+
+
+def _docstrings(module: Any) -> dict[str, str]:
+    """What stands under each choice in the module of its record, on one line and without its full stop."""
+    found: dict[str, str] = {}
+    for record in ast.parse(inspect.getsource(module)).body:
+        if not isinstance(record, ast.ClassDef):
+            continue
+        for choice, text in zip(record.body, record.body[1:], strict=False):
+            if isinstance(choice, ast.AnnAssign) and isinstance(text, ast.Expr):
+                assert isinstance(choice.target, ast.Name) and isinstance(text.value, ast.Constant)
+                words = " ".join(str(text.value.value).split()).rstrip(".")
+                found[choice.target.id] = re.sub(r" \(RabbitMQ: [^)]*\)", "", words)
+    return found
+
+
+def main() -> None:
+    """Write the page anew."""
+    PAGE.write_text(with_tables(PAGE.read_text()))
+
+
+if __name__ == "__main__":
+    main()
