@@ -13,7 +13,7 @@ from typing_extensions import Self
 
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed, ResourceError
 from fakeamqp.model.names import NODE
-from fakeamqp.model.parameters import Check, ParameterError, checked, failed, hint, whole_number
+from fakeamqp.model.parameters import Check, ParameterError, checked, failed, hint, mapping, whole_number
 
 if TYPE_CHECKING:
     from fakeamqp.model.access import User
@@ -48,16 +48,14 @@ class _Limits:
 
         Args:
             where: whose limits, for the error's text.
-            value: a mapping; an empty list is as good as an empty one, since RabbitMQ exports such.
+            value: a mapping, or a list of pairs, since RabbitMQ exports such.
 
         Raises:
             LimitsError: one is misspelled or is no whole number.
         """
-        if value in ([], None):
-            return cls()
         names = {each.name.replace("_", "-"): each.name for each in fields(cls)}
         checks: dict[str, tuple[Check, bool]] = dict.fromkeys(names, (whole_number, False))
-        wrong, found = checked(cls._word(), value, checks)
+        wrong, found = checked(cls._word(), {} if value is None else mapping(value), checks)
         if wrong:
             unknown = sorted(set(found) - set(names))
             near = hint(unknown[0], names) if unknown else ""

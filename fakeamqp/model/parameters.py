@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.erlang import pairs_term, term
 
-__all__ = ["Check", "ParameterError", "checked", "failed", "hint", "whole_number"]
+__all__ = ["Check", "ParameterError", "checked", "failed", "hint", "mapping", "whole_number"]
 
 Check: TypeAlias = "Callable[[str, Any], str | None]"
 """Takes the name of a field and its value, and returns what is wrong with it, or None."""
@@ -57,6 +57,15 @@ def checked(
     if others:
         wrong.insert(0, f"Unrecognised terms {pairs_term(others)} in {name}")
     return wrong, dict(value)
+
+
+def mapping(value: Any) -> Any:
+    """A mapping out of a list of pairs, which is how some versions of RabbitMQ export one (measured).
+
+    Anything else passes through.
+    """
+    pairs = isinstance(value, list) and all(isinstance(each, list) and len(each) == 2 for each in value)
+    return {str(name): item for name, item in value} if pairs else value
 
 
 def failed(wrong: Iterable[str]) -> str:

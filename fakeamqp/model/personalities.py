@@ -339,7 +339,7 @@ RABBITMQ_4_2 = Personality(
     names_default_queue_type=True,
     definitions_name_format=True,
     definitions_repeat_queue_type=False,
-    empty_limits_are_lists=False,
+    limits_are_pairs=False,
     new_secret_is_checked=True,
     announces_host=False,
     capabilities=_EXTENSIONS,
@@ -375,7 +375,7 @@ RABBITMQ_4_0 = replace(
     ),
     names_default_queue_type=False,
     definitions_repeat_queue_type=True,
-    empty_limits_are_lists=True,
+    limits_are_pairs=True,
     new_secret_is_checked=False,
 )
 

@@ -221,8 +221,8 @@ class Personality:
     """Definitions say what kind of definitions they are, and of which cluster (RabbitMQ: since 4.0)."""
     definitions_repeat_queue_type: bool
     """Definitions have default_queue_type beside the metadata of a virtual host too (RabbitMQ: 4.0)."""
-    empty_limits_are_lists: bool
-    """A virtual host without limits has the empty list in definitions (RabbitMQ: until 4.0)."""
+    limits_are_pairs: bool
+    """Definitions have the limits of a virtual host as a list of pairs (RabbitMQ: until 4.0, measured)."""
 
     # --- identity and extensions -----------------------------------------------------------------
     new_secret_is_checked: bool

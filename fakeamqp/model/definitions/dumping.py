@@ -86,8 +86,8 @@ def _user(user: User) -> dict[str, Any]:
 def _virtual_host(host: VirtualHost) -> dict[str, Any]:
     personality = host.state.personality
     limits: Any = host.limits.value()
-    if not limits and personality.empty_limits_are_lists:
-        limits = []
+    if personality.limits_are_pairs:
+        limits = [list(pair) for pair in limits.items()]
     dumped = {"name": host.name, "limits": limits, "metadata": host.metadata.value()}
     if personality.definitions_repeat_queue_type:
         dumped["default_queue_type"] = host.metadata.default_queue_type or "classic"
@@ -95,12 +95,10 @@ def _virtual_host(host: VirtualHost) -> dict[str, Any]:
 
 
 def _parameters(host: VirtualHost) -> list[dict[str, Any]]:
-    values = [
-        ("operator_policy", each.name, each.value()) for each in host.policies.operator_policies.values()
-    ]
     limits = host.limits.value()
-    if limits:
-        values.append(("vhost-limits", "limits", limits))
+    values = [("vhost-limits", "limits", limits)] if limits else []
+    operators = host.policies.operator_policies.values()
+    values += [("operator_policy", each.name, each.value()) for each in operators]
     return [
         {"vhost": host.name, "component": component, "name": name, "value": value}
         for component, name, value in values

@@ -16,7 +16,7 @@ from fakeamqp.model.definitions.sections import (
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.limits import UserLimits, VirtualHostLimits
 from fakeamqp.model.metadata import VirtualHostMetadata
-from fakeamqp.model.parameters import ParameterError, hint
+from fakeamqp.model.parameters import ParameterError, hint, mapping
 
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
@@ -218,7 +218,10 @@ class _Loading:
             )
         host = self._host_of("parameters", entry)
         if component == "operator_policy":
-            host.policies.set(name, entry["value"], operator=True)
+            value = mapping(entry["value"])
+            if isinstance(value, Mapping) and value.get("definition"):
+                value = {**value, "definition": mapping(value["definition"])}
+            host.policies.set(name, value, operator=True)
         else:
             self._check_limits(entry)
 

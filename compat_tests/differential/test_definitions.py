@@ -1,0 +1,172 @@
+"""What RabbitMQ exports loads here, and what we dump loads there; both mean the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
+from fakeamqp import Broker
+from fakeamqp.model.erlang import pairs_term
+from fakeamqp.model.policies import effective_definition
+
+pytestmark = [
+    pytest.mark.skipif(available() is not None, reason=str(available())),
+    pytest.mark.timeout(300),
+]
+
+MADE: dict[str, Any] = {
+    "vhosts": [{"name": "shop", "metadata": {"description": "Orders", "tags": ["a", "b"]}}],
+    "users": [{"name": "app", "password": "secret", "tags": ["monitoring"], "limits": {"max-channels": 7}}],
+    "permissions": [{"user": "app", "vhost": "shop", "configure": "", "write": ".*", "read": "^o"}],
+    "topic_permissions": [
+        {"user": "app", "vhost": "shop", "exchange": "events", "write": "^o", "read": ".*"}
+    ],
+    "parameters": [
+        {"component": "vhost-limits", "name": "limits", "vhost": "shop", "value": {"max-queues": 9}},
+        {
+            "component": "operator_policy",
+            "name": "cap",
+            "vhost": "shop",
+            "value": {
+                "pattern": ".*",
+                "apply-to": "queues",
+                "priority": 0,
+                "definition": {"max-length": 9, "expires": 500_000},
+            },
+        },
+    ],
+    "global_parameters": [{"name": "mine", "value": {"a": [1, "b"]}}],
+    "policies": [
+        {
+            "vhost": "shop",
+            "name": "retry",
+            "pattern": "^orders",
+            "apply-to": "queues",
+            "priority": 1,
+            "definition": {"max-length": 5, "message-ttl": 100},
+        },
+        {
+            "vhost": "shop",
+            "name": "rest",
+            "pattern": "^events$",
+            "apply-to": "exchanges",
+            "priority": 0,
+            "definition": {"alternate-exchange": "rest"},
+        },
+    ],
+    "exchanges": [
+        {
+            "vhost": "shop",
+            "name": name,
+            "type": kind,
+            "durable": True,
+            "auto_delete": False,
+            "arguments": {},
+        }
+        for name, kind in (("events", "topic"), ("rest", "fanout"))
+    ],
+    "queues": [
+        {
+            "vhost": "shop",
+            "name": name,
+            "durable": True,
+            "auto_delete": False,
+            "arguments": arguments,
+        }
+        for name, arguments in (("orders", {"x-queue-type": "classic"}), ("other", {"x-max-length": 3}))
+    ],
+    "bindings": [
+        {
+            "source": "events",
+            "vhost": "shop",
+            "destination": name,
+            "destination_type": kind,
+            "routing_key": "order.#",
+            "arguments": {"x": 1},
+        }
+        for name, kind in (("orders", "queue"), ("rest", "exchange"))
+    ],
+}
+
+SECTIONS = ("permissions", "topic_permissions", "policies", "parameters", "exchanges", "queues", "bindings")
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[RabbitMQNode]:
+    with RabbitMQNode() as node:
+        yield node
+
+
+@pytest.fixture(scope="module")
+def exported(node: RabbitMQNode, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What RabbitMQ exports once it has imported what the broker dumps."""
+    folder = tmp_path_factory.mktemp("definitions")
+    ours, theirs = folder / "ours.json", folder / "theirs.json"
+    broker = Broker(personality="rabbitmq-3.13", definitions=MADE)
+    ours.write_text(json.dumps(broker.definitions()))
+    node.control("import_definitions", str(ours))
+    node.control("export_definitions", str(theirs))
+    return theirs
+
+
+def entries(definitions: dict[str, Any], section: str) -> list[str]:
+    """The entries of virtual host shop, comparable."""
+    found = [dict(entry) for entry in definitions[section] if entry.get("vhost") == "shop"]
+    for entry in found:
+        if section == "queues":
+            entry.pop("type", None)  # 3.10 does not tell it, 3.13 does.
+    return sorted(json.dumps(entry, sort_keys=True) for entry in found)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_rabbitmq_has_what_we_dump(exported: Path, section: str) -> None:
+    ours = Broker(personality="rabbitmq-3.13", definitions=MADE).definitions()
+    assert entries(json.loads(exported.read_text()), section) == entries(ours, section)
+    assert entries(ours, section)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_we_have_what_rabbitmq_exports(exported: Path, section: str) -> None:
+    broker = Broker(personality="rabbitmq-3.13", definitions=exported)
+    assert entries(broker.definitions(), section) == entries(json.loads(exported.read_text()), section)
+
+
+def test_accounts_and_virtual_hosts_are_the_same(exported: Path) -> None:
+    theirs = json.loads(exported.read_text())
+    ours = Broker(personality="rabbitmq-3.13", definitions=exported).definitions()
+    for section in ("users", "vhosts", "global_parameters"):
+        for entry in theirs[section]:
+            [same] = [each for each in ours[section] if each["name"] == entry["name"]]
+            for key in ("limits", "tags", "password_hash", "value"):
+                assert same.get(key) == entry.get(key), f"{section} {entry['name']}: {key}"
+
+
+def test_the_policies_are_in_force_there_as_here(node: RabbitMQNode, exported: Path) -> None:
+    listed = json.loads(node.control("list_queues", "-p", "shop", "name", "policy", "--formatter", "json"))
+    broker = Broker(personality="rabbitmq-3.13", definitions=exported)
+    queues = broker.look(lambda state: state.virtual_hosts["shop"].queues)
+    for entry in listed:
+        name = entry["name"]
+        assert broker.queue(name, "shop").view().policy == (entry["policy"] or None)
+        queue = queues[name]
+        lookup = f'{{ok, Q}} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"shop">>, queue, <<"{name}">>))'
+        there = node.control("eval", f"{lookup}, lists:sort(rabbit_policy:effective_definition(Q)).")
+        here = pairs_term(effective_definition(queue.policy, queue.operator_policy).items())
+        assert "".join(there.split()) == here
+    assert {entry["name"]: entry["policy"] for entry in listed} == {"orders": "retry", "other": ""}
+
+
+def test_what_was_set_by_command_loads(node: RabbitMQNode, exported: Path, tmp_path: Path) -> None:
+    node.control("set_operator_policy", "-p", "shop", "more", "^x", '{"max-length": 4}', "--priority", "7")
+    node.control("set_vhost_limits", "-p", "shop", '{"max-queues": 50}')
+    node.control("export_definitions", str(tmp_path / "more.json"))
+    broker = Broker(personality="rabbitmq-3.13", definitions=tmp_path / "more.json")
+    [policy] = [each for each in broker.policies if each.name == "more"]
+    assert (policy.operator, policy.priority, policy.definition) == (True, 7, {"max-length": 4})
+    [shop] = [each for each in broker.definitions()["vhosts"] if each["name"] == "shop"]
+    assert shop["limits"] == [["max-queues", 50]]

@@ -1,0 +1,318 @@
+"""RabbitMQ's definitions, in and out: the exports of each version, what is refused, and the round trip."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compat_tests.protocol.driver import Server
+from fakeamqp.model.definitions import DefinitionsError, dump_definitions, load_definitions
+from fakeamqp.model.limits import UserLimits, VirtualHostLimits
+
+EXPORTS = sorted((Path(__file__).parent / "exports").glob("*.json"))
+RABBITS = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3")
+
+
+def fresh(personality: str = "rabbitmq-4.2") -> Server:
+    """A broker without a user, so that nothing but what is loaded comes out."""
+    server = Server(personality)
+    server.state.access.users.clear()
+    return server
+
+
+def loaded(definitions: Any, personality: str = "rabbitmq-4.2") -> Server:
+    server = fresh(personality)
+    load_definitions(server.state, definitions)
+    return server
+
+
+# --- the exports of each version -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", EXPORTS, ids=lambda path: path.stem)
+def test_an_export_is_in_force(path: Path) -> None:
+    server = loaded(json.loads(path.read_text()), path.stem)
+    shop = server.state.virtual_hosts["shop"]
+    assert (shop.metadata.description, shop.metadata.tags) == ("Orders", ("production",))
+    assert shop.limits == VirtualHostLimits(max_queues=10)
+    assert server.state.access.users["app"].limits == UserLimits(max_connections=5, max_channels=-1)
+    assert server.state.access.authenticate("app", "secret").tags == ()
+    orders = shop.queues["orders"].options
+    assert (orders.dead_letter_exchange, orders.message_ttl, orders.max_length) == ("rest", 60.0, 1000)
+    assert shop.queues["rest"].options.max_length == 5
+    assert shop.exchanges["events"].alternate_exchange == "rest"
+    assert [binding.routing_key for binding in shop.bindings()] == ["order.#", ""]
+    assert server.state.cluster_name == "rabbit@host"
+
+
+@pytest.mark.parametrize("path", EXPORTS, ids=lambda path: path.stem)
+def test_an_export_comes_out_as_it_went_in(path: Path) -> None:
+    export = json.loads(path.read_text())
+    dumped = dump_definitions(loaded(export, path.stem).state)
+    if path.stem == "rabbitmq-3.13":  # What was set by command is exported as a list of pairs.
+        cap = export["parameters"][1]["value"]
+        assert cap["definition"] == [["max-length", 1000]]
+        cap["definition"] = {"max-length": 1000}
+    assert dumped == export
+
+
+@pytest.mark.parametrize("personality", RABBITS)
+@pytest.mark.parametrize("path", EXPORTS, ids=lambda path: path.stem)
+def test_an_export_of_one_version_loads_into_others(path: Path, personality: str) -> None:
+    dumped = dump_definitions(loaded(json.loads(path.read_text()), personality).state)
+    assert dump_definitions(loaded(dumped, personality).state) == dumped
+
+
+@pytest.mark.parametrize(
+    ("personality", "limits", "outside"),
+    [
+        ("rabbitmq-3.13", [], None),
+        ("rabbitmq-4.0", [], "classic"),
+        ("rabbitmq-4.2", {}, None),
+        ("rabbitmq-4.3", {}, None),
+    ],
+)
+def test_each_version_has_its_shape(personality: str, limits: Any, outside: str | None) -> None:
+    dumped = dump_definitions(fresh(personality).state)
+    [host] = dumped["vhosts"]
+    assert host["limits"] == limits
+    assert host.get("default_queue_type") == outside
+    named = personality in ("rabbitmq-4.2", "rabbitmq-4.3")
+    assert host["metadata"].get("default_queue_type") == ("classic" if named else None)
+    assert ("explanation" in dumped) is (personality != "rabbitmq-3.13")
+
+
+def test_an_export_of_one_virtual_host_goes_into_it() -> None:
+    export = {
+        "rabbitmq_definition_format": "single_virtual_host",
+        "original_vhost_name": "shop",
+        "metadata": {"description": "", "tags": []},
+        "limits": {"max-queues": 7},
+        "policies": [{"name": "p", "pattern": "^o", "definition": {"max-length": 1}}],
+        "parameters": [],
+        "queues": [{"name": "orders", "durable": True, "arguments": {}}],
+        "exchanges": [],
+        "bindings": [],
+    }
+    server = fresh()
+    with pytest.raises(DefinitionsError, match=r"add it first, with broker.add_virtual_host\('shop'\)"):
+        load_definitions(server.state, export)
+    shop = server.state.add_virtual_host("shop")
+    load_definitions(server.state, export)
+    assert shop.queues["orders"].options.max_length == 1
+    assert shop.limits.max_queues == 7
+
+
+def test_tags_may_be_text_and_arguments_an_empty_list() -> None:
+    server = loaded(
+        {
+            "users": [{"name": "a", "password": "a", "tags": "monitoring, management", "limits": []}],
+            "queues": [{"name": "q", "arguments": []}],
+        }
+    )
+    assert server.state.access.users["a"].tags == ("monitoring", "management")
+    assert server.vhost.queues["q"].durable
+
+
+def test_a_virtual_host_has_its_default_queue_type() -> None:
+    for entry in ({"metadata": {"default_queue_type": "quorum"}}, {"default_queue_type": "quorum"}):
+        server = loaded({"vhosts": [{"name": "v", **entry}]}, "rabbitmq-3.13")
+        assert server.state.virtual_hosts["v"].metadata.default_queue_type == "quorum"
+    for unset in (None, "", "undefined"):
+        server = loaded({"vhosts": [{"name": "v", "metadata": {"default_queue_type": unset}}]})
+        assert server.state.virtual_hosts["v"].metadata.default_queue_type == "classic"
+
+
+def test_the_brokers_own_exchanges_are_passed_over() -> None:
+    server = loaded({"exchanges": [{"name": "amq.rabbitmq.log", "type": "topic", "durable": True}]})
+    assert "amq.rabbitmq.log" not in server.vhost.exchanges
+
+
+def test_queues_with_names_of_the_brokers_making_come_back() -> None:
+    server = fresh()
+    server.vhost.declare_queue("", owner=None, durable=True)
+    dumped = dump_definitions(server.state)
+    assert dumped["queues"][0]["name"].startswith("amq.gen-")
+    assert dump_definitions(loaded(dumped).state) == dumped
+
+
+def test_what_is_over_the_limit_comes_back_because_limits_come_last() -> None:
+    server = fresh()
+    for name in "ab":
+        server.vhost.declare_queue(name, owner=None, durable=True)
+    server.vhost.limits = VirtualHostLimits(max_queues=1)
+    again = loaded(dump_definitions(server.state))
+    assert list(again.vhost.queues) == ["a", "b"]
+    assert again.vhost.limits.max_queues == 1
+
+
+def test_limits_that_hold_already_have_all_of_it_refused() -> None:
+    server = fresh()
+    server.vhost.declare_queue("a", owner=None, durable=True)
+    server.vhost.limits = VirtualHostLimits(max_queues=2)
+    queues = [{"name": name, "vhost": "/"} for name in "abc"]
+    with pytest.raises(DefinitionsError) as problem:
+        load_definitions(server.state, {"queues": queues})
+    assert str(problem.value) == (
+        'Adding 2 queue(s) to virtual host "/" would exceed the limit of 2 queue(s).\n\n'
+        "This virtual host currently has 1 queue(s) defined.\n\nImport aborted!"
+    )
+    assert list(server.vhost.queues) == ["a"]
+    load_definitions(server.state, {"queues": queues[:2]})
+
+
+# --- what is refused -------------------------------------------------------------------------------
+
+
+def parameter(component: str, value: Any = None, name: str = "x") -> dict[str, Any]:
+    return {"parameters": [{"component": component, "name": name, "vhost": "/", "value": value}]}
+
+
+@pytest.mark.parametrize(
+    ("definitions", "text"),
+    [
+        ({"polices": []}, "unknown key 'polices'; did you mean 'policies'"),
+        ({"queues": [{"nmae": "q"}]}, "unknown key 'nmae'; did you mean 'name'"),
+        ({"policies": [{"name": "p", "patern": "x", "definition": {}}]}, "'patern'; did you mean 'pattern'"),
+        (
+            {"policies": [{"name": "p", "pattern": "", "definition": {"max-lenght": 1}}]},
+            "not recognised policy settings; did you mean 'max-length'",
+        ),
+        ({"policies": [{"name": "p", "pattern": "("  , "definition": {"expires": 1}}]}, "regular expression"),
+        ({"policies": [{"name": "p", "pattern": "", "vhost": "v", "definition": {}}]}, "'v', which does not"),
+        ({"vhosts": [{"name": "v", "metadata": {"tag": []}}]}, "metadata: unknown key 'tag'; .* 'tags'"),
+        ({"vhosts": [{"name": "v", "tracing": True}]}, "see broker.trace"),
+        ({"vhosts": [{"name": "v", "default_queue_type": "clasic"}]}, "clasic is not a valid queue type"),
+        ({"vhosts": [{"name": "v", "limits": {"max-queue": 1}}]}, "did you mean 'max-queues'"),
+        ({"users": [{"name": "u", "limits": {"max-channel": 1}}]}, "did you mean 'max-channels'"),
+        ({"users": [{"name": "u", "password_hash": "x", "hashing_algorithm": "md5"}]}, "algorithm 'md5'"),
+        (parameter("shovel"), "fakeamqp has no shovels; take shovel 'x' out"),
+        (parameter("federation-upstream"), "fakeamqp has no federation; take federation-upstream 'x' out"),
+        (parameter("vhost-limit"), "component vhost-limit not found; did you mean 'vhost-limits'"),
+        (parameter("policy"), "policies have a section of their own"),
+        (parameter("vhost-limits", {"max-queues": "9"}), "max-queues should be a number"),
+        (
+            parameter("operator_policy", {"pattern": "", "priority": 0, "definition": {"max-age": "1h"}}),
+            "an operator policy cannot set 'max-age', a policy can",
+        ),
+        ({"queues": [{"name": "q", "exclusive": True}]}, "an exclusive queue belongs to a connection"),
+        ({"queues": [{"name": "q", "arguments": {"x-expires": 0}}]}, "x-expires"),
+        ({"exchanges": [{"name": "x", "type": "topik"}]}, "unknown exchange type 'topik'"),
+        ({"bindings": [{"source": "amq.topic", "destination": "q"}]}, "no queue 'q' in vhost '/'"),
+        ({"bindings": [{"source": "", "destination": "q", "destination_type": "x"}]}, "not 'x'"),
+        ({"permissions": [{"user": "x", "vhost": "/"}]}, "there is no user 'x'"),
+        ({"queues": {"name": "q"}}, "queues must be a list"),
+        ({"queues": ["q"]}, "expected an object, got 'q'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_honoured_is_refused_by_name(definitions: dict[str, Any], text: str) -> None:
+    with pytest.raises(DefinitionsError, match=text):
+        loaded(definitions)
+
+
+# --- round trip ------------------------------------------------------------------------------------
+
+names = st.text("abc.", min_size=1, max_size=4)
+limits = st.dictionaries(st.sampled_from(["max-connections", "max-queues"]), st.integers(-1, 20), max_size=2)
+plain = st.one_of(st.integers(-100, 100), st.booleans(), names)
+definitions_of_policies = st.dictionaries(
+    st.sampled_from(["max-length", "message-ttl", "expires"]), st.integers(1, 9), min_size=1
+)  # fmt: skip
+
+
+@st.composite
+def topologies(draw: st.DrawFn) -> dict[str, Any]:
+    """Definitions that make sense, of up to three virtual hosts."""
+    hosts = ["/", *draw(st.lists(names, unique=True, max_size=2))]
+    made: dict[str, Any] = {section: [] for section in ("exchanges", "queues", "bindings", "policies")}
+    made["vhosts"] = [
+        {
+            "name": host,
+            "limits": draw(limits),
+            "metadata": {
+                "description": draw(names),
+                "tags": draw(st.lists(names, max_size=2)),
+                "default_queue_type": "classic",
+            },
+        }
+        for host in hosts
+    ]
+    made["users"] = [
+        {"name": name, "password": name, "tags": [], "limits": {}}
+        for name in draw(st.lists(names, unique=True, max_size=2))
+    ]
+    made["permissions"] = [
+        {"user": user["name"], "vhost": host, "configure": "a", "write": "", "read": ".*"}
+        for user in made["users"]
+        for host in hosts
+    ]
+    made["parameters"] = []
+    for host in hosts:
+        exchanges = draw(st.lists(names, unique=True, max_size=3))
+        queues = draw(st.lists(names, unique=True, max_size=3))
+        for name in exchanges:
+            made["exchanges"].append(
+                {
+                    "vhost": host,
+                    "name": name,
+                    "type": draw(st.sampled_from(["direct", "topic", "fanout", "headers"])),
+                    "durable": draw(st.booleans()),
+                    "auto_delete": draw(st.booleans()),
+                    "internal": draw(st.booleans()),
+                    "arguments": draw(st.just({}) | st.just({"alternate-exchange": "rest"})),
+                }
+            )
+        for name in queues:
+            made["queues"].append(
+                {
+                    "vhost": host,
+                    "name": name,
+                    "durable": True,
+                    "auto_delete": draw(st.booleans()),
+                    "arguments": draw(st.just({}) | st.just({"x-max-length": 5, "x-mine": "y"})),
+                }
+            )
+        for source in exchanges:
+            for kind, there in (("queue", queues), ("exchange", exchanges)):
+                for name in draw(st.lists(st.sampled_from(there), max_size=2)) if there else ():
+                    made["bindings"].append(
+                        {
+                            "source": source,
+                            "vhost": host,
+                            "destination": name,
+                            "destination_type": kind,
+                            "routing_key": draw(names),
+                            "arguments": draw(st.dictionaries(names, plain, max_size=2)),
+                        }
+                    )
+        for operator in (False, True):
+            for name in draw(st.lists(names, unique=True, max_size=2)):
+                value = {
+                    "pattern": draw(st.sampled_from(["", "^a", "b|c"])),
+                    "apply-to": draw(st.sampled_from(["all", "queues", "exchanges", "streams"])),
+                    "priority": draw(st.integers(-2, 2)),
+                    "definition": draw(definitions_of_policies),
+                }
+                if operator:
+                    made["parameters"].append(
+                        {"component": "operator_policy", "name": name, "vhost": host, "value": value}
+                    )
+                else:
+                    made["policies"].append({"vhost": host, "name": name, **value})
+    return made
+
+
+@settings(max_examples=60, deadline=None)
+@given(made=topologies(), personality=st.sampled_from((*RABBITS, "spec")))
+def test_what_was_dumped_loads_and_dumps_the_same(made: dict[str, Any], personality: str) -> None:
+    first = dump_definitions(loaded(made, personality).state)
+    # Through JSON, as a file would be.
+    again = loaded(json.loads(json.dumps(first)), personality)
+    assert dump_definitions(again.state) == first
+    for section in ("exchanges", "queues", "policies", "users", "vhosts", "permissions"):
+        assert len(first[section]) == len(made[section])
