@@ -155,7 +155,8 @@ def test_the_policies_are_in_force_there_as_here(node: RabbitMQNode, exported: P
         assert broker.queue(name, "shop").view().policy == (entry["policy"] or None)
         queue = queues[name]
         lookup = f'{{ok, Q}} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"shop">>, queue, <<"{name}">>))'
-        there = node.control("eval", f"{lookup}, lists:sort(rabbit_policy:effective_definition(Q)).")
+        merged = "rabbit_data_coercion:to_map(rabbit_policy:effective_definition(Q))"
+        there = node.control("eval", f"{lookup}, lists:sort(maps:to_list({merged})).")
         here = pairs_term(effective_definition(queue.policy, queue.operator_policy).items())
         assert "".join(there.split()) == here
     assert {entry["name"]: entry["policy"] for entry in listed} == {"orders": "retry", "other": ""}

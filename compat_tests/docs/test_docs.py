@@ -50,6 +50,7 @@ def test_the_how_tos_have_code() -> None:
         "docs/getting-started.md",
         "docs/inspecting.md",
         "docs/personalities.md",
+        "docs/policies.md",
         "docs/pytest-fixtures.md",
         "docs/time.md",
         "docs/transports.md",

@@ -328,3 +328,22 @@ def _confirms() -> Any:
     from fakeamqp.wire.amqp_0_9_1 import methods as m
 
     return m.ConfirmSelect()
+
+
+# --- streams ---------------------------------------------------------------------------------------
+
+
+def test_a_stream_takes_the_policys_retention_whatever_its_argument(server: Server, client: Client) -> None:
+    client.declare("q", durable=True, arguments={"x-queue-type": "stream", "x-max-age": "1h"})
+    set_policy(server, "p", {"max-age": "2h", "max-length-bytes": 500}, apply_to="streams")
+    options = server.vhost.queues["q"].options
+    assert (options.max_age, options.max_length_bytes) == (7200.0, 500)
+    server.vhost.policies.clear("p")
+    options = server.vhost.queues["q"].options
+    assert (options.max_age, options.max_length_bytes) == (3600.0, None)
+
+
+def test_policies_of_queues_with_a_time_to_live_pass_streams_by(server: Server, client: Client) -> None:
+    client.declare("q", durable=True, arguments={"x-queue-type": "stream"})
+    set_policy(server, "p", {"message-ttl": 1000})
+    assert applied(server, "q") == (None, None)
