@@ -163,9 +163,9 @@ def test_advance_to_a_point_in_time(broker: Broker, when: datetime | float) -> N
 def test_advance_to_is_exact_wherever_time_began() -> None:
     for number in range(50):
         broker = Broker(clock="virtual", now=1_795_220_001.123456 + number * 0.7654321)
-        declare(broker, q={"x-message-ttl": 60_000})
+        declare(broker, q={"x-message-ttl": 60_123})
         broker.publish(b"x", routing_key="q")
-        broker.clock.advance_to(broker.clock.now() + timedelta(seconds=59, microseconds=999_999))
+        broker.clock.advance_to(broker.clock.now() + timedelta(seconds=60, microseconds=122_999))
         assert broker.queue("q").ready == 1
         broker.clock.advance_to(broker.clock.now() + timedelta(microseconds=1))
         assert broker.queue("q").ready == 0

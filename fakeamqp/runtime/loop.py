@@ -158,6 +158,7 @@ class Loop:
         self._unwatched_elsewhere = False
         self._due = (inf, inf)
         self._awake_at = inf
+        self._takes = 0
         self._selector = DefaultSelector()
         self._waker = _Waker()
         self._selector.register(self._waker.fileno(), EVENT_READ, self._waker)
@@ -172,6 +173,7 @@ class Loop:
             timeout = self._turn(lock, timeout)
 
     def _turn(self, lock: EngineLock, timeout: float | None) -> float | None:
+        takes = self._takes
         try:
             events = self._selector.select(timeout)
         except OSError:
@@ -184,8 +186,8 @@ class Loop:
             self.turns += 1
             self._unwatched_elsewhere = False
             if self.stepped is not None:
-                # First, so that input is dealt with in its time.
-                news = any(key.data is not self._waker for key, _mask in events)
+                # First, so that input is dealt with in its time. What another thread took meanwhile is no news.
+                news = takes == self._takes and any(key.data is not self._waker for key, _mask in events)
                 self._follow(self.stepped, news, bool(events))
             for key, mask in events:
                 source: Source = key.data
@@ -228,6 +230,7 @@ class Loop:
 
         The loop may have been told of the same input and find nothing any more; it takes no harm.
         """
+        self._takes += 1
         for _ in range(_MOST_ROUNDS):
             events = [
                 (key.data, mask)
