@@ -186,7 +186,7 @@ class Loop:
             self.turns += 1
             self._unwatched_elsewhere = False
             if self.stepped is not None:
-                # First, so that input is dealt with in its time. What another thread took meanwhile is no news.
+                # First, so that input is dealt with in its time. What another thread took is no news.
                 news = takes == self._takes and any(key.data is not self._waker for key, _mask in events)
                 self._follow(self.stepped, news, bool(events))
             for key, mask in events:
