@@ -52,7 +52,7 @@ class HeldDeadLetters:
         fewer: called when there are fewer than before.
     """
 
-    __slots__ = ("_behind", "_fewer", "_pending", "_queue", "_timer", "octets")
+    __slots__ = ("__weakref__", "_behind", "_fewer", "_pending", "_queue", "_timer", "octets")
 
     def __init__(self, queue: Queue, fewer: Callable[[], None]) -> None:
         self.octets = 0

@@ -78,15 +78,14 @@ def check_same_queue(
     considered: Collection[str] | None = None
     if personality.equivalence_ignores_unknown_arguments:
         considered = compared_arguments(existing.type_name, personality)
-    if personality.fills_in_queue_type or _meant_type(arguments) == _meant_type(existing.arguments):
-        arguments = {**arguments, "x-queue-type": _meant_type(arguments)}
-        compare_arguments(
-            *compare, arguments, {**existing.arguments, "x-queue-type": existing.type_name}, considered
-        )
-    else:
-        compare_arguments(*compare, arguments, existing.arguments, considered)
+    received, current = dict(arguments), dict(existing.arguments)
+    if _meant_type(personality, arguments) == existing.type_name:
+        # Naming the type that is meant anyway changes nothing.
+        received["x-queue-type"] = current["x-queue-type"] = existing.type_name
+    compare_arguments(*compare, received, current, considered)
 
 
-def _meant_type(arguments: Mapping[str, Any]) -> Any:
+def _meant_type(personality: Personality, arguments: Mapping[str, Any]) -> Any:
     """The queue type that arguments ask for (RabbitMQ: classic is what is meant without)."""
-    return arguments.get("x-queue-type", "classic")
+    asked = arguments.get("x-queue-type", "classic")
+    return "classic" if asked in personality.absent_queue_types else asked

@@ -87,8 +87,6 @@ class Personality:
     """exchange.delete/exchange-exists, queue.delete/queue-must-exist."""
     unbinding_missing_is_an_error: bool
     """queue.unbind/01 and its must-exist rules."""
-    fills_in_queue_type: bool
-    """A queue declared without a type has the one it means; otherwise none, which is said in refusals."""
     compares_auto_delete: bool
     """queue.declare/auto-delete-pre-existence."""
     equivalence_ignores_unknown_arguments: bool

@@ -559,3 +559,5 @@ class VirtualHost:
                 self.remove_exchange(exchange)
         self.delays.restart(crash=crash)
         self.routing.forget()
+        for queue in list(self.queues.values()):
+            queue.restarted()

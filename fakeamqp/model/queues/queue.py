@@ -250,6 +250,9 @@ class Queue:
         """
         raise NotImplementedError
 
+    def restarted(self) -> None:
+        """All queues are back after a restart."""
+
     # --- options ------------------------------------------------------------------------------------
 
     def apply(self, options: QueueOptions) -> None:

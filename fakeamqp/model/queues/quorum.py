@@ -514,9 +514,12 @@ class QuorumQueue(Queue):
             for queued in kept:
                 self.ready.put_back(queued)
             self.ready_octets = sum(cast(QuorumMessage, queued).size for queued in kept)
+        self._settled()
+
+    def restarted(self) -> None:
+        """See the base class: dead letters set out again."""
         if self._held is not None:
             self._held.start_over()
-        self._settled()
 
     def _die(self, queued: QuorumMessage, reason: DeathReason) -> None:
         if self._held is not None and reason != "maxlen":

@@ -1,0 +1,413 @@
+"""Quorum queues: how they are declared and deleted, what they count, and what outlives a restart.
+
+RabbitMQ: documented; the texts are measured. What differs between its versions is told by personality.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.quorum import ALL, RABBITMQ, arguments, client_of, counts, declare
+from compat_tests.protocol.test_exchange import refused
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.methods import QueueDeclare as Declare
+
+PLACE = "queue 'q' in vhost '/'"
+
+
+def asking(**flags_and_arguments: Any) -> Declare:
+    flags = {name: flags_and_arguments.pop(name, name == "durable") for name in ("durable", "exclusive")}
+    auto_delete = flags_and_arguments.pop("auto_delete", False)
+    return Declare(queue="q", auto_delete=auto_delete, arguments=arguments(**flags_and_arguments), **flags)
+
+
+# --- declaration --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_quorum_queue_is_a_queue(name: str) -> None:
+    client = client_of(name)
+    client.fill("q", b"1", b"2")
+    client.bind("q", "amq.fanout")
+    client.publish(b"3", exchange="amq.fanout")
+    assert client.empty("q") == [b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize("name", RABBITMQ)
+@pytest.mark.parametrize(
+    ("flags", "wrong"),
+    [
+        ({"auto_delete": True}, "auto-delete"),
+        ({"exclusive": True}, "exclusive-owner"),
+        ({"auto_delete": True, "exclusive": True}, "auto-delete"),
+    ],
+)
+def test_quorum_queues_do_not_come_and_go(name: str, flags: dict[str, bool], wrong: str) -> None:
+    client = Server(name).client()
+    refused(client, asking(**flags), 406, f"PRECONDITION_FAILED - invalid property '{wrong}' for {PLACE}")
+
+
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "spec"])
+def test_quorum_queues_are_durable(name: str) -> None:
+    client = Server(name).client()
+    text = f"PRECONDITION_FAILED - invalid property 'non-durable' for {PLACE}"
+    refused(client, asking(durable=False), 406, text)
+    refused(
+        client,
+        asking(durable=False, auto_delete=True, exclusive=True),
+        406,
+        text.replace("non-durable", "auto-delete"),
+    )
+
+
+@pytest.mark.parametrize("name", RABBITMQ)
+def test_programs_agree_on_the_names_of_quorum_queues(name: str) -> None:
+    client = Server(name).client()
+    client.send(Declare(queue="", durable=True, arguments=arguments()))
+    text = client.expect_channel_close(406).reply_text
+    assert text.endswith("Cannot declare a server-named queue for type rabbit_quorum_queue")
+
+
+ILLEGAL = [
+    ("x-dead-letter-strategy", "sometimes", "invalid_dlx_strategy"),
+    ("x-dead-letter-strategy", 5, "{unacceptable_type,signedint}"),
+    ("x-dead-letter-routing-key", "k", "routing_key_but_no_dlx_defined"),
+    ("x-overflow", "bogus", "invalid_overflow"),
+    ("x-expires", 0, "{value_zero,0}"),
+    ("x-message-ttl", -1, "{value_negative,-1}"),
+    ("x-max-length", "5", '"expected integer, got longstr"'),
+    ("x-max-in-memory-length", -1, "{value_negative,-1}"),
+    ("x-max-in-memory-bytes", "5", '"expected integer, got longstr"'),
+    ("x-single-active-consumer", "yes", "{unacceptable_type,longstr}"),
+    ("x-quorum-initial-group-size", 0, "{value_zero,0}"),
+    ("x-queue-leader-locator", "nowhere", "invalid_queue_locator_arg"),
+]
+
+
+@pytest.mark.parametrize(("argument", "value", "reason"), ILLEGAL, ids=[f"{a}={v!r}" for a, v, _ in ILLEGAL])
+@pytest.mark.parametrize("name", RABBITMQ)
+def test_illegal_values_are_refused(name: str, argument: str, value: Any, reason: str) -> None:
+    method = Declare(queue="q", durable=True, arguments={"x-queue-type": "quorum", argument: value})
+    text = f"PRECONDITION_FAILED - invalid arg '{argument}' for {PLACE}: {reason}"
+    refused(Server(name).client(), method, 406, text)
+
+
+@pytest.mark.parametrize("argument", ["x-max-priority", "x-queue-mode", "x-queue-version", "x-max-age"])
+@pytest.mark.parametrize("name", RABBITMQ)
+def test_arguments_of_other_types_are_refused_whatever_they_are(name: str, argument: str) -> None:
+    method = Declare(queue="q", durable=True, arguments={"x-queue-type": "quorum", argument: "?"})
+    text = f"PRECONDITION_FAILED - invalid arg '{argument}' for {PLACE} of queue type rabbit_quorum_queue"
+    refused(Server(name).client(), method, 406, text)
+
+
+@pytest.mark.parametrize("name", RABBITMQ)
+def test_values_are_looked_at_before_flags(name: str) -> None:
+    text = f"PRECONDITION_FAILED - invalid arg 'x-max-length' for {PLACE}: {{value_negative,-1}}"
+    refused(Server(name).client(), asking(auto_delete=True, max_length=-1), 406, text)
+
+
+@pytest.mark.parametrize("value", [-1, 0, 5, "abc", 2.5, None])
+@pytest.mark.parametrize("name", RABBITMQ)
+def test_any_delivery_limit_is_taken(name: str, value: Any) -> None:
+    declare(Server(name).client(), delivery_limit=value)
+
+
+@pytest.mark.parametrize("value", ["always", 5, None])
+def test_any_delayed_retry_is_taken(value: Any) -> None:
+    client = Server("rabbitmq-4.3").client()
+    declare(client, delayed_retry_type=value, delayed_retry_min=value, delayed_retry_max=value)
+
+
+@pytest.mark.parametrize("overflow", ["drop-head", "reject-publish", "reject-publish-dlx"])
+@pytest.mark.parametrize("name", RABBITMQ)
+def test_every_overflow_is_taken(name: str, overflow: str) -> None:
+    declare(Server(name).client(), overflow=overflow, max_length=5)
+
+
+# --- redeclaration ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_quorum_queue_may_be_declared_again(name: str) -> None:
+    client = client_of(name, delivery_limit=3, max_length=5)
+    declare(client, delivery_limit=3, max_length=5)
+
+
+@pytest.mark.parametrize("name", RABBITMQ)
+@pytest.mark.parametrize(
+    ("argument", "value", "shown", "kind"),
+    [
+        ("x-delivery-limit", 3, "3", "signedint"),
+        ("x-dead-letter-strategy", "at-least-once", "at-least-once", "longstr"),
+        ("x-quorum-initial-group-size", 3, "3", "signedint"),
+        ("x-queue-leader-locator", "balanced", "balanced", "longstr"),
+        ("x-message-ttl", 1000, "1000", "signedint"),
+    ],
+)
+def test_arguments_must_be_repeated(name: str, argument: str, value: Any, shown: str, kind: str) -> None:
+    client = client_of(name)
+    text = f"PRECONDITION_FAILED - inequivalent arg '{argument}' for {PLACE}: received the value "
+    text += f"'{shown}' of type '{kind}' but current is none"
+    method = Declare(queue="q", durable=True, arguments={"x-queue-type": "quorum", argument: value})
+    refused(client, method, 406, text)
+
+
+@pytest.mark.parametrize("name", RABBITMQ)
+def test_of_two_differences_the_first_in_rabbitmqs_order_is_named(name: str) -> None:
+    client = client_of(name)
+    client.send(asking(message_ttl=5, delivery_limit=5, max_length=5, expires=5))
+    assert "inequivalent arg 'x-expires'" in client.expect_channel_close(406).reply_text
+
+
+@pytest.mark.parametrize("name", RABBITMQ)
+def test_what_the_type_does_not_know_is_not_compared(name: str) -> None:
+    client = client_of(name)
+    client.declare("q", durable=True, arguments={"x-queue-type": "quorum", "x-max-priority": 5, "x-other": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("rabbitmq-3.13", "received none but current is the value 'quorum' of type 'longstr'"),
+        ("rabbitmq-4.0", "received 'classic' but current is 'quorum'"),
+        ("rabbitmq-4.2", "received 'classic' but current is 'quorum'"),
+        ("rabbitmq-4.3", "received 'classic' but current is 'quorum'"),
+    ],
+)
+def test_the_type_must_be_repeated(name: str, said: str) -> None:
+    text = f"PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for {PLACE}: "
+    refused(client_of(name), Declare(queue="q", durable=True), 406, text + said)
+    explicit = Declare(queue="q", durable=True, arguments={"x-queue-type": "classic"})
+    refused(client_of(name), explicit, 406, text + "received 'classic' but current is 'quorum'")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("rabbitmq-3.13", "received the value 'quorum' of type 'longstr' but current is none"),
+        ("rabbitmq-4.2", "received 'quorum' but current is 'classic'"),
+    ],
+)
+def test_a_queue_of_another_type_is_none(name: str, said: str) -> None:
+    client = Server(name).client()
+    client.declare("q", durable=True)
+    text = f"PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for {PLACE}: {said}"
+    refused(client, asking(), 406, text)
+
+
+@pytest.mark.parametrize(("name", "compared"), [("rabbitmq-4.2", False), ("rabbitmq-4.3", True)])
+def test_the_consumer_timeout_is_compared_where_it_is_validated(name: str, compared: bool) -> None:
+    client = client_of(name, consumer_timeout=1000)
+    client.send(asking(consumer_timeout=2000))
+    if compared:
+        assert "'x-consumer-timeout'" in client.expect_channel_close(406).reply_text
+    else:
+        client.expect(m.QueueDeclareOk)
+
+
+# --- deletion, purge, counts --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("conditions", "flag"),
+    [
+        ({"if_unused": True}, "if-unused"),
+        ({"if_empty": True}, "if-empty"),
+        ({"if_unused": True, "if_empty": True}, "if-unused"),
+    ],
+)
+def test_conditions_of_deletion_are_refused(name: str, conditions: dict[str, bool], flag: str) -> None:
+    client = client_of(name)
+    client.send(m.QueueDelete(queue="q", **conditions))
+    text = f"NOT_IMPLEMENTED - cannot delete {PLACE}. queue.delete operations with {flag} flag set are not "
+    assert client.expect_connection_close(540).reply_text == text + "supported by quorum queues"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_deletion_tells_what_was_ready(name: str) -> None:
+    client = client_of(name)
+    client.fill("q", b"1", b"2", b"3")
+    client.get("q")
+    assert client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk).message_count == 2
+    client.ack(1)  # What is left of it harms nobody.
+    declare(client)
+    assert client.count("q") == 0
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_purge_drops_what_is_ready(name: str) -> None:
+    client = client_of(name)
+    client.fill("q", b"1", b"2", b"3", b"4")
+    client.get("q")
+    client.get("q")
+    client.nack(2)
+    assert client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk).message_count == 3
+    assert client.count("q") == 0
+    client.nack(1)
+    assert client.empty("q") == [b"1"]
+
+
+def consumers(client: Client) -> int:
+    return client.declare("q", passive=True).consumer_count
+
+
+@pytest.mark.parametrize("name", RABBITMQ)
+def test_whoever_holds_a_message_counts_as_a_consumer(name: str) -> None:
+    client = client_of(name)
+    client.fill("q", b"1", b"2")
+    client.get("q")
+    assert consumers(client) == 1
+    client.consume("q", "t")
+    client.delivery()
+    assert consumers(client) == 2
+    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
+    assert consumers(client) == 2
+    client.ack(2)
+    assert consumers(client) == 1
+    client.ack(1)
+    assert consumers(client) == 0
+
+
+# --- expiry of the queue ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RABBITMQ)
+def test_an_unused_queue_goes_at_the_first_tick_after_its_time(name: str) -> None:
+    server = Server(name)
+    declare(server.client(), expires=5500)
+    server.advance(9.9)
+    assert "q" in server.vhost.queues
+    server.advance(0.1)
+    assert "q" not in server.vhost.queues
+
+
+def test_a_queue_whose_time_is_up_right_at_a_tick_stays_for_another() -> None:
+    server = Server("rabbitmq-4.2")
+    declare(server.client(), expires=5000)
+    server.advance(9.9)
+    assert "q" in server.vhost.queues
+    server.advance(0.1)
+    assert "q" not in server.vhost.queues
+
+
+def test_a_get_uses_the_queue_and_a_declaration_does_not() -> None:
+    server = Server("rabbitmq-4.2")
+    client = server.client()
+    declare(client, expires=7000)
+    declare(client, name="got", expires=7000)
+    server.advance(4)
+    declare(client, expires=7000)
+    client.count("q")
+    assert client.get("got") is None
+    server.advance(6)
+    assert list(server.vhost.queues) == ["got"]
+    server.advance(5)
+    assert not server.vhost.queues
+
+
+def test_a_consumer_and_a_message_that_is_held_keep_the_queue() -> None:
+    server = Server("rabbitmq-4.2")
+    client = server.client(channels=2)
+    declare(client, expires=1000)
+    client.fill("q", b"1")
+    client.get("q")
+    client.consume("q", "t", channel=2)
+    server.advance(60)
+    client.close_channel(2)
+    server.advance(60)
+    assert "q" in server.vhost.queues
+    client.ack(1)
+    server.advance(5)
+    assert "q" not in server.vhost.queues
+
+
+# --- restart ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_all_messages_outlive_a_restart_as_they_were_published(name: str) -> None:
+    server = Server(name)
+    client = server.client()
+    declare(client)
+    for mode in (1, 2, None):
+        client.publish(b"%d" % (mode or 0), routing_key="q", delivery_mode=mode)
+    server.restart()
+    client = server.client()
+    got = [client.get("q", no_ack=True) for _ in range(3)]
+    assert [(each.body, each.properties.delivery_mode) for each in got if each] == [
+        (b"1", 1),
+        (b"2", 2),
+        (b"0", None),
+    ]
+
+
+@pytest.mark.parametrize("name", RABBITMQ)
+def test_what_was_held_at_a_restart_is_in_front_and_has_come_back(name: str) -> None:
+    server = Server(name)
+    client = server.client()
+    declare(client)
+    client.fill("q", b"1", b"2", b"3")
+    client.qos(2)
+    client.consume("q")
+    server.restart()
+    client = server.client()
+    got = [client.get("q", no_ack=True) for _ in range(3)]
+    assert [(each.body, counts(each)[:2]) for each in got if each] == [
+        (b"1", (True, 1)),
+        (b"2", (True, 1)),
+        (b"3", (False, None)),
+    ]
+
+
+def test_a_crash_loses_what_no_publisher_was_told_of() -> None:
+    server = Server("rabbitmq-4.2")
+    client = server.client()
+    declare(client)
+    client.fill("q", b"unconfirmed")
+    client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    client.fill("q", b"confirmed")
+    server.restart(crash=True)
+    assert server.client().empty("q") == [b"confirmed"]
+
+
+# --- transactions and confirms ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_publishes_are_confirmed(name: str) -> None:
+    client = client_of(name)
+    client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    client.fill("q", b"1")
+    assert client.expect(m.BasicAck).delivery_tag == 1
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_transactions_take_effect_at_commit(name: str) -> None:
+    client = client_of(name)
+    client.fill("q", b"1")
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.fill("q", b"2")
+    client.get("q")
+    client.ack(1)
+    assert client.count("q") == 0
+    client.call(m.TxCommit(), m.TxCommitOk)
+    assert client.empty("q") == [b"2"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_rollback_leaves_the_message_with_its_consumer(name: str) -> None:
+    client = client_of(name)
+    client.fill("q", b"1")
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.get("q")
+    client.nack(1)
+    client.call(m.TxRollback(), m.TxRollbackOk)
+    assert client.count("q") == 0
+    client.close_channel()
+    client.open_channel()
+    got = client.get("q")
+    assert got is not None and counts(got)[0]

@@ -1,0 +1,198 @@
+"""Whose turn it is at a quorum queue, and which consumer is the single active one."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.unit.model.fakes import subscription
+from fakeamqp.model.credit import Credit, Gate
+from fakeamqp.model.queues.single_active import SingleActive
+from fakeamqp.model.queues.waiting_line import WaitingLine
+from fakeamqp.model.subscription import Subscription
+
+
+def served(line: WaitingLine, count: int) -> list[str]:
+    """Who is served, if all take a message of one octet."""
+    found = []
+    for _ in range(count):
+        first = line.first_able(1)
+        if first is None:
+            break
+        for credit in first.credits:
+            credit.take(1)
+        line.served(first)
+        found.append(first.tag)
+    return found
+
+
+def with_credit(tag: str, messages: int, priority: int = 0) -> Subscription:
+    return subscription(tag, priority=priority, limits=(Credit(messages),))
+
+
+def test_equals_take_turns() -> None:
+    line = WaitingLine()
+    for tag in "abc":
+        line.add(subscription(tag))
+    assert served(line, 5) == ["a", "b", "c", "a", "b"]
+
+
+def test_whoever_has_no_credit_left_has_left() -> None:
+    line = WaitingLine()
+    line.add(with_credit("a", 1))
+    line.add(with_credit("b", 2))
+    assert served(line, 9) == ["a", "b", "b"]
+    assert not line
+
+
+def test_whoever_has_credit_again_is_last() -> None:
+    line = WaitingLine()
+    a, b, c = (with_credit(tag, 1) for tag in "abc")
+    for each in (a, b, c):
+        line.add(each)
+    served(line, 2)
+    for each in (b, a):
+        each.credits[0].refill(1)
+        line.credited(each)
+    assert [each.tag for each in line] == ["c", "b", "a"]
+
+
+def test_those_who_may_have_credit_again_can_be_asked() -> None:
+    line = WaitingLine()
+    a = with_credit("a", 1)
+    line.add(a)
+    served(line, 1)
+    line.rejoin()
+    assert not line
+    a.credits[0].refill(1)
+    line.rejoin()
+    assert a in line
+
+
+def test_higher_priorities_go_first() -> None:
+    line = WaitingLine()
+    line.add(with_credit("low", 1))
+    line.add(with_credit("high", 2, priority=5))
+    assert served(line, 9) == ["high", "high", "low"]
+
+
+def test_who_is_behind_a_gate_keeps_the_place() -> None:
+    gate = Gate()
+    gate.shut()
+    line = WaitingLine()
+    line.add(subscription("a", limits=(gate,)))
+    line.add(subscription("b"))
+    assert served(line, 2) == ["b", "b"]
+    gate.open = True
+    assert served(line, 2) == ["a", "b"]
+
+
+def test_who_has_ended_is_gone_with_and_without_credit() -> None:
+    line = WaitingLine()
+    a, b = with_credit("a", 1), with_credit("b", 1)
+    line.add(a)
+    line.add(b)
+    served(line, 1)
+    line.remove(a)
+    line.remove(b)
+    line.remove(b)
+    a.credits[0].refill(1)
+    line.rejoin()
+    line.credited(a)
+    assert not line
+
+
+# --- single active ------------------------------------------------------------------------------------------
+
+
+class Office:
+    """Consumers, of whom some hold something and some may not be active."""
+
+    def __init__(self, *, by_priority: bool) -> None:
+        self.holding: set[Subscription] = set()
+        self.barred: set[Subscription] = set()
+        self.single = SingleActive(
+            by_priority, self.holding.__contains__, lambda each: each not in self.barred
+        )
+        self._age = 0
+
+    def add(self, tag: str, priority: int = 0, window: int = 5) -> Subscription:
+        one = with_credit(tag, window, priority)
+        self._age = one.age = self._age + 1
+        self.single.add(one)
+        self.single.elect()
+        return one
+
+    @property
+    def serving(self) -> str | None:
+        return None if self.single.serving is None else self.single.serving.tag
+
+
+@pytest.mark.parametrize("by_priority", [True, False])
+def test_the_first_is_active_and_the_second_follows(by_priority: bool) -> None:
+    office = Office(by_priority=by_priority)
+    a = office.add("a")
+    office.add("b")
+    assert office.serving == "a"
+    office.single.remove(a)
+    assert office.serving is None
+    office.single.elect()
+    assert office.serving == "b"
+
+
+def test_priorities_may_not_matter() -> None:
+    office = Office(by_priority=False)
+    a = office.add("a")
+    office.add("b")
+    office.add("c", priority=5)
+    office.single.remove(a)
+    office.single.elect()
+    assert office.serving == "b"
+
+
+def test_a_higher_priority_takes_over_and_the_lower_waits() -> None:
+    office = Office(by_priority=True)
+    office.add("a")
+    b = office.add("b", priority=1)
+    assert office.serving == "b"
+    office.single.remove(b)
+    office.single.elect()
+    assert office.serving == "a"
+
+
+def test_what_is_held_is_finished_first() -> None:
+    office = Office(by_priority=True)
+    a = office.add("a")
+    office.holding.add(a)
+    office.add("b", priority=1)
+    assert office.serving is None
+    office.single.stand_back_if_done()
+    assert office.single.active is a
+    office.holding.clear()
+    office.single.stand_back_if_done()
+    office.single.elect()
+    assert office.serving == "b"
+
+
+def test_the_larger_window_follows_and_then_the_older() -> None:
+    office = Office(by_priority=True)
+    first = office.add("first")
+    office.add("small", window=1)
+    office.add("large", window=9)
+    office.add("younger", window=9)
+    office.single.remove(first)
+    office.single.elect()
+    assert office.serving == "large"
+
+
+def test_who_may_not_be_active_is_passed_over() -> None:
+    office = Office(by_priority=True)
+    a = office.add("a")
+    b = office.add("b")
+    office.barred.add(a)
+    office.single.stand_back()
+    office.single.elect()
+    assert office.serving == "b"
+    office.barred.add(b)
+    office.single.stand_back()
+    office.single.elect()
+    assert office.serving is None
