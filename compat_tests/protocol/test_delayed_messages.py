@@ -692,6 +692,16 @@ def test_the_record_of_a_publish_tells_of_the_delay(watched: Server) -> None:
     assert len(published_views(watched.state)) == 3, "it was published once"
 
 
+def test_so_does_the_record_of_a_publish_in_a_transaction(watched: Server) -> None:
+    client = watched.client()
+    declare(client)
+    client.call(m.TxSelect(), m.TxSelectOk)
+    later(client, b"m", 1500)
+    client.call(m.TxCommit(), m.TxCommitOk)
+    [record] = published_views(watched.state)
+    assert (record.delayed_for, record.unroutable) == (1.5, False)
+
+
 class Tap:
     """Keeps what happens in the model."""
 

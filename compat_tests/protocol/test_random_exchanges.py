@@ -98,10 +98,11 @@ def test_a_message_with_copies_goes_to_one_queue(rabbitmq: Server, kind: str) ->
 
 def test_binding_keys_select_nothing_and_bindings_count_each(rabbitmq: Server) -> None:
     client = bench(rabbitmq, "x-random", 0)
-    for queue, keys in (("q0", "a"), ("q1", "bcd")):
+    for queue, keys in (("q0", "a"), ("q1", "bcd"), ("q2", "e")):
         client.declare(queue)
         for key in keys:
             client.bind(queue, "x", key)
+    client.call(m.QueueUnbind(queue="q2", exchange="x", routing_key="e"), m.QueueUnbindOk)
     for _ in range(400):
         client.publish(exchange="x", routing_key="z")
     counts = client.count("q0"), client.count("q1")
