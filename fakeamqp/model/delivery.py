@@ -99,8 +99,13 @@ def release_all(deliveries: Sequence[Delivery], *, avoid: object = None, ending:
     for delivery in deliveries:
         delivery.settle(ending)
         by_queue.setdefault(delivery.queue, []).append(delivery)
+    dead_letters = deliveries[0].queue.virtual_host.dead_letters if len(by_queue) > 1 else None
+    # What returns to a queue is there before what another passes on to it.
+    holds = dead_letters is not None and dead_letters.hold()
     for queue, returned in by_queue.items():
         queue.take_back(returned, avoid=avoid)
+    if dead_letters is not None and holds:
+        dead_letters.release()
     for queue in by_queue:
         queue.dispatch()
     resume_credits(deliveries)

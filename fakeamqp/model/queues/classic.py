@@ -218,6 +218,7 @@ class ClassicQueue(Queue):
         if not no_ack:
             delivery = Delivery(self, queued, None, owner, (), self.virtual_host.now())
             self.unacked[delivery] = None
+        self._live_head()  # What has expired behind it goes before the rest is counted (RabbitMQ: measured).
         if self.ready or self._head_timer is not None:
             self._watch_head()
         return queued, delivery
