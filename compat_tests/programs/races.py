@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
+from compat_tests.programs.events import Delivered, Got
 from compat_tests.programs.program import Operation
 from compat_tests.programs.reference import Reference, Tie, _Message, _Queue
 
-__all__ = ["MARGIN", "is_robust"]
+__all__ = ["MARGIN", "Survey", "survey"]
 
 MARGIN = 240
 """Milliseconds that must lie between anything that is done and anything that happens by itself."""
@@ -20,8 +22,10 @@ class _Watch(Reference):
         super().__init__()
         self.done_at: set[int] = set()
         self.due_at: set[int] = set()
-        self.deaths: list[tuple[int, str]] = []
+        self.expired: list[tuple[int, str]] = []
         """Queues in which messages expired, and when."""
+        self.deaths = 0
+        self.deliveries = 0
         self.sources: dict[str, set[str]] = {}
         """From where the messages came that have come to a queue at this instant."""
         self.races = False
@@ -29,7 +33,8 @@ class _Watch(Reference):
     def watch(self, operation: Operation) -> None:
         self.done_at.add(self.now)
         self.sources.clear()
-        self.perform(operation)
+        for events in self.perform(operation).values():
+            self.deliveries += sum(isinstance(each, (Delivered, Got)) for each in events)
         self.done_at.add(self.now)
         for queue in self.queues.values():  # They are all asked for their counts after every operation.
             queue.used_at = self.now
@@ -48,11 +53,12 @@ class _Watch(Reference):
         return super()._arrive(queue, message)
 
     def _die(self, queue: _Queue, message: _Message, reason: str) -> None:
+        self.deaths += 1
         if reason == "expired":
             self.races = self.races or any(
-                name != queue.name and abs(time - self.now) < MARGIN for time, name in self.deaths
+                name != queue.name and abs(time - self.now) < MARGIN for time, name in self.expired
             )
-            self.deaths.append((self.now, queue.name))
+            self.expired.append((self.now, queue.name))
         super()._die(queue, message, reason)
 
     @property
@@ -62,12 +68,20 @@ class _Watch(Reference):
         )
 
 
-def is_robust(program: Iterable[Operation]) -> bool:
-    """Whether nothing depends on who is faster."""
+class Survey(NamedTuple):
+    """`robust`: nothing depends on who is faster. `deliveries` and `deaths` are how many there are."""
+
+    robust: bool
+    deliveries: int = 0
+    deaths: int = 0
+
+
+def survey(program: Iterable[Operation]) -> Survey:
+    """What is to be expected of a program."""
     watch = _Watch()
     try:
         for operation in program:
             watch.watch(operation)
     except Tie:
-        return False
-    return watch.robust
+        return Survey(False)
+    return Survey(watch.robust, watch.deliveries, watch.deaths)

@@ -33,7 +33,10 @@ __all__ = ["Reference", "Tie"]
 
 
 class Tie(Exception):
-    """Two queues have something to do at the same instant: which goes first is nobody's promise."""
+    """Two queues do something at the same instant, and which goes first is nobody's promise.
+
+    They expire messages, or pass dead letters on to the same third.
+    """
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,8 @@ class Reference:
         self.published = 0
         self.dead_letters: list[tuple[_Message, str]] = []
         """Dead letters on their way, with the reason of their death."""
+        self.origins: dict[str, str] = {}
+        """From which queue dead letters have come to another at this instant."""
         self.seen: Seen = {}
 
     def perform(self, operation: p.Operation) -> Seen:
@@ -155,6 +160,7 @@ class Reference:
             Tie: what it sees is nobody's promise.
         """
         self.seen = {}
+        self.origins = {}
         method: Callable[[Any], None] = getattr(self, f"_{type(operation).__name__}")
         method(operation)
         return {channel: events for channel, events in self.seen.items() if events}
@@ -258,13 +264,13 @@ class Reference:
         """Send what waits to whoever may have it."""
         while not queue.deleted:
             self._drop_expired(queue)
+            self._bury()
             head = queue.head()
             consumer = None if head is None else self._whose_turn(queue)
             if head is None or consumer is None:
                 break
             queue.ready.remove(head)
             self._hand_over(head, consumer)
-        self._bury()
 
     def _go_back(self, held: list[_Held]) -> None:
         """Messages return to their places."""
@@ -276,6 +282,7 @@ class Reference:
         for queue in _queues_of(held):
             self._drop_surplus(queue)
             self._drop_expired(queue)
+        self._bury()
 
     def _credit(self, held: _Held) -> None:
         """The client holds one message less; who had left the line for that stands at its end again."""
@@ -320,6 +327,9 @@ class Reference:
             dead, reason = self.dead_letters.pop(0)
             for queue in self._routed(dead.exchange, dead.routing_key):
                 if reason == "rejected" or not _goes_in_circles(dead, queue.name):
+                    origin = dead.deaths[0].queue
+                    if self.origins.setdefault(queue.name, origin) != origin:
+                        raise Tie
                     self._arrive(queue, dead)
 
     # --- consumers ----------------------------------------------------------------------------------
@@ -428,12 +438,13 @@ class Reference:
         if head is None:
             return self._tell(operation.channel, Ok("basic.get-empty"))
         queue.ready.remove(head)
+        self._drop_expired(queue)
+        self._bury()
         channel = self._channel(operation.channel)
         tag = channel.next_tag()
         if not operation.no_ack:
             channel.held[tag] = _Held(queue, head, None)
         self._tell(operation.channel, Got(tag, len(queue.ready), _content(head)))
-        self._hand_out(queue)
 
     def _Consume(self, operation: p.Consume) -> None:
         if self._consumer(operation.tag) is not None:
@@ -517,6 +528,7 @@ class Reference:
             if list(self._dues()).count(due) > 1:
                 raise Tie
             self.now = due
+            self.origins = {}
             for queue in list(self.queues.values()):
                 lease = self._lease_end(queue)
                 if lease is not None and lease <= due:
