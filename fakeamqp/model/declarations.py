@@ -79,9 +79,10 @@ def check_same_queue(
     if personality.equivalence_ignores_unknown_arguments:
         considered = compared_arguments(existing.type_name, personality)
     received, current = dict(arguments), dict(existing.arguments)
-    if _meant_type(personality, arguments) == existing.type_name:
+    meant = _meant_type(personality, arguments)
+    if meant == existing.type_name or personality.remembers_queue_type == "never":
         # Naming the type that is meant anyway changes nothing.
-        received["x-queue-type"] = current["x-queue-type"] = existing.type_name
+        received["x-queue-type"], current["x-queue-type"] = meant, existing.type_name
     compare_arguments(*compare, received, current, considered)
 
 
