@@ -93,7 +93,7 @@ class Broker:
             read)}.
         virtual_hosts: names beside "/".
         definitions: RabbitMQ's definitions, as a path or parsed; loaded at once, and again by `reset`.
-        seed: for the names the broker makes up and what random exchanges choose; the same seed gives the same.
+        seed: for the names the broker makes up and what random exchanges choose; the same gives the same.
         permit: deprecated features of RabbitMQ to have although the personality denies them, such as
             `["global_qos"]` in rabbitmq-4.3.
         deny: deprecated features to do without although the personality permits them, such as
