@@ -159,6 +159,18 @@ def test_after_two_silent_intervals_the_socket_is_closed_without_a_word(
 
 
 @pytest.mark.rule("0-9-1/heartbeat/missed-two")
+@pytest.mark.parametrize("moment", [0, 0.25, 5, 9.75, 10])
+def test_the_two_intervals_begin_with_the_last_octet(server: Server, moment: float) -> None:
+    client = server.client(heartbeat=10)
+    server.advance(moment)
+    client.send_octets(HEARTBEAT[:1])
+    server.advance(19.75)
+    assert not client.closed
+    server.advance(0.25)
+    assert client.connection.aborted
+
+
+@pytest.mark.rule("0-9-1/heartbeat/missed-two")
 def test_silence_in_one_interval_is_forgiven(server: Server) -> None:
     client = server.client(heartbeat=1)
     for _ in range(10):
@@ -216,6 +228,15 @@ class Leaps(ManualClock):
 
     holds_peers = False
     target: float | None = None
+    _held_since = 0.0
+
+    def advance(self, seconds: float) -> None:
+        super().advance(seconds)
+        if not self.holds_peers:
+            self._held_since = self.now()
+
+    def held_since(self) -> float:
+        return self._held_since
 
     def heading(self) -> float:
         return self.now() if self.target is None else max(self.now(), self.target)
@@ -282,7 +303,7 @@ def test_after_a_leap_heartbeats_keep_their_pace(leaping: LeapingServer) -> None
     leaping.advance(3601)
     client.take_octets()
     dues = [timer.due - leaping.clock.now() for timer in leaping.state.timers.pending()]
-    assert dues == [29, 59]
+    assert dues == [29, 119]
 
 
 def test_small_steps_send_as_many_as_time_passing_does(leaping: LeapingServer) -> None:

@@ -40,6 +40,10 @@ class Clock(Protocol):
         """Whether clients live by this clock as well, so that their silence means something."""
         return True
 
+    def held_since(self) -> float:
+        """The instant since which clients have lived by this clock; what was before does not count."""
+        return float("-inf")
+
     def heading(self) -> float:
         """The instant to which time is being moved while timers run; otherwise `now()`."""
         return self.now()

@@ -200,7 +200,7 @@ class Endpoint:
 
     def receive(self, data: bytes) -> None:
         """See `Connection`: cut frames and hand each to its channel."""
-        self.heartbeats.heard = True
+        self.heartbeats.heard_at = self.broker.clock.now()
         if self._is_deaf():
             return
         if self._held_back:

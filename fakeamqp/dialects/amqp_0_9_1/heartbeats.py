@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Heartbeats"]
 
+_MARGIN = 1e-6
+"""Sums of instants are not exact: less than a microsecond is no time."""
+
 
 class Heartbeats:
     """Sends them and expects them on one connection, from `start` to `stop`.
@@ -26,17 +29,15 @@ class Heartbeats:
         "_interval",
         "_send",
         "_send_by_peers_time",
-        "_silent_intervals",
         "_watch",
-        "heard",
+        "heard_at",
     )
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self.heard = False
-        """Whether any octet has come in this interval (heartbeat/any-octet-counts)."""
+        self.heard_at = 0.0
+        """When the last octet came, of whatever (heartbeat/any-octet-counts)."""
         self._endpoint = endpoint
         self._interval = 0
-        self._silent_intervals = 0
         self._send: Timer | None = None
         self._send_by_peers_time: Timer | None = None
         self._watch: Timer | None = None
@@ -45,9 +46,9 @@ class Heartbeats:
         """Begin, every `interval` seconds; 0 means never (heartbeat/zero-disables)."""
         self._interval = interval
         if interval:
-            self.heard = False
+            self.heard_at = self._endpoint.broker.clock.now()
             self._send = self._set(interval / 2, self._look_back, "sends a heartbeat")
-            self._watch = self._set(interval, self._listen, "expects a sign of life")
+            self._watch = self._set(2 * interval, self._listen, "expects a sign of life")
             self._look_back_by_peers_time(send=False)
 
     def stop(self) -> None:
@@ -91,15 +92,19 @@ class Heartbeats:
 
     def _listen(self) -> None:
         """Two intervals without an octet are the end (heartbeat/missed-two), unless we do not read."""
-        held = self._endpoint.broker.clock.holds_peers
-        silent = held and not self.heard and self._endpoint.reading
-        self._silent_intervals = self._silent_intervals + 1 if silent else 0
-        if self._silent_intervals == 2:
+        clock = self._endpoint.broker.clock
+        now = clock.now()
+        if not clock.holds_peers:
+            left = 2 * self._interval + self._leap(self._interval)
+        elif not self._endpoint.reading:
+            self.heard_at = now
+            left = self._interval
+        else:
+            left = max(self.heard_at, clock.held_since()) + 2 * self._interval - now
+        if left <= _MARGIN:
             self._endpoint.abort(f"missed heartbeats from client, timeout: {self._interval}s")
-            return
-        self.heard = False
-        leap = 0 if held else self._leap(self._interval)
-        self._watch = self._set(self._interval + leap, self._listen, "expects a sign of life")
+        else:
+            self._watch = self._set(left, self._listen, "expects a sign of life")
 
     def _leap(self, period: float) -> float:
         """How much of a leap of time that is under way can be passed over: a multiple of `period`, or 0."""

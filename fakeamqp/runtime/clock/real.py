@@ -68,6 +68,10 @@ class RealClock:
         """Clients live by real time, too."""
         return True
 
+    def held_since(self) -> float:
+        """Always."""
+        return float("-inf")
+
     def heading(self) -> float:
         """`now()`: nobody moves this clock."""
         return self._monotonic()

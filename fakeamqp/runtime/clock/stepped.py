@@ -40,6 +40,7 @@ class SteppedClock:
         self._wall = wall
         """Wall time when `now()` was 0.0, or would have been."""
         self._heading = 0.0
+        self._held_since = 0.0
         self._moving = False
         #: Whether clients are held to this clock even where their own is another.
         self.strict = False
@@ -58,6 +59,10 @@ class SteppedClock:
     def holds_peers(self) -> bool:
         """Whether the silence of clients counts on this clock."""
         return self.strict
+
+    def held_since(self) -> float:
+        """Where the last step ended in which the silence of clients did not count."""
+        return self._held_since
 
     def heading(self) -> float:
         """Where the step that is under way leads; `now()` when there is none."""
@@ -114,6 +119,8 @@ class SteppedClock:
                 self._now = instant
         finally:
             self._moving = False
+            if not self.holds_peers:
+                self._held_since = self._now
 
     def follow(
         self,
