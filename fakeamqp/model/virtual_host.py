@@ -319,9 +319,7 @@ class VirtualHost:
         asked = arguments.get("x-queue-type")
         kind = QUEUE_TYPES.get(asked) if isinstance(asked, str) else None
         if kind is not None and not kind.server_named:
-            raise PreconditionFailed(
-                f"Cannot declare a server-named queue for type {KINDS[kind.type_name]}"
-            )
+            raise PreconditionFailed(f"Cannot declare a server-named queue for type {KINDS[kind.type_name]}")
 
     def check_queue_name(self, name: str) -> None:
         """May a queue be declared under this name?

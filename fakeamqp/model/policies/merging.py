@@ -32,7 +32,7 @@ def _second(_: Any, other: Any) -> Any:
     return other
 
 
-def _stricter_limit(one: int, other: int) -> int:
+def _stricter_limit(one: float, other: float) -> float:
     """The smaller, where a negative one means that there is no limit."""
     return max(one, other) if one < 0 or other < 0 else min(one, other)
 
