@@ -80,35 +80,41 @@ def accept_all(deliveries: Sequence[Delivery]) -> None:
 
 
 def reject_all(deliveries: Sequence[Delivery], *, ending: Ending = "rejected") -> None:
-    """Reject each, then let whoever waited for the credit go on."""
+    """Reject each, then let whoever waited for the credit go on; dead letters follow (RabbitMQ: measured)."""
+    if not deliveries:
+        return
+    dead_letters = deliveries[0].queue.virtual_host.dead_letters
+    holds = dead_letters.hold()
     for delivery in deliveries:
         delivery.settle(ending)
-    # All credit is there before the first dead letter, which may come back to where it was sent from.
     for delivery in deliveries:
         delivery.queue.refuse(delivery)
     resume_credits(deliveries)
+    if holds:
+        dead_letters.release()
 
 
 def release_all(deliveries: Sequence[Delivery], *, avoid: object = None, ending: Ending = "released") -> None:
     """Return many deliveries to their queues at once, in their old order, and let the queues dispatch.
 
-    `avoid` names a group (a channel) that must not be sent these messages again
-    (basic.reject/requeue-01).
+    What dies of that is passed on when all this is done. `avoid` names a group (a channel) that must not be
+    sent these messages again (basic.reject/requeue-01).
     """
+    if not deliveries:
+        return
+    dead_letters = deliveries[0].queue.virtual_host.dead_letters
+    holds = dead_letters.hold()
     by_queue: dict[Queue, list[Delivery]] = {}
     for delivery in deliveries:
         delivery.settle(ending)
         by_queue.setdefault(delivery.queue, []).append(delivery)
-    dead_letters = deliveries[0].queue.virtual_host.dead_letters if len(by_queue) > 1 else None
-    # What returns to a queue is there before what another passes on to it.
-    holds = dead_letters is not None and dead_letters.hold()
     for queue, returned in by_queue.items():
         queue.take_back(returned, avoid=avoid)
-    if dead_letters is not None and holds:
-        dead_letters.release()
     for queue in by_queue:
         queue.dispatch()
     resume_credits(deliveries)
+    if holds:
+        dead_letters.release()
 
 
 def resume_credits(deliveries: Sequence[Delivery]) -> None:
