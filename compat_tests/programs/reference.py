@@ -3,8 +3,8 @@
 There are lists, and every question is answered by looking through them. Time is one number, in
 milliseconds. The reference knows nothing of the broker and shares no code with it.
 
-Where the documents leave it open, things happen in this order: what the client asked for, then the dead
-letters that came of it, in the order of the deaths, then deliveries to consumers that got credit back.
+Where the documents leave it open, things happen in this order: what the client asked for, deliveries to
+consumers that got credit back by that, then the dead letters that came of it, in the order of the deaths.
 """
 
 from __future__ import annotations
@@ -149,6 +149,8 @@ class Reference:
         self.published = 0
         self.dead_letters: list[tuple[_Message, str]] = []
         """Dead letters on their way, with the reason of their death."""
+        self.holding = False
+        """Whether dead letters wait until what is being done is done."""
         self.origins: dict[str, str] = {}
         """From which queue dead letters have come to another at this instant."""
         self.seen: Seen = {}
@@ -180,9 +182,7 @@ class Reference:
         for queue in queues:
             for consumer in [each for each in queue.consumers if each.channel == number]:
                 self._remove(consumer)
-        self._go_back(list(channel.held.values()))
-        for queue in queues:
-            self._hand_out(queue)
+        self._go_back(list(channel.held.values()), queues)
 
     def _refuse(self, number: int, code: int) -> None:
         self._tell(number, Closed(code))
@@ -272,8 +272,9 @@ class Reference:
             queue.ready.remove(head)
             self._hand_over(head, consumer)
 
-    def _go_back(self, held: list[_Held]) -> None:
-        """Messages return to their places."""
+    def _go_back(self, held: list[_Held], queues: Iterable[_Queue]) -> None:
+        """Messages return to their places; what waits in the queues is sent to whoever may have it."""
+        self.holding = True
         for each in held:
             self._credit(each)
             each.copy.redelivered = True
@@ -282,6 +283,9 @@ class Reference:
         for queue in _queues_of(held):
             self._drop_surplus(queue)
             self._drop_expired(queue)
+        for queue in queues:
+            self._hand_out(queue)
+        self.holding = False
         self._bury()
 
     def _credit(self, held: _Held) -> None:
@@ -323,7 +327,7 @@ class Reference:
 
     def _bury(self) -> None:
         """Deliver dead letters, and those that come of them, in the order of the deaths."""
-        while self.dead_letters:
+        while self.dead_letters and not self.holding:
             dead, reason = self.dead_letters.pop(0)
             for queue in self._routed(dead.exchange, dead.routing_key):
                 if reason == "rejected" or not _goes_in_circles(dead, queue.name):
@@ -493,15 +497,16 @@ class Reference:
             return self._refuse(operation.channel, 406)
         taken = self._taken(operation)
         if how == "requeue":
-            self._go_back(taken)
+            return self._go_back(taken, _queues_of(taken))
+        self.holding = how == "reject"
         for each in taken:
-            if how != "requeue":
-                self._credit(each)
+            self._credit(each)
             if how == "reject" and not each.queue.deleted:
                 self._die(each.queue, each.copy.message, "rejected")
-        self._bury()
         for queue in _queues_of(taken):
             self._hand_out(queue)
+        self.holding = False
+        self._bury()
 
     def _Ack(self, operation: p.Ack) -> None:
         self._settle(operation, "ack")
@@ -516,9 +521,7 @@ class Reference:
         channel = self._channel(operation.channel)
         taken = [channel.held.pop(tag) for tag in sorted(channel.held)]
         self._tell(operation.channel, Ok("basic.recover-ok"))
-        self._go_back(taken)
-        for queue in _queues_of(taken):
-            self._hand_out(queue)
+        self._go_back(taken, _queues_of(taken))
 
     # --- operations: time ---------------------------------------------------------------------------------
 
