@@ -18,7 +18,7 @@ demo: $(VENV)/.demo ## Show pika and aio-pika apps using the broker
 	@echo
 	@$(PY) -m fakeamqp demo
 	@echo
-	@echo "== The examples: four small apps, each with the tests that a user would write."
+	@echo "== The examples: five small apps, each with the tests that a user would write."
 	@echo "   Every test gets a broker of its own from the fixture amqp_broker."
 	@echo
 	@$(PY) -m pytest examples -v --no-header $(PYTEST_ARGS)

@@ -20,7 +20,7 @@ class Receiver:
 
 @pytest.fixture
 def told(amqp_clock, amqp_broker, pika_connection, pika_channel):
-    """Sends one webhook, lets eleven minutes pass, and says after how many seconds the receiver was called."""
+    """Sends a webhook, lets eleven minutes pass, and says after how many seconds the receiver was called."""
 
     def told(receiver: Receiver) -> list[float]:
         WebhookSender(pika_channel, receiver.send).start()
