@@ -5,6 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PACKAGING := pyproject.toml setup.py
 PYTEST_ARGS ?=
+FUZZ := compat_tests/fuzz compat_tests/programs compat_tests/differential/test_random_programs.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test fuzz conformance personalities bench lint format generate clean
@@ -30,7 +31,7 @@ test: $(VENV)/.test ## Run every test of the project
 	$(PY) -m pytest compat_tests examples --timeout=300 --benchmark-skip $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.test ## Run the fuzz tests at twenty times their length, with new examples
-	FAKEAMQP_FUZZ=$${FAKEAMQP_FUZZ:-20} $(PY) -m pytest compat_tests/fuzz $(PYTEST_ARGS)
+	FAKEAMQP_FUZZ=$${FAKEAMQP_FUZZ:-20} $(PY) -m pytest $(FUZZ) $(PYTEST_ARGS)
 
 conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.md
 	$(PY) -m pytest compat_tests --timeout=300 --benchmark-skip --conformance docs/conformance.md $(PYTEST_ARGS)
