@@ -94,6 +94,22 @@ def test_messages_expire_at_the_head_only(name: str) -> None:
     assert client.get("q") is None
 
 
+@pytest.mark.parametrize("name", RABBITMQ)
+@pytest.mark.parametrize(("no_ack", "behind"), [(True, 0), (False, 1)])
+def test_a_get_that_needs_no_acknowledgement_lets_what_it_hid_expire(
+    name: str, no_ack: bool, behind: int
+) -> None:
+    server = Server(name)
+    client = server.client()
+    declare(client)
+    client.fill("q", b"1")
+    client.publish(b"2", routing_key="q", expiration="1000")
+    server.advance(60)
+    got = client.get("q", no_ack=no_ack)
+    assert got is not None
+    assert got.method.message_count == behind
+
+
 @pytest.mark.parametrize(("name", "left"), [("rabbitmq-4.2", 3), ("rabbitmq-4.3", 2)])
 def test_every_level_has_a_head(name: str, left: int) -> None:
     server = Server(name)

@@ -391,7 +391,9 @@ class QuorumQueue(Queue):
             delivery = Delivery(self, queued, None, owner, (), self.virtual_host.now())
             self._getters[delivery] = cast("Subscriber", group)
             self._begin(delivery)
-        self._settled()
+            self._settled()
+        else:
+            self.dispatch()  # Settled at once: what it hid and has expired goes, too.
         return queued, delivery
 
     def purge(self) -> int:
