@@ -73,8 +73,8 @@ def queues(state: BrokerState) -> Iterator[Queue]:
 
 
 def active_timers(state: BrokerState) -> list[str]:
-    """The labels of all timers still to run."""
-    return [timer.label for _due, _number, timer in state.timers._heap if timer.active]
+    """What all timers still to run are for."""
+    return [timer.words for timer in state.timers.pending()]
 
 
 def left_behind(state: BrokerState, connection: Connection) -> list[str]:
