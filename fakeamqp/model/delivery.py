@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue, QueuedMessage
     from fakeamqp.model.subscription import Subscription
 
-__all__ = ["Delivery", "Ending", "Ledger", "accept_all", "reject_all", "release_all", "resume_credits"]
+__all__ = [
+    "Delivery",
+    "Ending",
+    "Ledger",
+    "accept_all",
+    "by_consumer",
+    "reject_all",
+    "release_all",
+    "resume_credits",
+]
 
 Ending: TypeAlias = Literal["accepted", "rejected", "refused", "released", "failed", "lost"]
 """How a delivery ends. The client has dealt with the message, or does not want anybody to get it: because it
@@ -87,11 +96,18 @@ def reject_all(deliveries: Sequence[Delivery], *, ending: Ending = "rejected") -
     holds = dead_letters.hold()
     for delivery in deliveries:
         delivery.settle(ending)
-    for delivery in deliveries:
+    # RabbitMQ deals with what is settled at once one consumer after the other (measured).
+    for delivery in sorted(deliveries, key=by_consumer) if len(deliveries) > 1 else deliveries:
         delivery.queue.refuse(delivery)
     resume_credits(deliveries)
     if holds:
         dead_letters.release()
+
+
+def by_consumer(delivery: Delivery) -> tuple[int, Any]:
+    """Sorts deliveries by consumer tag; each that was got stands for itself, before all others."""
+    holder = delivery.holder
+    return (0, delivery.tag) if holder is None else (1, holder.tag.encode("utf-8", "surrogateescape"))
 
 
 def release_all(deliveries: Sequence[Delivery], *, avoid: object = None, ending: Ending = "released") -> None:

@@ -372,7 +372,8 @@ class VirtualHost:
         del self.queues[queue.name]
         self._cut_off(queue)
         self.routing.forget()
-        for subscription in queue.detach_all():
+        # By tag, as RabbitMQ tells them (measured).
+        for subscription in sorted(queue.detach_all(), key=lambda each: each.tag):
             subscription.subscriber.cancelled(subscription)
 
     def release_owner(self, owner: object) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from fakeamqp.model.at_least_once import HeldDeadLetters
-from fakeamqp.model.delivery import Delivery
+from fakeamqp.model.delivery import Delivery, by_consumer
 from fakeamqp.model.errors import NotImplementedHere, PreconditionFailed, ResourceLocked
 from fakeamqp.model.long import Long
 from fakeamqp.model.queues.holding import HoldingTimes
@@ -447,8 +447,8 @@ class QuorumQueue(Queue):
         if all(delivery.ending == "lost" for delivery in returned):
             groups = [sorted(returned, key=self._age_of_holder)]
         else:
-            returned.sort(key=_tag_of_holder)
-            groups = [list(group) for _, group in groupby(returned, key=_tag_of_holder)]
+            returned.sort(key=by_consumer)
+            groups = [list(group) for _, group in groupby(returned, key=by_consumer)]
         for group in groups:
             for delivery in group:
                 if self._end(delivery) and not self.deleted:
@@ -461,7 +461,7 @@ class QuorumQueue(Queue):
         """By what order a channel's deliveries come back that it lost."""
         holder = delivery.holder
         if not self._choices.losses_by_age:
-            return _tag_of_holder(delivery)
+            return by_consumer(delivery)
         return (1, delivery.tag) if holder is None else (0, holder.age)
 
     def _end(self, delivery: Delivery) -> bool:
@@ -762,9 +762,3 @@ class QuorumQueue(Queue):
             self._look_after(self.virtual_host.now())
         else:
             self.virtual_host.remove_queue(self)
-
-
-def _tag_of_holder(delivery: Delivery) -> tuple[int, Any]:
-    """Sorts deliveries by consumer tag; each that was got stands for itself, before all others."""
-    holder = delivery.holder
-    return (0, delivery.tag) if holder is None else (1, holder.tag.encode("utf-8", "surrogateescape"))
