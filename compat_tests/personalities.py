@@ -32,7 +32,6 @@ WORDS = {
     "crashes_on_ages": "an age that does not begin with a digit ends the connection",
     "definitions_name_format": "definitions say what they are",
     "definitions_repeat_queue_type": "definitions have `default_queue_type` outside of the metadata, too",
-    "empty_limits_are_lists": "a virtual host without limits has an empty list in definitions",
     "hashes_empty_headers": "`x-consistent-hash` takes empty tables and arrays",
     "largest_content": "largest body a content header may announce",
     "largest_hash_weight": "largest weight in an `x-consistent-hash` exchange",

@@ -32,7 +32,8 @@ def declare(parser: pytest.Parser) -> None:
         dest=_PERSONALITY,
         metavar="NAME",
         default=None,
-        help="whose behaviour brokers show when a test's marker does not say, such as rabbitmq-4.2",
+        help="whose behaviour brokers show when a test's marker does not say: rabbitmq-3.13, rabbitmq-4.0, "
+        "rabbitmq-4.2, rabbitmq-4.3 or spec",
     )
     parser.addini(_REAL_URL, "the same as --amqp-real-url", default="")
     parser.addini(_PERSONALITY, "the same as --amqp-personality", default="")

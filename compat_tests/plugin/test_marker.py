@@ -150,6 +150,34 @@ def test_positional_arguments_are_refused(run_tests):
     result.stdout.fnmatch_lines(["*takes named arguments only*"])
 
 
+def test_deprecated_features_are_permitted_and_denied_by_name(run_tests):
+    result = run_tests(
+        """
+        import pika
+        import pytest
+
+        def declare(broker):
+            with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+                connection.channel().queue_declare("q")
+
+        @pytest.mark.amqp(personality="rabbitmq-4.3", permit=["transient_nonexcl_queues"])
+        def test_permitted(amqp_broker):
+            declare(amqp_broker)
+
+        @pytest.mark.amqp(deny=["transient_nonexcl_queues"])
+        def test_denied(amqp_broker):
+            with pytest.raises(pika.exceptions.ConnectionClosedByBroker):
+                declare(amqp_broker)
+
+        @pytest.mark.amqp(permit=["gobal_qos"])
+        def test_misspelled(amqp_broker):
+            pass
+        """
+    )
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["*did you mean 'global_qos'*"])
+
+
 def test_a_misspelled_personality_names_the_near_match(run_tests):
     result = run_tests(
         """
