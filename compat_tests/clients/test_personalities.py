@@ -68,6 +68,17 @@ def test_features_can_be_permitted(nothing_is_left: None) -> None:
         connection.channel().queue_declare("q")
 
 
+def test_definitions_are_denied_nothing(nothing_is_left: None) -> None:
+    queue = {"name": "old", "vhost": "/", "durable": False, "auto_delete": False, "arguments": {}}
+    with (
+        Broker(personality="rabbitmq-4.3", definitions={"queues": [queue]}) as broker,
+        connect(broker) as connection,
+    ):
+        channel = connection.channel()
+        broker.publish(b"1", routing_key="old")
+        assert channel.queue_declare("old").method.message_count == 1  # It is there, and so only compared.
+
+
 # --- aio-pika ----------------------------------------------------------------------------------------
 
 
