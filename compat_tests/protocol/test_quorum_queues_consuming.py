@@ -73,6 +73,20 @@ def test_the_windows_of_the_documents_hold_here_too() -> None:
     assert came(client) == [("a", b"3")]
 
 
+def test_a_shared_window_may_be_opened_by_another_queue() -> None:
+    client = client_of("spec")
+    client.declare("other")
+    client.qos(1)
+    client.consume("other")
+    client.fill("other", b"1")
+    client.delivery()
+    client.consume("q")
+    client.fill("q", b"2")
+    client.expect_nothing()
+    client.ack(1)
+    assert client.bodies() == [b"2"]
+
+
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_without_a_limit_a_consumer_holds_two_thousand(name: str) -> None:
     client = client_of(name)
@@ -376,6 +390,20 @@ def test_a_message_that_is_given_back_lets_the_higher_priority_take_over(name: s
         client.expect_nothing()
         client.consume("q", "c")  # Whatever activates anybody.
     assert came(client) == [("b", b"1")]
+
+
+@pytest.mark.parametrize("name", FROM_4_0)
+def test_who_was_to_be_replaced_goes_on_where_the_other_has_gone(name: str) -> None:
+    client = single(name)
+    client.consume("q", "a")
+    client.fill("q", b"1")
+    assert came(client) == [("a", b"1")]
+    client.consume("q", "b", arguments={"x-priority": 1})
+    client.call(m.BasicCancel(consumer_tag="b"), m.BasicCancelOk)
+    client.fill("q", b"2")
+    client.expect_nothing()
+    client.ack(1)
+    assert came(client) == [("a", b"2")]
 
 
 @pytest.mark.parametrize("name", FROM_4_0)

@@ -311,16 +311,51 @@ def test_a_strategy_without_an_exchange_means_nothing(name: str) -> None:
     assert client.count("q") == 0
 
 
-def test_no_more_than_32_are_on_their_way() -> None:
+@pytest.mark.parametrize(("stuck", "arrives"), [(31, 1), (32, 0)])
+def test_no_more_than_32_are_on_their_way(stuck: int, arrives: int) -> None:
     server, client = holding("rabbitmq-4.2")
-    declare(client, "other")
-    rejected(client, *[b"%d" % number for number in range(33)])
+    rejected(client, *[b"%d" % number for number in range(stuck)])
     client.declare("dead", durable=True)
     rejected(client, b"last")
-    assert client.count("dead") == 0  # It waits behind 33 others.
+    assert client.count("dead") == arrives
     server.advance(THREE_MINUTES)
-    bodies = client.empty("dead")
-    assert (len(bodies), bodies[0], bodies[-1]) == (34, b"0", b"last")
+    assert client.count("dead") == stuck + 1
+
+
+def test_dead_letters_have_a_publisher_of_their_own() -> None:
+    _, client = holding("rabbitmq-4.2")
+    declare(client, "dead", max_length=2, overflow="reject-publish")
+    client.fill("dead", b"1", b"2", b"3", b"refused")
+    assert client.get("dead", no_ack=True) is not None
+    client.fill("dead", b"refused, too")
+    rejected(client, b"4")
+    assert client.empty("dead") == [b"2", b"3", b"4"]
+
+
+def test_octets_of_held_dead_letters_count() -> None:
+    server, client = holding("rabbitmq-4.2", max_length_bytes=5)
+    rejected(client, b"12345")
+    client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    client.fill("q", b"6")
+    client.expect(m.BasicAck)
+    client.fill("q", b"7")
+    client.expect(m.BasicNack)
+    client.declare("dead", durable=True)
+    server.advance(THREE_MINUTES)
+    client.fill("q", b"8", b"9")
+    assert [type(client.take_frame().method) for _ in range(2)] == [m.BasicAck, m.BasicAck]
+
+
+def test_after_a_restart_they_go_to_all_queues_again() -> None:
+    server, client = holding("rabbitmq-4.2", dead_letter_exchange="amq.fanout")
+    declare(client, "full", max_length=0, overflow="reject-publish")
+    declare(client, "other")
+    client.bind("full", "amq.fanout")
+    client.bind("other", "amq.fanout")
+    client.fill("full", b"before")
+    rejected(client, b"1")
+    server.restart()
+    assert server.client().empty("other") == [b"1", b"1"]
 
 
 def test_a_full_target_is_tried_again_and_the_others_only_once() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.quorum import counts, declare
+from fakeamqp.model.queues.options import QueueOptions
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 HALF_AN_HOUR = 1800
@@ -206,6 +207,18 @@ def test_the_consumer_knows_best_and_then_the_queue(
     client.expect_nothing()
     server.advance(0.001)
     rests(client)
+
+
+def test_a_timeout_that_is_set_later_holds_for_those_who_come_later(server: Server) -> None:
+    client = consumer(server, window=1)
+    server.vhost.queues["q"].apply(QueueOptions(consumer_timeout=5.0))
+    client.consume("q", "later")
+    client.fill("q", b"1", b"2")
+    assert client.bodies() == [b"1", b"2"]
+    server.advance(5)
+    assert client.expect(m.BasicCancel).consumer_tag == "later"
+    server.advance(HALF_AN_HOUR - 5)
+    assert client.expect(m.BasicCancel).consumer_tag == "c"
 
 
 def test_consumers_with_different_timeouts(server: Server) -> None:

@@ -52,12 +52,6 @@ class HoldingTimes:
         if limit is not None and limit not in self._running:
             self._start(limit, delivery)
 
-    def watch_all(self) -> None:
-        """Other times may be in force: look at all deliveries there are."""
-        self.stop()
-        for delivery in self._outstanding:
-            self.watch(delivery)
-
     def stop(self) -> None:
         """Watch no more."""
         for timer in self._running.values():

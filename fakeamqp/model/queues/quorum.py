@@ -194,8 +194,6 @@ class QuorumQueue(Queue):
         self.acknowledgement_timeout = self._acknowledgement_timeout()
         self._adopt()
         self._watch_use()
-        if self._holding_times is not None:
-            self._holding_times.watch_all()
         if self._held is not None:
             self._held.try_again()
         self.dispatch()
@@ -425,8 +423,8 @@ class QuorumQueue(Queue):
 
     def forget(self, delivery: Delivery) -> None:
         """See the base class."""
-        if self._end(delivery) and self._elect():
-            self.dispatch()
+        if self._end(delivery):
+            self._elect()
 
     def refuse(self, delivery: Delivery) -> None:
         """See the base class."""
@@ -437,8 +435,7 @@ class QuorumQueue(Queue):
             queued.failures += 1
         if not self.deleted:
             self._die(queued, "rejected")
-            if self._elect():
-                self.dispatch()
+            self._elect()
             self._settled()
 
     def take_back(self, deliveries: Iterable[Delivery], *, avoid: object = None) -> None:
@@ -510,7 +507,6 @@ class QuorumQueue(Queue):
         for delivery in list(self.unacked):
             delivery.settle("lost")
             self.take_back((delivery,))
-        self._blocked.clear()
         if crash:
             kept = [queued for queued in self.ready.clear() if queued.message.secured]
             for queued in kept:
@@ -524,7 +520,7 @@ class QuorumQueue(Queue):
             self._held.start_over()
 
     def _die(self, queued: QuorumMessage, reason: DeathReason) -> None:
-        if self._held is not None and reason != "maxlen":
+        if self._held is not None:
             self._held.hold(queued.message, reason, queued.failures, queued.size)
         else:
             self.virtual_host.dead_letters.died(self, queued.message, reason, queued.failures)
@@ -585,6 +581,8 @@ class QuorumQueue(Queue):
 
     def _enter(self, subscription: Subscription) -> None:
         self._newest = subscription.age = self._newest + 1
+        asked = subscription.options.timeout
+        subscription.patience = self._patience() if asked is None else asked
         if self._single is None:
             self._line.add(subscription)
         else:
@@ -624,35 +622,29 @@ class QuorumQueue(Queue):
     def _keeps_time(self, subscription: Subscription) -> bool:
         return subscription not in self._late
 
-    def _elect(self, *, returned: bool = False) -> bool:
-        """See that the right consumer is the single active one, and has its place in the line.
-
-        Returns:
-            Whether there is another one, for which the caller dispatches.
-        """
+    def _elect(self, *, returned: bool = False) -> None:
+        """See that the right consumer is the single active one; the caller dispatches."""
         single = self._single
         if single is None or self.deleted:
-            return False
+            return
         before = single.serving
         single.stand_back_if_done()
         if not returned or self._choices.returns_activate:
             single.elect()
         after = single.serving
-        if before is after:
-            return False
-        if before is not None:
-            self._line.remove(before)
-        if after is not None:
-            self._line.add(after)
-        return after is not None
+        if before is not after:
+            if before is not None:
+                self._line.remove(before)
+            if after is not None:
+                self._line.add(after)
 
     # --- consumers that hold a message too long -----------------------------------------------------
 
     def _holding_limit(self, delivery: Delivery) -> float | None:
         """For how many seconds a message may be held."""
-        holder = delivery.holder
-        if holder is not None and holder.options.timeout is not None:
-            return holder.options.timeout
+        return self._patience() if delivery.holder is None else delivery.holder.patience
+
+    def _patience(self) -> float | None:
         asked = self.options.consumer_timeout
         return (self.virtual_host.state.personality.consumer_timeout or None) if asked is None else asked
 

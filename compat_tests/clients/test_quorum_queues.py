@@ -1,0 +1,91 @@
+"""Quorum queues, as programs use them: a poisonous message with pika, a worker's queue with Celery."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aio_pika
+import celery
+import kombu
+import pika
+import pytest
+
+from compat_tests.clients.celery_app import SECONDS, shop, worker
+from fakeamqp import Broker
+
+QUORUM = {"x-queue-type": "quorum"}
+
+
+def test_a_poisonous_message_ends_up_among_the_dead_letters(broker: Broker) -> None:
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        channel = connection.channel()
+        channel.queue_declare("dead", durable=True, arguments=QUORUM)
+        channel.queue_declare(
+            "work",
+            durable=True,
+            arguments={
+                **QUORUM,
+                "x-delivery-limit": 2,
+                "x-dead-letter-exchange": "",
+                "x-dead-letter-routing-key": "dead",
+                "x-dead-letter-strategy": "at-least-once",
+                "x-overflow": "reject-publish",
+            },
+        )
+        channel.confirm_delivery()
+        channel.basic_qos(prefetch_count=1)
+        channel.basic_publish("", "work", b"poison")
+        channel.basic_publish("", "work", b"fine")
+        seen = []
+        for method, properties, body in channel.consume("work", inactivity_timeout=SECONDS):
+            assert method is not None, f"nothing more came after {seen}"
+            seen.append((body, (properties.headers or {}).get("x-delivery-count")))
+            if body == b"fine":
+                channel.basic_ack(method.delivery_tag)
+                break
+            channel.basic_reject(method.delivery_tag, requeue=True)
+        channel.cancel()
+        assert seen == [(b"poison", None), (b"poison", 1), (b"poison", 2), (b"fine", None)]
+        _, properties, body = channel.basic_get("dead", auto_ack=True)
+        assert body == b"poison"
+        assert properties.headers["x-death"][0]["reason"] == "delivery_limit"
+
+
+def test_a_full_queue_refuses(broker: Broker) -> None:
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        channel = connection.channel()
+        arguments = {**QUORUM, "x-max-length": 1, "x-overflow": "reject-publish"}
+        channel.queue_declare("small", durable=True, arguments=arguments)
+        channel.confirm_delivery()
+        channel.basic_publish("", "small", b"1")
+        channel.basic_publish("", "small", b"2")
+        with pytest.raises(pika.exceptions.NackError):
+            channel.basic_publish("", "small", b"3")
+    assert broker.queue("small").ready == 2
+
+
+@pytest.mark.asyncio
+async def test_priorities_without_an_argument(broker: Broker) -> None:
+    async with await aio_pika.connect(broker.url) as connection:
+        channel = await connection.channel()
+        queue = await channel.declare_queue("q", durable=True, arguments=QUORUM)
+        for body, priority in ((b"normal", 0), (b"high", 9)):
+            await channel.default_exchange.publish(aio_pika.Message(body, priority=priority), queue.name)
+        assert [(await queue.get(no_ack=True)).body for _ in range(2)] == [b"high", b"normal"]
+
+
+QUEUES: dict[str, Any] = {
+    "task_default_queue": "tasks",
+    "task_queues": [kombu.Queue("tasks", durable=True, queue_arguments=QUORUM)],
+}
+
+
+def test_a_celery_worker_finds_out_that_its_queue_shares_no_window(broker: Broker) -> None:
+    # Celery looks at its queues (worker_detect_quorum_queues): with one of this type it asks for a prefetch
+    # of each consumer's own, since the broker would refuse the shared one that it has otherwise.
+    with shop(broker, worker_detect_quorum_queues=True, **QUEUES) as app, worker(app):
+        add: celery.Task = app.tasks["shop.add"]
+        assert [add.delay(number, 10).get(timeout=SECONDS) for number in range(3)] == [10, 11, 12]
+        [consumer] = broker.queue("tasks").wait_for(count=0, consumers=1).consumers
+        assert 0 < consumer.prefetch < 2000
+    assert broker.queue("tasks").view().arguments == QUORUM
