@@ -116,7 +116,7 @@ def inconsistencies(state: BrokerState) -> list[str]:
             found += _queue_inconsistencies(queue)
     named = {queue.name for queue in queues(state)}
     for label in active_timers(state):
-        if label.startswith("queue '") and label.split("'")[1] not in named:
+        if label.startswith("q '") and label.split("'")[1] not in named:
             found.append(f"timer of a deleted queue: {label}")
     return found
 

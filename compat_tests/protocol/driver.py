@@ -64,6 +64,8 @@ class Content:
 class Server:
     """A broker without sockets."""
 
+    _port = 50_000
+
     def __init__(self, name: str | Personality = "rabbitmq-4.2", **state: Any) -> None:
         self.clock = ManualClock()
         self.state = BrokerState(self.clock, personality=personality(name), seed=1, **state)
@@ -87,8 +89,9 @@ class Server:
         self.state.restart(crash=crash)
 
     def connect(self, **peer: Any) -> Client:
-        """A client that has sent nothing yet."""
-        return Client(self, PeerAddress(**peer))
+        """A client that has sent nothing yet, with a port of its own unless `peer` says otherwise."""
+        self._port += 1
+        return Client(self, PeerAddress(**{"port": self._port, **peer}))
 
     def client(self, *, channels: int = 1, **handshake: Any) -> Client:
         """A client with an open connection and `channels` open channels, its inbox empty."""

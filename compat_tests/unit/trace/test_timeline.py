@@ -6,7 +6,7 @@ from compat_tests.protocol.driver import Server
 from fakeamqp.trace import Recorder
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
-NAME = "127.0.0.1:0 -> 127.0.0.1:0"
+NAME = "127.0.0.1:50001 -> 127.0.0.1:0"
 
 
 def test_the_whole_text(server: Server, recorder: Recorder):
