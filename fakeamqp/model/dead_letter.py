@@ -14,6 +14,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fakeamqp.model.errors import InternalError
+from fakeamqp.model.long import Long
 from fakeamqp.model.message import Message
 
 if TYPE_CHECKING:
@@ -25,12 +26,6 @@ __all__ = ["DeadLetter", "Death", "Deaths", "claimed_deaths", "dead_lettered", "
 _REASONS = ("rejected", "expired", "maxlen", "delivery_limit")
 _LATEST = 253402300799
 """The last second of the year 9999: later ones are no time."""
-
-
-class _Long(int):
-    """A number that goes out as a 64-bit integer, however small it is: see `wire`'s `encode_table`."""
-
-    field_tag = "l"
 
 
 class Death(NamedTuple):
@@ -49,7 +44,7 @@ class Death(NamedTuple):
         original = {} if self.expiration is None else {"original-expiration": self.expiration}
         return {
             **original,
-            "count": _Long(self.times),
+            "count": Long(self.times),
             "reason": self.reason,
             "queue": self.queue,
             "time": datetime.fromtimestamp(self.time, timezone.utc),

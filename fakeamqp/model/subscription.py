@@ -37,9 +37,9 @@ class Subscription:
     `owner` is the connection or session that exclusive things belong to, `group` the channel: what a
     rejected message must not return to in personality `spec`. `limits` holds everything that may hold
     deliveries back, `credits` the counted ones among them; both empty means no limit. `shares_window` says
-    that one of them is shared with other subscriptions (basic.qos with global set). A queue that wants to know
-    keeps in `age` as which one the subscription came, and in `patience` for how many seconds it may hold a
-    message.
+    that one of them is shared with other subscriptions (basic.qos with global set). A queue that wants to
+    know keeps in `age` as which one the subscription came, and in `patience` for how many seconds it may
+    hold a message.
     """
 
     __slots__ = (

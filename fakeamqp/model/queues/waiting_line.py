@@ -64,8 +64,9 @@ class WaitingLine:
 
     def rejoin(self) -> None:
         """Let those get in line again who have credit by now."""
-        for subscription in list(self._left):
-            self.add(subscription)
+        if self._left:
+            for subscription in list(self._left):
+                self.add(subscription)
 
     def credited(self, subscription: Subscription) -> None:
         """Some of a consumer's credit came back."""
@@ -85,5 +86,7 @@ class WaitingLine:
 
     def served(self, subscription: Subscription) -> None:
         """A consumer took a message, and its credit: it goes to the end, or leaves."""
-        self._leave(subscription)
-        self.add(subscription)
+        group = self._groups[subscription.priority]
+        if len(group) > 1 or not all(credit.open for credit in subscription.credits):
+            self._leave(subscription)
+            self.add(subscription)
