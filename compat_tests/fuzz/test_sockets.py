@@ -78,6 +78,7 @@ def nothing_is_left(state: BrokerState) -> bool:
 
 
 def check_nothing_is_left(broker: Broker) -> None:
+    broker.wait_until_idle(timeout=30)  # Some clients may not even have been accepted when they went.
     assert broker.wait_for(nothing_is_left, timeout=30), broker.look(lambda state: list(state.connections))
     assert broker.look(inconsistencies) == []
     assert broker.look(lambda state: list(state.virtual_hosts["/"].reply_addresses)) == []
