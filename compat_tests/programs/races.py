@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from compat_tests.programs.events import Delivered, Got
 from compat_tests.programs.program import Operation
-from compat_tests.programs.reference import Reference, Tie, _Message, _Queue
+from compat_tests.programs.reference import Reference, Tie, _Copy, _Message, _Queue
 
 __all__ = ["MARGIN", "Survey", "survey"]
 
@@ -56,14 +56,14 @@ class _Watch(Reference):
         self.races = self.races or len(sources) > 1
         return super()._arrive(queue, message)
 
-    def _die(self, queue: _Queue, message: _Message, reason: str) -> None:
+    def _die(self, queue: _Queue, copy: _Copy, reason: str) -> None:
         self.deaths += 1
         if reason == "expired":
             self.races = self.races or any(
                 name != queue.name and abs(time - self.now) < MARGIN for time, name in self.expired
             )
             self.expired.append((self.now, queue.name))
-        super()._die(queue, message, reason)
+        super()._die(queue, copy, reason)
 
     @property
     def robust(self) -> bool:

@@ -32,10 +32,14 @@ from compat_tests.programs.events import (
 __all__ = ["Reference", "Tie"]
 
 
+_USUAL_DELIVERY_LIMIT = 20
+
+
 class Tie(Exception):
     """Two queues do something at the same instant, and which goes first is nobody's promise.
 
-    They expire messages, or pass dead letters on to the same third.
+    They expire messages, or pass dead letters on to the same third. Or a quorum queue takes back what several
+    consumers held, or a consumer has the tag of one that was cancelled and still holds something.
     """
 
 
@@ -49,19 +53,28 @@ class _Message:
     deaths: tuple[Death, ...] = ()
     first_death: Place | None = None
     last_death: Place | None = None
+    failures: int = 0
+    """How often clients have failed to deal with it, in quorum queues."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Copy:
-    """A message in a queue. `place` is its number there, `dies_at` when its time to live is over."""
+    """A message in a queue. `place` is its number there, `dies_at` when its time to live is over.
+
+    `returns` counts how often it came back, and `ahead` says that it stands before all that did not: in
+    quorum queues only.
+    """
 
     message: _Message
     place: int
     dies_at: int | None
     redelivered: bool = False
+    returns: int = 0
+    failures: int = 0
+    ahead: bool = False
 
 
-@dataclass
+@dataclass(eq=False)
 class _Consumer:
     tag: str
     queue: _Queue
@@ -76,7 +89,7 @@ class _Consumer:
         return self.no_ack or not self.prefetch or self.holds < self.prefetch
 
 
-@dataclass
+@dataclass(eq=False)
 class _Queue:
     name: str
     arguments: Mapping[str, Any]
@@ -92,6 +105,10 @@ class _Queue:
     deleted: bool = False
 
     @property
+    def quorum(self) -> bool:
+        return self.arguments.get("x-queue-type") == "quorum"
+
+    @property
     def alone(self) -> bool:
         return bool(self.arguments.get("x-single-active-consumer"))
 
@@ -104,7 +121,7 @@ class _Queue:
         return 0 if most is None else min(copy.message.priority or 0, most)
 
     def head(self) -> _Copy | None:
-        return min(self.ready, key=lambda copy: (-self.level(copy), copy.place), default=None)
+        return min(self.ready, key=lambda copy: (-self.level(copy), not copy.ahead, copy.place), default=None)
 
     def too_long(self, more: Iterable[_Message] = ()) -> bool:
         messages = [copy.message for copy in self.ready] + list(more)
@@ -182,7 +199,7 @@ class Reference:
         for queue in queues:
             for consumer in [each for each in queue.consumers if each.channel == number]:
                 self._remove(consumer)
-        self._go_back(list(channel.held.values()), queues)
+        self._go_back(list(channel.held.values()), queues, lost=True)
 
     def _refuse(self, number: int, code: int) -> None:
         self._tell(number, Closed(code))
@@ -206,13 +223,16 @@ class Reference:
         """A message comes to a queue; False where the queue refuses it."""
         if queue.refuses and queue.too_long([message]):
             if queue.arguments["x-overflow"] == "reject-publish-dlx":
-                self._die(queue, message, "maxlen")
+                self._die(queue, _Copy(message, 0, None), "maxlen")
             return False
-        times = [
-            each for each in (queue.arguments.get("x-message-ttl"), message.expiration) if each is not None
-        ]
         queue.places += 1
-        copy = _Copy(message, queue.places, self.now + min(times) if times else None)
+        copy = _Copy(message, queue.places, self._dies_at(queue, message))
+        if queue.quorum:
+            copy.failures = message.failures
+            copy.redelivered = copy.failures > 0
+            queue.ready.append(copy)
+            self._hand_out(queue)
+            return True
         consumer = None if queue.ready else self._whose_turn(queue)
         if consumer is not None:
             self._hand_over(copy, consumer)
@@ -225,20 +245,21 @@ class Reference:
     def _dies_at(self, queue: _Queue, message: _Message) -> int | None:
         lives = (queue.arguments.get("x-message-ttl"), message.expiration)
         times = [each for each in lives if each is not None]
-        return self.now + min(times) if times else None
+        # A quorum queue gives every message the time to be delivered.
+        return self.now + max(min(times), int(queue.quorum)) if times else None
 
     def _drop_surplus(self, queue: _Queue) -> None:
         while not queue.refuses and queue.too_long():
             head = queue.head()
             assert head is not None
             queue.ready.remove(head)
-            self._die(queue, head.message, "maxlen")
+            self._die(queue, head, "maxlen")
 
     def _drop_expired(self, queue: _Queue) -> None:
         """Messages expire at the head of the queue only."""
         while (head := queue.head()) is not None and head.dies_at is not None and head.dies_at <= self.now:
             queue.ready.remove(head)
-            self._die(queue, head.message, "expired")
+            self._die(queue, head, "expired")
 
     def _whose_turn(self, queue: _Queue) -> _Consumer | None:
         """Who is sent the next message: the first in turn among those of the highest priority."""
@@ -258,6 +279,8 @@ class Reference:
         if not consumer.no_ack:
             consumer.holds += 1
             channel.held[tag] = _Held(consumer.queue, copy, consumer)
+        if consumer.queue.quorum and not consumer.may_have_more:
+            consumer.queue.turn.remove(consumer)  # There it leaves the line at once.
         self._tell(consumer.channel, Delivered(consumer.tag, tag, _content(copy)))
 
     def _hand_out(self, queue: _Queue) -> None:
@@ -271,22 +294,43 @@ class Reference:
                 break
             queue.ready.remove(head)
             self._hand_over(head, consumer)
+        if queue.quorum:  # Its limits are for what nobody could be sent.
+            self._drop_surplus(queue)
+            self._drop_expired(queue)
 
-    def _go_back(self, held: list[_Held], queues: Iterable[_Queue]) -> None:
-        """Messages return to their places; what waits in the queues is sent to whoever may have it."""
+    def _go_back(self, held: list[_Held], queues: Iterable[_Queue], *, lost: bool = False) -> None:
+        """Messages return to their places; what waits in the queues is sent to whoever may have it.
+
+        `lost` says that they do because their channel has gone.
+        """
         self.holding = True
+        if len({each.consumer.tag if each.consumer else "" for each in held if each.queue.quorum}) > 1:
+            raise Tie
         for each in held:
             self._credit(each)
             each.copy.redelivered = True
+            each.copy.failures += lost and each.queue.quorum
             if not each.queue.deleted:
-                each.queue.ready.append(each.copy)
+                self._return(each.queue, each.copy)
         for queue in _queues_of(held):
-            self._drop_surplus(queue)
-            self._drop_expired(queue)
+            if not queue.quorum:
+                self._drop_surplus(queue)
+                self._drop_expired(queue)
         for queue in queues:
             self._hand_out(queue)
         self.holding = False
         self._bury()
+
+    def _return(self, queue: _Queue, copy: _Copy) -> None:
+        """Back to its old place; in a quorum queue before all others, unless it has come back too often."""
+        if queue.quorum:
+            copy.returns += 1
+            if copy.returns > queue.arguments.get("x-delivery-limit", _USUAL_DELIVERY_LIMIT):
+                return self._die(queue, copy, "delivery_limit")
+            queue.places += 1
+            copy.place = queue.places
+            copy.ahead = True
+        queue.ready.append(copy)
 
     def _credit(self, held: _Held) -> None:
         """The client holds one message less; who had left the line for that stands at its end again."""
@@ -299,7 +343,8 @@ class Reference:
 
     # --- death --------------------------------------------------------------------------------------
 
-    def _die(self, queue: _Queue, message: _Message, reason: str) -> None:
+    def _die(self, queue: _Queue, copy: _Copy, reason: str) -> None:
+        message = copy.message
         exchange = queue.arguments.get("x-dead-letter-exchange")
         if exchange is None or exchange not in self.exchanges:
             return
@@ -322,6 +367,7 @@ class Reference:
             deaths=(death, *earlier),
             first_death=message.first_death or place,
             last_death=place,
+            failures=copy.failures if queue.quorum else message.failures,
         )
         self.dead_letters.append((dead, reason))
 
@@ -368,7 +414,24 @@ class Reference:
 
     def _counted(self, queue: _Queue) -> None:
         queue.used_at = self.now
-        self._tell(p.ADMIN, Ok("queue.declare-ok", len(queue.ready), len(queue.consumers)))
+        self._tell(p.ADMIN, Ok("queue.declare-ok", len(queue.ready), self._consumers(queue)))
+
+    def _consumers(self, queue: _Queue) -> int:
+        """How many consumers there are. A quorum queue counts everybody who holds something of it."""
+        count = len(queue.consumers)
+        if queue.quorum:
+            got = sum(each.consumer is None for each in self._held(queue))
+            count += len(self._ended(queue)) + got
+        return count
+
+    def _held(self, queue: _Queue) -> list[_Held]:
+        held = [each for channel in self.channels.values() for each in channel.held.values()]
+        return [each for each in held if each.queue is queue]
+
+    def _ended(self, queue: _Queue) -> set[str]:
+        """Consumers that were cancelled and still hold something."""
+        holders = [each.consumer for each in self._held(queue)]
+        return {each.tag for each in holders if each is not None and each not in queue.consumers}
 
     def _DeclareExchange(self, operation: p.DeclareExchange) -> None:
         if self.exchanges.setdefault(operation.exchange, operation.type) != operation.type:
@@ -394,6 +457,8 @@ class Reference:
         queue = self.queues.get(operation.queue)
         if queue is None:
             return self._tell(p.ADMIN, Ok("queue.delete-ok", 0))
+        if queue.quorum and (operation.if_unused or operation.if_empty):
+            raise Tie  # The connection is closed: quorum queues have no such conditions.
         if (operation.if_unused and queue.consumers) or (operation.if_empty and queue.ready):
             return self._refuse(p.ADMIN, 406)
         self._tell(p.ADMIN, Ok("queue.delete-ok", len(queue.ready)))
@@ -404,7 +469,7 @@ class Reference:
         del self.queues[queue.name]
         queue.deleted = True
         self.bindings = [each for each in self.bindings if each[2] != queue.name]
-        for consumer in queue.consumers:
+        for consumer in sorted(queue.consumers, key=lambda each: each.tag):
             self._tell(consumer.channel, Cancelled(consumer.tag))
         queue.consumers.clear()
         queue.turn.clear()
@@ -442,13 +507,16 @@ class Reference:
         if head is None:
             return self._tell(operation.channel, Ok("basic.get-empty"))
         queue.ready.remove(head)
-        self._drop_expired(queue)
-        self._bury()
+        if not queue.quorum or operation.no_ack:  # A quorum queue counts before it looks at what comes next.
+            self._drop_expired(queue)
+            self._bury()
         channel = self._channel(operation.channel)
         tag = channel.next_tag()
         if not operation.no_ack:
             channel.held[tag] = _Held(queue, head, None)
         self._tell(operation.channel, Got(tag, len(queue.ready), _content(head)))
+        self._drop_expired(queue)
+        self._bury()
 
     def _Consume(self, operation: p.Consume) -> None:
         if self._consumer(operation.tag) is not None:
@@ -458,6 +526,8 @@ class Reference:
         queue = self.queues.get(operation.queue)
         if queue is None:
             return self._refuse(number, 404)
+        if queue.quorum and operation.tag in self._ended(queue):
+            raise Tie
         consumer = _Consumer(
             operation.tag, queue, number, operation.prefetch, operation.no_ack, operation.priority
         )
@@ -501,8 +571,11 @@ class Reference:
         self.holding = how == "reject"
         for each in taken:
             self._credit(each)
+        # What was got first, then one consumer's after the other's.
+        for each in sorted(taken, key=lambda each: each.consumer.tag if each.consumer else ""):
+            each.copy.failures += each.queue.quorum
             if how == "reject" and not each.queue.deleted:
-                self._die(each.queue, each.copy.message, "rejected")
+                self._die(each.queue, each.copy, "rejected")
         for queue in _queues_of(taken):
             self._hand_out(queue)
         self.holding = False
@@ -574,6 +647,7 @@ def _content(copy: _Copy) -> Content:
         message.deaths,
         message.first_death,
         message.last_death,
+        copy.returns or copy.failures or None,
     )
 
 

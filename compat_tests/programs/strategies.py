@@ -10,7 +10,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from compat_tests.programs import program as p
-from fakeamqp.model.queues import QUEUE_TYPES
 
 __all__ = ["QUEUES", "REAL", "VIRTUAL", "Kind", "programs"]
 
@@ -25,11 +24,12 @@ Operations = dict[str, st.SearchStrategy[p.Operation]]
 
 @dataclass(frozen=True)
 class Kind:
-    """What programs are to be like: the times to live and the pauses in them, and who shares a channel.
+    """What programs are to be like: types of queues, times to live, pauses, and who shares a channel.
 
     Where channels are not shared, what is received from a queue has one of its own.
     """
 
+    types: tuple[str, ...]
     times: tuple[int, ...]
     waits: tuple[float, ...]
     expiries: tuple[int, ...]
@@ -49,6 +49,7 @@ def _own_channel(queue: str) -> int:
 
 
 VIRTUAL = Kind(
+    types=("classic", "classic", "quorum"),
     # Powers of two divide all times, so that sums of them are exact on every clock.
     times=(0, 125, 250, 500, 1000, 1125, 2000),
     waits=(0.125, 0.25, 0.5, 1, 1, 2, 5),
@@ -57,6 +58,7 @@ VIRTUAL = Kind(
 )
 """Time is the test's, and all happens in turn."""
 REAL = Kind(
+    types=("classic",),
     times=(250, 250, 750, 1250),
     waits=(0.5, 0.5, 1, 1.5),
     expiries=(750, 1750),
@@ -100,15 +102,20 @@ _FEATURES: dict[str, list[st.SearchStrategy[Arguments]]] = {
         st.fixed_dictionaries({"x-max-priority": st.integers(1, 3)}),
         st.just({"x-single-active-consumer": True}),
     ],
+    "quorum": [
+        st.just({}),
+        _LIMITS,
+        st.fixed_dictionaries({"x-delivery-limit": st.integers(0, 2)}),
+    ],
 }
-TYPES = [name for name in _FEATURES if name in QUEUE_TYPES]
 
 
 @cache
 def _features(queue_type: str, kind: Kind) -> st.SearchStrategy[list[Arguments]]:
+    expiries = st.fixed_dictionaries({"x-expires": st.sampled_from(kind.expiries)})
     features = [
+        *([expiries] if queue_type == "classic" else []),
         st.fixed_dictionaries({"x-message-ttl": st.sampled_from(kind.times)}),
-        st.fixed_dictionaries({"x-expires": st.sampled_from(kind.expiries)}),
         *_FEATURES[queue_type],
     ]
     return st.lists(st.sampled_from(features).flatmap(lambda each: each), min_size=1, max_size=2)
@@ -120,7 +127,7 @@ _BOUND = st.lists(st.sampled_from(QUEUES), min_size=1, max_size=3, unique=True)
 @st.composite
 def _declarations(draw: Callable[..., Any], name: str, names: tuple[str, ...], kind: Kind) -> p.Declare:
     """One of these queues, that mostly dead-letters and has up to two other features."""
-    queue_type = draw(_some(*TYPES))
+    queue_type = draw(_some(*kind.types))
     arguments: Arguments = {} if queue_type == "classic" else {"x-queue-type": queue_type}
     for feature in draw(_features(queue_type, kind)):
         arguments.update(feature)
@@ -132,7 +139,9 @@ def _declarations(draw: Callable[..., Any], name: str, names: tuple[str, ...], k
 @cache
 def _operations(names: tuple[str, ...], exchanges: tuple[str, ...], kind: Kind) -> Operations:
     """What may be done with these queues, by what it is for."""
-    queue = st.sampled_from(names)
+    busy = (names[0], names[0], *names)
+    """More happens to the first."""
+    queue = st.sampled_from(busy)
     channel = kind.any_channel(names)
     pick = st.sampled_from((0, 0, 0, 1, 2, -1))
     often = st.booleans()
@@ -150,7 +159,7 @@ def _operations(names: tuple[str, ...], exchanges: tuple[str, ...], kind: Kind) 
             p.Publish, _some("k", "l"), exchange=_some(*(exchanges or [""])), confirm=often, mandatory=often
         ),
         "get": st.one_of(
-            *(st.builds(p.Get, st.just(name), no_ack=seldom, channel=kind.channel(name)) for name in names)
+            *(st.builds(p.Get, st.just(name), no_ack=seldom, channel=kind.channel(name)) for name in busy)
         ),
         "consume": st.one_of(
             *(
@@ -163,7 +172,7 @@ def _operations(names: tuple[str, ...], exchanges: tuple[str, ...], kind: Kind) 
                     priority=st.sampled_from((0, 0, 1)),
                     channel=kind.channel(name),
                 )
-                for name in names
+                for name in busy
             )
         ),
         "ack": st.builds(p.Ack, pick, multiple=often, channel=channel),
@@ -179,7 +188,8 @@ def _operations(names: tuple[str, ...], exchanges: tuple[str, ...], kind: Kind) 
             st.builds(p.Count, queue),
             st.builds(p.Purge, queue),
             st.builds(p.Delete, queue, if_unused=seldom, if_empty=seldom),
-            *(_declarations(name, names, kind) for name in names),
+            # Mapped, because it would count as many alternatives otherwise.
+            st.one_of(*(_declarations(name, names, kind) for name in names)).map(lambda each: each),
         ),
         "astray": st.one_of(
             st.builds(p.Count, st.just(MISSING)),
@@ -200,7 +210,7 @@ _WEIGHTS = {
     "publish": 9,
     "route": 2,
     "get": 3,
-    "consume": 3,
+    "consume": 4,
     "ack": 3,
     "reject": 3,
     "nack": 3,
