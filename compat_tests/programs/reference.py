@@ -31,15 +31,15 @@ from compat_tests.programs.events import (
 
 __all__ = ["Reference", "Tie"]
 
-
 _USUAL_DELIVERY_LIMIT = 20
 
 
 class Tie(Exception):
-    """Two queues do something at the same instant, and which goes first is nobody's promise.
+    """What comes of an operation is nobody's promise.
 
-    They expire messages, or pass dead letters on to the same third. Or a quorum queue takes back what several
-    consumers held, or a consumer has the tag of one that was cancelled and still holds something.
+    Two queues expire messages at one instant, or pass dead letters on to the same third. A quorum queue
+    takes back what several consumers held, or other queues take something back as well. A consumer has the
+    tag of one that was cancelled and still holds something.
     """
 
 
@@ -304,7 +304,8 @@ class Reference:
         `lost` says that they do because their channel has gone.
         """
         self.holding = True
-        if len({each.consumer.tag if each.consumer else "" for each in held if each.queue.quorum}) > 1:
+        holders = {(each.queue.name, each.consumer and each.consumer.tag) for each in held}
+        if len(holders) > 1 and any(each.queue.quorum for each in held):
             raise Tie
         for each in held:
             self._credit(each)
