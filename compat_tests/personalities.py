@@ -13,9 +13,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from fakeamqp.model import personality as home
-from fakeamqp.model.features import FEATURES
-from fakeamqp.model.personalities import PERSONALITIES
+from fakeamqp.model.personality import FEATURES, PERSONALITIES
+from fakeamqp.model.personality import choices as home
 
 __all__ = ["PAGE", "main", "with_tables"]
 

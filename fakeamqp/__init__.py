@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from fakeamqp.inspect import ConnectionHandle, NoSuchExchange, NoSuchQueue, NotPublished, WaitTimeout
     from fakeamqp.model.access import Permission, TopicPermission, User
     from fakeamqp.model.definitions import DefinitionsError
-    from fakeamqp.model.features import FeatureError
     from fakeamqp.model.limits import LimitsError
-    from fakeamqp.model.personalities import PERSONALITIES
-    from fakeamqp.model.personality import Personality
+    from fakeamqp.model.personality import PERSONALITIES, FeatureError, Personality
     from fakeamqp.model.policies import PolicyError
     from fakeamqp.runtime import CannotListen, ClockError, NothingPending, PortInUse, TLSUnavailable
     from fakeamqp.runtime.clock.handle import Clock, TimerView
@@ -60,10 +58,8 @@ _HOMES = {
     "fakeamqp.inspect": ("ConnectionHandle", "NoSuchExchange", "NoSuchQueue", "NotPublished", "WaitTimeout"),
     "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
     "fakeamqp.model.definitions": ("DefinitionsError",),
-    "fakeamqp.model.features": ("FeatureError",),
     "fakeamqp.model.limits": ("LimitsError",),
-    "fakeamqp.model.personalities": ("PERSONALITIES",),
-    "fakeamqp.model.personality": ("Personality",),
+    "fakeamqp.model.personality": ("PERSONALITIES", "FeatureError", "Personality"),
     "fakeamqp.model.policies": ("PolicyError",),
     "fakeamqp.runtime": ("CannotListen", "ClockError", "NothingPending", "PortInUse", "TLSUnavailable"),
     "fakeamqp.runtime.clock.handle": ("Clock", "TimerView"),

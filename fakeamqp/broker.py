@@ -42,8 +42,7 @@ from fakeamqp.model.definitions import dump_definitions, load_definitions
 from fakeamqp.model.expiration import time_to_live
 from fakeamqp.model.message import Message
 from fakeamqp.model.parameters import hint
-from fakeamqp.model.personalities import personality
-from fakeamqp.model.personality import Personality
+from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.properties import plain_properties
 from fakeamqp.model.state import BrokerState
 from fakeamqp.runtime import Engine, RealClock

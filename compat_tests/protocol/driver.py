@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fakeamqp.dialects import PeerAddress, accept
-from fakeamqp.model.personalities import personality
-from fakeamqp.model.personality import Personality
+from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.model.timers import Clock
 from fakeamqp.wire.amqp_0_9_1 import methods as m

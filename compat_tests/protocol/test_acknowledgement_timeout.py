@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.model.personalities import RABBITMQ_4_2
+from fakeamqp.model.personality import RABBITMQ_4_2
 
 HALF_AN_HOUR = 1800
 

@@ -10,7 +10,7 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.quorum import ALL, RABBITMQ, client_of, counts, declare
 from compat_tests.protocol.test_exchange import refused
-from fakeamqp.model.personalities import RABBITMQ_4_2, SPEC
+from fakeamqp.model.personality import RABBITMQ_4_2, SPEC
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 PLACE = "queue 'q' in vhost '/'"

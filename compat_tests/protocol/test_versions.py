@@ -11,7 +11,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Content, Server
 from fakeamqp.model.access import Permission, TopicPermission, User
-from fakeamqp.model.personalities import PERSONALITIES
+from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 from fakeamqp.wire.amqp_0_9_x.tables import Timestamp

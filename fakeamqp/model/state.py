@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from fakeamqp.model.access import AccessControl, Permission, User
 from fakeamqp.model.errors import InvalidPath, NotAllowed
-from fakeamqp.model.features import DeprecatedFeatures
 from fakeamqp.model.history import History
 from fakeamqp.model.names import NODE, NameGenerator
-from fakeamqp.model.personalities import RABBITMQ_4_2
-from fakeamqp.model.personality import Personality
+from fakeamqp.model.personality import RABBITMQ_4_2, DeprecatedFeatures, Personality
 from fakeamqp.model.timers import Timers
 from fakeamqp.model.virtual_host import VirtualHost
 

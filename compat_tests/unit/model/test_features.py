@@ -3,8 +3,16 @@ from __future__ import annotations
 import pytest
 
 from fakeamqp.model.errors import InternalError
-from fakeamqp.model.features import FEATURES, DeprecatedFeatures, FeatureError
-from fakeamqp.model.personalities import PERSONALITIES, RABBITMQ_3_13, RABBITMQ_4_2, RABBITMQ_4_3, SPEC
+from fakeamqp.model.personality import (
+    FEATURES,
+    PERSONALITIES,
+    RABBITMQ_3_13,
+    RABBITMQ_4_2,
+    RABBITMQ_4_3,
+    SPEC,
+    DeprecatedFeatures,
+    FeatureError,
+)
 
 
 def test_personalities_know_features_that_there_are() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from fakeamqp.model.features import DeprecatedFeatures
-from fakeamqp.model.personalities import PERSONALITIES, RABBITMQ_3_13, RABBITMQ_4_2
+from fakeamqp.model.personality import PERSONALITIES, RABBITMQ_3_13, RABBITMQ_4_2, DeprecatedFeatures
 from fakeamqp.model.policies import (
     Policy,
     PolicyError,

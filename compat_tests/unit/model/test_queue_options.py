@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.personalities import RABBITMQ_4_2
+from fakeamqp.model.personality import RABBITMQ_4_2
 from fakeamqp.model.queues.options import QueueOptions, longest_ttl, queue_options
 
 

@@ -11,8 +11,7 @@ from fakeamqp.model.parameters import hint
 from fakeamqp.model.queues.options import ArgumentReader
 
 if TYPE_CHECKING:
-    from fakeamqp.model.features import DeprecatedFeatures
-    from fakeamqp.model.personality import Personality
+    from fakeamqp.model.personality import DeprecatedFeatures, Personality
 
 __all__ = ["definition_problem", "seconds_of_age"]
 

@@ -12,8 +12,7 @@ from fakeamqp.model.parameters import Check, ParameterError, checked, failed, hi
 from fakeamqp.model.policies.keys import definition_problem
 
 if TYPE_CHECKING:
-    from fakeamqp.model.features import DeprecatedFeatures
-    from fakeamqp.model.personality import Personality
+    from fakeamqp.model.personality import DeprecatedFeatures, Personality
 
 __all__ = ["APPLY_TO", "Policy", "PolicyError", "read_policy"]
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.delivery import Delivery, resume_credits
-from fakeamqp.model.queues.queue import DeathReason, Queue, QueuedMessage
+from fakeamqp.model.queues.queue import DeathReason, Queue, QueuedMessage, expires_messages
 from fakeamqp.model.queues.ready import Fifo, PriorityFifo
 
 if TYPE_CHECKING:
@@ -377,7 +377,7 @@ class ClassicQueue(Queue):
             if due is None or queued.expires_at is None or queued.expires_at > due:
                 break
             count += 1
-        return f"q '{self.name}' expires {count} message{'' if count == 1 else 's'}"
+        return expires_messages(self.name, count)
 
     def _head_is_due(self) -> None:
         self._head_timer = None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["DeathReason", "Queue", "QueuedMessage"]
+__all__ = ["DeathReason", "Queue", "QueuedMessage", "expires_messages"]
 
 DeathReason = Literal["rejected", "expired", "maxlen", "delivery_limit", "deleted"]
 
@@ -373,3 +373,8 @@ class Queue:
     def _unused_too_long(self) -> None:
         if not self.deleted and not self.subscriptions:
             self.virtual_host.remove_queue(self)
+
+
+def expires_messages(queue: str, count: int) -> str:
+    """What a queue's timer says that is set for so many messages."""
+    return f"q '{queue}' expires {count} message{'' if count == 1 else 's'}"

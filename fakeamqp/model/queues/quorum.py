@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import groupby
-from math import floor
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
@@ -24,14 +23,14 @@ from fakeamqp.model.errors import NotImplementedHere, PreconditionFailed, Resour
 from fakeamqp.model.long import Long
 from fakeamqp.model.queues.holding import HoldingTimes
 from fakeamqp.model.queues.lanes import ReturnsFirst
-from fakeamqp.model.queues.queue import DeathReason, Queue, QueuedMessage
+from fakeamqp.model.queues.queue import DeathReason, Queue, QueuedMessage, expires_messages
 from fakeamqp.model.queues.single_active import SingleActive
 from fakeamqp.model.queues.waiting_line import WaitingLine
 
 if TYPE_CHECKING:
     from fakeamqp.model.message import Message
+    from fakeamqp.model.personality import QuorumChoices
     from fakeamqp.model.queues.options import QueueOptions
-    from fakeamqp.model.quorum_choices import QuorumChoices
     from fakeamqp.model.subscription import Subscriber, Subscription
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
@@ -79,7 +78,6 @@ class QuorumQueue(Queue):
         "_blocked",
         "_bounded",
         "_choices",
-        "_created",
         "_delayed",
         "_delayed_octets",
         "_delivery_limit",
@@ -115,7 +113,7 @@ class QuorumQueue(Queue):
         options: QueueOptions | None = None,
     ) -> None:
         self._choices: QuorumChoices = virtual_host.state.personality.quorum
-        self._created = self._last_used = virtual_host.now()
+        self._last_used = virtual_host.now()
         super().__init__(
             virtual_host,
             name,
@@ -713,9 +711,11 @@ class QuorumQueue(Queue):
             timer.cancel()
             self._head_timer = None
         if due is not None:
-            self._head_timer = self.virtual_host.call_at(
-                due, self._head_is_due, f"q '{self.name}' expires a message"
-            )
+            self._head_timer = self.virtual_host.call_at(due, self._head_is_due, lambda: self._expiring(due))
+
+    def _expiring(self, due: float) -> str:
+        """What the timer of the heads is for, in words."""
+        return expires_messages(self.name, sum(each.expires_at == due for each in self.ready))
 
     def _head_is_due(self) -> None:
         self._head_timer = None
@@ -730,20 +730,20 @@ class QuorumQueue(Queue):
         self._watch_use()
 
     def _watch_use(self) -> None:
-        """Look at the first tick after `x-expires` has passed, as RabbitMQ does; consumers keep it alive."""
+        """Go when `x-expires` has passed without use; consumers keep the queue alive.
+
+        RabbitMQ looks every few seconds and promises no more than that the queue goes some time after.
+        """
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
             self._expiry_timer = None
         expires = self.options.expires
-        if expires is None or self.subscriptions or self.deleted:
-            return
-        self._look_after(self._last_used + expires)
+        if expires is not None and not self.subscriptions and not self.deleted:
+            self._look_at(self._last_used + expires)
 
-    def _look_after(self, instant: float) -> None:
-        tick = self._choices.tick
-        due = self._created + tick * (floor((instant - self._created) / tick + _TIMER_MARGIN) + 1)
+    def _look_at(self, instant: float) -> None:
         self._expiry_timer = self.virtual_host.call_at(
-            due, self._unused_too_long, f"q '{self.name}' expires unused"
+            instant, self._unused_too_long, f"q '{self.name}' expires unused"
         )
 
     def _unused_too_long(self) -> None:
@@ -751,6 +751,6 @@ class QuorumQueue(Queue):
         if self.deleted or self.subscriptions:
             return
         if self.unacked:
-            self._look_after(self.virtual_host.now())
+            self._look_at(self.virtual_host.now() + self._choices.tick)
         else:
             self.virtual_host.remove_queue(self)

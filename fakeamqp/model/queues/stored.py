@@ -12,9 +12,10 @@ from decimal import Decimal
 from typing import Any
 
 from fakeamqp.model.errors import Crash
+from fakeamqp.model.long import Long
 from fakeamqp.model.message import Message, Properties
 
-__all__ = ["FILTER_VALUE", "OFFSET", "Offset", "stored_properties", "stored_size"]
+__all__ = ["FILTER_VALUE", "OFFSET", "stored_properties", "stored_size"]
 
 OFFSET = "x-stream-offset"
 """The header that tells consumers where in the stream a message is."""
@@ -27,12 +28,6 @@ _CHUNK = 52  # What is before the message: the header of a chunk, and the length
 _ENVELOPE = 56  # Sections of the message and names in them, by and large.
 
 
-class Offset(int):
-    """A number that goes out as a 64-bit integer, however small it is: see `wire`'s `encode_table`."""
-
-    field_tag = "l"
-
-
 def stored_properties(properties: Properties) -> Properties:
     """The properties as consumers will see them, with a place kept for the offset.
 
@@ -42,7 +37,7 @@ def stored_properties(properties: Properties) -> Properties:
     headers = properties.headers or {}
     if FILTER_VALUE in headers and not _is_filter_value(headers[FILTER_VALUE]):
         raise Crash(f"header {FILTER_VALUE} is not a text of at most {_LONGEST_FILTER_VALUE} octets")
-    changes: dict[str, Any] = {OFFSET: Offset(0)}
+    changes: dict[str, Any] = {OFFSET: Long(0)}
     removed = []
     for name, value in headers.items():
         if isinstance(value, Decimal):

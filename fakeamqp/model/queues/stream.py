@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.errors import Crash, NotImplementedHere, PreconditionFailed
+from fakeamqp.model.long import Long
 from fakeamqp.model.queues.log import DEFAULT_SEGMENT_SIZE, Cursor, Log
 from fakeamqp.model.queues.queue import Queue, QueuedMessage
 from fakeamqp.model.queues.stored import (
     FILTER_VALUE,
     OFFSET,
-    Offset,
     size_of_properties,
     stored_properties,
     stored_size,
@@ -188,7 +188,7 @@ class StreamQueue(Queue):
 
     def message_at(self, offset: int, message: Message) -> StreamMessage:
         """A message of the log as it is shown and sent."""
-        properties = message.properties.with_headers({OFFSET: Offset(offset)})
+        properties = message.properties.with_headers({OFFSET: Long(offset)})
         return StreamMessage(message.with_properties(properties), offset, None, self.virtual_host.now())
 
     # --- departure ----------------------------------------------------------------------------------

@@ -45,4 +45,4 @@ class QuorumChoices:
     refuses_shared_windows: bool = True
     """No consumer may share its window with others (basic.qos with global set)."""
     tick: float = 5.0
-    """Seconds between two looks at whether the queue has expired unused."""
+    """Seconds until a queue is looked at again that has expired, but for what clients hold."""

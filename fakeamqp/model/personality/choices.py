@@ -1,7 +1,7 @@
 """Whose behaviour the broker shows where the documents and the brokers in the field differ.
 
 A personality is data: a frozen record of named choices that the model and the dialects ask. Code
-never compares versions. Each choice names the rules it decides. The records are in `personalities`.
+never compares versions. Each choice names the rules it decides. The records are in `records`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from fakeamqp.model.quorum_choices import QuorumChoices
+from fakeamqp.model.personality.quorum import QuorumChoices
 
 __all__ = ["Personality", "Phase"]
 

@@ -15,7 +15,7 @@ from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.errors import InternalError
 
 if TYPE_CHECKING:
-    from fakeamqp.model.personality import Personality
+    from fakeamqp.model.personality.choices import Personality
 
 __all__ = ["FEATURES", "DeprecatedFeatures", "Feature", "FeatureError"]
 

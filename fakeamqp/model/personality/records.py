@@ -10,8 +10,8 @@ import difflib
 from dataclasses import replace
 
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.model.personality import Personality, Phase
-from fakeamqp.model.quorum_choices import QuorumChoices
+from fakeamqp.model.personality.choices import Personality, Phase
+from fakeamqp.model.personality.quorum import QuorumChoices
 
 __all__ = [
     "PERSONALITIES",
