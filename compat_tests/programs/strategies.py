@@ -100,7 +100,7 @@ _FEATURES: dict[str, list[st.SearchStrategy[Arguments]]] = {
             _some("drop-head", "reject-publish", "reject-publish-dlx"),
         ),
         st.fixed_dictionaries({"x-max-priority": st.integers(1, 3)}),
-        st.just({"x-single-active-consumer": True}),
+        *[st.just({"x-single-active-consumer": True})] * 2,
     ],
     "quorum": [
         st.just({}),
@@ -179,11 +179,8 @@ def _operations(names: tuple[str, ...], exchanges: tuple[str, ...], kind: Kind) 
         "reject": st.builds(p.Reject, pick, requeue=often, channel=channel),
         "nack": st.builds(p.Nack, pick, multiple=often, requeue=often, channel=channel),
         "advance": st.builds(p.Advance, st.sampled_from(kind.waits)),
-        "withdraw": st.one_of(
-            st.builds(p.Cancel, _some(*TAGS)),
-            st.builds(p.Recover, channel),
-            st.builds(p.CloseChannel, channel),
-        ),
+        "cancel": st.builds(p.Cancel, _some(*TAGS)),
+        "withdraw": st.builds(p.Recover, channel) | st.builds(p.CloseChannel, channel),
         "manage": st.one_of(
             st.builds(p.Count, queue),
             st.builds(p.Purge, queue),
@@ -215,7 +212,8 @@ _WEIGHTS = {
     "reject": 3,
     "nack": 3,
     "advance": 4,
-    "withdraw": 2,
+    "cancel": 1,
+    "withdraw": 1,
     "manage": 2,
     "astray": 1,
 }
