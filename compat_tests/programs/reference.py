@@ -374,7 +374,10 @@ class Reference:
 
     def _bury(self) -> None:
         """Deliver dead letters, and those that come of them, in the order of the deaths."""
-        while self.dead_letters and not self.holding:
+        if self.holding:
+            return
+        self.holding = True
+        while self.dead_letters:
             dead, reason = self.dead_letters.pop(0)
             for queue in self._routed(dead.exchange, dead.routing_key):
                 if reason == "rejected" or not _goes_in_circles(dead, queue.name):
@@ -382,6 +385,7 @@ class Reference:
                     if self.origins.setdefault(queue.name, origin) != origin:
                         raise Tie
                     self._arrive(queue, dead)
+        self.holding = False
 
     # --- consumers ----------------------------------------------------------------------------------
 
