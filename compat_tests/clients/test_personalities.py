@@ -50,7 +50,7 @@ def test_what_4_3_permits_works(modern: Broker) -> None:
     with connect(modern) as connection:
         channel = connection.channel()
         channel.queue_declare("q", durable=True)
-        channel.basic_qos(prefetch_count=1, global_qos=True)
+        channel.basic_qos(prefetch_count=1)
         channel.confirm_delivery()
         channel.basic_publish("", "q", b"1")
         method, _, body = channel.basic_get("q")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.personality import RABBITMQ_4_2, RABBITMQ_4_3
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 DENIED_BY_DEFAULT = (
@@ -157,6 +159,26 @@ def test_other_queue_types_never_had_it(modern: Server) -> None:
 # --- global_qos --------------------------------------------------------------------------------------
 
 
+SILENT = replace(RABBITMQ_4_3, refuses_denied_global_qos=False)
+
+
+@pytest.mark.parametrize(
+    ("server", "reason"),
+    [
+        (Server("rabbitmq-4.3"), "By default, this feature is not permitted anymore."),
+        (Server("rabbitmq-4.2", deny=["global_qos"]), "Its use is not permitted per the configuration"),
+    ],
+    ids=["4.3", "4.2 denied"],
+)
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_global_limit_that_is_denied_ends_the_connection(server: Server, reason: str, count: int) -> None:
+    client = server.client()
+    client.send(m.BasicQos(prefetch_count=count, global_=True))
+    close = client.expect_connection_close(541)
+    assert close.reply_text.startswith(f"INTERNAL_ERROR - Feature `global_qos` is deprecated.\n{reason}")
+    assert (close.class_id, close.method_id) == (60, 10)
+
+
 def two_consumers(server: Server) -> Client:
     """A client with a global prefetch of one, two consumers on one queue, and four messages in it."""
     client = server.client()
@@ -173,17 +195,19 @@ def two_consumers(server: Server) -> Client:
     [
         (Server("rabbitmq-4.2"), [b"1"]),
         (Server("rabbitmq-4.3", permit=["global_qos"]), [b"1"]),
-        (Server("rabbitmq-4.3"), [b"1", b"2"]),
-        (Server("rabbitmq-4.2", deny=["global_qos"]), [b"1", b"2"]),
+        (Server(SILENT), [b"1", b"2"]),
+        (Server(replace(RABBITMQ_4_2, refuses_denied_global_qos=False), deny=["global_qos"]), [b"1", b"2"]),
     ],
     ids=["4.2", "4.3 permitted", "4.3", "4.2 denied"],
 )
-def test_a_global_limit_that_is_denied_is_one_for_each_consumer(server: Server, bodies: list[bytes]) -> None:
+def test_a_global_limit_that_is_denied_silently_is_one_for_each_consumer(
+    server: Server, bodies: list[bytes]
+) -> None:
     assert two_consumers(server).bodies() == bodies
 
 
-def test_a_denied_global_limit_leaves_running_consumers_alone(modern: Server) -> None:
-    client = modern.client()
+def test_a_limit_denied_silently_leaves_running_consumers_alone() -> None:
+    client = Server(SILENT).client()
     client.declare("q", durable=True)
     client.consume("q")
     client.qos(1, global_=True)

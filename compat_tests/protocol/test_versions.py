@@ -5,13 +5,14 @@ Sources: release notes and behaviour of the versions that the personalities are 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from compat_tests.protocol.driver import Client, Content, Server
 from fakeamqp.model.access import Permission, TopicPermission, User
-from fakeamqp.model.personality import PERSONALITIES
+from fakeamqp.model.personality import PERSONALITIES, RABBITMQ_4_3
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
@@ -474,16 +475,24 @@ def belongs_elsewhere(argument: str, kind: str) -> str:
     )
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_any_queue_mode_will_do_since_4_3(name: str) -> None:
+@pytest.mark.parametrize("name", [each for each in EVERY if each != "rabbitmq-4.3"])
+def test_queue_modes_are_two_up_to_4_2(name: str) -> None:
     assert declared(name, queue_mode="lazy") == "ok"
-    modern = name == "rabbitmq-4.3"
-    assert (declared(name, queue_mode="eager") == "ok") is modern
-    assert (declared(name, queue_mode=5) == "ok") is modern
+    assert declared(name, queue_mode="eager") != "ok"
+    assert declared(name, queue_mode=5) != "ok"
 
 
-def test_a_queue_mode_is_compared_nevertheless() -> None:
+@pytest.mark.parametrize("mode", ["default", "lazy", "eager", 5])
+def test_there_is_no_queue_mode_in_4_3(mode: Any) -> None:
     client = Server("rabbitmq-4.3").client()
+    client.send(m.QueueDeclare(queue="q", durable=True, arguments={"x-queue-mode": mode}))
+    close = client.expect_connection_close(541)
+    assert close.reply_text == "INTERNAL_ERROR - invalid arg 'x-queue-mode' for queue 'q' in vhost '/'"
+    assert (close.class_id, close.method_id) == (50, 10)
+
+
+def test_queue_modes_can_be_had_in_4_3_as_before() -> None:
+    client = Server(replace(RABBITMQ_4_3, removed_queue_arguments=())).client()
     client.declare("q", durable=True, arguments={"x-queue-mode": "eager"})
     client.send(m.QueueDeclare(queue="q", durable=True, arguments={"x-queue-mode": "lazy"}))
     assert "inequivalent arg 'x-queue-mode'" in client.expect_channel_close(406).reply_text

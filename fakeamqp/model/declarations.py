@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.equivalence import compare_arguments, compare_flag
-from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.errors import InternalError, PreconditionFailed
 from fakeamqp.model.queues.options import compared_arguments
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.queues import Queue
 
-__all__ = ["check_name", "check_same_exchange", "check_same_queue"]
+__all__ = ["check_name", "check_removed_arguments", "check_same_exchange", "check_same_queue"]
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9\-_.:]*")
 
@@ -90,3 +90,16 @@ def _meant_type(personality: Personality, arguments: Mapping[str, Any]) -> Any:
     """The queue type that arguments ask for (RabbitMQ: classic is what is meant without)."""
     asked = arguments.get("x-queue-type", "classic")
     return "classic" if asked in personality.absent_queue_types else asked
+
+
+def check_removed_arguments(
+    name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
+) -> None:
+    """Refuse arguments that no queue has any more.
+
+    Raises:
+        InternalError: there is one; it ends the connection.
+    """
+    for argument in personality.removed_queue_arguments:
+        if argument in arguments:
+            raise InternalError(f"invalid arg '{argument}' for queue '{name}' in vhost '{virtual_host}'")

@@ -11,7 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.dead_lettering import DeadLettering
-from fakeamqp.model.declarations import check_name, check_same_exchange, check_same_queue
+from fakeamqp.model.declarations import (
+    check_name,
+    check_removed_arguments,
+    check_same_exchange,
+    check_same_queue,
+)
 from fakeamqp.model.delays import DelayedMessages
 from fakeamqp.model.equivalence import type_name as type_of
 from fakeamqp.model.errors import (
@@ -19,7 +24,6 @@ from fakeamqp.model.errors import (
     CommandInvalid,
     NotAllowed,
     NotFound,
-    NotImplementedHere,
     PreconditionFailed,
     ResourceLocked,
 )
@@ -289,11 +293,11 @@ class VirtualHost:
         type_name = queue_type(name, self.name, arguments, personality, default)
         options = queue_options(type_name, name, self.name, arguments, personality)
         features = self.state.features
-        if owner is not None and not durable and not exclusive:
-            features.require("transient_nonexcl_queues")
-        kind = QUEUE_TYPES.get(type_name)
-        if kind is None:
-            raise NotImplementedHere(f"queue type '{type_name}' is not supported by fakeamqp yet")
+        if owner is not None:
+            check_removed_arguments(name, self.name, arguments, personality)
+            if not durable and not exclusive:
+                features.require("transient_nonexcl_queues")
+        kind = QUEUE_TYPES[type_name]
         kind.check_declaration(name, self.name, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
         kind.check_arguments(name, self.name, arguments, personality)
         name = name or self.state.names.queue()

@@ -37,8 +37,6 @@ __all__ = ["HANDLERS"]
 def qos(channel: ChannelEnd, method: m.BasicQos) -> None:
     """Limit what is sent in advance; what `global` means is the personality's (basic.qos/*).
 
-    Where the deprecated feature global_qos is denied, `global` means nothing (RabbitMQ: silently, in 4.3).
-
     What a wider window lets through comes after qos-ok (RabbitMQ: measured).
     """
     changed: Credit | None
@@ -46,7 +44,7 @@ def qos(channel: ChannelEnd, method: m.BasicQos) -> None:
         raise ProtocolError("not-implemented", f"prefetch_size!=0 ({method.prefetch_size})")
     if not channel.personality.prefetch_is_per_consumer:
         changed = _set_documented_window(channel, method)
-    elif method.global_ and channel.endpoint.broker.features.permitted("global_qos"):
+    elif method.global_ and _may_share(channel):
         changed = channel.credit = _set_window(channel.credit, method.prefetch_count, 0, [channel])
     else:
         channel.prefetch = (method.prefetch_count, 0)
@@ -57,6 +55,18 @@ def qos(channel: ChannelEnd, method: m.BasicQos) -> None:
     channel.send(m.BasicQosOk())
     if changed is not None and changed.open:
         changed.resume()
+
+
+def _may_share(channel: ChannelEnd) -> bool:
+    """Whether all consumers of a channel can have one limit together.
+
+    Raises:
+        InternalError: they cannot, and are not to take a limit for each of them for it.
+    """
+    features = channel.endpoint.broker.features
+    if channel.personality.refuses_denied_global_qos:
+        features.require("global_qos")
+    return features.permitted("global_qos")
 
 
 def _set_documented_window(channel: ChannelEnd, method: m.BasicQos) -> Credit:

@@ -113,6 +113,8 @@ class Personality:
     """queue.declare/arguments-implementation: by queue type, the arguments that mean something there."""
     consumer_arguments: Mapping[str, tuple[str, ...]]
     """By queue type, the arguments of basic.consume that mean something there."""
+    removed_queue_arguments: tuple[str, ...]
+    """queue.declare/arguments-implementation: arguments that no queue can be declared with any more."""
     argument_values: Mapping[str, tuple[str | int, ...]]
     """The legal values of arguments that take but a few; one not named here takes any."""
     validates_consumer_timeout: bool
@@ -135,6 +137,11 @@ class Personality:
     # --- messages --------------------------------------------------------------------------------
     prefetch_is_per_consumer: bool
     """basic.qos/global-connection: global clear = each new consumer, set = the channel together."""
+    refuses_denied_global_qos: bool
+    """Where the deprecated feature global_qos is denied, a shared limit is refused: 541, connection.
+
+    Otherwise it becomes a limit for each consumer, which nobody is told.
+    """
     honours_prefetch_size: bool
     """basic.qos/prefetch-size-*."""
     honours_client_flow: bool

@@ -282,6 +282,7 @@ RABBITMQ_4_2 = Personality(
     deprecated_features=_DEPRECATED,
     queue_arguments=_QUEUE_ARGUMENTS,
     consumer_arguments=_CONSUMER_ARGUMENTS,
+    removed_queue_arguments=(),
     argument_values={
         "x-queue-mode": ("default", "lazy"),
         "x-queue-version": (1, 2),
@@ -296,6 +297,7 @@ RABBITMQ_4_2 = Personality(
     single_active_get_refusal='<<"quorum">>',
     quorum=QuorumChoices(),
     prefetch_is_per_consumer=True,
+    refuses_denied_global_qos=True,
     honours_prefetch_size=False,
     honours_client_flow=False,
     throttles_with_flow=False,
@@ -468,6 +470,7 @@ RABBITMQ_4_3 = replace(
         "stream": _without(_QUEUE_ARGUMENTS["stream"], "x-consumer-timeout"),
     },
     consumer_arguments={**_CONSUMER_ARGUMENTS, "quorum": ("x-priority", "x-consumer-timeout")},
+    removed_queue_arguments=("x-queue-mode",),
     argument_values={
         "x-queue-version": (2,),
         "x-queue-leader-locator": RABBITMQ_4_2.argument_values["x-queue-leader-locator"],
