@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -89,29 +90,23 @@ def accept_all(deliveries: Sequence[Delivery]) -> None:
 
 
 def reject_all(deliveries: Sequence[Delivery], *, ending: Ending = "rejected") -> None:
-    """Reject each, then let whoever waited for the credit go on; dead letters follow (RabbitMQ: measured)."""
+    """Reject each, and let whoever waited for the credit go on; dead letters follow (RabbitMQ: measured)."""
     if not deliveries:
         return
     dead_letters = deliveries[0].queue.virtual_host.dead_letters
     holds = dead_letters.hold()
-    for delivery in deliveries:
-        delivery.settle(ending)
-    # RabbitMQ deals with what is settled at once one consumer after the other (measured).
-    for delivery in sorted(deliveries, key=by_consumer) if len(deliveries) > 1 else deliveries:
-        delivery.queue.refuse(delivery)
-    resume_credits(deliveries)
+    for group in _groups(deliveries):
+        for delivery in group:
+            delivery.settle(ending)
+        for delivery in group:
+            delivery.queue.refuse(delivery)
+        resume_credits(group)
     if holds:
         dead_letters.release()
 
 
-def by_consumer(delivery: Delivery) -> tuple[int, Any]:
-    """Sorts deliveries by consumer tag; each that was got stands for itself, before all others."""
-    holder = delivery.holder
-    return (0, delivery.tag) if holder is None else (1, holder.tag.encode("utf-8", "surrogateescape"))
-
-
 def release_all(deliveries: Sequence[Delivery], *, avoid: object = None, ending: Ending = "released") -> None:
-    """Return many deliveries to their queues at once, in their old order, and let the queues dispatch.
+    """Return many deliveries to their queues, to their old places, and let the queues dispatch.
 
     What dies of that is passed on when all this is done. `avoid` names a group (a channel) that must not be
     sent these messages again (basic.reject/requeue-01).
@@ -120,6 +115,14 @@ def release_all(deliveries: Sequence[Delivery], *, avoid: object = None, ending:
         return
     dead_letters = deliveries[0].queue.virtual_host.dead_letters
     holds = dead_letters.hold()
+    # What the client has gone with returns all at once.
+    for group in [deliveries] if ending == "lost" else _groups(deliveries):
+        _release_group(group, avoid, ending)
+    if holds:
+        dead_letters.release()
+
+
+def _release_group(deliveries: Sequence[Delivery], avoid: object, ending: Ending) -> None:
     by_queue: dict[Queue, list[Delivery]] = {}
     for delivery in deliveries:
         delivery.settle(ending)
@@ -129,8 +132,27 @@ def release_all(deliveries: Sequence[Delivery], *, avoid: object = None, ending:
     for queue in by_queue:
         queue.dispatch()
     resume_credits(deliveries)
-    if holds:
-        dead_letters.release()
+
+
+def _groups(deliveries: Sequence[Delivery]) -> Sequence[Sequence[Delivery]]:
+    """What is dealt with together of all that a client settles at once (RabbitMQ: measured).
+
+    That is what one consumer got from one queue. What was fetched with a get stands for itself.
+    """
+    if len(deliveries) == 1:
+        return [deliveries]
+    ordered = sorted(deliveries, key=_queue_and_consumer)
+    return [list(group) for _, group in groupby(ordered, key=_queue_and_consumer)]
+
+
+def _queue_and_consumer(delivery: Delivery) -> tuple[str, tuple[int, Any]]:
+    return delivery.queue.name, by_consumer(delivery)
+
+
+def by_consumer(delivery: Delivery) -> tuple[int, Any]:
+    """Sorts deliveries by consumer tag; each that was got stands for itself, before all others."""
+    holder = delivery.holder
+    return (0, delivery.tag) if holder is None else (1, holder.tag.encode("utf-8", "surrogateescape"))
 
 
 def resume_credits(deliveries: Sequence[Delivery]) -> None:
