@@ -37,9 +37,9 @@ _USUAL_DELIVERY_LIMIT = 20
 class Tie(Exception):
     """What comes of an operation is nobody's promise.
 
-    Two queues expire messages at one instant, or pass dead letters on to the same third. A quorum queue
-    takes back what several consumers held, or other queues take something back as well. A consumer has the
-    tag of one that was cancelled and still holds something.
+    Two queues expire messages at one instant, or pass dead letters on to the same third. A channel
+    goes with what several consumers held of quorum queues. A consumer of one has the tag of one that was
+    cancelled and still holds something.
     """
 
 
@@ -139,6 +139,7 @@ class _Held:
     queue: _Queue
     copy: _Copy
     consumer: _Consumer | None
+    tag: int
 
 
 @dataclass
@@ -278,7 +279,7 @@ class Reference:
         tag = channel.next_tag()
         if not consumer.no_ack:
             consumer.holds += 1
-            channel.held[tag] = _Held(consumer.queue, copy, consumer)
+            channel.held[tag] = _Held(consumer.queue, copy, consumer, tag)
         if consumer.queue.quorum and not consumer.may_have_more:
             consumer.queue.turn.remove(consumer)  # There it leaves the line at once.
         self._tell(consumer.channel, Delivered(consumer.tag, tag, _content(copy)))
@@ -298,25 +299,27 @@ class Reference:
             self._drop_surplus(queue)
             self._drop_expired(queue)
 
-    def _go_back(self, held: list[_Held], queues: Iterable[_Queue], *, lost: bool = False) -> None:
+    def _go_back(self, held: list[_Held], queues: Iterable[_Queue] = (), *, lost: bool = False) -> None:
         """Messages return to their places; what waits in the queues is sent to whoever may have it.
 
         `lost` says that they do because their channel has gone.
         """
         self.holding = True
-        holders = {(each.queue.name, each.consumer and each.consumer.tag) for each in held}
-        if len(holders) > 1 and any(each.queue.quorum for each in held):
+        if lost and any(each.queue.quorum for each in held) and len(_groups(held)) > 1:
             raise Tie
-        for each in held:
-            self._credit(each)
-            each.copy.redelivered = True
-            each.copy.failures += lost and each.queue.quorum
-            if not each.queue.deleted:
-                self._return(each.queue, each.copy)
-        for queue in _queues_of(held):
-            if not queue.quorum:
-                self._drop_surplus(queue)
-                self._drop_expired(queue)
+        for group in [held] if lost else _groups(held):
+            for each in group:
+                self._credit(each)
+                each.copy.redelivered = True
+                each.copy.failures += lost and each.queue.quorum
+                if not each.queue.deleted:
+                    self._return(each.queue, each.copy)
+            for queue in _queues_of(group):
+                if not queue.quorum:
+                    self._drop_surplus(queue)
+                    self._drop_expired(queue)
+                if not lost:
+                    self._hand_out(queue)
         for queue in queues:
             self._hand_out(queue)
         self.holding = False
@@ -518,7 +521,7 @@ class Reference:
         channel = self._channel(operation.channel)
         tag = channel.next_tag()
         if not operation.no_ack:
-            channel.held[tag] = _Held(queue, head, None)
+            channel.held[tag] = _Held(queue, head, None, tag)
         self._tell(operation.channel, Got(tag, len(queue.ready), _content(head)))
         self._drop_expired(queue)
         self._bury()
@@ -572,17 +575,17 @@ class Reference:
             return self._refuse(operation.channel, 406)
         taken = self._taken(operation)
         if how == "requeue":
-            return self._go_back(taken, _queues_of(taken))
+            return self._go_back(taken)
         self.holding = how == "reject"
-        for each in taken:
-            self._credit(each)
-        # What was got first, then one consumer's after the other's.
-        for each in sorted(taken, key=lambda each: each.consumer.tag if each.consumer else ""):
-            each.copy.failures += each.queue.quorum
-            if how == "reject" and not each.queue.deleted:
-                self._die(each.queue, each.copy, "rejected")
-        for queue in _queues_of(taken):
-            self._hand_out(queue)
+        for group in _groups(taken) if how == "reject" else [taken]:
+            for each in group:
+                self._credit(each)
+            for each in group:
+                each.copy.failures += each.queue.quorum
+                if how == "reject" and not each.queue.deleted:
+                    self._die(each.queue, each.copy, "rejected")
+            for queue in _queues_of(group):
+                self._hand_out(queue)
         self.holding = False
         self._bury()
 
@@ -599,7 +602,7 @@ class Reference:
         channel = self._channel(operation.channel)
         taken = [channel.held.pop(tag) for tag in sorted(channel.held)]
         self._tell(operation.channel, Ok("basic.recover-ok"))
-        self._go_back(taken, _queues_of(taken))
+        self._go_back(taken)
 
     # --- operations: time ---------------------------------------------------------------------------------
 
@@ -633,6 +636,15 @@ class Reference:
         """When an unused queue goes: in use it is while it has consumers."""
         expires: int | None = queue.arguments.get("x-expires")
         return None if expires is None or queue.consumers else queue.used_at + expires
+
+
+def _groups(held: Iterable[_Held]) -> list[list[_Held]]:
+    """What is dealt with together: what one consumer got from a queue; what was got stands for itself."""
+    groups: dict[tuple[str, str, int], list[_Held]] = {}
+    for each in held:
+        tag = ("", each.tag) if each.consumer is None else (each.consumer.tag, 0)
+        groups.setdefault((each.queue.name, *tag), []).append(each)
+    return [groups[key] for key in sorted(groups)]
 
 
 def _queues_of(held: Iterable[_Held]) -> list[_Queue]:
