@@ -6,6 +6,7 @@ and is run again with more time.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
 import sys
@@ -43,11 +44,13 @@ USUAL, FRESH = 150, 30
 AT_ONCE = 8
 PACES = (0.6, 1.5, 4.0)
 """Real seconds for a second of a program: more where there was not enough time."""
-LONGEST = 4.0
+LONGEST = 3.0
 """Seconds that may pass in a program."""
 DEEPEST = 5
 """How often RabbitMQ's queues are asked for their counts: as often as a message may pass on at once."""
 TIME_TO_SHRINK = 30.0
+MOST_UNDECIDED = 0.1
+"""The part of the programs that may take too long before the test is no test."""
 
 
 # --- programs ----------------------------------------------------------------------------------------------
@@ -141,6 +144,10 @@ class Played(NamedTuple):
     in_time: bool
 
 
+class TooSlow(Exception):
+    """Not even with a lot of time was everything done in time."""
+
+
 class Brokers:
     """RabbitMQ and the broker, side by side."""
 
@@ -149,14 +156,18 @@ class Brokers:
         self._broker = Address("127.0.0.1", broker.port)
 
     def difference(self, program: Sequence[Operation], but: str = "") -> str:
-        """Where the outcomes part first; empty where they do not."""
+        """Where the outcomes part first; empty where they do not.
+
+        Raises:
+            TooSlow: the machine was too busy to tell.
+        """
         for pace in PACES:
             there = _play(self._rabbitmq, program, pace, DEEPEST)
             here = _play(self._broker, program, pace, 1)
             if there.in_time and here.in_time:
                 break
         else:
-            pytest.skip("this machine is too slow to tell")
+            raise TooSlow
         for number, (rabbitmq, fakeamqp) in enumerate(zip(there.outcomes, here.outcomes, strict=True)):
             if rewritten(rabbitmq, but) != rewritten(fakeamqp, but):
                 done = program[: number + 1]
@@ -173,8 +184,9 @@ class Brokers:
         while place > 0 and time.monotonic() < end:
             place -= 1
             shorter = program[:place] + program[place + 1 :]
-            if survey(shorter).robust and self.difference(shorter):
-                program = shorter
+            with contextlib.suppress(TooSlow):
+                if survey(shorter).robust and self.difference(shorter):
+                    program = shorter
         return program
 
 
@@ -217,19 +229,30 @@ def test_random_programs_bring_about_what_they_do_on_rabbitmq(
     fresh = FRESH if FACTOR == 1 else int(FRESH * FACTOR)
     if chosen_seed != USUAL_SEED:
         chosen += drawn(chosen_seed, fresh)
+    too_slow: list[Program] = []
+
+    def compare(program: Program) -> str:
+        try:
+            return brokers.difference(program)
+        except TooSlow:
+            too_slow.append(program)
+            return ""
+
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        differences = list(pool.map(brokers.difference, chosen))
+        differences = list(pool.map(compare, chosen))
     parted = [program for program, difference in zip(chosen, differences, strict=True) if difference]
     if parted:
         shortest = brokers.shrunk(min(parted, key=len))
         pytest.fail(
             f"{len(parted)} of {len(chosen)} programs part (--hypothesis-seed={chosen_seed}); "
-            f"after {brokers.difference(shortest) or differences[chosen.index(parted[0])]}",
+            f"after {compare(shortest) or differences[chosen.index(parted[0])]}",
             pytrace=False,
         )
+    if len(too_slow) > len(chosen) * MOST_UNDECIDED:
+        pytest.skip(f"this machine is too busy: {len(too_slow)} of {len(chosen)} programs say nothing")
 
 
-@pytest.mark.parametrize("entry", DIFFERENCES, ids=lambda entry: entry.rewrite or "avoided")
+@pytest.mark.parametrize("entry", DIFFERENCES, ids=lambda entry: entry.rewrite or entry.reason[:40])
 def test_known_differences_differ(entry: Difference, brokers: Brokers) -> None:
     program = entry.operations
     assert survey(program).robust is bool(entry.rewrite)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from compat_tests.programs.events import Delivered, Got
-from compat_tests.programs.program import Operation
+from compat_tests.programs.program import Cancel, Operation
 from compat_tests.programs.reference import Reference, Tie, _Copy, _Message, _Queue
 
 __all__ = ["MARGIN", "Survey", "survey"]
@@ -43,6 +43,14 @@ class _Watch(Reference):
             lease = self._lease_end(queue)
             if lease is not None:
                 self.due_at.add(lease)
+
+    def _Cancel(self, operation: Cancel) -> None:
+        consumer = self._consumer(operation.tag)
+        if consumer is not None and consumer.queue.active is consumer:
+            queue = consumer.queue
+            if queue.alone and queue.ready and len(queue.consumers) > 1:
+                self.avoided = True
+        super()._Cancel(operation)
 
     def _arrive(self, queue: _Queue, message: _Message) -> bool:
         due = self._dies_at(queue, message)
