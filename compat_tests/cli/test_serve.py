@@ -148,7 +148,7 @@ def test_a_virtual_clock_runs_as_fast_as_asked():
         dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
         channel.queue_declare("a-day", arguments={"x-message-ttl": 86_400_000, **dead})
         channel.basic_publish("", "a-day", b"late")
-        for _method, _properties, body in channel.consume("dead", inactivity_timeout=TIMEOUT):
+        for _method, _properties, body in channel.consume("dead", auto_ack=True, inactivity_timeout=TIMEOUT):
             assert body == b"late"
             break
 

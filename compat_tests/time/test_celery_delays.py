@@ -102,6 +102,7 @@ def test_a_task_delayed_for_years_passes_all_its_queues() -> None:
         broker.queue("celery").wait_for(unacked=1)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_eta_task_held_by_the_worker_costs_it_its_channel_after_half_an_hour() -> None:
     """What many have met: with classic queues a worker holds an ETA task unacknowledged, the broker does not
     wait for ever, and the worker does not survive it."""

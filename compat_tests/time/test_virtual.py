@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 
+import pika
 import pytest
 
 from compat_tests.time.conftest import NOON, UTC_NOON, deaths
@@ -509,3 +511,35 @@ def test_a_misspelled_strictness_moves_nothing(broker: Broker) -> None:
     with pytest.raises(ClockError, match="must be 'lenient' or 'strict'"):
         broker.clock.advance(60, heartbeats="srtict")  # type: ignore[arg-type]
     assert broker.clock.elapsed == 0
+
+
+@pytest.mark.parametrize("header", [b"", b"AMQP\0\0\x09\x01"], ids=["no-header", "no-start-ok"])
+def test_a_handshake_that_is_not_finished_ends_by_advance(header: bytes) -> None:
+    with Broker(clock="virtual") as broker, broker.connect() as client:
+        client.sendall(header)
+        broker.clock.advance(9)
+        assert len(broker.connections) == bool(header)
+        broker.clock.advance(1)
+        assert broker.connections == ()
+        client.settimeout(5)
+        while client.recv(4096):
+            pass  # Until the end of the transport.
+
+
+def test_who_is_just_connecting_may_finish() -> None:
+    with Broker(clock="virtual") as broker, ThreadPoolExecutor(1) as elsewhere:
+        for _ in range(20):
+            begun = broker.look(lambda state: len(state.connections))
+            connecting = elsewhere.submit(pika.BlockingConnection, pika.URLParameters(broker.url))
+            broker.wait_for(lambda state, begun=begun: len(state.connections) > begun)
+            broker.clock.advance(3600)
+            connecting.result(10).close()
+
+
+def test_time_that_passes_by_itself_ends_no_handshake() -> None:
+    with Broker(clock="virtual") as broker, broker.connect() as client:
+        client.sendall(b"AMQP\0\0\x09\x01")
+        broker.clock.rate = 1_000_000
+        broker.wait_for(lambda state: state.clock.now() > 100)
+        broker.clock.rate = 0
+        assert len(broker.connections) == 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.timers import Timer
 
 __all__ = ["Patience"]
 
@@ -14,8 +15,8 @@ __all__ = ["Patience"]
 class Patience:
     """Runs out after `seconds` of the time that the client lives by, unless cancelled.
 
-    Where the broker's time is another, it runs out on that as well, but only while the clock says that
-    clients are held to it: a test that moves time by an hour gives no client an hour to finish.
+    Where the broker's time is another, it runs out on that as well, but only where the clock says that
+    newcomers are held to it.
 
     Args:
         state: the broker.
@@ -31,7 +32,7 @@ class Patience:
         self._seconds = seconds
         self._label = label
         self._run_out = run_out
-        self._by_clock = state.timers.call_at(state.clock.now() + seconds, self._is_due, label, chore=True)
+        self._by_clock = self._wait_until(state.clock.now() + seconds)
         timers = state.peer_timers
         self._by_peers_time = None
         if timers is not state.timers:
@@ -51,11 +52,14 @@ class Patience:
 
     def _is_due(self) -> None:
         clock = self._state.clock
-        if clock.holds_peers:
+        if clock.holds_newcomers:
             self._end()
         else:
-            due = clock.heading() + self._seconds
-            self._by_clock = self._state.timers.call_at(due, self._is_due, self._label, chore=True)
+            self._by_clock = self._wait_until(clock.heading() + self._seconds)
+
+    def _wait_until(self, due: float) -> Timer:
+        timers = self._state.timers
+        return timers.call_at(due, self._is_due, self._label, chore=True, awaits_peer=True)
 
     def _end(self) -> None:
         self.cancel()

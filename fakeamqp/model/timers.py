@@ -40,6 +40,11 @@ class Clock(Protocol):
         """Whether clients live by this clock as well, so that their silence means something."""
         return True
 
+    @property
+    def holds_newcomers(self) -> bool:
+        """Whether clients have to finish their handshake in time on this clock."""
+        return self.holds_peers
+
     def held_since(self) -> float:
         """The instant since which clients have lived by this clock; what was before does not count."""
         return float("-inf")
@@ -56,13 +61,20 @@ class Clock(Protocol):
 class Timer:
     """One thing to do at one instant. Made by `Timers.call_at`."""
 
-    __slots__ = ("_callback", "_label", "_timers", "chore", "due")
+    __slots__ = ("_callback", "_label", "_timers", "awaits_peer", "chore", "due")
 
     def __init__(
-        self, due: float, callback: Callable[[], object], label: Label, chore: bool, timers: Timers
+        self,
+        due: float,
+        callback: Callable[[], object],
+        label: Label,
+        chore: bool,
+        awaits_peer: bool,
+        timers: Timers,
     ) -> None:
         self.due = due
         self.chore = chore
+        self.awaits_peer = awaits_peer
         self._label = label
         self._callback: Callable[[], object] | None = callback
         self._timers: Timers | None = timers
@@ -114,15 +126,22 @@ class Timers:
         return len(self._heap) - self._cancelled
 
     def call_at(
-        self, due: float, callback: Callable[[], object], label: Label = "", *, chore: bool = False
+        self,
+        due: float,
+        callback: Callable[[], object],
+        label: Label = "",
+        *,
+        chore: bool = False,
+        awaits_peer: bool = False,
     ) -> Timer:
         """Call `callback()` once the clock's `now()` has reached `due` (seconds on that clock).
 
         An instant in the past is allowed and means the next `run_due`. `label` says what the timer is for; a
         function is asked for it only when somebody looks. A `chore` is what goes on as long as clients are
-        connected, such as heartbeats: nobody moves time for its sake.
+        connected, such as heartbeats: nobody moves time for its sake. One that `awaits_peer` is cancelled as
+        soon as a client has done its next step; who moves time past it may give the client a moment for that.
         """
-        timer = Timer(due, callback, label, chore, self)
+        timer = Timer(due, callback, label, chore, awaits_peer, self)
         heappush(self._heap, (due, next(self._sequence), timer))
         return timer
 

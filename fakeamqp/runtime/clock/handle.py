@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from fakeamqp.runtime.clock.modes import finite, seconds_since_epoch
-from fakeamqp.runtime.clock.stepped import SteppedClock, seconds_in_words
+from fakeamqp.runtime.clock.stepped import MARGIN, SteppedClock, seconds_in_words
 from fakeamqp.runtime.errors import ClockError, NothingPending
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["Clock", "Heartbeats", "TimerView"]
 
 Heartbeats: TypeAlias = Literal["lenient", "strict"]
+
+# How long newcomers get to finish their handshake before time is moved past its end, in real seconds.
+_MOMENT = 0.5
 
 _MAKE_IT_VIRTUAL = (
     "make the broker with clock='virtual' (in pytest: let the test take the fixture amqp_clock, "
@@ -118,8 +122,11 @@ class Clock:
         Args:
             seconds: 0 or more, or a timedelta.
             heartbeats: "strict" holds clients to this clock: those that have not been heard of for two
-                intervals of it are cut off, and so are those that have not finished their handshake in time.
-                "lenient" spares them, since they live by real time. Default: what `heartbeats` is set to.
+                intervals of it are cut off. "lenient" spares them, since they live by real time. Default:
+                what `heartbeats` is set to.
+
+        Clients that are about to connect get a moment of real time to finish before time is moved past the
+        end of their handshake; those that have not done so are cut off.
 
         Raises:
             ClockError: the clock is not virtual, or `seconds` is negative.
@@ -177,9 +184,21 @@ class Clock:
                 clock.strict = before
 
     def _move(self, clock: VirtualClock, instant: float) -> None:
-        clock.step_to(instant, self._engine.timers, self._engine.failures.record)
+        engine = self._engine
+        if self._awaited_peers(instant) and engine.running:
+            engine.wait_until(lambda: not self._awaited_peers(instant), _MOMENT)
+        clock.by_hand = True
+        try:
+            clock.step_to(instant, engine.timers, engine.failures.record)
+        finally:
+            clock.by_hand = False
         clock.moved()
-        self._engine.flush()
+        engine.flush()
+
+    def _awaited_peers(self, instant: float) -> bool:
+        """Whether a client is to do something before this instant."""
+        soon = takewhile(lambda timer: timer.due <= instant + MARGIN, self._engine.timers.pending())
+        return any(timer.awaits_peer for timer in soon)
 
     def _nothing_pending(self, clock: SteppedClock) -> str:
         chores = [timer.words for timer in self._engine.timers.pending()]

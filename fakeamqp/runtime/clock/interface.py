@@ -22,6 +22,11 @@ class Timer(Protocol):
         ...
 
     @property
+    def awaits_peer(self) -> bool:
+        """Whether it is cancelled as soon as a client has done its next step."""
+        ...
+
+    @property
     def words(self) -> str:
         """What it is for."""
         ...

@@ -68,6 +68,11 @@ class RealClock:
         """Clients live by real time, too."""
         return True
 
+    @property
+    def holds_newcomers(self) -> bool:
+        """So have those that are just connecting."""
+        return True
+
     def held_since(self) -> float:
         """Always."""
         return float("-inf")

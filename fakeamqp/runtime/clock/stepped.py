@@ -10,13 +10,13 @@ from fakeamqp.runtime.errors import ClockError
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock.interface import Timer, TimerQueue
 
-__all__ = ["SteppedClock", "seconds_in_words"]
+__all__ = ["MARGIN", "SteppedClock", "seconds_in_words"]
 
 Settle: TypeAlias = "Callable[[], None]"
 """Has an engine deal with all that has arrived and follow its clock. Any thread may call it."""
 
 # Sums of instants are not exact. What is due within a nanosecond of where time is moved is due.
-_MARGIN = 1e-9
+MARGIN = 1e-9
 _MICROSECONDS = 6
 _NANOSECONDS = 9
 
@@ -44,6 +44,8 @@ class SteppedClock:
         self._moving = False
         #: Whether clients are held to this clock even where their own is another.
         self.strict = False
+        #: Whether a test is moving time by so many seconds just now, and not something else in its stead.
+        self.by_hand = False
 
     # -- what the model asks
 
@@ -59,6 +61,11 @@ class SteppedClock:
     def holds_peers(self) -> bool:
         """Whether the silence of clients counts on this clock."""
         return self.strict
+
+    @property
+    def holds_newcomers(self) -> bool:
+        """Whether a handshake has to end in time on this clock: also where a test moves it by hand."""
+        return self.holds_peers or self.by_hand
 
     def held_since(self) -> float:
         """Where the last step ended in which the silence of clients did not count."""
@@ -108,7 +115,7 @@ class SteppedClock:
         self._moving = True
         self._heading = max(instant, self._now)
         try:
-            while (due := timers.next_due()) is not None and due <= instant + _MARGIN:
+            while (due := timers.next_due()) is not None and due <= instant + MARGIN:
                 if due > self._now:
                     self._now = due
                 try:
