@@ -38,7 +38,7 @@ def test_consumers_share_no_window(name: str) -> None:
     assert client.expect_connection_close(540).reply_text == text
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.2", "rabbitmq-4.3"])
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.2"])
 def test_a_shared_window_without_limit_is_none(name: str) -> None:
     client = client_of(name)
     client.qos(0, global_=True)

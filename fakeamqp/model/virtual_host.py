@@ -34,7 +34,7 @@ from fakeamqp.model.message import Message
 from fakeamqp.model.metadata import VirtualHostMetadata
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.policies import Policies
-from fakeamqp.model.queues import QUEUE_TYPES, Queue
+from fakeamqp.model.queues import Queue, queue_class
 from fakeamqp.model.queues.options import KINDS, check_dead_letter_exchange, queue_options, queue_type
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
 from fakeamqp.model.routing import Router
@@ -297,7 +297,7 @@ class VirtualHost:
             check_removed_arguments(name, self.name, arguments, personality)
             if not durable and not exclusive:
                 features.require("transient_nonexcl_queues")
-        kind = QUEUE_TYPES[type_name]
+        kind = queue_class(type_name)
         kind.check_declaration(name, self.name, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
         kind.check_arguments(name, self.name, arguments, personality)
         name = name or self.state.names.queue()
@@ -321,7 +321,7 @@ class VirtualHost:
     def _check_server_named(self, arguments: Mapping[str, Any]) -> None:
         """Refuse to find a name for a queue whose type is for names that programs agree on."""
         asked = arguments.get("x-queue-type")
-        kind = QUEUE_TYPES.get(asked) if isinstance(asked, str) else None
+        kind = queue_class(asked) if isinstance(asked, str) and asked in KINDS else None
         if kind is not None and not kind.server_named:
             raise PreconditionFailed(f"Cannot declare a server-named queue for type {KINDS[kind.type_name]}")
 
