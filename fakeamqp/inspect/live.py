@@ -88,6 +88,11 @@ class QueueInspector:
         return self._ask(lambda queue: len(queue.unacked))
 
     @property
+    def set_aside(self) -> int:
+        """How many messages a quorum queue keeps that nobody can be sent now; see `QueueView`."""
+        return self._ask(lambda queue: queue.set_aside)
+
+    @property
     def consumers(self) -> tuple[ConsumerView, ...]:
         """The consumers, in the order they came."""
         return self._ask(lambda queue: tuple(consumer_view(each) for each in queue.subscriptions))

@@ -113,6 +113,8 @@ class QueueView:
         options: what is in force: the arguments, and what policies say.
         ready: how many messages wait.
         unacked: how many messages clients hold.
+        set_aside: how many a quorum queue keeps that nobody can be sent now: until a retry is due, or because
+            no queue has taken them as dead letters yet.
         consumers: in the order they came.
         messages: those that wait, in the order of delivery, then those that clients hold, in the order they
             were sent.
@@ -131,13 +133,15 @@ class QueueView:
     options: QueueOptions
     ready: int
     unacked: int
+    set_aside: int
     consumers: tuple[ConsumerView, ...]
     messages: tuple[MessageView, ...]
     bindings: tuple[BindingView, ...]
 
     def __repr__(self) -> str:
         line = counts_line(self.name, self.virtual_host, self.ready, self.unacked, len(self.consumers))
-        return line[:-1] + _policies(self.policy, self.operator_policy) + ">"
+        aside = f" set_aside={self.set_aside}" if self.set_aside else ""
+        return line[:-1] + aside + _policies(self.policy, self.operator_policy) + ">"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -240,6 +244,7 @@ def queue_view(state: BrokerState, name: str, virtual_host: str = "/") -> QueueV
         options=queue.options,
         ready=len(queue.ready),
         unacked=len(queue.unacked),
+        set_aside=queue.set_aside,
         consumers=tuple(consumer_view(subscription) for subscription in queue.subscriptions),
         messages=message_views(queue),
         bindings=binding_views(queue),

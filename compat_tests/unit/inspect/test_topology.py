@@ -143,3 +143,27 @@ def test_virtual_hosts_are_apart_and_named_in_representations(server: Server, cl
     view = queue_view(server.state, "there", "other")
     assert repr(view) == "<queue 'there' in virtual host 'other' ready=0 unacked=0 consumers=0>"
     assert "in virtual host 'other' type=direct" in repr(exchange_view(server.state, "", "other"))
+
+
+def test_what_a_quorum_queue_sets_aside_is_counted() -> None:
+    server = Server("rabbitmq-4.3")
+    client = server.client()
+    held = {
+        "x-queue-type": "quorum",
+        "x-dead-letter-exchange": "nowhere-yet",
+        "x-dead-letter-strategy": "at-least-once",
+        "x-overflow": "reject-publish",
+    }
+    client.declare("held", durable=True, arguments=held)
+    client.publish(routing_key="held", expiration="1000")
+    server.advance(2)
+    queue = queue_view(server.state, "held")
+    assert (queue.ready, queue.set_aside) == (0, 1)
+    assert repr(queue) == "<queue 'held' ready=0 unacked=0 consumers=0 set_aside=1>"
+
+
+def test_no_other_queue_sets_anything_aside(server: Server) -> None:
+    client = server.client()
+    client.declare("plain")
+    client.publish(routing_key="plain")
+    assert queue_view(server.state, "plain").set_aside == 0

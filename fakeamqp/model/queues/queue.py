@@ -179,6 +179,11 @@ class Queue:
         """The messages that wait, in the order they will be delivered."""
         raise NotImplementedError
 
+    @property
+    def set_aside(self) -> int:
+        """How many messages it keeps that nobody can be sent now: they wait for a retry, or are dead letters."""
+        return 0
+
     def enqueue(self, message: Message) -> bool:
         """Hand the message to a subscription that can take it, or store it.
 

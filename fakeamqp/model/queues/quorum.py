@@ -261,11 +261,16 @@ class QuorumQueue(Queue):
 
     # --- limits -------------------------------------------------------------------------------------
 
+    @property
+    def set_aside(self) -> int:
+        """See the base class."""
+        return len(self._delayed) + (0 if self._held is None else len(self._held))
+
     def _counts(self) -> tuple[int, int]:
         """Messages and octets that count for the limits."""
         held = self._held
         return (
-            len(self.ready) + len(self._delayed) + (0 if held is None else len(held)),
+            len(self.ready) + self.set_aside,
             self.ready_octets + self._delayed_octets + (0 if held is None else held.octets),
         )
 
