@@ -181,7 +181,7 @@ class Queue:
 
     @property
     def set_aside(self) -> int:
-        """How many messages it keeps that nobody can be sent now: they wait for a retry, or are dead letters."""
+        """How many messages it keeps that nobody can be sent now: for a retry, or as dead letters."""
         return 0
 
     def enqueue(self, message: Message) -> bool:
