@@ -114,7 +114,7 @@ _FEATURES: dict[str, list[st.SearchStrategy[Arguments]]] = {
 def _features(queue_type: str, kind: Kind) -> st.SearchStrategy[list[Arguments]]:
     expiries = st.fixed_dictionaries({"x-expires": st.sampled_from(kind.expiries)})
     features = [
-        *([expiries] if queue_type == "classic" else []),
+        *([expiries] * 2 if queue_type == "classic" else []),
         st.fixed_dictionaries({"x-message-ttl": st.sampled_from(kind.times)}),
         *_FEATURES[queue_type],
     ]
@@ -214,7 +214,7 @@ _WEIGHTS = {
     "advance": 4,
     "cancel": 1,
     "withdraw": 1,
-    "manage": 2,
+    "manage": 3,
     "astray": 1,
 }
 _CHOICES = st.sampled_from([name for name, weight in _WEIGHTS.items() for _ in range(weight)])
