@@ -499,7 +499,9 @@ class Reference:
         queues = self._routed(operation.exchange, operation.routing_key)
         if operation.mandatory and not queues:
             self._tell(number, Returned(312, message.body))
+        self.holding = len(queues) > 1
         refused = [queue for queue in queues if not self._arrive(queue, message)]
+        self.holding = False
         self._bury()
         if operation.confirm:
             channel = self._channel(number)

@@ -60,6 +60,14 @@ PROGRAMS: dict[str, Program] = {
         Publish("", "fan"),
         Publish("", "fan"),
     ],
+    "dead letters follow it to every queue": [
+        DeclareExchange("fan"),
+        Declare("a", {"x-max-length": 0, **TO_B}),
+        Declare("b"),
+        Declare("c", {"x-queue-type": "quorum", "x-message-ttl": 125}),
+        *(Bind(queue, "fan") for queue in "acb"),
+        Publish("", "fan"),
+    ],
     "all credit is there before the first of many dead letters": [
         Declare("a", TO_ITSELF),
         Consume("a", "x", 1),
