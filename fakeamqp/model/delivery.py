@@ -95,14 +95,16 @@ def reject_all(deliveries: Sequence[Delivery], *, ending: Ending = "rejected") -
         return
     dead_letters = deliveries[0].queue.virtual_host.dead_letters
     holds = dead_letters.hold()
-    for group in _groups(deliveries):
-        for delivery in group:
-            delivery.settle(ending)
-        for delivery in group:
-            delivery.queue.refuse(delivery)
-        resume_credits(group)
-    if holds:
-        dead_letters.release()
+    try:
+        for group in _groups(deliveries):
+            for delivery in group:
+                delivery.settle(ending)
+            for delivery in group:
+                delivery.queue.refuse(delivery)
+            resume_credits(group)
+    finally:
+        if holds:
+            dead_letters.release()
 
 
 def release_all(deliveries: Sequence[Delivery], *, avoid: object = None, ending: Ending = "released") -> None:
@@ -115,11 +117,13 @@ def release_all(deliveries: Sequence[Delivery], *, avoid: object = None, ending:
         return
     dead_letters = deliveries[0].queue.virtual_host.dead_letters
     holds = dead_letters.hold()
-    # What the client has gone with returns all at once.
-    for group in [deliveries] if ending == "lost" else _groups(deliveries):
-        _release_group(group, avoid, ending)
-    if holds:
-        dead_letters.release()
+    try:
+        # What the client has gone with returns all at once.
+        for group in [deliveries] if ending == "lost" else _groups(deliveries):
+            _release_group(group, avoid, ending)
+    finally:
+        if holds:
+            dead_letters.release()
 
 
 def _release_group(deliveries: Sequence[Delivery], avoid: object, ending: Ending) -> None:

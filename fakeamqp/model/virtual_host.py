@@ -505,11 +505,13 @@ class VirtualHost:
         refused: tuple[Queue, ...] = ()
         # What a full queue passes on comes behind the message itself, also where both come to one queue.
         holds = len(outcome.queues) > 1 and self.dead_letters.hold()
-        for queue in outcome.queues:
-            if not queue.enqueue(message):
-                refused = (*refused, queue)
-        if holds:
-            self.dead_letters.release()
+        try:
+            for queue in outcome.queues:
+                if not queue.enqueue(message):
+                    refused = (*refused, queue)
+        finally:
+            if holds:
+                self.dead_letters.release()
         if refused:
             outcome = replace(outcome, refused=refused)
         state = self.state
