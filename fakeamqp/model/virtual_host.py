@@ -322,7 +322,7 @@ class VirtualHost:
         """Refuse to find a name for a queue whose type is for names that programs agree on."""
         asked = arguments.get("x-queue-type")
         kind = queue_class(asked) if isinstance(asked, str) and asked in KINDS else None
-        if kind is not None and not kind.server_named:
+        if kind is not None and kind.replicated:
             raise PreconditionFailed(f"Cannot declare a server-named queue for type {KINDS[kind.type_name]}")
 
     def check_queue_name(self, name: str) -> None:

@@ -12,8 +12,8 @@ that hold one, or whose subscriptions ask for it, look further than the head.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.delivery import Delivery, resume_credits
 from fakeamqp.model.queues.queue import DeathReason, Queue, QueuedMessage, expires_messages
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues.options import QueueOptions
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Timer
-    from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = ["ClassicQueue"]
 
@@ -50,26 +49,8 @@ class ClassicQueue(Queue):
 
     ready: Fifo | PriorityFifo
 
-    def __init__(
-        self,
-        virtual_host: VirtualHost,
-        name: str,
-        *,
-        durable: bool = False,
-        exclusive_owner: object = None,
-        auto_delete: bool = False,
-        arguments: Mapping[str, Any] | None = None,
-        options: QueueOptions | None = None,
-    ) -> None:
-        super().__init__(
-            virtual_host,
-            name,
-            durable=durable,
-            exclusive_owner=exclusive_owner,
-            auto_delete=auto_delete,
-            arguments=arguments,
-            options=options,
-        )
+    def _prepare(self) -> None:
+        """See the base class."""
         self.ready = self._empty()
         self.ready_octets = 0
         self._next_position = 0

@@ -63,8 +63,8 @@ class Queue:
 
     kind: ClassVar[Literal["queue"]] = "queue"
     type_name: ClassVar[str]
-    server_named: ClassVar[bool] = True
-    """Whether the broker finds a name where the client gives none."""
+    replicated: ClassVar[bool] = False
+    """Whether RabbitMQ keeps copies on many nodes: such queues are durable, for all, and named by clients."""
     keeps_delivered: ClassVar[bool] = False
     """Whether messages stay among those that wait while clients hold them."""
     shares_windows: ClassVar[bool] = True
@@ -125,7 +125,11 @@ class Queue:
         self.deleted = False
         self._rotation = Rotation()
         self._expiry_timer: Timer | None = None
+        self._prepare()
         self.used()
+
+    def _prepare(self) -> None:
+        """Make what this type keeps its messages and its consumers in; all that queues share is there."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} {len(self.ready)} ready, {len(self.unacked)} unacked>"
@@ -141,6 +145,15 @@ class Queue:
         Raises:
             PreconditionFailed: it cannot.
         """
+        for wrong, flag in (
+            (auto_delete, "auto-delete"),
+            (exclusive, "exclusive-owner"),
+            (not durable, "non-durable"),
+        ):
+            if cls.replicated and wrong:
+                raise PreconditionFailed(
+                    f"invalid property '{flag}' for queue '{name}' in vhost '{virtual_host}'"
+                )
 
     @classmethod
     def check_arguments(

@@ -11,7 +11,7 @@ in `QuorumChoices`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from fakeamqp.model.at_least_once import HeldDeadLetters
 from fakeamqp.model.delivery import Delivery, by_consumer
-from fakeamqp.model.errors import NotImplementedHere, PreconditionFailed, ResourceLocked
+from fakeamqp.model.errors import NotImplementedHere, ResourceLocked
 from fakeamqp.model.long import Long
 from fakeamqp.model.queues.holding import HoldingTimes
 from fakeamqp.model.queues.lanes import ReturnsFirst
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues.options import QueueOptions
     from fakeamqp.model.subscription import Subscriber, Subscription
     from fakeamqp.model.timers import Timer
-    from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = ["QuorumQueue"]
 
@@ -69,7 +68,7 @@ class QuorumQueue(Queue):
     """A queue of the type that RabbitMQ calls quorum."""
 
     type_name = "quorum"
-    server_named = False
+    replicated = True
     shares_windows = False
     fails_commits = False
     default_prefetch = 2000
@@ -101,28 +100,11 @@ class QuorumQueue(Queue):
 
     ready: ReturnsFirst
 
-    def __init__(
-        self,
-        virtual_host: VirtualHost,
-        name: str,
-        *,
-        durable: bool = False,
-        exclusive_owner: object = None,
-        auto_delete: bool = False,
-        arguments: Mapping[str, Any] | None = None,
-        options: QueueOptions | None = None,
-    ) -> None:
+    def _prepare(self) -> None:
+        """See the base class."""
+        virtual_host = self.virtual_host
         self._choices: QuorumChoices = virtual_host.state.personality.quorum
         self._last_used = virtual_host.now()
-        super().__init__(
-            virtual_host,
-            name,
-            durable=durable,
-            exclusive_owner=exclusive_owner,
-            auto_delete=auto_delete,
-            arguments=arguments,
-            options=options,
-        )
         self.ready = ReturnsFirst(self._choices.priorities)
         self.ready_octets = 0
         self._next_position = 0
@@ -149,28 +131,13 @@ class QuorumQueue(Queue):
         self._holding_times: HoldingTimes | None = None
         if self._choices.consumers_time_out:
             self._holding_times = HoldingTimes(
-                virtual_host, name, self.unacked, self._holding_limit, self._held_too_long
+                virtual_host, self.name, self.unacked, self._holding_limit, self._held_too_long
             )
         self._head_timer: Timer | None = None
         self._retry_timer: Timer | None = None
         self._adopt()
 
     # --- declaration --------------------------------------------------------------------------------
-
-    @classmethod
-    def check_declaration(
-        cls, name: str, virtual_host: str, *, durable: bool, exclusive: bool, auto_delete: bool
-    ) -> None:
-        """See the base class."""
-        for wrong, what in (
-            (auto_delete, "auto-delete"),
-            (exclusive, "exclusive-owner"),
-            (not durable, "non-durable"),
-        ):
-            if wrong:
-                raise PreconditionFailed(
-                    f"invalid property '{what}' for queue '{name}' in vhost '{virtual_host}'"
-                )
 
     def check_deletion(self, *, if_unused: bool, if_empty: bool) -> int:
         """See the base class: the conditions themselves are refused.

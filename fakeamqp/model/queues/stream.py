@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues.options import QueueOptions
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Timer
-    from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = ["StreamMessage", "StreamQueue"]
 
@@ -57,33 +56,15 @@ class StreamQueue(Queue):
     """A queue of the type that RabbitMQ calls stream."""
 
     type_name = "stream"
-    server_named = False
+    replicated = True
     keeps_delivered = True
     shares_windows = False
     reports_consumers = False
 
     __slots__ = ("_last_properties", "_readers", "_retention_timer", "log")
 
-    def __init__(
-        self,
-        virtual_host: VirtualHost,
-        name: str,
-        *,
-        durable: bool = False,
-        exclusive_owner: object = None,
-        auto_delete: bool = False,
-        arguments: Mapping[str, Any] | None = None,
-        options: QueueOptions | None = None,
-    ) -> None:
-        super().__init__(
-            virtual_host,
-            name,
-            durable=durable,
-            exclusive_owner=exclusive_owner,
-            auto_delete=auto_delete,
-            arguments=arguments,
-            options=options,
-        )
+    def _prepare(self) -> None:
+        """See the base class."""
         self.log: Log[Message] = Log()
         self._readers: dict[Subscription, _Reader] = {}
         self._retention_timer: Timer | None = None
@@ -91,21 +72,6 @@ class StreamQueue(Queue):
         self._adopt_limits()
 
     # --- declaration --------------------------------------------------------------------------------
-
-    @classmethod
-    def check_declaration(
-        cls, name: str, virtual_host: str, *, durable: bool, exclusive: bool, auto_delete: bool
-    ) -> None:
-        """See the base class: a stream is durable, and for everybody."""
-        for wrong, flag in (
-            (auto_delete, "auto-delete"),
-            (exclusive, "exclusive-owner"),
-            (not durable, "non-durable"),
-        ):
-            if wrong:
-                raise PreconditionFailed(
-                    f"invalid property '{flag}' for queue '{name}' in vhost '{virtual_host}'"
-                )
 
     @classmethod
     def check_arguments(
