@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
+from typing import Any
 from unittest import mock
 
 import amqp.transport
@@ -20,18 +22,26 @@ QUORUM = {"task_default_queue_type": "quorum", "task_default_exchange_type": "to
 
 @contextmanager
 def all_transports_closed() -> Iterator[None]:
-    """A worker that dies of an error forgets to close its sockets."""
-    transports: list[amqp.transport.TCPTransport] = []
-    connect = amqp.transport.TCPTransport.connect
+    """A worker that dies of an error forgets to close its transports, and the pair that wakes its loop."""
+    forgotten: list[socket.socket | amqp.transport.TCPTransport] = []
+    connect, pair = amqp.transport.TCPTransport.connect, socket.socketpair
 
     def noted(transport: amqp.transport.TCPTransport) -> None:
-        transports.append(transport)
+        forgotten.append(transport)
         connect(transport)
 
-    with mock.patch.object(amqp.transport.TCPTransport, "connect", noted):
+    def noted_pair(*args: Any) -> tuple[socket.socket, socket.socket]:
+        made = pair(*args)
+        forgotten.extend(made)
+        return made
+
+    with (
+        mock.patch.object(amqp.transport.TCPTransport, "connect", noted),
+        mock.patch.object(socket, "socketpair", noted_pair),
+    ):
         yield
-    for transport in transports:
-        transport.close()
+    for each in forgotten:
+        each.close()
 
 
 @contextmanager

@@ -414,7 +414,7 @@ def test_a_frozen_broker_with_timers_looks_from_time_to_time(minute: Any, wall_b
         assert 0.01 <= wall_broker.look(lambda state: state.clock.sleep(state.timers)) <= 0.02
 
 
-# --- bells -------------------------------------------------------------------------------------------------
+# --- hooks -------------------------------------------------------------------------------------------------
 
 
 def test_freezegun_is_left_as_it_was() -> None:
@@ -433,7 +433,7 @@ def test_freezegun_is_left_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("mode", ["real", "virtual"])
-def test_other_brokers_hang_no_bells(mode: Any) -> None:
+def test_other_brokers_install_no_hooks(mode: Any) -> None:
     before = [owner.__dict__[name] for owner, name in METHODS]
     with Broker(clock=mode):
         assert [owner.__dict__[name] for owner, name in METHODS] == before
@@ -458,7 +458,7 @@ def test_a_tick_inside_the_engine_harms_nobody(minute: Any, wall_broker: Broker)
         assert wall_broker.queue("minute").ready == 0
 
 
-def test_all_brokers_hear_the_bells() -> None:
+def test_all_brokers_hear_the_hooks() -> None:
     with freeze_time(NEW_YEAR) as freezer, Broker(clock="wall") as one, Broker(clock="wall") as two:
         freezer.tick(60)
         assert [broker._engine.stepped.elapsed for broker in (one, two)] == [60, 60]

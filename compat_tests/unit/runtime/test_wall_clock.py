@@ -13,7 +13,7 @@ from freezegun import freeze_time
 from compat_tests.unit.runtime.fakes import Echoes
 from fakeamqp.model.timers import Timers
 from fakeamqp.runtime import Engine, RealClock
-from fakeamqp.runtime.clock import bells
+from fakeamqp.runtime.clock import hooks
 from fakeamqp.runtime.clock.virtual import VirtualClock
 from fakeamqp.runtime.clock.wall import WallClock
 from fakeamqp.runtime.clock.worlds import read
@@ -130,7 +130,7 @@ class TestSleeping:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_is_not_held_up_by_the_bells() -> None:
+def test_a_forked_child_is_not_held_up_by_the_hooks() -> None:
     clock = WallClock()
     engine = Engine(clock, Timers(clock), Echoes(), transport_timers=Timers(RealClock()))
     engine.start()
@@ -147,10 +147,10 @@ def test_a_forked_child_is_not_held_up_by_the_bells() -> None:
         assert os.waitstatus_to_exitcode(status) == 0
     finally:
         engine.stop()
-    assert bells._listeners == []
+    assert hooks._listeners == []
 
 
-def test_a_library_that_is_loaded_later_gets_its_bells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_loaded_later_gets_its_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
     class Factory:
         time_to_freeze = None
 

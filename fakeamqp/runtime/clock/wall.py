@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from fakeamqp.runtime.clock import bells
+from fakeamqp.runtime.clock import hooks
 from fakeamqp.runtime.clock.real import RealClock
 from fakeamqp.runtime.clock.stepped import SteppedClock, seconds_in_words
 from fakeamqp.runtime.clock.worlds import LIBRARIES, read
@@ -53,8 +53,8 @@ class WallClock(SteppedClock):
         return self.strict or self._continuous
 
     def _due_instant(self, noticed: bool) -> float:
-        if self._settle is not None and bells.missing():
-            bells.hang()
+        if self._settle is not None and hooks.missing():
+            hooks.install()
         reading, former = read(), self._reading
         if reading.world is None and former.world is not None and not noticed and not self._left_for_good():
             return self._now
@@ -86,12 +86,12 @@ class WallClock(SteppedClock):
     def attach(self, settle: Settle) -> None:
         """Have the engine told when a test moves the wall clock."""
         self._settle = settle
-        bells.hang_up(settle)
+        hooks.add(settle)
 
     def detach(self) -> None:
         """Undo `attach`."""
         if self._settle is not None:
-            bells.take_down(self._settle)
+            hooks.remove(self._settle)
             self._settle = None
 
     # -- words
