@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.secrets import SECRET_FIELDS, SECRET_METHODS
 from fakeamqp.trace.words import one_line, short
 from fakeamqp.wire.amqp_0_9_1.constants import CLASS_NAMES, METHOD_NAMES
 from fakeamqp.wire.amqp_0_9_1.methods import METHODS
@@ -22,7 +23,6 @@ from fakeamqp.wire.errors import WireError
 
 __all__ = ["decode_header", "decode_method", "describe", "frame_name"]
 
-_SECRETS = frozenset(("response", "challenge", "new_secret"))
 _GRAMMARS = (RABBITMQ, PUBLISHED)
 _WHO = ("connection_name", "product", "version", "platform")
 
@@ -97,6 +97,8 @@ def _why_not(frame_type: int, payload: bytes) -> str:
         reason = f"malformed: {one_line(str(problem), 160)}"
     except KeyError:
         pass
+    if frame_type == FRAME_METHOD and int.from_bytes(payload[:4], "big") in SECRET_METHODS:
+        return f"{reason} ({len(payload)} octets)"
     return f"{reason} ({len(payload)} octets: {payload[:24].hex()}{'...' if len(payload) > 24 else ''})"
 
 
@@ -114,7 +116,7 @@ def _fields(record: Method | BasicProperties) -> list[str]:
         name = name.rstrip("_")
         if value is True:
             words.append(name)
-        elif name in _SECRETS:
+        elif name in SECRET_FIELDS:
             words.append(f"{name}=({len(value)} octets)")
         elif name == "method":
             words.append(f"method={value}")

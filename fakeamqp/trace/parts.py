@@ -14,20 +14,26 @@ class Cut(bytes):
 
     def __new__(cls, payload: bytes, kept: int) -> Self:
         """Keep the first `kept` octets of `payload`."""
-        cut = super().__new__(cls, payload[:kept])
-        cut.size = len(payload)
+        return cls.of(payload[:kept], len(payload))
+
+    @classmethod
+    def of(cls, beginning: bytes, size: int) -> Self:
+        """The first octets of a payload that had `size` of them."""
+        cut = super().__new__(cls, beginning)
+        cut.size = size
         return cut
 
 
 class MessagePart:
     """Stands in for a message with a long body: what a trace shows of it, and the beginning of its body."""
 
-    __slots__ = ("body", "exchange", "publisher", "routing_key")
+    __slots__ = ("body", "exchange", "properties", "publisher", "routing_key")
 
     def __init__(self, message: object, kept: int) -> None:
         self.body = Cut(getattr(message, "body", b""), kept)
         self.exchange: object = getattr(message, "exchange", None)
         self.routing_key: object = getattr(message, "routing_key", None)
+        self.properties: object = getattr(message, "properties", None)
         self.publisher: object = getattr(message, "publisher", None)
 
 

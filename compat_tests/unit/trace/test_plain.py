@@ -1,0 +1,198 @@
+"""Events as plain values: everything survives JSON, no password is in it."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent
+from fakeamqp.trace.parts import Cut, MessagePart
+from fakeamqp.trace.plain import plain, plain_value
+from fakeamqp.trace.secrets import redacted
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
+from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ, Timestamp, encode_table
+
+PASSWORD = "swordfish"
+AMQPLAIN = encode_table({"LOGIN": "guest", "PASSWORD": PASSWORD})[4:]
+
+
+def frame(frame_type: int, payload: bytes, direction: str = "received") -> FrameEvent:
+    return FrameEvent(1.5, "a -> b", "c1", direction, frame_type, 1, payload)
+
+
+def test_a_method():
+    event = frame(1, m.BasicPublish(exchange="e", routing_key="k", mandatory=True).encode())
+    assert plain(event) == {
+        "time": 1.5,
+        "connection": "a -> b",
+        "alias": "c1",
+        "kind": "frame",
+        "name": "basic.publish",
+        "text": "basic.publish exchange='e' routing_key='k' mandatory",
+        "direction": "received",
+        "channel": 1,
+        "type": 1,
+        "size": 11,
+        "cut": False,
+        "readable": True,
+        "fields": {"exchange": "e", "routing_key": "k", "mandatory": True, "immediate": False},
+    }
+
+
+def test_fields_bear_the_names_that_amqp_gives_them():
+    assert plain(frame(1, m.BasicQos(prefetch_count=3, global_=True).encode()))["fields"] == {
+        "prefetch_size": 0,
+        "prefetch_count": 3,
+        "global": True,
+    }
+
+
+def test_a_content_header():
+    properties = BasicProperties(message_id="m1", headers={"n": 1, "at": Timestamp(7), "x": b"a"}).encode()
+    said = plain(frame(2, CONTENT_HEADER.pack(60, 0, 3) + properties))
+    assert (said["class_id"], said["body_size"], said["readable"]) == (60, 3, True)
+    assert said["properties"] == {
+        "message_id": "m1",
+        "headers": {"n": 1, "at": {"timestamp": 7}, "x": {"base64": "YQ=="}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("octets", "body"),
+    [
+        (b"", ""),
+        (b'{"n": 1}', '{"n": 1}'),
+        ("grün".encode(), "grün"),
+        (b"\x00\xff", {"base64": "AP8="}),
+        # Cut in the middle of a character, and octets that are no text wherever they are cut.
+        (Cut("grü".encode(), 3), "gr"),
+        (Cut(b"\xff\xffabcdef", 4), {"base64": "//9hYg=="}),
+    ],
+)
+def test_a_body(octets: bytes, body: object):
+    said = plain(frame(3, octets))
+    assert said["body"] == body
+    assert said["cut"] is isinstance(octets, Cut)
+    assert said["size"] == (octets.size if isinstance(octets, Cut) else len(octets))
+
+
+@pytest.mark.parametrize(
+    ("frame_type", "payload", "readable"),
+    [
+        (8, b"", True),
+        (8, b"x", False),
+        (1, b"\0\x3c\0", False),
+        (1, b"\0\x3c\0\x28", False),
+        (2, b"\0", False),
+    ],
+)
+def test_frames_without_content_and_frames_that_cannot_be_read(frame_type, payload, readable):
+    said = plain(frame(frame_type, payload))
+    assert said["readable"] is readable
+    assert said.get("fields") is None and said.get("properties") is None
+
+
+def test_connections():
+    said = plain(ConnectionEvent(0.0, "a -> b", "c1", "closed", "by the client"))
+    assert (said["kind"], said["name"], said["event"], said["detail"]) == (
+        "connection",
+        "closed",
+        "closed",
+        "by the client",
+    )
+
+
+def test_what_became_of_a_message():
+    message = SimpleNamespace(
+        exchange="",
+        routing_key="orders",
+        body=b"two apples",
+        publisher=SimpleNamespace(name="a -> b"),
+        properties=BasicProperties(message_id="m1"),
+    )
+    queue = SimpleNamespace(name="orders")
+    outcome = SimpleNamespace(queues=(queue,), refused=(), unconsumed=False, delays=())
+    said = plain(ModelEvent(0.0, None, "", "published", {"message": message, "outcome": outcome, "n": 1}))
+    assert said["facts"]["message"] == {
+        "message": {
+            "exchange": "",
+            "routing_key": "orders",
+            "body": "two apples",
+            "size": 10,
+            "publisher": "a -> b",
+            "properties": {"message_id": "m1"},
+        }
+    }
+    assert said["facts"]["outcome"]["outcome"]["queues"] == ["orders"]
+    assert said["facts"]["n"] == 1
+    part = plain_value(MessagePart(message, 3))["message"]
+    assert (part["body"], part["size"], part["properties"]) == ("two", 10, {"message_id": "m1"})
+
+
+class Broken:
+    def __str__(self) -> str:
+        raise RuntimeError("broken")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (True, True),
+        (Decimal("1.50"), {"decimal": "1.50"}),
+        (float("inf"), {"float": "inf"}),
+        ("\udcff", {"base64": "/w=="}),
+        ({"a\n": [1, (2,)]}, {"a\\n": [1, [2]]}),
+        (Broken(), {"object": "<Broken, which cannot be shown: RuntimeError>"}),
+        (range(2), {"object": "range(0, 2)"}),
+    ],
+)
+def test_values(value: object, said: object):
+    assert plain_value(value) == said
+
+
+SECRETS = [
+    m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0" + PASSWORD.encode(), locale="en_US"),
+    m.ConnectionStartOk(mechanism="AMQPLAIN", response=AMQPLAIN, locale="en_US"),
+    m.ConnectionStartOk(mechanism="OTHER", response=PASSWORD.encode()),
+    m.ConnectionStartOk(mechanism="PLAIN", response=PASSWORD.encode()),
+    m.ConnectionStartOk(mechanism="AMQPLAIN", response=AMQPLAIN + AMQPLAIN),
+    m.ConnectionStartOk(mechanism="AMQPLAIN", response=AMQPLAIN[:-2]),
+    m.ConnectionSecureOk(response=PASSWORD.encode()),
+    m.ConnectionSecure(challenge=PASSWORD.encode()),
+    m.ConnectionUpdateSecret(new_secret=PASSWORD.encode(), reason="why"),
+]
+
+
+@pytest.mark.parametrize("method", SECRETS, ids=lambda method: f"{method.NAME}-{len(method.encode())}")
+@pytest.mark.parametrize("cut_off", [0, 1, 3])
+def test_no_password_is_shown_or_left_in_redacted_octets(method, cut_off):
+    payload = method.encode()
+    payload = payload[: len(payload) - cut_off]
+    event = frame(1, payload)
+    for known in (PASSWORD, PASSWORD[:6], PASSWORD[:6].encode().hex()):
+        assert known not in json.dumps(plain(event))
+    hidden = redacted(1, payload)
+    assert PASSWORD[:6].encode() not in hidden
+    assert len(hidden) == len(payload)
+    if not cut_off:
+        left = m.METHODS[method.INDEX].decode(hidden, RABBITMQ)
+        assert plain(frame(1, hidden)) == plain(event)
+        assert getattr(left, "mechanism", None) == getattr(method, "mechanism", None)
+
+
+def test_user_names_stay():
+    for method in SECRETS[:2]:
+        assert b"guest" in redacted(1, method.encode())
+
+
+@given(st.sampled_from([1, 2, 3, 8, 9]), st.binary(max_size=64))
+def test_any_octets_make_json(frame_type, payload):
+    json.dumps(plain(frame(frame_type, payload)), allow_nan=False).encode("utf-8")
+    assert len(redacted(frame_type, payload)) == len(payload)

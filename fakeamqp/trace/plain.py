@@ -1,0 +1,232 @@
+"""Events as plain values, for JSON, tables and pages. One schema, written down here.
+
+Every event has
+
+| Key | Value |
+|---|---|
+| `time` | seconds on the broker's clock since the trace began |
+| `connection` | the name of the connection, or null |
+| `alias` | its short name, such as "c1", or "" |
+| `kind` | "frame", "connection" or "model" |
+| `name` | what it is: "basic.publish", "content header", "connected", "published", ... |
+| `text` | the same in one line for people |
+
+A frame also has `direction` ("received" by the broker or "sent" by it), `channel`, `type` (1 method,
+2 content header, 3 content body, 8 heartbeat), `size` (octets of payload), `cut` (true where only the
+beginning of the payload was kept), `readable` (false where the octets cannot be decoded, or not all of them
+are there), and
+
+- a method `fields`: {name: value}, all but the reserved ones; null where it cannot be read
+- a content header `class_id`, `body_size` and `properties`: {name: value}, those that are present; null where
+  they cannot be read
+- a content body `body`: its octets.
+
+A connection event has `event` and `detail`, an event of the model `event` and `facts`: {name: value}.
+
+Numbers, booleans, null, text, lists and tables are what they are in JSON. What JSON has no word for is an
+object with one key:
+
+| Value | Written as |
+|---|---|
+| octets, where they are not UTF-8, and always as a field of a table | `{"base64": "AP8="}` |
+| decimal | `{"decimal": "1.50"}` |
+| timestamp in a table, in seconds since 1970 | `{"timestamp": 1700000000}` |
+| infinite or no number | `{"float": "inf"}` |
+| what nobody is to read, such as a password | `{"secret": 12}`, the number of its octets |
+| a message | `{"message": {"exchange", "routing_key", "body", "size", "publisher", "properties"}}` |
+| what became of a message | `{"outcome": {"text", "queues", "refused", "unconsumed", "delays"}}` |
+| anything else | `{"object": "as it calls itself"}` |
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from fakeamqp.trace.amqp_0_9_1 import decode_header, decode_method
+from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
+from fakeamqp.trace.parts import Cut, full_size
+from fakeamqp.trace.secrets import SECRET_FIELDS
+from fakeamqp.trace.words import one_line
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_METHOD
+from fakeamqp.wire.amqp_0_9_x.method import Record
+from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
+
+__all__ = ["octets_or_text", "plain", "plain_value"]
+
+_PROPERTIES = (
+    "content_type",
+    "content_encoding",
+    "headers",
+    "delivery_mode",
+    "priority",
+    "correlation_id",
+    "reply_to",
+    "expiration",
+    "message_id",
+    "timestamp",
+    "type",
+    "user_id",
+    "app_id",
+    "cluster_id",
+)
+_DEEPEST = 250
+"""Beyond the deepest tables there are."""
+
+
+def plain(event: Event) -> dict[str, Any]:
+    """An event as values that JSON knows; the module's text is their schema.
+
+    It never fails, and it shows no password.
+    """
+    said: dict[str, Any] = {
+        "time": event.time,
+        "connection": event.connection,
+        "alias": event.alias,
+        "kind": "",
+        "name": event.name,
+        "text": event.text,
+    }
+    if isinstance(event, FrameEvent):
+        said.update(kind="frame", direction=event.direction, channel=event.channel, type=event.type)
+        said.update(size=event.size, cut=isinstance(event.payload, Cut))
+        said.update(_frame(event))
+    elif isinstance(event, ConnectionEvent):
+        said.update(kind="connection", event=event.event, detail=event.detail)
+    elif isinstance(event, ModelEvent):
+        said.update(kind="model", event=event.event)
+        said["facts"] = {name: plain_value(value) for name, value in event.facts.items()}
+    return said
+
+
+def _frame(event: FrameEvent) -> dict[str, Any]:
+    payload = event.payload
+    if event.type == FRAME_METHOD:
+        method = decode_method(payload)
+        return {"readable": method is not None, "fields": None if method is None else _fields(method)}
+    if event.type == FRAME_CONTENT_HEADER:
+        header = decode_header(payload)
+        return {
+            "readable": header is not None,
+            "class_id": int.from_bytes(payload[:2], "big"),
+            # The size is in front of what may be broken.
+            "body_size": int.from_bytes(payload[4:12], "big") if len(payload) >= 12 else None,
+            "properties": None if header is None else _present(_fields(header[1])),
+        }
+    if event.type == FRAME_BODY:
+        return {"readable": not isinstance(payload, Cut), "body": octets_or_text(payload)}
+    return {"readable": not payload}
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    values = {}
+    for name, _ in record.LAYOUT:
+        if name.startswith("reserved_"):
+            continue
+        value = getattr(record, name)
+        name = name.rstrip("_")
+        if name in SECRET_FIELDS:
+            values[name] = {"secret": len(value)}
+        else:
+            values[name] = octets_or_text(value) if isinstance(value, bytes) else plain_value(value)
+    return values
+
+
+def _present(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def octets_or_text(octets: bytes) -> Any:
+    """Text where the octets are UTF-8, else `{"base64": ...}`."""
+    try:
+        return octets.decode()
+    except UnicodeDecodeError as problem:
+        # What was cut may have been cut in the middle of a character.
+        if isinstance(octets, Cut) and problem.end == len(octets) and problem.start > len(octets) - 4:
+            return octets[: problem.start].decode()
+        return {"base64": base64.b64encode(octets).decode()}
+
+
+def plain_value(value: object, depth: int = 0) -> Any:
+    """Any value as JSON knows it; see the module's text for those it does not know."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Timestamp):
+        return {"timestamp": int(value)}
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": str(value)}
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, Mapping) and depth < _DEEPEST:
+        # A name that is no UTF-8 is written as Python writes it: names of fields are text in JSON.
+        return {_name(name): plain_value(item, depth + 1) for name, item in value.items()}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields") and depth < _DEEPEST:
+        return [plain_value(item, depth + 1) for item in value]
+    return _object(value)
+
+
+def _text(value: str) -> Any:
+    try:
+        value.encode()
+        return str(value)
+    except UnicodeEncodeError:
+        # Octets that came as text and are none.
+        return {"base64": base64.b64encode(value.encode("utf-8", "surrogateescape")).decode()}
+
+
+def _name(name: object) -> str:
+    text = str(name)
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def _object(value: object) -> dict[str, Any]:
+    """Objects of the model are known by their attributes alone."""
+    try:
+        if hasattr(value, "body") and hasattr(value, "routing_key"):
+            return {"message": _message(value)}
+        if hasattr(value, "queues") and hasattr(value, "refused"):
+            return {"outcome": _outcome(value)}
+        return {"object": one_line(str(value))}
+    except Exception as error:
+        return {"object": f"<{type(value).__name__}, which cannot be shown: {type(error).__name__}>"}
+
+
+def _message(message: Any) -> dict[str, Any]:
+    properties = getattr(message, "properties", None)
+    values = {name: plain_value(getattr(properties, name, None)) for name in _PROPERTIES}
+    publisher = getattr(getattr(message, "publisher", None), "name", None)
+    return {
+        "exchange": plain_value(message.exchange),
+        "routing_key": plain_value(message.routing_key),
+        "body": octets_or_text(message.body),
+        "size": full_size(message.body),
+        "publisher": publisher if isinstance(publisher, str) else None,
+        "properties": _present(values),
+    }
+
+
+def _outcome(outcome: Any) -> dict[str, Any]:
+    return {
+        "text": one_line(str(outcome)),
+        "queues": [_called(queue) for queue in outcome.queues],
+        "refused": [_called(queue) for queue in outcome.refused],
+        "unconsumed": bool(getattr(outcome, "unconsumed", False)),
+        "delays": [
+            {"exchange": _called(delay.exchange), "seconds": plain_value(delay.seconds)}
+            for delay in getattr(outcome, "delays", ())
+        ],
+    }
+
+
+def _called(thing: object) -> Any:
+    name = getattr(thing, "name", thing)
+    return _text(name) if isinstance(name, str) else one_line(str(name))
