@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 
 from compat_tests.fuzz.checks import inconsistencies, left_behind
 from compat_tests.fuzz.profile import examples
-from compat_tests.protocol.driver import Client, Content, Server
+from compat_tests.protocol.driver import Client, Content, QuietTap, Server
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.wire.amqp_0_9_1 import methods as m
@@ -128,6 +128,11 @@ class Peer:
         )
 
 
+class _Tap(QuietTap):
+    def __init__(self, machine: Machine) -> None:
+        self.model = machine.happened  # type: ignore[method-assign]
+
+
 class Machine(RuleBasedStateMachine):
     """See the module. `personality` is set by the tests below."""
 
@@ -136,7 +141,7 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.server = Server(self.personality)
-        self.server.state.tap = self
+        self.server.state.tap = _Tap(self)
         self.state = self.server.state
         self.strict = self.personality == "spec"
         self.books: dict[str, Books] = {}
@@ -159,13 +164,9 @@ class Machine(RuleBasedStateMachine):
 
     # --- the tap: what the broker says has become of messages ---------------------------------------------
 
-    def frame(self, *_: object) -> None:
-        pass
-
-    def connection(self, *_: object) -> None:
-        pass
-
-    def model(self, event: str, **facts: Any) -> None:
+    def happened(self, event: str, **facts: Any) -> None:
+        if event not in ("published", "dead-lettered", "dropped"):
+            return
         message: Message = facts["message"]
         number = int(message.body)
         if event == "published":

@@ -41,6 +41,24 @@ class ManualClock(Clock):
         self._time += seconds
 
 
+class QuietTap:
+    """A tap that lets everything pass and keeps nothing."""
+
+    confirms_singly = False
+
+    def received(self, *_: object) -> None:
+        pass
+
+    def sending(self, _connection: object, octets: bytes) -> bytes:
+        return octets
+
+    def connection(self, *_: object) -> None:
+        pass
+
+    def model(self, event: str, **facts: Any) -> None:
+        pass
+
+
 @dataclass(frozen=True)
 class Frame:
     """A frame as it came. `method` is set for method frames."""

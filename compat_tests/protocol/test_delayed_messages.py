@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.driver import Client, QuietTap, Server
 from compat_tests.protocol.test_exchange import refused
 from fakeamqp.inspect import exchange_view, published_views
 from fakeamqp.model.exchanges.erlang_hash import jump, phash2
@@ -702,17 +702,11 @@ def test_so_does_the_record_of_a_publish_in_a_transaction(watched: Server) -> No
     assert (record.delayed_for, record.unroutable) == (1.5, False)
 
 
-class Tap:
+class Tap(QuietTap):
     """Keeps what happens in the model."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
-
-    def frame(self, *facts: Any) -> None:
-        pass
-
-    def connection(self, *facts: Any) -> None:
-        pass
 
     def model(self, event: str, **facts: Any) -> None:
         self.events.append((event, facts))

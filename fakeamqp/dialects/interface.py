@@ -47,6 +47,10 @@ class Connection(Protocol):
     def aborted(self) -> bool:
         """True: end the transport at once."""
 
+    @property
+    def resets(self) -> bool:
+        """True, where `aborted` is: end it with a reset, as if the machine had gone."""
+
     def receive(self, data: bytes) -> None:
         """Take octets from the peer. Whatever they are, nothing is raised."""
 

@@ -82,6 +82,11 @@ class Negotiation:
         """See `Connection`."""
         return self._lost if self._chosen is None else self._chosen.aborted
 
+    @property
+    def resets(self) -> bool:
+        """See `Connection`."""
+        return False if self._chosen is None else self._chosen.resets
+
     def receive(self, data: bytes) -> None:
         """See `Connection`."""
         if self._chosen is not None:

@@ -173,13 +173,15 @@ class Ledger:
     and settling everything up to a tag costs only what is settled.
     """
 
-    __slots__ = ("last_tag", "outstanding", "timeouts")
+    __slots__ = ("last_tag", "outstanding", "spares", "timeouts")
 
     def __init__(self) -> None:
         self.last_tag = 0
         self.outstanding: dict[int, Delivery] = {}
         self.timeouts: AcknowledgementTimeouts | None = None
         """Who watches that nothing is held too long, where that is not allowed."""
+        self.spares: set[int] = set()
+        """Tags of copies that a fault has sent: settling one changes nothing."""
 
     def add(self, delivery: Delivery) -> int:
         """Enter a delivery under the next tag."""
@@ -196,6 +198,12 @@ class Ledger:
         self.last_tag = tag = self.last_tag + 1
         return tag
 
+    def spare_tag(self) -> int:
+        """Use up a tag for a copy of a delivery, which can be settled like one."""
+        tag = self.next_tag()
+        self.spares.add(tag)
+        return tag
+
     def reuse_tag(self) -> None:
         """Have the next delivery get the latest tag again: nobody will settle the one that has it."""
         self.last_tag -= 1
@@ -208,10 +216,10 @@ class Ledger:
         outstanding = self.outstanding
         if not multiple:
             delivery = outstanding.pop(tag, None)
-            return None if delivery is None else [delivery]
+            return self._spared(tag) if delivery is None else [delivery]
         if tag == 0:
             return self.take_all()
-        if tag not in outstanding:
+        if tag not in outstanding and self._spared(tag) is None:
             return None
         taken = []
         for each in outstanding:
@@ -219,6 +227,13 @@ class Ledger:
                 break
             taken.append(each)
         return [outstanding.pop(each) for each in taken]
+
+    def _spared(self, tag: int) -> list[Delivery] | None:
+        """No delivery at all where the tag is a spare one, else None."""
+        if tag not in self.spares:
+            return None
+        self.spares.remove(tag)
+        return []
 
     def take_all(self) -> list[Delivery]:
         """Take out everything, oldest first."""

@@ -81,6 +81,23 @@ class Router:
                 f"cannot publish to internal exchange '{exchange}' in vhost '{self._virtual_host.name}'"
             )
 
+    def preview(self, message: Message) -> tuple[str, ...]:
+        """The names of the queues a message would go to, at once or after a delay. Nothing changes by asking.
+
+        Raises:
+            NotFound, PreconditionFailed, InternalError: see `plan`.
+        """
+        headers = message.properties.headers
+        if headers and ("CC" in headers or "BCC" in headers) and self._routes_by_cc_headers:
+            message.copies = carbon_copies(headers)
+        random = self._virtual_host.state.random
+        drawn = random.getstate()
+        try:
+            outcome = self._walk(message, self._virtual_host.exchange(message.exchange), keeping=False)
+        finally:
+            random.setstate(drawn)
+        return tuple(queue.name for queue in outcome.queues)
+
     def route(self, message: Message, first: Exchange | None = None) -> Outcome:
         """The queues for a message that no client is publishing just now: a dead letter, or a delayed one.
 
@@ -99,8 +116,11 @@ class Router:
         except InternalError:
             return UNROUTABLE
 
-    def _walk(self, message: Message, first: Exchange) -> Outcome:
-        """The queues a message goes to from an exchange on, each once, in the order of their bindings."""
+    def _walk(self, message: Message, first: Exchange, *, keeping: bool = True) -> Outcome:
+        """The queues a message goes to from an exchange on, each once, in the order of their bindings.
+
+        Where `keeping` is False no exchange keeps it for later: it goes on at once.
+        """
         exchanges = self._virtual_host.exchanges
         keys = [message.routing_key]
         if message.copies is not None:
@@ -109,11 +129,11 @@ class Router:
         visited = {first}
         pending = deque((first,))
         delays: list[Delay] = []
-        by_key_alone = len(keys) == 1
+        by_key_alone = keeping and len(keys) == 1
         while pending:
             exchange = pending.popleft()
             by_key_alone = by_key_alone and exchange.by_key_alone
-            delay = exchange.hold_back(message)
+            delay = exchange.hold_back(message) if keeping else 0.0
             found: Iterable[Target] = ()
             if delay:
                 delays.append(Delay(exchange.name, delay))

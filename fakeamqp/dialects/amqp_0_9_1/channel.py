@@ -26,7 +26,9 @@ def flow(channel: ChannelEnd, method: m.ChannelFlow) -> None:
 
 def flow_ok(channel: ChannelEnd, method: m.ChannelFlowOk) -> None:
     """The client has done as it was told, where the personality tells it (channel.flow/throttling)."""
-    if not channel.personality.throttles_with_flow:
+    if channel.awaits_flow_ok:
+        channel.awaits_flow_ok = False
+    elif not channel.personality.throttles_with_flow:
         raise ProtocolError("command-invalid", "unimplemented method")
 
 

@@ -75,6 +75,10 @@ class ChannelEnd:
         """Publishes since confirm.select: the tag of the latest."""
         self.unconfirmed: list[tuple[int, bool]] = []
         """Tags to confirm at the end of the turn, and whether each was accepted."""
+        self.confirms_singly = False
+        """Whether a publish was left unconfirmed for ever, so that no confirm may cover others."""
+        self.awaits_flow_ok = False
+        """Whether the client was told to stop or go on by the test, where brokers do not do so."""
         self.targets: dict[bytes, Target] = {}
         self.deliver_prefixes: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
 
@@ -261,6 +265,11 @@ class ChannelEnd:
         waiting, self.unconfirmed = self.unconfirmed, []
         if self.state is not ChannelState.OPEN:
             return
+        tap = self.endpoint.broker.tap
+        if self.confirms_singly or (tap is not None and tap.confirms_singly):
+            for tag, accepted in waiting:
+                self.send(m.BasicAck(tag) if accepted else m.BasicNack(tag, requeue=True))
+            return
         for position, (tag, accepted) in enumerate(waiting):
             following = waiting[position + 1] if position + 1 < len(waiting) else None
             if following is not None and following[1] == accepted:
@@ -271,6 +280,14 @@ class ChannelEnd:
             else:
                 # Set as RabbitMQ sets them: nothing below is open, and nothing is requeued (measured).
                 self.send(m.BasicNack(delivery_tag=tag, multiple=True, requeue=True))
+
+    def skip_publish(self, accepted: bool | None) -> None:
+        """Count a publish that was lost on the way; None: it is never confirmed."""
+        self.published += 1
+        if accepted is None:
+            self.confirms_singly = True
+        else:
+            self.unconfirmed.append((self.published, accepted))
 
     # --- what handlers need ---------------------------------------------------------------------------
 

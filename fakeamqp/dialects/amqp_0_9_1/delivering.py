@@ -108,6 +108,7 @@ def get_ok(channel: ChannelEnd, queue: Queue, queued: QueuedMessage, delivery: D
 
 def return_message(channel: ChannelEnd, message: Message, code: int, text: str) -> None:
     """Send a message back to its publisher, unchanged (basic.return/content)."""
+    channel.virtual_host.ends.returned(message, code, text, channel.number)
     _send_content(
         channel,
         m.BasicReturn(

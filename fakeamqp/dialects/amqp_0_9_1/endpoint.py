@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects.amqp_0_9_1 import connection as connection_class
 from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
 from fakeamqp.dialects.amqp_0_9_1.heartbeats import Heartbeats
+from fakeamqp.dialects.amqp_0_9_1.line import Line
 from fakeamqp.dialects.amqp_0_9_1.outbox import Outbox
 from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError, Reply, reply_for, short_text
 from fakeamqp.dialects.amqp_0_9_1.states import CONNECTION_TRANSITIONS, ChannelState, ConnectionState
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from fakeamqp.dialects.sasl import Mechanism
     from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
@@ -78,7 +81,7 @@ class Endpoint:
         self.frame_max = 0
         self.heartbeat = 0
         self.channels: dict[int, ChannelEnd] = {}
-        self.outbox = Outbox(state, peer.name, lambda: notify(self))
+        self.outbox = Outbox(self, lambda: notify(self))
         self.gate = self.outbox.gate
         self.heartbeats = Heartbeats(self)
         self.credit: Credit | None = None
@@ -86,6 +89,7 @@ class Endpoint:
         self.blocked_reason: str | None = None
         self.finished = False
         self.aborted = False
+        self.resets = False
         self.known_properties: dict[bytes, BasicProperties] = {}
 
         self._largest_payload = self._payload_limit(state.personality.smallest_frame_max)
@@ -146,6 +150,27 @@ class Endpoint:
         self._method = 0
         self._close(Reply(code, short_text(text), ends_connection=True))
 
+    def close_with(self, code: int, text: str, method: int) -> None:
+        """Close with a handshake, as an error in the method of that index would; before tuning, break off."""
+        if self.state in self._mute_states:
+            self.refuse(text)
+        elif self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED, ConnectionState.REFUSED):
+            self._method = method
+            self._close(Reply(code, text, ends_connection=True))
+
+    def break_off(self, *, reset: bool) -> None:
+        """End the transport without a word: after what is pending, or at once by a reset."""
+        if reset:
+            self.resets = True
+            self.abort("reset by a fault")
+        else:
+            self._finish("broken off by a fault")
+
+    @cached_property
+    def line(self) -> Line:
+        """What faults may do to this connection."""
+        return Line(self)
+
     def set_blocked(self, reason: str | None) -> None:
         """Hold back the client as soon as it publishes; None lets it go on.
 
@@ -200,7 +225,9 @@ class Endpoint:
 
     def receive(self, data: bytes) -> None:
         """See `Connection`: cut frames and hand each to its channel."""
-        self.heartbeats.heard_at = self.broker.clock.now()
+        heartbeats = self.heartbeats
+        heartbeats.heard_before = heartbeats.heard_at
+        heartbeats.heard_at = self.broker.clock.now()
         if self._is_deaf():
             return
         if self._held_back:
@@ -221,11 +248,22 @@ class Endpoint:
         if self._unframed:
             self._receive_unframed(data)
             return
+        self._cut_frames(data, self.broker.tap)
+        for channel in self.channels.values():
+            if channel.unconfirmed:
+                channel.confirm_now()
+
+    def take(self, frames: bytes) -> None:
+        """Go on with whole frames that the tap has kept."""
+        if not self._is_deaf():
+            self._cut_frames(frames, None)
+
+    def _cut_frames(self, data: bytes, tap: Tap | None) -> None:
+        """Cut frames and hand each to its channel, unless the tap keeps it."""
         position = 0
         end = len(data)
         channels = self.channels
         unpack_header = FRAME_HEADER.unpack_from
-        tap = self.broker.tap
         while True:
             number = 0
             try:
@@ -240,8 +278,14 @@ class Endpoint:
                         self._refuse_frame_end(data[stop])
                     payload = data[position + 7 : stop]
                     position = stop + 1
-                    if tap is not None:
-                        tap.frame(self.name, "received", frame_type, number, payload)
+                    if tap is not None and tap.received(self, frame_type, number, payload):
+                        if self._is_deaf():
+                            return
+                        if frame_type == FRAME_CONTENT_HEADER:
+                            self.publish_received()
+                        if self._held_back:
+                            break
+                        continue
                     channel = channels.get(number)
                     if channel is None:
                         self._receive_elsewhere(frame_type, number, payload)
@@ -266,11 +310,8 @@ class Endpoint:
         rest = end - position
         if rest:
             self._partial.append(data[position:] if position else data)
-            self._partial_size = rest
+            self._partial_size += rest
             self._needed = 7 if rest < 7 else stop + 1 - position
-        for channel in channels.values():
-            if channel.unconfirmed:
-                channel.confirm_now()
 
     def _is_deaf(self) -> bool:
         """Whether nothing the client may say counts any more."""

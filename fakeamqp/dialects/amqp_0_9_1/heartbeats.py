@@ -26,16 +26,21 @@ class Heartbeats:
 
     __slots__ = (
         "_endpoint",
+        "_held_since",
         "_interval",
         "_send",
         "_send_by_peers_time",
         "_watch",
         "heard_at",
+        "heard_before",
     )
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.heard_at = 0.0
         """When the last octet came, of whatever (heartbeat/any-octet-counts)."""
+        self.heard_before = 0.0
+        """When the octets before those came."""
+        self._held_since: float | None = None
         self._endpoint = endpoint
         self._interval = 0
         self._send: Timer | None = None
@@ -56,6 +61,15 @@ class Heartbeats:
         for timer in (self._send, self._send_by_peers_time, self._watch):
             if timer is not None:
                 timer.cancel()
+
+    def unhear(self) -> None:
+        """What came last was no sign of life."""
+        self.heard_at = self.heard_before
+
+    def hold(self) -> None:
+        """From now on silence counts, whatever clock the client lives by."""
+        if self._held_since is None:
+            self._held_since = self._endpoint.broker.clock.now()
 
     @property
     def timers(self) -> tuple[Timer, ...]:
@@ -94,13 +108,14 @@ class Heartbeats:
         """Two intervals without an octet are the end (heartbeat/missed-two), unless we do not read."""
         clock = self._endpoint.broker.clock
         now = clock.now()
-        if not clock.holds_peers:
+        held_since = clock.held_since() if self._held_since is None else self._held_since
+        if not clock.holds_peers and self._held_since is None:
             left = 2 * self._interval + self._leap(self._interval)
         elif not self._endpoint.reading:
             self.heard_at = now
             left = self._interval
         else:
-            left = max(self.heard_at, clock.held_since()) + 2 * self._interval - now
+            left = max(self.heard_at, held_since) + 2 * self._interval - now
         if left <= _MARGIN:
             self._endpoint.abort(f"missed heartbeats from client, timeout: {self._interval}s")
         else:

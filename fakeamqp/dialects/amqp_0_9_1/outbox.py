@@ -10,10 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.credit import Gate
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, FRAME_OVERHEAD
 
 if TYPE_CHECKING:
-    from fakeamqp.model.state import BrokerState
+    from fakeamqp.dialects.amqp_0_9_1.endpoint import Endpoint
 
 __all__ = ["Outbox"]
 
@@ -27,20 +26,18 @@ class Outbox:
     """What one connection has to send.
 
     Args:
-        state: the broker, for its tap.
-        name: of the connection.
+        endpoint: the connection.
         notify: called when there is something to send, or when `stuffed` has changed.
     """
 
-    __slots__ = ("_broker", "_name", "_noted", "_notify", "_octets", "gate", "unsent", "used")
+    __slots__ = ("_endpoint", "_noted", "_notify", "_octets", "gate", "unsent", "used")
 
-    def __init__(self, state: BrokerState, name: str, notify: Callable[[], None]) -> None:
+    def __init__(self, endpoint: Endpoint, notify: Callable[[], None]) -> None:
         self.gate = Gate()
         """Shut while the connection takes no deliveries."""
         self.used = False
         """Whether anything was written since somebody set it to False."""
-        self._broker = state
-        self._name = name
+        self._endpoint = endpoint
         self._notify = notify
         self._octets: list[bytes] = []
         self.unsent = 0
@@ -53,7 +50,16 @@ class Outbox:
         return self.unsent >= _STUFFED
 
     def write(self, octets: bytes) -> None:
-        """Add whole frames."""
+        """Add whole frames, or what the tap makes of them."""
+        tap = self._endpoint.broker.tap
+        if tap is not None:
+            octets = tap.sending(self._endpoint, octets)
+            if not octets:
+                return
+        self.put(octets)
+
+    def put(self, octets: bytes) -> None:
+        """Add octets as they are."""
         self._octets.append(octets)
         self.used = True
         self.unsent += len(octets)
@@ -61,8 +67,6 @@ class Outbox:
             self.gate.shut()
         if not self._noted:
             self.note()
-        if self._broker.tap is not None:
-            self._show(octets)
 
     def take(self) -> list[bytes]:
         """Everything to send, in order; it is the caller's from now on."""
@@ -83,12 +87,3 @@ class Outbox:
         """Have the runtime look at this connection when the turn ends."""
         self._noted = True
         self._notify()
-
-    def _show(self, octets: bytes) -> None:
-        """Show the tap each frame."""
-        tap = self._broker.tap
-        position = 0
-        while tap is not None and position < len(octets):
-            frame_type, number, size = FRAME_HEADER.unpack_from(octets, position)
-            tap.frame(self._name, "sent", frame_type, number, octets[position + 7 : position + 7 + size])
-            position += size + FRAME_OVERHEAD

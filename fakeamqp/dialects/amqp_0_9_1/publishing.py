@@ -86,7 +86,7 @@ def publish(
     if meaningful:
         _examine(channel, message, properties, fresh)
     if channel.mode is None:
-        outcome = virtual_host.publish(message, immediate=target.immediate)
+        outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
         if target.mandatory or outcome.unconsumed:
             _return(channel, target, message, outcome, unconsumed=outcome.unconsumed)
     elif channel.transaction is not None:
@@ -96,7 +96,7 @@ def publish(
         channel.published += 1
         tag = channel.published
         message.secured = True
-        outcome = virtual_host.publish(message, immediate=target.immediate)
+        outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
         if target.mandatory or outcome.unconsumed:
             _return(channel, target, message, outcome, unconsumed=outcome.unconsumed)
         channel.confirm(tag, outcome)
@@ -110,7 +110,9 @@ def _perform(channel: ChannelEnd, target: Target, message: Message, plan: Outcom
     """
     message.secured = True
     there = replace(plan, queues=tuple(queue for queue in plan.queues if not queue.deleted))
-    outcome = channel.virtual_host.offer(message, there, immediate=target.immediate)
+    # What is returned is what found no queue when it came, not what found its queues gone.
+    returned = target.mandatory and not plan.queues
+    outcome = channel.virtual_host.offer(message, there, immediate=target.immediate, mandatory=returned)
     if target.mandatory or outcome.unconsumed:
         _return(channel, target, message, plan, unconsumed=outcome.unconsumed)
     return not any(queue.fails_commits for queue in outcome.refused)
