@@ -29,6 +29,7 @@ object with one key:
 | Value | Written as |
 |---|---|
 | octets, where they are not UTF-8, and always as a field of a table | `{"base64": "AP8="}` |
+| text whose octets are not UTF-8 | `{"octets": "/w=="}`, in base64 |
 | decimal | `{"decimal": "1.50"}` |
 | timestamp in a table, in seconds since 1970 | `{"timestamp": 1700000000}` |
 | infinite or no number | `{"float": "inf"}` |
@@ -36,6 +37,9 @@ object with one key:
 | a message | `{"message": {"exchange", "routing_key", "body", "size", "publisher", "properties"}}` |
 | what became of a message | `{"outcome": {"text", "queues", "refused", "unconsumed", "delays"}}` |
 | anything else | `{"object": "as it calls itself"}` |
+| a table whose only field has one of these names | `{"table": {"decimal": "of the application"}}` |
+
+`value_of` reads facts back.
 """
 
 from __future__ import annotations
@@ -50,7 +54,6 @@ from fakeamqp.trace.amqp_0_9_1 import decode_header, decode_method
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.parts import Cut, full_size
 from fakeamqp.trace.secrets import SECRET_FIELDS
-from fakeamqp.trace.words import one_line
 from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_METHOD
 from fakeamqp.wire.amqp_0_9_x.method import Record
 from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
@@ -72,6 +75,9 @@ _PROPERTIES = (
     "user_id",
     "app_id",
     "cluster_id",
+)
+_MARKS = frozenset(
+    ("base64", "decimal", "float", "message", "object", "octets", "outcome", "secret", "table", "timestamp")
 )
 _DEEPEST = 250
 """Beyond the deepest tables there are."""
@@ -167,8 +173,8 @@ def plain_value(value: object, depth: int = 0) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, Mapping) and depth < _DEEPEST:
-        # A name that is no UTF-8 is written as Python writes it: names of fields are text in JSON.
-        return {_name(name): plain_value(item, depth + 1) for name, item in value.items()}
+        table = {str(name): plain_value(item, depth + 1) for name, item in value.items()}
+        return {"table": table} if len(table) == 1 and not _MARKS.isdisjoint(table) else table
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields") and depth < _DEEPEST:
         return [plain_value(item, depth + 1) for item in value]
     return _object(value)
@@ -179,13 +185,8 @@ def _text(value: str) -> Any:
         value.encode()
         return str(value)
     except UnicodeEncodeError:
-        # Octets that came as text and are none.
-        return {"base64": base64.b64encode(value.encode("utf-8", "surrogateescape")).decode()}
-
-
-def _name(name: object) -> str:
-    text = str(name)
-    return text if text.isprintable() else repr(text)[1:-1]
+        octets = value.encode("utf-8", "surrogateescape")
+        return {"octets": base64.b64encode(octets).decode()}
 
 
 def _object(value: object) -> dict[str, Any]:
@@ -195,7 +196,7 @@ def _object(value: object) -> dict[str, Any]:
             return {"message": _message(value)}
         if hasattr(value, "queues") and hasattr(value, "refused"):
             return {"outcome": _outcome(value)}
-        return {"object": one_line(str(value))}
+        return {"object": _text(str(value))}
     except Exception as error:
         return {"object": f"<{type(value).__name__}, which cannot be shown: {type(error).__name__}>"}
 
@@ -216,7 +217,7 @@ def _message(message: Any) -> dict[str, Any]:
 
 def _outcome(outcome: Any) -> dict[str, Any]:
     return {
-        "text": one_line(str(outcome)),
+        "text": _text(str(outcome)),
         "queues": [_called(queue) for queue in outcome.queues],
         "refused": [_called(queue) for queue in outcome.refused],
         "unconsumed": bool(getattr(outcome, "unconsumed", False)),
@@ -229,4 +230,4 @@ def _outcome(outcome: Any) -> dict[str, Any]:
 
 def _called(thing: object) -> Any:
     name = getattr(thing, "name", thing)
-    return _text(name) if isinstance(name, str) else one_line(str(name))
+    return _text(str(name))

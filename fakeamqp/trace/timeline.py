@@ -8,7 +8,10 @@ from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.model_events import publisher_name
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Iterator
+
+    from typing_extensions import Self
 
 __all__ = ["Entry", "Trace"]
 
@@ -29,23 +32,79 @@ class Trace:
         entries: as recorded.
         dropped: how many older events are no longer kept.
         began: the instant that times are counted from.
+        wall_time: what time it was then, in seconds since 1970, or None if that is not known.
+        clock: whose time that is: "real", "virtual" or "wall".
     """
 
-    __slots__ = ("_began", "_entries", "dropped")
+    __slots__ = ("_began", "_entries", "_events", "clock", "dropped", "wall_time")
 
-    def __init__(self, entries: tuple[Entry, ...], dropped: int = 0, began: float = 0.0) -> None:
+    def __init__(
+        self,
+        entries: tuple[Entry, ...],
+        dropped: int = 0,
+        began: float = 0.0,
+        *,
+        wall_time: float | None = None,
+        clock: str = "real",
+    ) -> None:
         self._entries = entries
         self._began = began
+        self._events: tuple[Event, ...] | None = None
         self.dropped = dropped
+        self.wall_time = wall_time
+        self.clock = clock
+
+    @classmethod
+    def of(
+        cls,
+        events: Iterable[Event],
+        dropped: int = 0,
+        *,
+        wall_time: float | None = None,
+        clock: str = "real",
+    ) -> Self:
+        """A trace of these events, such as a part of another one's."""
+        trace = cls((), dropped, wall_time=wall_time, clock=clock)
+        trace._events = tuple(events)
+        return trace
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `jsonl` has written. Messages and outcomes are pictures of what they were.
+
+        Raises:
+            RecordingError: the file is no recording, or it is damaged; the text says where.
+            OSError: it cannot be opened.
+        """
+        from fakeamqp.trace.json_lines import read
+
+        header, events = read(path)
+        return cls.of(events, header["dropped"], wall_time=header["began"], clock=header["clock"])
 
     def __len__(self) -> int:
         """How many events there are."""
-        return len(self._entries)
+        return len(self._entries) if self._events is None else len(self._events)
 
     @property
     def events(self) -> tuple[Event, ...]:
         """Everything that is kept, in order."""
-        return tuple(_typed(self._entries, self._began))
+        return tuple(_typed(self._entries, self._began)) if self._events is None else self._events
+
+    def jsonl(self, path: str | os.PathLike[str], *, redact: bool = True) -> None:
+        """Write it to a file as JSON Lines: a recording, which `load` and `fakeamqp replay` read.
+
+        The schema is in `fakeamqp.trace.json_lines` and `fakeamqp.trace.plain`. Bodies of messages are in it.
+
+        Args:
+            path: of the file; one that is there is replaced.
+            redact: put asterisks in the place of passwords. With False the file holds what clients sent.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        from fakeamqp.trace.json_lines import write
+
+        write(self, path, redact=redact)
 
     def timeline(self, limit: int | None = None, connection: str | None = None) -> str:
         """What happened, one line per event: time, connection, direction, channel, and what it was.

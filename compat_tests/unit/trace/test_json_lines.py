@@ -1,0 +1,116 @@
+"""Recordings: whatever is written is read back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compat_tests.protocol.driver import Server
+from compat_tests.unit.trace.recordings import EVENTS, same
+from fakeamqp.trace import FrameEvent, Recorder, RecordingError, Trace, load
+from fakeamqp.trace.plain import plain
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+@ANY
+@given(EVENTS, st.integers(0, 5), st.none() | st.floats(0, 2e9), st.sampled_from(["real", "virtual"]))
+def test_what_is_written_is_read_back(tmp_path, events, dropped, wall_time, clock):
+    path = tmp_path / "trace.jsonl"
+    Trace.of(events, dropped, wall_time=wall_time, clock=clock).jsonl(path, redact=False)
+    again = load(path)
+    assert len(again) == len(events) and all(map(same, again.events, events))
+    assert (again.dropped, again.wall_time, again.clock) == (dropped, wall_time, clock)
+    assert [event.text for event in again.events] == [event.text for event in events]
+
+
+@ANY
+@given(EVENTS)
+def test_every_line_is_an_object_and_the_first_tells_what_it_is(tmp_path, events):
+    path = tmp_path / "trace.jsonl"
+    Trace.of(events).jsonl(path)
+    header, *lines = [json.loads(line) for line in path.read_text("ascii").splitlines()]
+    assert header == {
+        "format": "fakeamqp trace",
+        "version": 1,
+        "clock": "real",
+        "began": None,
+        "dropped": 0,
+        "events": len(events),
+        "redacted": True,
+    }
+    for line, event in zip(lines, events, strict=True):
+        line.pop("octets", None)
+        assert line == json.loads(json.dumps(plain(event)))
+
+
+@pytest.fixture
+def busy(server: Server, recorder: Recorder) -> Trace:
+    """What happened while a client published to a queue with a limit."""
+    client = server.client()
+    arguments = {"x-max-length": 1, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    client.call(m.QueueDeclare(queue="dead"), m.QueueDeclareOk)
+    client.call(m.QueueDeclare(queue="small", arguments=arguments), m.QueueDeclareOk)
+    client.publish(b"one", routing_key="small", message_id="m1", headers={"n": 1})
+    client.publish(b"\xff" * 10_000, routing_key="small")
+    client.publish(b"lost", routing_key="nowhere")
+    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, channel=0)
+    return recorder.trace()
+
+
+def test_a_recording_says_the_same_as_the_trace(busy: Trace, tmp_path: Path):
+    busy.jsonl(tmp_path / "trace.jsonl")
+    again = load(tmp_path / "trace.jsonl")
+    assert again.timeline() == busy.timeline()
+    assert [plain(event) for event in again.events] == [plain(event) for event in busy.events]
+    assert {"published", "dead-lettered"} <= {event.name for event in again.events}
+    again.jsonl(tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_text() == (tmp_path / "trace.jsonl").read_text()
+
+
+def test_passwords_are_left_out_unless_they_are_asked_for(busy: Trace, tmp_path: Path):
+    busy.jsonl(tmp_path / "redacted.jsonl")
+    busy.jsonl(tmp_path / "whole.jsonl", redact=False)
+    redacted, whole = load(tmp_path / "redacted.jsonl"), load(tmp_path / "whole.jsonl")
+    changed = [
+        (one.method.response, other.method.response)
+        for one, other in zip(redacted.events, whole.events, strict=True)
+        if isinstance(one, FrameEvent) and not same(one, other)
+    ]
+    assert changed == [(b"\0guest\0*****", b"\0guest\0guest")]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "the file is empty"),
+        ("\x89PNG\n", "no recording of fakeamqp"),
+        ("[]\n", "no recording of fakeamqp"),
+        ('{"format": "HAR"}\n', "no recording of fakeamqp"),
+        ('{"format": "fakeamqp trace", "version": 2}\n', "version 2; 1 can be read"),
+        ('{"format": "fakeamqp trace", "version": 1}\n', "line 1 is damaged"),
+        ("HEADER\n", "1 events are due and 0 are there"),
+        ('HEADER\n{"kind": "frame"', "line 2 is damaged"),
+        ('HEADER\n{"kind": "frame"}\n', "line 2 is damaged"),
+        ('HEADER\n{"kind": "x", "time": 0, "connection": null, "alias": ""}\n', "no event is of kind 'x'"),
+        (
+            'HEADER\n{"kind": "model", "time": 0, "connection": null, "alias": "", "event": "e", '
+            '"facts": {"message": {"message": 1}}}\n',
+            "line 2 is damaged",
+        ),
+        ("HEADER\n" + "[" * 100_000, "line 2 is damaged"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(tmp_path, text, words):
+    header = {"format": "fakeamqp trace", "version": 1, "clock": "real", "began": None}
+    header |= {"dropped": 0, "events": 1, "redacted": True}
+    path = tmp_path / "trace.jsonl"
+    path.write_text(text.replace("HEADER", json.dumps(header)), "latin-1")
+    with pytest.raises(RecordingError, match=r"trace\.jsonl") as refusal:
+        load(path)
+    assert words in str(refusal.value)

@@ -1,0 +1,114 @@
+"""A trace as JSON Lines, and back: a recording.
+
+The first line is about the recording: `format`, `version`, `clock` ("real", "virtual" or "wall"), `began`
+(the wall time of instant 0, in seconds since 1970, or null), `dropped` (how many earlier events are not in
+it), `events` (how many are) and `redacted` (whether passwords were replaced). Each further line is an event
+as `plain` says it; a frame also has its payload as `octets`, in base64, and that is what is read back.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.trace.errors import RecordingError
+from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
+from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.pictures import value_of
+from fakeamqp.trace.plain import plain
+from fakeamqp.trace.secrets import redacted
+
+if TYPE_CHECKING:
+    import os
+
+    from fakeamqp.trace.timeline import Trace
+
+__all__ = ["FORMAT", "VERSION", "read", "write"]
+
+FORMAT = "fakeamqp trace"
+VERSION = 1
+"""Goes up when a reader of the former version could not read a recording any more."""
+
+
+def write(trace: Trace, path: str | os.PathLike[str], *, redact: bool) -> None:
+    """Write `trace`; see `Trace.jsonl`."""
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "clock": trace.clock,
+        "began": trace.wall_time,
+        "dropped": trace.dropped,
+        "events": len(trace),
+        "redacted": redact,
+    }
+    with open(path, "w", encoding="ascii", newline="\n") as file:
+        file.write(json.dumps(header) + "\n")
+        for event in trace.events:
+            file.write(json.dumps(_line(event, redact), separators=(",", ":")) + "\n")
+
+
+def _line(event: Event, redact: bool) -> dict[str, Any]:
+    said = plain(event)
+    if isinstance(event, FrameEvent):
+        octets = redacted(event.type, event.payload) if redact else event.payload
+        said["octets"] = base64.b64encode(octets).decode()
+    return said
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Event]]:
+    """The first line of a recording, and its events.
+
+    Raises:
+        RecordingError: it is no recording, or a line of it is damaged; the text says which.
+        OSError: it cannot be opened.
+    """
+    header: dict[str, Any] = {}
+    events = []
+    number = 0
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        try:
+            for number, line in enumerate(file, 1):
+                if number == 1:
+                    header = _header(line)
+                else:
+                    events.append(_event(json.loads(line)))
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as problem:
+            reason = f"{type(problem).__name__}: {problem}"
+            raise RecordingError(f"{path}: line {max(1, number)} is damaged ({reason:.200})") from problem
+        except RecordingError as problem:
+            raise RecordingError(f"{path}: {problem}") from None
+    if not header:
+        raise RecordingError(f"{path}: the file is empty, so it is no recording")
+    if header["events"] != len(events):
+        raise RecordingError(f"{path}: {header['events']} events are due and {len(events)} are there")
+    return header, events
+
+
+def _header(line: str) -> dict[str, Any]:
+    try:
+        said = json.loads(line)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict) or said.get("format") != FORMAT:
+        raise RecordingError("it is no recording of fakeamqp: its first line does not say so")
+    if said.get("version") != VERSION:
+        raise RecordingError(f"it is a recording of version {said.get('version')!r}; {VERSION} can be read")
+    return {name: said[name] for name in ("clock", "began", "dropped", "events", "redacted")}
+
+
+def _event(said: dict[str, Any]) -> Event:
+    where = (float(said["time"]), said["connection"], said["alias"])
+    kind = said["kind"]
+    if kind == "frame":
+        payload = base64.b64decode(said["octets"])
+        if said["cut"]:
+            payload = Cut.of(payload, said["size"])
+        return FrameEvent(*where, said["direction"], said["type"], said["channel"], payload)
+    if kind == "connection":
+        return ConnectionEvent(*where, said["event"], said["detail"])
+    if kind == "model":
+        return ModelEvent(
+            *where, said["event"], {name: value_of(each) for name, each in said["facts"].items()}
+        )
+    raise ValueError(f"no event is of kind {kind!r}")
