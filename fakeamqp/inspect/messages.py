@@ -267,7 +267,7 @@ def published_views(state: BrokerState) -> Published:
     return Published(tuple(kept), kept.count - len(kept))
 
 
-def history(state: BrokerState) -> History:
+def history(state: BrokerState) -> History[Publication]:
     """The publishes the broker keeps.
 
     Raises:

@@ -14,8 +14,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.dead_letter import dead_lettered, is_cycle
+from fakeamqp.model.outcome import Outcome
 
 if TYPE_CHECKING:
+    from fakeamqp.model.ends import DropReason
     from fakeamqp.model.message import Message
     from fakeamqp.model.queues.queue import DeathReason, Queue
     from fakeamqp.model.timers import Timer
@@ -68,9 +70,8 @@ class HeldDeadLetters:
 
     def hold(self, message: Message, reason: DeathReason, failures: int, size: int) -> None:
         """A message has died; clients had failed to deal with it so many times."""
-        tap = self._queue.virtual_host.state.tap
-        if tap is not None:
-            tap.model("dead-lettered", message=message, queue=self._queue.name, reason=reason)
+        if reason == "expired":
+            self._queue.virtual_host.ends.expired(message, self._queue.name)
         self._behind.append(_Held(message, reason, failures, size))
         self.octets += size
         self._go_on()
@@ -92,9 +93,15 @@ class HeldDeadLetters:
         self._pending.clear()
         self._go_on()
 
-    def clear(self) -> int:
-        """Drop all; returns how many there were."""
+    def clear(self, detail: str, reason: DropReason | None = None) -> int:
+        """Drop all; returns how many there were. Without a reason it is what each of them died of."""
         count = len(self)
+        ends = self._queue.virtual_host.ends
+        for held in (*self._pending, *self._behind):
+            if held.reached:
+                self._arrived(held)
+            else:
+                ends.dropped(held.message, self._queue.name, reason or held.reason, detail)
         self._pending.clear()
         self._behind.clear()
         self.octets = 0
@@ -154,7 +161,15 @@ class HeldDeadLetters:
         if held in self._pending:
             del self._pending[held]
             self.octets -= held.size
+            self._arrived(held)
             self._fewer()
+
+    def _arrived(self, held: _Held) -> None:
+        """Note where a dead letter has come to."""
+        assert held.on_its_way is not None
+        self._queue.virtual_host.ends.dead_lettered(
+            held.message, self._queue.name, held.reason, held.on_its_way, Outcome(tuple(held.reached))
+        )
 
     def _watch(self) -> None:
         """Have a timer while something is on its way."""

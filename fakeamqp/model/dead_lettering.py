@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.dead_letter import dead_lettered, is_cycle
@@ -21,7 +22,7 @@ class DeadLettering:
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host
-        self._waiting: list[tuple[Message, DeathReason]] = []
+        self._waiting: list[tuple[str, Message, Message, DeathReason]] = []
         self._held = False
 
     def died(self, queue: Queue, message: Message, reason: DeathReason, failures: int | None = None) -> None:
@@ -30,15 +31,15 @@ class DeadLettering:
         `failures` says how often clients failed to deal with it there, where the queue counts that.
         """
         virtual_host = self._virtual_host
-        tap = virtual_host.state.tap
+        ends = virtual_host.ends
         target = queue.options.dead_letter_exchange
-        if tap is not None:
-            event = "dropped" if target is None else "dead-lettered"
-            tap.model(event, message=message, queue=queue.name, reason=reason)
+        if reason == "expired":
+            ends.expired(message, queue.name)
         if target is None or target not in virtual_host.exchanges:
+            ends.dropped(message, queue.name, reason, _nowhere(target))
             return
         dead = dead_lettered(queue, message, reason, virtual_host.state.clock.time(), failures)
-        self._waiting.append((dead, reason))
+        self._waiting.append((queue.name, message, dead, reason))
         # A full queue passes a message on at once, to one that may be full as well, and so on: such chains
         # may be longer than the stack is deep, so what dies meanwhile waits for the outermost call.
         if len(self._waiting) == 1 and not self._held:
@@ -63,11 +64,49 @@ class DeadLettering:
         finally:
             self._waiting.clear()
 
-    def _bury(self, dead: Message, reason: DeathReason) -> None:
-        for queue in self._virtual_host.routing.route(dead).queues:
-            if reason == "rejected" or not is_cycle(queue.name, dead):
-                queue.bury(dead)
-            elif self._virtual_host.state.tap is not None:
-                self._virtual_host.state.tap.model(
-                    "dropped", message=dead, queue=queue.name, reason="dead-letter cycle"
+    def _bury(self, queue: str, message: Message, dead: Message, reason: DeathReason) -> None:
+        """Pass on, as `dead`, what died in the queue of this name."""
+        ends = self._virtual_host.ends
+        outcome = self._virtual_host.routing.route(dead)
+        if not outcome.queues and not outcome.delays:
+            ends.dropped(message, queue, reason, _no_way(dead))
+            return
+        barred: tuple[Queue, ...] = ()
+        for each in outcome.queues:
+            if reason != "rejected" and is_cycle(each.name, dead):
+                ends.dropped(
+                    dead, each.name, "cycle", "it had died there before, and nobody rejected it since"
                 )
+            elif each.bury(dead) or _passes_on(each):
+                continue
+            else:
+                self.refused(each, dead)
+            barred = (*barred, each)
+        if barred:
+            outcome = replace(outcome, queues=tuple(each for each in outcome.queues if each not in barred))
+        if outcome.queues or outcome.delays:
+            ends.dead_lettered(message, queue, reason, dead, outcome)
+
+    def refused(self, queue: Queue, message: Message) -> None:
+        """A full queue has not taken the message, which nobody keeps."""
+        if not _passes_on(queue):
+            self._virtual_host.ends.dropped(
+                message, queue.name, "maxlen", f"the queue was full and refused it ({queue.options.overflow})"
+            )
+
+
+def _passes_on(queue: Queue) -> bool:
+    """Whether what the queue refuses is a dead letter of it: then that is what it says."""
+    return queue.kind == "queue" and queue.options.overflow == "reject-publish-dlx"
+
+
+def _nowhere(exchange: str | None) -> str:
+    """Why there is no exchange for a dead letter."""
+    if exchange is None:
+        return "the queue has no dead-letter exchange"
+    return f"dead-letter exchange {exchange!r} does not exist"
+
+
+def _no_way(dead: Message) -> str:
+    """Why a dead letter got no further than its exchange."""
+    return f"dead-letter exchange {dead.exchange!r} found no queue for routing key {dead.routing_key!r}"

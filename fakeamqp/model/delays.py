@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.long import Long
+from fakeamqp.model.queues.queue import NOT_SECURED
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
@@ -74,6 +75,10 @@ class DelayedMessages:
         for due, batches in list(self._waiting.items()):
             for name, batch in list(batches.items()):
                 before = len(batch.messages)
+                lost = [each[1] for each in batch.messages if not each[1].secured]
+                self._virtual_host.ends.dropped_all(
+                    lost, None, "crash", f"exchange {name!r} kept it; {NOT_SECURED}"
+                )
                 batch.messages = [each for each in batch.messages if each[1].secured]
                 self._forget(name, before - len(batch.messages))
                 if not batch.messages:
@@ -104,8 +109,13 @@ class DelayedMessages:
         headers = message.properties.with_headers({"x-delay": Long(-delay)}, ordered=True)
         message = message.with_properties(headers)
         outcome = self._virtual_host.routing.route(message, exchange)
+        if not outcome.queues:
+            self._virtual_host.ends.dropped(
+                message, None, "unroutable", f"no queue was there for it after its delay by {exchange.name!r}"
+            )
         for queue in outcome.queues:
-            queue.enqueue(message)
+            if not queue.enqueue(message):
+                self._virtual_host.dead_letters.refused(queue, message)
         tap = self._virtual_host.state.tap
         if tap is not None:
             tap.model("delay over", message=message, exchange=exchange.name, outcome=outcome)

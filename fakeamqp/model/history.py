@@ -1,16 +1,16 @@
-"""What was published, for whoever looks: the latest publishes, bounded in number and in octets."""
+"""What has happened to messages, for whoever looks: the latest records, bounded in number and in octets."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
 
-__all__ = ["History", "Publication"]
+__all__ = ["History", "Publication", "Record"]
 
 _MOST_OCTETS = 64 * 1024 * 1024
 """Octets of bodies kept at most, since a history must not be what fills the memory."""
@@ -24,8 +24,19 @@ class Publication(NamedTuple):
     outcome: Outcome
 
 
-class History:
-    """Keeps the latest publishes; the oldest go when there are too many or their bodies too large.
+class Record(Protocol):
+    """What is kept: something that happened to a message."""
+
+    @property
+    def message(self) -> Message:
+        """The message."""
+
+
+R = TypeVar("R", bound=Record)
+
+
+class History(Generic[R]):
+    """Keeps the latest records; the oldest go when there are too many or their bodies too large.
 
     `count` is how many there have been, those included that are no longer kept.
     """
@@ -35,23 +46,23 @@ class History:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.count = 0
-        self._kept: deque[Publication] = deque()
+        self._kept: deque[R] = deque()
         self._octets = 0
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def __iter__(self) -> Iterator[Publication]:
+    def __iter__(self) -> Iterator[R]:
         return iter(self._kept)
 
-    def __reversed__(self) -> Iterator[Publication]:
+    def __reversed__(self) -> Iterator[R]:
         return reversed(self._kept)
 
-    def append(self, publication: Publication) -> None:
+    def append(self, record: R) -> None:
         """Keep one more."""
         self.count += 1
-        self._kept.append(publication)
-        self._octets += len(publication.message.body)
+        self._kept.append(record)
+        self._octets += len(record.message.body)
         while len(self._kept) > self.capacity or (self._octets > _MOST_OCTETS and len(self._kept) > 1):
             self._octets -= len(self._kept.popleft().message.body)
 

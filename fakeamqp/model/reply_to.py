@@ -35,6 +35,6 @@ class ReplyAddress:
             self.untouched.reuse_tag()
         return True
 
-    def bury(self, message: Message) -> None:
+    def bury(self, message: Message) -> bool:
         """Deliver a dead letter, which nobody waits to hear of."""
-        self.enqueue(message)
+        return self.enqueue(message)

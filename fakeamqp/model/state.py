@@ -8,8 +8,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from fakeamqp.model.access import AccessControl, Permission, User
+from fakeamqp.model.ends import Histories
 from fakeamqp.model.errors import InvalidPath, NotAllowed
-from fakeamqp.model.history import History
+from fakeamqp.model.history import History, Publication
 from fakeamqp.model.names import NODE, NameGenerator
 from fakeamqp.model.personality import RABBITMQ_4_2, DeprecatedFeatures, Personality
 from fakeamqp.model.timers import Timers
@@ -91,8 +92,8 @@ class BrokerState:
     """The root of the model. Only the holder of the engine's lock touches it.
 
     Everything in the model happens on `clock`. `peer_timers` run on `peer_clock`, the time that clients live
-    by; unless given it is the broker's own. `published` keeps the latest publishes for inspection, or is
-    None; `history` says how many.
+    by; unless given it is the broker's own. `published` keeps the latest publishes for inspection, `ends` how
+    messages ended that no client dealt with, or they are None; `history` says how many.
     """
 
     def __init__(
@@ -117,7 +118,8 @@ class BrokerState:
         self.access = AccessControl()
         self.tap: Tap | None = None
         self.connections: dict[ClientConnection, None] = {}
-        self.published = History(history) if history else None
+        self.published: History[Publication] | None = History(history) if history else None
+        self.ends = Histories(history) if history else None
         self.blocked_reason: str | None = None
         self.authentication_failure_delay = 0.0
         self.virtual_hosts: dict[str, VirtualHost] = {}
@@ -182,7 +184,7 @@ class BrokerState:
         """Forget everything, history included, as if the broker had just been made."""
         for virtual_host in self.virtual_hosts.values():
             for queue in list(virtual_host.queues.values()):
-                virtual_host.remove_queue(queue)
+                virtual_host.remove_queue(queue, "everything was forgotten")
             virtual_host.delays.clear()
         self.virtual_hosts.clear()
         self.global_parameters.clear()
@@ -193,3 +195,5 @@ class BrokerState:
         self.blocked_reason = None
         if self.published is not None:
             self.published.clear()
+        if self.ends is not None:
+            self.ends.clear()

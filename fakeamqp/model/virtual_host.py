@@ -18,6 +18,7 @@ from fakeamqp.model.declarations import (
     check_same_queue,
 )
 from fakeamqp.model.delays import DelayedMessages
+from fakeamqp.model.ends import Ends
 from fakeamqp.model.equivalence import type_name as type_of
 from fakeamqp.model.errors import (
     AccessRefused,
@@ -42,6 +43,7 @@ from fakeamqp.model.routing import Router
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding, Destination
     from fakeamqp.model.delivery import Ledger
+    from fakeamqp.model.ends import DropReason
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Label, Timer
@@ -65,6 +67,7 @@ class VirtualHost:
         self.limits = VirtualHostLimits()
         self.reply_addresses: dict[str, ReplyAddress] = {}
         self.routing = Router(self)
+        self.ends = Ends(self)
         self.dead_letters = DeadLettering(self)
         self.delays = DelayedMessages(self)
         self._predeclare()
@@ -364,13 +367,18 @@ class VirtualHost:
             return
         self._check_owner(queue, owner)
         confirm(queue.check_deletion(if_unused=if_unused, if_empty=if_empty))
+        dying = queue.clear() if self.state.personality.dead_letters_deleted else []
         self.remove_queue(queue)
-        if self.state.personality.dead_letters_deleted:
-            for message in queue.clear():
-                self.dead_letters.died(queue, message, "deleted")
+        for message in dying:
+            self.dead_letters.died(queue, message, "deleted")
 
-    def remove_queue(self, queue: Queue) -> None:
-        """Take a queue out: its bindings go, its subscriptions end and their clients are told."""
+    def remove_queue(
+        self, queue: Queue, why: str = "the queue was deleted", reason: DropReason = "deleted"
+    ) -> None:
+        """Take a queue out: its bindings go, its subscriptions end and their clients are told.
+
+        What it holds is dropped; `why` says in words what has happened, `reason` in one.
+        """
         if self.queues.get(queue.name) is not queue:
             return
         del self.queues[queue.name]
@@ -379,11 +387,12 @@ class VirtualHost:
         # By tag, as RabbitMQ tells them (measured).
         for subscription in sorted(queue.detach_all(), key=lambda each: each.tag):
             subscription.subscriber.cancelled(subscription)
+        queue.drop_all(reason, why)
 
     def release_owner(self, owner: object) -> None:
         """The owner has gone: its exclusive queues go too (queue.declare/exclusive-deleted-on-close)."""
         for queue in [queue for queue in self.queues.values() if queue.exclusive_owner is owner]:
-            self.remove_queue(queue)
+            self.remove_queue(queue, "the connection has gone that the queue was exclusive to")
 
     # --- bindings -----------------------------------------------------------------------------------
 
@@ -479,20 +488,23 @@ class VirtualHost:
 
     # --- messages -----------------------------------------------------------------------------------
 
-    def publish(self, message: Message, *, immediate: bool = False) -> Outcome:
+    def publish(self, message: Message, *, immediate: bool = False, mandatory: bool = False) -> Outcome:
         """Route a message and offer it to each queue found.
 
-        `immediate` messages are only handed over where a subscription can take them at once.
+        `immediate` messages are only handed over where a subscription can take them at once. `mandatory`
+        says that the caller returns what finds no queue, so that it is not lost.
 
         Raises:
             NotFound: there is no such exchange.
             AccessRefused: it is internal (basic.publish/exchange-02).
         """
         message, outcome = self.routing.plan(message)
-        return self.offer(message, outcome, immediate=immediate)
+        return self.offer(message, outcome, immediate=immediate, mandatory=mandatory)
 
-    def offer(self, message: Message, outcome: Outcome, *, immediate: bool = False) -> Outcome:
-        """Offer a message to each queue it was routed to.
+    def offer(
+        self, message: Message, outcome: Outcome, *, immediate: bool = False, mandatory: bool = False
+    ) -> Outcome:
+        """Offer a message to each queue it was routed to; `immediate` and `mandatory` as in `publish`.
 
         Returns:
             What became of it: `outcome`, and which queues refused.
@@ -500,6 +512,8 @@ class VirtualHost:
         if immediate:
             able = tuple(queue for queue in outcome.queues if queue.could_take(message))
             if not able:
+                if not outcome.queues:
+                    self._lost(message, outcome, mandatory)
                 return self._published(message, replace(outcome, unconsumed=outcome.routed))
             outcome = replace(outcome, queues=able)
         refused: tuple[Queue, ...] = ()
@@ -514,10 +528,19 @@ class VirtualHost:
                 self.dead_letters.release()
         if refused:
             outcome = replace(outcome, refused=refused)
+            for queue in refused:
+                self.dead_letters.refused(queue, message)
+        elif not outcome.queues:
+            self._lost(message, outcome, mandatory)
         state = self.state
         if state.published is None and state.tap is None:
             return outcome
         return self._published(message, outcome)
+
+    def _lost(self, message: Message, outcome: Outcome, mandatory: bool) -> None:
+        """No queue has it; unless an exchange keeps it or it is returned, that is the end of it."""
+        if not mandatory and not outcome.delays:
+            self.ends.dropped(message, None, "unroutable", "no queue was there for it")
 
     def _published(self, message: Message, outcome: Outcome) -> Outcome:
         """Leave a record for whoever looks."""
@@ -556,7 +579,9 @@ class VirtualHost:
             if queue.durable:
                 queue.keep_persistent(crash=crash)
             else:
-                self.remove_queue(queue)
+                how = "crashed" if crash else "restarted"
+                why = f"the broker {how}, and the queue is not durable"
+                self.remove_queue(queue, why, "crash" if crash else "restart")
         for exchange in list(self.exchanges.values()):
             if exchange.durable:
                 exchange.restarted()

@@ -30,6 +30,8 @@ def model_text(event: str, facts: Mapping[str, object]) -> str:
             return _published(facts)
         if event == "delay over":
             return _delay_over(facts)
+        if event == "expired":
+            return _expired(facts)
         if event in ("dropped", "dead-lettered"):
             return _died(event, facts)
         words = [event, *(f"{name}={_said(value)}" for name, value in facts.items())]
@@ -56,6 +58,11 @@ def _delay_over(facts: Mapping[str, object]) -> str:
     body = short(getattr(facts.get("message"), "body", None))
     exchange = short(facts.get("exchange"))
     return one_line(f"message {body} published by exchange {exchange} after its delay: {facts['outcome']}")
+
+
+def _expired(facts: Mapping[str, object]) -> str:
+    body = short(getattr(facts.get("message"), "body", None))
+    return one_line(f"message {body} expired in queue {short(facts.get('queue'))}")
 
 
 def _died(event: str, facts: Mapping[str, object]) -> str:

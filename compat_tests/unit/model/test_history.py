@@ -11,12 +11,12 @@ def publication(body: bytes) -> Publication:
     return Publication("/", Message("", "k", PlainProperties(), body), UNROUTABLE)
 
 
-def bodies(kept: History) -> list[bytes]:
+def bodies(kept: History[Publication]) -> list[bytes]:
     return [each.message.body for each in kept]
 
 
 def test_the_oldest_go_when_there_are_too_many() -> None:
-    kept = History(2)
+    kept: History[Publication] = History(2)
     for body in (b"1", b"2", b"3"):
         kept.append(publication(body))
     assert bodies(kept) == [b"2", b"3"]
@@ -25,7 +25,7 @@ def test_the_oldest_go_when_there_are_too_many() -> None:
 
 
 def test_the_oldest_go_when_their_bodies_are_too_large() -> None:
-    kept = History(1000)
+    kept: History[Publication] = History(1000)
     large = bytes(history._MOST_OCTETS // 2)
     for body in (large, large, b"small"):
         kept.append(publication(body))
@@ -33,13 +33,13 @@ def test_the_oldest_go_when_their_bodies_are_too_large() -> None:
 
 
 def test_a_single_body_beyond_the_bound_is_kept() -> None:
-    kept = History(1000)
+    kept: History[Publication] = History(1000)
     kept.append(publication(bytes(history._MOST_OCTETS + 1)))
     assert len(kept) == 1
 
 
 def test_clearing_forgets_the_count_as_well() -> None:
-    kept = History(1)
+    kept: History[Publication] = History(1)
     kept.append(publication(b"1"))
     kept.append(publication(b"2"))
     kept.clear()

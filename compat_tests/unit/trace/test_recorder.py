@@ -95,6 +95,7 @@ def test_what_became_of_a_message(server: Server, recorder: Recorder):
     assert [event.text for event in events] == [
         "message with exchange='' routing_key='lettered': routed to lettered",
         "message b'one' dead-lettered from queue 'lettered' because it was rejected",
+        "message b'one' expired in queue 'brief'",
         "message b'one' dropped from queue 'brief' because it had expired",
     ]
     assert {event.alias for event in events} == {"c1"}

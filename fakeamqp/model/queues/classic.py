@@ -16,10 +16,19 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.delivery import Delivery, resume_credits
-from fakeamqp.model.queues.queue import DeathReason, Queue, QueuedMessage, expires_messages
+from fakeamqp.model.queues.queue import (
+    NOT_PERSISTENT,
+    NOT_SECURED,
+    NOT_TAKEN_BACK,
+    DeathReason,
+    Queue,
+    QueuedMessage,
+    expires_messages,
+)
 from fakeamqp.model.queues.ready import Fifo, PriorityFifo
 
 if TYPE_CHECKING:
+    from fakeamqp.model.ends import DropReason
     from fakeamqp.model.message import Message
     from fakeamqp.model.queues.options import QueueOptions
     from fakeamqp.model.subscription import Subscription
@@ -210,6 +219,7 @@ class ClassicQueue(Queue):
         dropped = self.ready.clear()
         self.ready_octets = 0
         self._watch_head()
+        self._dropped(dropped, "purged", "the queue was purged")
         return len(dropped)
 
     def clear(self) -> list[Message]:
@@ -247,7 +257,9 @@ class ClassicQueue(Queue):
     def refuse(self, delivery: Delivery) -> None:
         """See the base class."""
         self.unacked.pop(delivery, None)
-        if not self.deleted:
+        if self.deleted:
+            self._dropped((delivery.queued,), "rejected", NOT_TAKEN_BACK)
+        else:
             self._die(delivery.queued, "rejected")
 
     def take_back(self, deliveries: Iterable[Delivery], *, avoid: object = None) -> None:
@@ -260,6 +272,7 @@ class ClassicQueue(Queue):
             if self._comes_back(queued):
                 returned.append(queued)
         if self.deleted or not returned:
+            self._dropped(returned, "deleted", NOT_TAKEN_BACK)
             return
         if avoid is not None:
             self._picky = True
@@ -289,16 +302,24 @@ class ClassicQueue(Queue):
         most = self.virtual_host.state.personality.most_deliveries
         if not most or queued.returns < most:
             return True
-        if not self.deleted:
-            self._die(queued, "delivery_limit")
+        if self.deleted:
+            return True  # Nothing comes back to it anyhow.
+        self._die(queued, "delivery_limit")
         return False
 
     def keep_persistent(self, *, crash: bool = False) -> None:
         """See the base class."""
         self.take_back(list(self.unacked))
-        kept = [queued for queued in self.ready.clear() if queued.message.persistent]
-        if crash:
-            kept = [queued for queued in kept if queued.message.secured]
+        reason: DropReason = "crash" if crash else "restart"
+        detail = NOT_PERSISTENT.format(how="crashed" if crash else "restarted")
+        kept: list[QueuedMessage] = []
+        for queued in self.ready.clear():
+            if not queued.message.persistent:
+                self._dropped((queued,), reason, detail)
+            elif crash and not queued.message.secured:
+                self._dropped((queued,), reason, NOT_SECURED)
+            else:
+                kept.append(queued)
         self.ready_octets = sum(len(queued.message.body) for queued in kept)
         if kept:
             self.ready.put_back(kept)

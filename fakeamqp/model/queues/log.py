@@ -63,7 +63,16 @@ class Log(Generic[T]):
         max_age: how old, in milliseconds, the newest item of a segment may get; None means any age.
     """
 
-    __slots__ = ("_count", "_segments", "begun", "max_age", "max_octets", "next_offset", "segment_size")
+    __slots__ = (
+        "_count",
+        "_segments",
+        "begun",
+        "lost",
+        "max_age",
+        "max_octets",
+        "next_offset",
+        "segment_size",
+    )
 
     def __init__(
         self,
@@ -77,6 +86,8 @@ class Log(Generic[T]):
         self.next_offset = 0
         self.begun = 1
         """How many segments there have been."""
+        self.lost: Callable[[list[T]], None] = lambda items: None
+        """Called with items that retention has dropped."""
         self._count = 0
         self._segments: list[_Segment[T]] = [_Segment(0)]
 
@@ -136,20 +147,21 @@ class Log(Generic[T]):
         self._segments.append(segment)
         self.begun += 1
 
-    def truncate(self, keep: Callable[[T], bool]) -> None:
+    def truncate(self, keep: Callable[[T], bool]) -> list[T]:
         """Take items off the end up to one that is to be kept: it and all before it stay.
 
-        Nobody may hold a cursor. Offsets are given anew.
+        Nobody may hold a cursor. Offsets are given anew. Returns what was taken off, oldest first.
         """
+        taken: list[T] = []
         while True:
             segment = self._segments[-1]
             while segment.items and not keep(segment.items[-1]):
-                segment.items.pop()
+                taken.append(segment.items.pop())
                 segment.stamps.pop()
                 self._count -= 1
             self.next_offset = segment.first + len(segment.items)
             if segment.items or len(self._segments) == 1:
-                return
+                return taken[::-1]
             self._segments.pop()
             self._segments[-1].following = None
 
@@ -189,8 +201,9 @@ class Log(Generic[T]):
         for segment in self._segments[:count]:
             self._count -= len(segment.items)
             segment.dropped = True
-            segment.items = []
+            lost, segment.items = segment.items, []
             segment.following = None
+            self.lost(lost)
         del self._segments[:count]
 
     # --- reading ------------------------------------------------------------------------------------

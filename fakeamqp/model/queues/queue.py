@@ -16,6 +16,7 @@ from fakeamqp.model.queues.rotation import Rotation
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding
     from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.ends import DropReason
     from fakeamqp.model.message import Message
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.policies import Policy
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["DeathReason", "Queue", "QueuedMessage", "expires_messages"]
 
 DeathReason = Literal["rejected", "expired", "maxlen", "delivery_limit", "deleted"]
+
+UNUSED_TOO_LONG = "the queue expired unused"
+NOT_TAKEN_BACK = "the queue was deleted before the message came back"
+NOT_PERSISTENT = "the broker {how}, and the message is not persistent"
+NOT_SECURED = "the broker crashed before the publisher was told that it has the message"
 
 
 class QueuedMessage:
@@ -205,9 +211,9 @@ class Queue:
         """
         raise NotImplementedError
 
-    def bury(self, message: Message) -> None:
-        """Take a dead letter, which nobody waits to hear of."""
-        self.enqueue(message)
+    def bury(self, message: Message) -> bool:
+        """Take a dead letter. Returns False where the queue is full and refuses it."""
+        return self.enqueue(message)
 
     def could_take(self, message: Message) -> bool:
         """Whether the message would be handed over at once (basic.publish/immediate-*)."""
@@ -258,8 +264,16 @@ class Queue:
         return False
 
     def clear(self) -> list[Message]:
-        """Take out all that waits, because the queue has been deleted."""
+        """Take out all that waits, because the queue is deleted."""
         raise NotImplementedError
+
+    def drop_all(self, reason: DropReason, detail: str) -> None:
+        """Drop all that waits and is set aside: the queue has been deleted. Clients keep what they hold."""
+        self.virtual_host.ends.dropped_all(self.clear(), self.name, reason, detail)
+
+    def _dropped(self, lost: Iterable[QueuedMessage], reason: DropReason, detail: str) -> None:
+        """These are gone."""
+        self.virtual_host.ends.dropped_all((each.message for each in lost), self.name, reason, detail)
 
     def keep_persistent(self, *, crash: bool = False) -> None:
         """After a restart: only persistent messages are left, those that were unsettled among them.
@@ -342,7 +356,7 @@ class Queue:
         self._leave(subscription)
         self.used()
         if not self.subscriptions and self.auto_delete and not self.deleted:
-            self.virtual_host.remove_queue(self)
+            self.virtual_host.remove_queue(self, "the queue was auto-delete, and its last consumer has gone")
         elif self.subscriptions:
             self.dispatch()
 
@@ -390,7 +404,7 @@ class Queue:
 
     def _unused_too_long(self) -> None:
         if not self.deleted and not self.subscriptions:
-            self.virtual_host.remove_queue(self)
+            self.virtual_host.remove_queue(self, UNUSED_TOO_LONG)
 
 
 def expires_messages(queue: str, count: int) -> str:

@@ -23,11 +23,20 @@ from fakeamqp.model.errors import NotImplementedHere, ResourceLocked
 from fakeamqp.model.long import Long
 from fakeamqp.model.queues.holding import HoldingTimes
 from fakeamqp.model.queues.lanes import ReturnsFirst
-from fakeamqp.model.queues.queue import DeathReason, Queue, QueuedMessage, expires_messages
+from fakeamqp.model.queues.queue import (
+    NOT_SECURED,
+    NOT_TAKEN_BACK,
+    UNUSED_TOO_LONG,
+    DeathReason,
+    Queue,
+    QueuedMessage,
+    expires_messages,
+)
 from fakeamqp.model.queues.single_active import SingleActive
 from fakeamqp.model.queues.waiting_line import WaitingLine
 
 if TYPE_CHECKING:
+    from fakeamqp.model.ends import DropReason
     from fakeamqp.model.message import Message
     from fakeamqp.model.personality import QuorumChoices
     from fakeamqp.model.queues.options import QueueOptions
@@ -182,7 +191,7 @@ class QuorumQueue(Queue):
         if keeps and self._held is None:
             self._held = HeldDeadLetters(self, self._keep_limits)
         elif not keeps and self._held is not None:
-            self._held.clear()
+            self._held.clear("the queue no longer keeps dead letters until they have arrived")
             self._held = None
 
     # --- arrival ------------------------------------------------------------------------------------
@@ -191,10 +200,9 @@ class QuorumQueue(Queue):
         """See the base class."""
         if self._rejects and self._refuses(message.publisher):
             return False
-        self.bury(message)
-        return True
+        return self.bury(message)
 
-    def bury(self, message: Message) -> None:
+    def bury(self, message: Message) -> bool:
         """See the base class: dead letters pass the limits."""
         now = self.virtual_host.now()
         expiry = message.expiry
@@ -216,6 +224,7 @@ class QuorumQueue(Queue):
         self.ready.append(queued)
         self.ready_octets += size
         self.dispatch()
+        return True
 
     def _refuses(self, publisher: object) -> bool:
         """Whether this publisher is held off; one that is new is if the queue is above its limits now."""
@@ -366,14 +375,13 @@ class QuorumQueue(Queue):
 
     def purge(self) -> int:
         """See the base class."""
-        count = len(self.clear())
+        reason: DropReason = "purged"
+        detail = "the queue was purged"
+        dropped = self.clear()
+        self.virtual_host.ends.dropped_all(dropped, self.name, reason, detail)
+        count = len(dropped)
         if self._choices.purges_all:
-            count += len(self._delayed)
-            self._delayed.clear()
-            self._delayed_octets = 0
-            self._watch_retries()
-            if self._held is not None:
-                count += self._held.clear()
+            count += self._drop_aside(reason, detail)
         self._settled()
         return count
 
@@ -381,6 +389,20 @@ class QuorumQueue(Queue):
         """See the base class."""
         self.ready_octets = 0
         return [queued.message for queued in self.ready.clear()]
+
+    def drop_all(self, reason: DropReason, detail: str) -> None:
+        """See the base class."""
+        super().drop_all(reason, detail)
+        self._drop_aside(reason, detail)
+
+    def _drop_aside(self, reason: DropReason, detail: str) -> int:
+        """Drop what waits for a retry, or to be dead-lettered. Returns how many there were."""
+        delayed = [queued for _, _, queued in sorted(self._delayed)]
+        self._delayed.clear()
+        self._delayed_octets = 0
+        self._watch_retries()
+        self._dropped(delayed, reason, detail)
+        return len(delayed) + (0 if self._held is None else self._held.clear(detail, reason))
 
     def _settled(self) -> None:
         """Something went that no consumer waits for: look after limits and timers."""
@@ -403,7 +425,9 @@ class QuorumQueue(Queue):
         queued = cast(QuorumMessage, delivery.queued)
         if delivery.ending in self._choices.failures:
             queued.failures += 1
-        if not self.deleted:
+        if self.deleted:
+            self._dropped((queued,), "rejected", NOT_TAKEN_BACK)
+        else:
             self._die(queued, "rejected")
             self._elect()
             self._settled()
@@ -418,7 +442,11 @@ class QuorumQueue(Queue):
             groups = [list(group) for _, group in groupby(returned, key=by_consumer)]
         for group in groups:
             for delivery in group:
-                if self._end(delivery) and not self.deleted:
+                if not self._end(delivery):
+                    continue
+                if self.deleted:
+                    self._dropped((delivery.queued,), "deleted", NOT_TAKEN_BACK)
+                else:
                     self._come_back(cast(QuorumMessage, delivery.queued), delivery.ending or "lost")
             if not self.deleted:
                 self._elect(returned=True)
@@ -478,10 +506,13 @@ class QuorumQueue(Queue):
             delivery.settle("lost")
             self.take_back((delivery,))
         if crash:
-            kept = [queued for queued in self.ready.clear() if queued.message.secured]
+            everything = self.ready.clear()
+            kept = [queued for queued in everything if queued.message.secured]
             for queued in kept:
                 self.ready.put_back(queued)
             self.ready_octets = sum(cast(QuorumMessage, queued).size for queued in kept)
+            lost = [queued for queued in everything if not queued.message.secured]
+            self._dropped(lost, "crash", NOT_SECURED)
         self._settled()
 
     def restarted(self) -> None:
@@ -573,8 +604,6 @@ class QuorumQueue(Queue):
                 timer.cancel()
         if self._holding_times is not None:
             self._holding_times.stop()
-        if self._held is not None:
-            self._held.clear()
         self._line = WaitingLine()
         return super().detach_all()
 
@@ -725,4 +754,4 @@ class QuorumQueue(Queue):
         if self.unacked:
             self._look_at(self.virtual_host.now() + self._choices.tick)
         else:
-            self.virtual_host.remove_queue(self)
+            self.virtual_host.remove_queue(self, UNUSED_TOO_LONG)

@@ -18,7 +18,7 @@ from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.errors import Crash, NotImplementedHere, PreconditionFailed
 from fakeamqp.model.long import Long
 from fakeamqp.model.queues.log import DEFAULT_SEGMENT_SIZE, Cursor, Log
-from fakeamqp.model.queues.queue import Queue, QueuedMessage
+from fakeamqp.model.queues.queue import NOT_SECURED, Queue, QueuedMessage
 from fakeamqp.model.queues.stored import (
     FILTER_VALUE,
     OFFSET,
@@ -28,6 +28,7 @@ from fakeamqp.model.queues.stored import (
 )
 
 if TYPE_CHECKING:
+    from fakeamqp.model.ends import DropReason
     from fakeamqp.model.message import Message, Properties
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.queues.options import QueueOptions
@@ -66,6 +67,7 @@ class StreamQueue(Queue):
     def _prepare(self) -> None:
         """See the base class."""
         self.log: Log[Message] = Log()
+        self.log.lost = self._retired
         self._readers: dict[Subscription, _Reader] = {}
         self._retention_timer: Timer | None = None
         self._last_properties: tuple[Properties, Properties, int] | None = None
@@ -119,9 +121,10 @@ class StreamQueue(Queue):
         """
         try:
             properties, size = self._stored(message.properties)
-        except Crash:
+        except Crash as crash:
             if message.history is None:
                 raise
+            self.virtual_host.ends.dropped(message, self.name, "unstorable", str(crash))
             return True
         log = self.log
         begun = log.begun
@@ -206,6 +209,10 @@ class StreamQueue(Queue):
         """See the base class: what a stream holds goes with it."""
         return []
 
+    def drop_all(self, reason: DropReason, detail: str) -> None:
+        """See the base class."""
+        self.virtual_host.ends.dropped_all((each.item for each in self.log), self.name, reason, detail)
+
     @property
     def _place(self) -> str:
         return f"queue '{self.name}' in vhost '{self.virtual_host.name}'"
@@ -229,7 +236,8 @@ class StreamQueue(Queue):
         """See the base class: all is kept. A crash loses what came after the last confirmed message."""
         self.unacked.clear()
         if crash:
-            self.log.truncate(lambda message: message.secured)
+            lost = self.log.truncate(lambda message: message.secured)
+            self.virtual_host.ends.dropped_all(lost, self.name, "crash", NOT_SECURED)
 
     # --- subscriptions ------------------------------------------------------------------------------
 
@@ -302,6 +310,11 @@ class StreamQueue(Queue):
     def _stamp(self) -> int:
         """Now, in milliseconds since 1970."""
         return int(self.virtual_host.state.clock.time() * 1000)
+
+    def _retired(self, lost: list[Message]) -> None:
+        self.virtual_host.ends.dropped_all(
+            lost, self.name, "retention", "the stream had become too large or the message too old"
+        )
 
     def _retain(self) -> None:
         self.log.retain(self._stamp())
