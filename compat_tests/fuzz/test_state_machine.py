@@ -27,6 +27,7 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.protocol.driver import Client, Content, QuietTap, Server
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
+from fakeamqp.model.queues.queue import NOT_TAKEN_BACK
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 TO_DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
@@ -131,6 +132,8 @@ class Peer:
 class _Tap(QuietTap):
     def __init__(self, machine: Machine) -> None:
         self.model = machine.happened  # type: ignore[method-assign]
+        self.published = machine.note_published  # type: ignore[method-assign]
+        self.refused = machine.note_refused  # type: ignore[method-assign]
 
 
 class Machine(RuleBasedStateMachine):
@@ -165,39 +168,49 @@ class Machine(RuleBasedStateMachine):
     # --- the tap: what the broker says has become of messages ---------------------------------------------
 
     def happened(self, event: str, **facts: Any) -> None:
-        if event not in ("published", "dead-lettered", "dropped"):
+        if event not in ("dead-lettered", "dropped"):
             return
         message: Message = facts["message"]
         number = int(message.body)
-        if event == "published":
-            self.note_published(number, message, facts["outcome"])
+        if event == "dropped" and self.never_entered_or_went_with_its_queue(facts):
             return
         books = self.books[facts["queue"]]
         if event == "dead-lettered":
             books.left[number] += 1
             self.books["dead"].entered.append(number)
         elif event == "dropped":
-            assert "x-dead-letter-exchange" not in QUEUES[books.name]
+            assert facts["reason"] == "purged" or "x-dead-letter-exchange" not in QUEUES[books.name]
             books.left[number] += 1
 
-    def note_published(self, number: int, message: Message, outcome: Outcome) -> None:
+    @staticmethod
+    def never_entered_or_went_with_its_queue(facts: dict[str, Any]) -> bool:
+        """Whether a drop says nothing about a queue that is there."""
+        refused = facts["queue"] == "strict" and facts["reason"] == "maxlen"
+        return refused or facts["reason"] in ("unroutable", "deleted") or facts["detail"] == NOT_TAKEN_BACK
+
+    def note_published(self, message: Message, outcome: Outcome, _virtual_host: str) -> None:
+        number = int(message.body)
         names = {queue.name for queue in outcome.queues}
         assert len(names) == len(outcome.queues)
         wanted = set(FANNED) if message.exchange == "amq.fanout" else {message.routing_key} & set(QUEUES)
         # A publish of a transaction is routed when it is made; by the commit its queue may have gone.
         gone = {name for name in wanted if self.births[name] >= number}
         assert wanted - gone <= names <= wanted, f"{number} went to {names}, not to {wanted}"
+        for queue in outcome.queues:
+            books = self.books[queue.name]
+            # Deliveries made while it was published are on their way, and not read yet.
+            books.entered.append(number)
+            books.priorities[number] = (
+                min(message.priority, 2) if queue.name == "levels" else message.priority
+            )
+
+    def note_refused(self, message: Message, outcome: Outcome, _virtual_host: str) -> None:
+        number = int(message.body)
         for queue in outcome.refused:
             assert queue.name == "strict" and len(queue.ready) >= LONGEST_STRICT
+            assert self.books["strict"].entered.pop() == number
+            del self.books["strict"].priorities[number]
             self.refused.append(number)
-        for queue in outcome.queues:
-            if queue not in outcome.refused:
-                books = self.books[queue.name]
-                # Deliveries made while it was published are on their way, and not read yet.
-                books.entered.append(number)
-                books.priorities[number] = (
-                    min(message.priority, 2) if queue.name == "levels" else message.priority
-                )
 
     # --- reading ------------------------------------------------------------------------------------------
 
@@ -535,10 +548,9 @@ class Machine(RuleBasedStateMachine):
             self.reconnect(who, politely=what == "reconnect")
 
     def purge(self, peer: Peer, name: str) -> None:
-        waiting = [int(queued.message.body) for queued in self.server.vhost.queues[name].ready]
+        waiting = len(self.server.vhost.queues[name].ready)
         reply = self.ask(peer, NORMAL, m.QueuePurge(queue=name), m.QueuePurgeOk)
-        assert reply.message_count == len(waiting)
-        self.books[name].left.update(waiting)
+        assert reply.message_count == waiting
 
     def delete(self, peer: Peer, name: str) -> None:
         self.ask(peer, NORMAL, m.QueueDelete(queue=name), m.QueueDeleteOk)

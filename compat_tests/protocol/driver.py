@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fakeamqp.dialects import PeerAddress, accept
+from fakeamqp.model.message import Message
+from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.model.timers import Clock
@@ -53,6 +55,18 @@ class QuietTap:
         return octets
 
     def connection(self, *_: object) -> None:
+        pass
+
+    def published(self, message: Message, outcome: Outcome, virtual_host: str) -> None:
+        pass
+
+    def refused(self, message: Message, outcome: Outcome, virtual_host: str) -> None:
+        pass
+
+    def delivered(self, *_: object) -> None:
+        pass
+
+    def settled(self, *_: object) -> None:
         pass
 
     def model(self, event: str, **facts: Any) -> None:

@@ -12,6 +12,8 @@ from compat_tests.protocol.driver import Client, QuietTap, Server
 from compat_tests.protocol.test_exchange import refused
 from fakeamqp.inspect import exchange_view, published_views
 from fakeamqp.model.exchanges.erlang_hash import jump, phash2
+from fakeamqp.model.message import Message
+from fakeamqp.model.outcome import Outcome
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
 
@@ -707,6 +709,9 @@ class Tap(QuietTap):
 
     def __init__(self) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
+
+    def published(self, message: Message, outcome: Outcome, virtual_host: str) -> None:
+        self.model("published", message=message, outcome=outcome, virtual_host=virtual_host)
 
     def model(self, event: str, **facts: Any) -> None:
         self.events.append((event, facts))

@@ -109,6 +109,9 @@ class DelayedMessages:
         headers = message.properties.with_headers({"x-delay": Long(-delay)}, ordered=True)
         message = message.with_properties(headers)
         outcome = self._virtual_host.routing.route(message, exchange)
+        tap = self._virtual_host.state.tap
+        if tap is not None:
+            tap.model("delay over", message=message, exchange=exchange.name, outcome=outcome)
         if not outcome.queues:
             self._virtual_host.ends.dropped(
                 message, None, "unroutable", f"no queue was there for it after its delay by {exchange.name!r}"
@@ -116,9 +119,6 @@ class DelayedMessages:
         for queue in outcome.queues:
             if not queue.enqueue(message):
                 self._virtual_host.dead_letters.refused(queue, message)
-        tap = self._virtual_host.state.tap
-        if tap is not None:
-            tap.model("delay over", message=message, exchange=exchange.name, outcome=outcome)
 
     def _forget(self, name: str, count: int) -> None:
         self._counts[name] -= count

@@ -6,9 +6,18 @@ With nobody there the cost is one attribute test at each point.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-__all__ = ["Tap", "Tapped"]
+if TYPE_CHECKING:
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.outcome import Outcome
+
+__all__ = ["Settlement", "Tap", "Tapped"]
+
+Settlement: TypeAlias = Literal["acked", "rejected", "requeued"]
+"""What a client did with a message it was sent, or what its going away did."""
 
 
 class Tapped(Protocol):
@@ -22,7 +31,12 @@ class Tapped(Protocol):
 
 
 class Tap(Protocol):
-    """Sees frames in both directions, what happens to connections, and what happens in the model."""
+    """Sees frames in both directions, what happens to connections, and what happens in the model.
+
+    The calls come in the order in which things happen. What happens to every message has a method of its
+    own, with positions instead of names, because that is told several times for each of them; all else goes
+    to `model`.
+    """
 
     confirms_singly: bool
     """Whether every publish is to be confirmed by a frame of its own."""
@@ -36,5 +50,31 @@ class Tap(Protocol):
     def connection(self, connection: str, event: str, detail: str = "") -> None:
         """A connection was opened, closed, blocked, ..."""
 
+    def published(self, message: Message, outcome: Outcome, virtual_host: str) -> None:
+        """A message was published and routed; the queues in `outcome` get it next."""
+
+    def refused(self, message: Message, outcome: Outcome, virtual_host: str) -> None:
+        """Full queues have not taken what was published last: `outcome` takes the place of what was told."""
+
+    def delivered(
+        self,
+        message: Message,
+        queue: str,
+        consumer: str | None,
+        connection: Tapped,
+        channel: int,
+        tag: int,
+        redelivered: bool,
+    ) -> None:
+        """A message goes from a queue to a client: to the consumer with that tag, or (None) to a get.
+
+        `tag` is the delivery tag. The frames come behind.
+        """
+
+    def settled(
+        self, event: Settlement, deliveries: Sequence[Delivery], connection: Tapped, channel: int
+    ) -> None:
+        """These deliveries are about to end in that way; the sequence is not changed afterwards."""
+
     def model(self, event: str, **facts: object) -> None:
-        """A message was routed, expired, dead-lettered, dropped, ..."""
+        """Anything else: a message expired, was dead-lettered or dropped, a queue was declared, ..."""

@@ -511,11 +511,12 @@ class VirtualHost:
         """
         if immediate:
             able = tuple(queue for queue in outcome.queues if queue.could_take(message))
-            if not able:
-                if not outcome.queues:
-                    self._lost(message, outcome, mandatory)
-                return self._published(message, replace(outcome, unconsumed=outcome.routed))
-            outcome = replace(outcome, queues=able)
+            outcome = replace(outcome, queues=able) if able else replace(outcome, unconsumed=outcome.routed)
+        tap = self.state.tap
+        if tap is not None:
+            tap.published(message, outcome, self.name)
+        if immediate and outcome.unconsumed:
+            return self._published(message, outcome)
         refused: tuple[Queue, ...] = ()
         # What a full queue passes on comes behind the message itself, also where both come to one queue.
         holds = len(outcome.queues) > 1 and self.dead_letters.hold()
@@ -528,14 +529,13 @@ class VirtualHost:
                 self.dead_letters.release()
         if refused:
             outcome = replace(outcome, refused=refused)
+            if tap is not None:
+                tap.refused(message, outcome, self.name)
             for queue in refused:
                 self.dead_letters.refused(queue, message)
         elif not outcome.queues:
             self._lost(message, outcome, mandatory)
-        state = self.state
-        if state.published is None and state.tap is None:
-            return outcome
-        return self._published(message, outcome)
+        return outcome if self.state.published is None else self._published(message, outcome)
 
     def _lost(self, message: Message, outcome: Outcome, mandatory: bool) -> None:
         """No queue has it; unless an exchange keeps it or it is returned, that is the end of it."""
@@ -546,8 +546,6 @@ class VirtualHost:
         """Leave a record for whoever looks."""
         if self.state.published is not None:
             self.state.published.append(Publication(self.name, message, outcome))
-        if self.state.tap is not None:
-            self.state.tap.model("published", message=message, outcome=outcome, virtual_host=self.name)
         return outcome
 
     # --- direct reply-to ----------------------------------------------------------------------------

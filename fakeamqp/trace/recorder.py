@@ -104,6 +104,19 @@ class Recorder:
         if event in _ENDS:
             self._end(peer)
 
+    def published(self, message: object, outcome: object, virtual_host: str) -> None:
+        """A message was published and routed."""
+        self.model("published", message=message, outcome=outcome, virtual_host=virtual_host)
+
+    def refused(self, message: object, outcome: object, virtual_host: str) -> None:
+        """Full queues have not taken it."""
+
+    def delivered(self, *_: object) -> None:
+        """A message goes to a client."""
+
+    def settled(self, *_: object) -> None:
+        """Deliveries end."""
+
     def model(self, event: str, **facts: object) -> None:
         """Something happened in the model."""
         message = facts.get("message")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
     from fakeamqp.model.delivery import Delivery, Ending
     from fakeamqp.model.queues import Queue
+    from fakeamqp.model.tap import Settlement
 
     Act: TypeAlias = Callable[[Sequence[Delivery]], None]
 
@@ -143,6 +144,7 @@ def consume(channel: ChannelEnd, method: m.BasicConsume) -> None:
     )
     queue.subscribe(subscription)
     channel.consumers[tag] = subscription
+    channel.note_consumer("consumer added", subscription)
     if not method.no_wait:
         channel.send(m.BasicConsumeOk(consumer_tag=tag))
     queue.dispatch()
@@ -168,6 +170,7 @@ def _consume_replies(channel: ChannelEnd, method: m.BasicConsume, tag: str) -> N
     )
     channel.consumers[tag] = subscription
     channel.reply_address = channel.virtual_host.open_reply_address(subscription, channel.ledger)
+    channel.note_consumer("consumer added", subscription)
     if not method.no_wait:
         channel.send(m.BasicConsumeOk(consumer_tag=tag))
 
@@ -220,43 +223,52 @@ def get(channel: ChannelEnd, method: m.BasicGet) -> None:
 
 def ack(channel: ChannelEnd, method: m.BasicAck) -> None:
     """The messages have been dealt with."""
-    _settle(channel, accept_all, method.delivery_tag, method.multiple)
+    _settle(channel, accept_all, "acked", method.delivery_tag, method.multiple)
 
 
 def nack(channel: ChannelEnd, method: m.BasicNack) -> None:
     """The messages have not been dealt with (RabbitMQ: documented extension)."""
     ending: Ending = "released" if method.requeue else "refused"
-    _settle(channel, _refusal(channel, ending), method.delivery_tag, method.multiple)
+    _settle(channel, *_refusal(channel, ending), method.delivery_tag, method.multiple)
 
 
 def reject(channel: ChannelEnd, method: m.BasicReject) -> None:
     """One message cannot be dealt with."""
     ending: Ending = "failed" if method.requeue else "rejected"
-    _settle(channel, _refusal(channel, ending), method.delivery_tag, multiple=False)
+    _settle(channel, *_refusal(channel, ending), method.delivery_tag, multiple=False)
 
 
-def _refusal(channel: ChannelEnd, ending: Ending) -> Act:
+def _refusal(channel: ChannelEnd, ending: Ending) -> tuple[Act, Settlement]:
     if ending in ("rejected", "refused"):
-        return partial(reject_all, ending=ending)
+        return partial(reject_all, ending=ending), "rejected"
     if channel.personality.rejected_avoids_same_channel:
-        return partial(release_all, ending=ending, avoid=channel)
-    return partial(release_all, ending=ending)
+        return partial(release_all, ending=ending, avoid=channel), "requeued"
+    return partial(release_all, ending=ending), "requeued"
 
 
-def _settle(channel: ChannelEnd, act: Act, tag: int, multiple: bool) -> None:
+def _settle(channel: ChannelEnd, act: Act, event: Settlement, tag: int, multiple: bool) -> None:
     deliveries = channel.ledger.take(tag, multiple)
     if deliveries is None:
         raise PreconditionFailed(f"unknown delivery tag {tag}")
     if channel.transaction is not None:
-        channel.transaction.settle(act, deliveries)
-    else:
-        act(deliveries)
+        channel.transaction.settle(partial(_carry_out, channel, act, event), deliveries)
+        return
+    tap = channel.endpoint.broker.tap
+    if tap is not None:
+        tap.settled(event, deliveries, channel.endpoint, channel.number)
+    act(deliveries)
+
+
+def _carry_out(channel: ChannelEnd, act: Act, event: Settlement, deliveries: Sequence[Delivery]) -> None:
+    """A settlement of a transaction, at commit."""
+    channel.note_settled(event, deliveries)
+    act(deliveries)
 
 
 def recover(channel: ChannelEnd, method: m.BasicRecover) -> None:
     """Send everything unsettled again, and say so first (basic.recover/synchronous)."""
     _check_recover(channel, method.requeue)
-    taken = _release_kept(channel.ledger.take_all())
+    taken = _release_kept(channel)
     channel.send(m.BasicRecoverOk())
     _recover(taken, method.requeue)
 
@@ -264,7 +276,7 @@ def recover(channel: ChannelEnd, method: m.BasicRecover) -> None:
 def recover_async(channel: ChannelEnd, method: m.BasicRecoverAsync) -> None:
     """As `recover`, without an answer (basic.recover-async/no-reply)."""
     _check_recover(channel, method.requeue)
-    _recover(_release_kept(channel.ledger.take_all()), method.requeue)
+    _recover(_release_kept(channel), method.requeue)
 
 
 def _check_recover(channel: ChannelEnd, requeue: bool) -> None:
@@ -272,12 +284,14 @@ def _check_recover(channel: ChannelEnd, requeue: bool) -> None:
         raise ProtocolError("not-implemented", "requeue=false")
 
 
-def _release_kept(deliveries: Sequence[Delivery]) -> list[Delivery]:
+def _release_kept(channel: ChannelEnd) -> list[Delivery]:
     """Give back what never left its queue; what that lets through goes before the answer (RabbitMQ).
 
     Returns:
         The others.
     """
+    deliveries = channel.ledger.take_all()
+    channel.note_settled("requeued", deliveries)
     release_all([delivery for delivery in deliveries if delivery.queue.keeps_delivered])
     return [delivery for delivery in deliveries if not delivery.queue.keeps_delivered]
 

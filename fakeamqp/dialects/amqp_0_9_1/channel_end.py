@@ -7,6 +7,7 @@ complete `publishing.publish` takes over.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.dialects.amqp_0_9_1 import delivering, publishing
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.reply_to import ReplyAddress
     from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.tap import Settlement
     from fakeamqp.model.transaction import Transaction
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.wire.amqp_0_9_x.method import Method
@@ -250,7 +252,8 @@ class ChannelEnd:
 
     def cancelled(self, subscription: Subscription) -> None:
         """See `model.subscription.Subscriber`: the queue has gone (consumer cancel notification)."""
-        self.consumers.pop(subscription.tag, None)
+        if self.consumers.pop(subscription.tag, None) is not None:
+            self.note_consumer("consumer ended", subscription)
         if self.state is ChannelState.OPEN and self.endpoint.has_capability("consumer_cancel_notify"):
             self.send(m.BasicCancel(consumer_tag=subscription.tag, no_wait=True))
 
@@ -288,6 +291,27 @@ class ChannelEnd:
             self.confirms_singly = True
         else:
             self.unconfirmed.append((self.published, accepted))
+
+    # --- what the tap is told --------------------------------------------------------------------------
+
+    def note_consumer(self, event: Literal["consumer added", "consumer ended"], which: Subscription) -> None:
+        """A consumer of this channel has come, or goes."""
+        tap = self.endpoint.broker.tap
+        if tap is not None:
+            tap.model(
+                event,
+                queue=which.queue.name,
+                consumer=which.tag,
+                connection=self.endpoint.name,
+                channel=self.number,
+                virtual_host=self.virtual_host.name,
+            )
+
+    def note_settled(self, event: Settlement, deliveries: Sequence[Delivery]) -> None:
+        """Deliveries of this channel are about to end in that way."""
+        tap = self.endpoint.broker.tap
+        if tap is not None and deliveries:
+            tap.settled(event, deliveries, self.endpoint, self.number)
 
     # --- what handlers need ---------------------------------------------------------------------------
 
@@ -387,6 +411,7 @@ class ChannelEnd:
         outstanding = self.ledger.take_all()
         if self.transaction is not None:
             outstanding += self.transaction.rollback()
+        self.note_settled("requeued", outstanding)
         # Before the consumers end: the end of one may make it another's turn, which gets these first.
         release_all(outstanding, ending="lost")
         for subscription in consumers:
@@ -441,11 +466,13 @@ class ChannelEnd:
             try:
                 self.authorise("read", "queue", subscription.queue.name)
             except AccessRefused:
+                del self.consumers[subscription.tag]
                 self.end_consumer(subscription)
                 self.cancelled(subscription)
 
     def end_consumer(self, subscription: Subscription) -> None:
         """End one consumer at its queue, or at its reply address."""
+        self.note_consumer("consumer ended", subscription)
         if self.reply_address is not None and self.reply_address.subscription is subscription:
             self.virtual_host.close_reply_address(self.reply_address)
             self.reply_address = None

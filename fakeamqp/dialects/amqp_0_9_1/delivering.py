@@ -54,6 +54,9 @@ def deliver(
     number = channel.number
     size = len(body)
     endpoint = channel.endpoint
+    tap = endpoint.broker.tap
+    if tap is not None:
+        tap.delivered(message, subscription.queue.name, subscription.tag, endpoint, number, tag, redelivered)
     if 0 < size <= endpoint.body_limit:
         endpoint.outbox.write(
             b"".join(
@@ -93,6 +96,9 @@ def get_ok(channel: ChannelEnd, queue: Queue, queued: QueuedMessage, delivery: D
     """Send the one message that was asked for."""
     message = queue.as_delivered(queued)
     tag = channel.ledger.next_tag() if delivery is None else channel.ledger.add(delivery)
+    tap = channel.endpoint.broker.tap
+    if tap is not None:
+        tap.delivered(message, queue.name, None, channel.endpoint, channel.number, tag, queued.redelivered)
     _send_content(
         channel,
         m.BasicGetOk(
