@@ -15,7 +15,17 @@ from fakeamqp.errors import FakeAMQPError
 
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker, BrokerError
-    from fakeamqp.inspect import ConnectionHandle, NoSuchExchange, NoSuchQueue, NotPublished, WaitTimeout
+    from fakeamqp.inspect import (
+        ConnectionHandle,
+        NoSuchExchange,
+        NoSuchQueue,
+        NotAsExpected,
+        NotDeadLettered,
+        NotDropped,
+        NotPublished,
+        NotReturned,
+        WaitTimeout,
+    )
     from fakeamqp.model.access import Permission, TopicPermission, User
     from fakeamqp.model.definitions import DefinitionsError
     from fakeamqp.model.limits import LimitsError
@@ -39,7 +49,11 @@ __all__ = [
     "LimitsError",
     "NoSuchExchange",
     "NoSuchQueue",
+    "NotAsExpected",
+    "NotDeadLettered",
+    "NotDropped",
     "NotPublished",
+    "NotReturned",
     "NothingPending",
     "Permission",
     "Personality",
@@ -55,7 +69,17 @@ __all__ = [
 
 _HOMES = {
     "fakeamqp.broker": ("Broker", "BrokerError"),
-    "fakeamqp.inspect": ("ConnectionHandle", "NoSuchExchange", "NoSuchQueue", "NotPublished", "WaitTimeout"),
+    "fakeamqp.inspect": (
+        "ConnectionHandle",
+        "NoSuchExchange",
+        "NoSuchQueue",
+        "NotAsExpected",
+        "NotDeadLettered",
+        "NotDropped",
+        "NotPublished",
+        "NotReturned",
+        "WaitTimeout",
+    ),
     "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
     "fakeamqp.model.definitions": ("DefinitionsError",),
     "fakeamqp.model.limits": ("LimitsError",),

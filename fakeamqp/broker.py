@@ -21,21 +21,7 @@ from typing_extensions import Self
 
 from fakeamqp.dialects import accept, encode
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.inspect import (
-    ConnectionHandle,
-    ExchangeView,
-    Expectation,
-    PolicyView,
-    Published,
-    PublishedView,
-    QueueInspector,
-    connection_views,
-    exchange_view,
-    policy_views,
-    published_views,
-    queue_names,
-    remark,
-)
+from fakeamqp.inspect import Inspection, PublishedView, remark
 from fakeamqp.model.access import Permission
 from fakeamqp.model.accounts import Accounts, account, accounts, own_copy
 from fakeamqp.model.definitions import dump_definitions, load_definitions
@@ -49,9 +35,6 @@ from fakeamqp.runtime import Engine, RealClock
 from fakeamqp.trace import Recorder, Trace
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from fakeamqp.inspect import Wanted
     from fakeamqp.runtime.clock.handle import Clock
     from fakeamqp.runtime.clock.modes import Instant, Mode
     from fakeamqp.runtime.clock.stepped import SteppedClock
@@ -71,7 +54,7 @@ class BrokerError(FakeAMQPError):
     """The broker was asked for something it cannot do in its present state."""
 
 
-class Broker:
+class Broker(Inspection):
     """A real AMQP broker in this process.
 
     Use it as a context manager (`with`, or `async with`), or call `start` and `stop`.
@@ -97,7 +80,8 @@ class Broker:
             `["global_qos"]` in rabbitmq-4.3.
         deny: deprecated features to do without although the personality permits them, such as
             `["transient_nonexcl_queues"]` in rabbitmq-4.2.
-        history: how many of the latest publishes `published` keeps; 0 keeps none.
+        history: how many of the latest messages `published` keeps, and `returned`, `dead_lettered` and
+            `dropped` each; 0 keeps none.
         trace: how many of the latest events the trace keeps; 0 switches it off.
         settings: further choices of the personality to override by name, such as `heartbeat=0`.
 
@@ -391,64 +375,6 @@ class Broker:
             )
             reason = "; ".join(waiting) or "clients go on sending"
             raise BrokerError(f"the broker is still busy after {timeout:g} s: {reason}" + self.look(remark))
-
-    def queue(self, name: str, virtual_host: str = "/") -> QueueInspector:
-        """A live look at one queue; it need not exist yet."""
-        return QueueInspector(self, name, virtual_host)
-
-    @property
-    def queues(self) -> tuple[str, ...]:
-        """The names of the queues of virtual host "/", in the order they were declared."""
-        names: tuple[str, ...] = self.look(lambda state: queue_names(state, "/"))
-        return names
-
-    def exchange(self, name: str, virtual_host: str = "/") -> ExchangeView:
-        """One exchange and what is bound to it, at this moment.
-
-        Raises:
-            NoSuchExchange: there is none; the text names the nearest match.
-        """
-        view: ExchangeView = self.look(lambda state: exchange_view(state, name, virtual_host))
-        return view
-
-    @property
-    def policies(self) -> tuple[PolicyView, ...]:
-        """The policies of all virtual hosts, then the operator policies, in the order they were first set."""
-        views: tuple[PolicyView, ...] = self.look(policy_views)
-        return views
-
-    @property
-    def connections(self) -> tuple[ConnectionHandle, ...]:
-        """The open connections, oldest first."""
-        pairs = self.look(lambda state: list(zip(state.connections, connection_views(state), strict=True)))
-        return tuple(ConnectionHandle(self, connection, view) for connection, view in pairs)
-
-    @property
-    def published(self) -> Published:
-        """Everything published, in order: by clients and by `publish`."""
-        views: Published = self.look(published_views)
-        return views
-
-    def expect_published(
-        self, *, timeout: float = 5.0, **expected: Unpack[Wanted]
-    ) -> tuple[PublishedView, ...]:
-        """Wait until what was published fits, and return the messages that do.
-
-        Args:
-            timeout: how many seconds to wait for it.
-            expected: `exchange`, `routing_key` (a topic pattern), `body`, `headers`, `count` and others; see
-                `fakeamqp.inspect.Wanted`.
-
-        Raises:
-            NotPublished: nothing fits, or not as many as expected; the text shows the nearest misses.
-            BadExpectation: a keyword is misspelled.
-        """
-        expectation = Expectation(**expected)
-        self.wait_for(expectation.follow(), timeout)
-        found: tuple[PublishedView, ...] = self.look(
-            lambda state: expectation.check(published_views(state), remark=remark(state))
-        )
-        return found
 
     @property
     def trace(self) -> Trace:

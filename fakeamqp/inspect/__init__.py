@@ -8,16 +8,39 @@ from __future__ import annotations
 
 from fakeamqp.inspect.connections import ChannelView, ConnectionView, connection_view, connection_views
 from fakeamqp.inspect.counts import Count
+from fakeamqp.inspect.ends import (
+    DeadLettered,
+    DeadLetteredView,
+    Dropped,
+    DroppedView,
+    Returned,
+    ReturnedView,
+    dead_lettered_views,
+    dropped_views,
+    returned_views,
+)
 from fakeamqp.inspect.errors import (
     BadExpectation,
     NoHistory,
     NoSuchExchange,
     NoSuchQueue,
     NoSuchVirtualHost,
+    NotAsExpected,
+    NotDeadLettered,
+    NotDropped,
     NotPublished,
+    NotReturned,
     WaitTimeout,
 )
-from fakeamqp.inspect.expectations import Expectation, Wanted, expect_published
+from fakeamqp.inspect.expectations import (
+    Expectation,
+    Wanted,
+    WantedDeadLettered,
+    WantedDropped,
+    WantedReturned,
+    expect_published,
+)
+from fakeamqp.inspect.face import Inspection
 from fakeamqp.inspect.live import ConnectionHandle, Look, QueueInspector
 from fakeamqp.inspect.messages import ContentView, MessageView, Published, PublishedView, published_views
 from fakeamqp.inspect.policies import PolicyView, policy_views
@@ -42,24 +65,40 @@ __all__ = [
     "ConsumerView",
     "ContentView",
     "Count",
+    "DeadLettered",
+    "DeadLetteredView",
+    "Dropped",
+    "DroppedView",
     "ExchangeView",
     "Expectation",
+    "Inspection",
     "Look",
     "MessageView",
     "NoHistory",
     "NoSuchExchange",
     "NoSuchQueue",
     "NoSuchVirtualHost",
+    "NotAsExpected",
+    "NotDeadLettered",
+    "NotDropped",
     "NotPublished",
+    "NotReturned",
     "PolicyView",
     "Published",
     "PublishedView",
     "QueueInspector",
     "QueueView",
+    "Returned",
+    "ReturnedView",
     "WaitTimeout",
     "Wanted",
+    "WantedDeadLettered",
+    "WantedDropped",
+    "WantedReturned",
     "connection_view",
     "connection_views",
+    "dead_lettered_views",
+    "dropped_views",
     "exchange_names",
     "exchange_view",
     "expect_published",
@@ -68,4 +107,5 @@ __all__ = [
     "queue_names",
     "queue_view",
     "remark",
+    "returned_views",
 ]

@@ -12,7 +12,11 @@ __all__ = [
     "NoSuchExchange",
     "NoSuchQueue",
     "NoSuchVirtualHost",
+    "NotAsExpected",
+    "NotDeadLettered",
+    "NotDropped",
     "NotPublished",
+    "NotReturned",
     "WaitTimeout",
     "nearest",
 ]
@@ -31,15 +35,31 @@ class NoSuchVirtualHost(FakeAMQPError, LookupError):
 
 
 class NoHistory(FakeAMQPError):
-    """The broker keeps no record of what was published, so nobody can tell what was."""
+    """The broker keeps no record of what happens to messages, so nobody can tell what did."""
 
 
 class WaitTimeout(FakeAMQPError, AssertionError):
     """What was waited for did not come about in time; the text says what there was instead."""
 
 
-class NotPublished(FakeAMQPError, AssertionError):
+class NotAsExpected(FakeAMQPError, AssertionError):
+    """What was expected has not happened, or not as often; the text shows the nearest misses."""
+
+
+class NotPublished(NotAsExpected):
     """What was expected was not published, or not as often; the text shows the nearest misses."""
+
+
+class NotReturned(NotAsExpected):
+    """What was expected was not returned, or not as often; the text shows the nearest misses."""
+
+
+class NotDeadLettered(NotAsExpected):
+    """What was expected was not dead-lettered, or not as often; the text shows the nearest misses."""
+
+
+class NotDropped(NotAsExpected):
+    """What was expected was not dropped, or not as often; the text shows the nearest misses."""
 
 
 class BadExpectation(FakeAMQPError, TypeError):

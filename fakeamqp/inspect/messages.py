@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
+
+from typing_extensions import Self
 
 from fakeamqp.inspect.errors import NoHistory
 from fakeamqp.inspect.frozen import FrozenDict, frozen
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.history import History, Publication
+    from fakeamqp.model.history import History, Publication, Record
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues import QueuedMessage
@@ -22,8 +24,12 @@ __all__ = [
     "MessageView",
     "Published",
     "PublishedView",
+    "Recorded",
+    "content_of",
+    "elsewhere",
     "history",
     "name_of",
+    "no_history",
     "published_views",
     "queued_view",
     "shortened",
@@ -103,8 +109,8 @@ class ContentView:
         present = {name: getattr(self, name) for name in PROPERTIES}
         return {name: value for name, value in present.items() if value is not None and value != {}}
 
-    def _said(self) -> str:
-        """The part of the representation that all views share."""
+    def said(self) -> str:
+        """The part of the representation that all views have."""
         words = [
             repr(shortened(self.body)),
             f"exchange={self.exchange!r}",
@@ -139,7 +145,7 @@ class MessageView(ContentView):
     offset: int | None = None
 
     def __repr__(self) -> str:
-        words = [f"<message {self._said()}"]
+        words = [f"<message {self.said()}"]
         if self.offset is not None:
             words.append(f"offset={self.offset}")
         if self.redelivered:
@@ -179,7 +185,7 @@ class PublishedView(ContentView):
     def of(cls, virtual_host: str, message: Message, outcome: Outcome) -> PublishedView:
         """The view of one publish."""
         return cls(
-            **_content(message),
+            **content_of(message),
             virtual_host=virtual_host,
             queues=tuple(queue.name for queue in outcome.queues),
             refused_by=tuple(queue.name for queue in outcome.refused),
@@ -204,57 +210,84 @@ class PublishedView(ContentView):
         return bool(self.refused_by)
 
     def __repr__(self) -> str:
-        where = "" if self.virtual_host == "/" else f" in virtual host {self.virtual_host!r}"
-        return f"<published {self._said()}{where}: {self.outcome}>"
+        where = elsewhere(self.virtual_host)
+        return f"<published {self.said()}{where}: {self.outcome}>"
 
 
-class Published(Sequence[PublishedView]):
-    """What was published, oldest first; immutable. Publishes that failed with an error are not in it.
+V = TypeVar("V", bound=ContentView)
+R = TypeVar("R", bound="Record")
 
-    `dropped` is how many older ones there were that the broker no longer keeps.
+
+class Recorded(Sequence[V], Generic[V, R]):
+    """What has happened to messages, oldest first; immutable. Views are made when they are asked for.
+
+    `dropped` is how many older records there were that the broker no longer keeps.
     """
 
     __slots__ = ("_records", "dropped")
+    word: ClassVar[str]
+    """What has happened to each."""
 
-    def __init__(self, records: Sequence[Publication] = (), dropped: int = 0) -> None:
+    def __init__(self, records: Sequence[R] = (), dropped: int = 0) -> None:
         self._records = tuple(records)
         self.dropped = dropped
 
+    @staticmethod
+    def view(record: Any) -> Any:
+        """The view of one record."""
+        raise NotImplementedError
+
     @overload
-    def __getitem__(self, index: int) -> PublishedView: ...
+    def __getitem__(self, index: int) -> V: ...
     @overload
-    def __getitem__(self, index: slice) -> Published: ...
-    def __getitem__(self, index: int | slice) -> PublishedView | Published:
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> V | Self:
         """One view, or a part of the whole."""
         if isinstance(index, slice):
-            return Published(self._records[index])
-        return PublishedView.of(*self._records[index])
+            return type(self)(self._records[index])
+        view: V = self.view(self._records[index])
+        return view
 
     def __len__(self) -> int:
         return len(self._records)
 
-    def __iter__(self) -> Iterator[PublishedView]:
-        return (PublishedView.of(*record) for record in self._records)
+    def __iter__(self) -> Iterator[V]:
+        return (self.view(record) for record in self._records)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Published):
+        if isinstance(other, Recorded):
             return list(self) == list(other)
         return list(self) == other if isinstance(other, list) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
     @property
-    def records(self) -> tuple[Publication, ...]:
+    def records(self) -> tuple[R, ...]:
         """What the views are made from, for those who look at many."""
         return self._records
 
     def __repr__(self) -> str:
         older = f" and {self.dropped} older" if self.dropped else ""
         if not self._records:
-            return f"<nothing published{older}>"
+            return f"<nothing {self.word}{older}>"
         shown = "".join(f"\n  {view!r}" for view in self[-20:])
         left_out = f"\n  ... {len(self) - 20} more before" if len(self) > 20 else ""
-        return f"<{len(self)} published{older}:{left_out}{shown}\n>"
+        return f"<{len(self)} {self.word}{older}:{left_out}{shown}\n>"
+
+
+class Published(Recorded[PublishedView, "Publication"]):
+    """What was published, oldest first; immutable. Publishes that failed with an error are not in it.
+
+    `dropped` is how many older ones there were that the broker no longer keeps.
+    """
+
+    __slots__ = ()
+    word = "published"
+
+    @staticmethod
+    def view(record: Publication) -> PublishedView:
+        """The view of one publish."""
+        return PublishedView.of(*record)
 
 
 def published_views(state: BrokerState) -> Published:
@@ -274,14 +307,19 @@ def history(state: BrokerState) -> History[Publication]:
         NoHistory: it keeps none.
     """
     if state.published is None:
-        raise NoHistory("this broker keeps no record of what is published; make it with history=100_000, say")
+        raise no_history(Published.word)
     return state.published
+
+
+def no_history(word: str) -> NoHistory:
+    """The error about a broker that was told to keep nothing."""
+    return NoHistory(f"this broker keeps no record of what is {word}; make it with history=100_000, say")
 
 
 def queued_view(queued: QueuedMessage, now: float) -> MessageView:
     """A message that waits. `now` is the instant of the broker's clock."""
     return MessageView(
-        **_content(queued.message),
+        **content_of(queued.message),
         state="ready",
         redelivered=queued.redelivered,
         expires_in=_expires_in(queued, now),
@@ -293,7 +331,7 @@ def unacked_view(delivery: Delivery, now: float) -> MessageView:
     """A message that a client holds. `now` is the instant of the broker's clock."""
     holder = delivery.holder
     return MessageView(
-        **_content(delivery.queued.message),
+        **content_of(delivery.queued.message),
         state="unacked",
         redelivered=delivery.queued.redelivered,
         consumer_tag=None if holder is None else holder.tag,
@@ -302,6 +340,11 @@ def unacked_view(delivery: Delivery, now: float) -> MessageView:
         held_for=now - delivery.delivered_at,
         expires_in=_expires_in(delivery.queued, now),
     )
+
+
+def elsewhere(virtual_host: str) -> str:
+    """The words for where something is; none for virtual host "/"."""
+    return "" if virtual_host == "/" else f" in virtual host {virtual_host!r}"
 
 
 def name_of(owner: object) -> str | None:
@@ -325,7 +368,8 @@ def _expires_in(queued: QueuedMessage, now: float) -> float | None:
     return None if queued.expires_at is None else max(0.0, queued.expires_at - now)
 
 
-def _content(message: Message) -> dict[str, Any]:
+def content_of(message: Message) -> dict[str, Any]:
+    """The fields that all views of a message share."""
     properties = message.properties
     values = {name: getattr(properties, name) for name in PROPERTIES if name != "headers"}
     return {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.inspect.errors import NoSuchExchange, NoSuchQueue, NoSuchVirtualHost, nearest
 from fakeamqp.inspect.frozen import FrozenDict, frozen
-from fakeamqp.inspect.messages import MessageView, name_of, number_of, queued_view, unacked_view
+from fakeamqp.inspect.messages import MessageView, elsewhere, name_of, number_of, queued_view, unacked_view
 
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding
@@ -25,6 +25,7 @@ __all__ = [
     "QueueView",
     "binding_views",
     "consumer_view",
+    "consumer_views",
     "exchange_names",
     "exchange_view",
     "find_queue",
@@ -178,7 +179,7 @@ class ExchangeView:
 
     def __repr__(self) -> str:
         flags = [name for name in ("durable", "auto_delete", "internal") if getattr(self, name)]
-        where = _elsewhere(self.virtual_host)
+        where = elsewhere(self.virtual_host)
         words = [f"<exchange {self.name!r}{where} type={self.type}", *flags, f"bindings={len(self.bindings)}"]
         if self.delayed:
             words.append(f"delayed={self.delayed}")
@@ -193,11 +194,7 @@ def _policies(policy: str | None, operator_policy: str | None) -> str:
 
 def counts_line(name: str, virtual_host: str, ready: int, unacked: int, consumers: int) -> str:
     """How a queue is represented."""
-    return f"<queue {name!r}{_elsewhere(virtual_host)} ready={ready} unacked={unacked} consumers={consumers}>"
-
-
-def _elsewhere(virtual_host: str) -> str:
-    return "" if virtual_host == "/" else f" in virtual host {virtual_host!r}"
+    return f"<queue {name!r}{elsewhere(virtual_host)} ready={ready} unacked={unacked} consumers={consumers}>"
 
 
 def find_queue(state: BrokerState, name: str, virtual_host: str = "/") -> Queue:
@@ -263,6 +260,13 @@ def message_views(queue: Queue) -> tuple[MessageView, ...]:
 def binding_views(destination: Queue | Exchange) -> tuple[BindingView, ...]:
     """The bindings that end at a queue or exchange."""
     return tuple(_binding_view(binding) for binding in destination.incoming)
+
+
+def consumer_views(state: BrokerState) -> tuple[ConsumerView, ...]:
+    """All consumers, by virtual host and queue."""
+    hosts = state.virtual_hosts.values()
+    queues = [queue for host in hosts for queue in host.queues.values()]
+    return tuple(consumer_view(each) for queue in queues for each in queue.subscriptions)
 
 
 def consumer_view(subscription: Subscription) -> ConsumerView:
