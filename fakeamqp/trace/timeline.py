@@ -106,6 +106,44 @@ class Trace:
 
         write(self, path, redact=redact)
 
+    def pcapng(self, path: str | os.PathLike[str], *, redact: bool = True) -> None:
+        """Write it to a file that Wireshark opens: one TCP stream per connection, dissected as AMQP.
+
+        What happened to connections and messages is in comments on the packets. The broker's port is written
+        as 5672, so that Wireshark knows what it sees; what went over TLS is written in plain.
+
+        Args:
+            path: of the file; one that is there is replaced.
+            redact: put asterisks in the place of passwords.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        from fakeamqp.trace.pcapng import write
+
+        write(self, path, redact=redact)
+
+    def html(self, path: str | os.PathLike[str] | None = None, *, title: str = "") -> str:
+        """One self-contained page: a sequence diagram with filter and search. It loads nothing from anywhere.
+
+        `page.html#e123` opens it at `events[123]`. Passwords are not in it; bodies of messages are, of a long
+        one its first 16 KiB.
+
+        Args:
+            path: also write it to this file; one that is there is replaced.
+            title: what the trace is of, such as the name of a test.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        from fakeamqp.trace.html import page
+
+        text = page(self.events, self.dropped, title, self.clock)
+        if path is not None:
+            with open(path, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        return text
+
     def timeline(self, limit: int | None = None, connection: str | None = None) -> str:
         """What happened, one line per event: time, connection, direction, channel, and what it was.
 
