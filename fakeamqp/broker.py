@@ -129,7 +129,9 @@ class Broker(Inspection):
             deny=deny,
             peer_clock=None if clock == "real" else RealClock(),
         )
-        self._recorder = Recorder(broker_clock.now, capacity=trace) if trace else None
+        self._recorder = (
+            Recorder(broker_clock.now, trace, time=broker_clock.time, clock=clock) if trace else None
+        )
         self._state.tap = self._recorder
         self._engine = Engine(
             broker_clock, self._state.timers, self._accept, transport_timers=self._state.peer_timers

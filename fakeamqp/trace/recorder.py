@@ -41,18 +41,42 @@ class Recorder:
     Args:
         now: the broker's clock, in seconds.
         capacity: how many events are kept.
+        time: the same clock's wall time, in seconds since 1970; without it no event has a wall time.
+        clock: the name of its mode.
     """
 
-    __slots__ = ("_began", "_count", "_ended", "_entries", "_introduced", "_now", "_peers", "capacity")
+    __slots__ = (
+        "_began",
+        "_clock",
+        "_count",
+        "_ended",
+        "_entries",
+        "_introduced",
+        "_now",
+        "_peers",
+        "_time",
+        "_wall_time",
+        "capacity",
+    )
 
-    def __init__(self, now: Callable[[], float], capacity: int = 10_000) -> None:
+    def __init__(
+        self,
+        now: Callable[[], float],
+        capacity: int = 10_000,
+        *,
+        time: Callable[[], float] | None = None,
+        clock: str = "real",
+    ) -> None:
         self._now = now
+        self._time = time
+        self._clock = clock
         self.capacity = max(1, capacity)
         self.clear()
 
     def clear(self) -> None:
         """Forget everything; time and the short names of connections begin anew."""
         self._began = self._now()
+        self._wall_time = None if self._time is None else self._time()
         self._entries: deque[Entry] = deque(maxlen=self.capacity)
         self._count = 0
         self._peers: dict[str, tuple[str, str]] = {}
@@ -61,7 +85,9 @@ class Recorder:
 
     def trace(self) -> Trace:
         """The record as it is now; to be called where the broker stands still."""
-        return Trace(tuple(self._entries), self._count - len(self._entries), self._began)
+        dropped = self._count - len(self._entries)
+        entries = tuple(self._entries)
+        return Trace(entries, dropped, self._began, wall_time=self._wall_time, clock=self._clock)
 
     # --- the tap --------------------------------------------------------------------------------------
 

@@ -236,3 +236,12 @@ def test_without_a_recorder_nothing_is_recorded(server: Server, recorder: Record
     client = server.client()
     client.publish(routing_key="x")
     assert len(recorder.trace()) == 0
+
+
+def test_a_trace_knows_what_time_it_was_when_it_began():
+    instants = iter([10.0, 20.0])
+    recorder = Recorder(lambda: 0.0, time=lambda: next(instants), clock="virtual")
+    assert (recorder.trace().wall_time, recorder.trace().clock) == (10.0, "virtual")
+    recorder.clear()
+    assert recorder.trace().wall_time == 20.0
+    assert (Recorder(lambda: 0.0).trace().wall_time, Recorder(lambda: 0.0).trace().clock) == (None, "real")
