@@ -61,11 +61,11 @@ def packaged_files() -> set[str]:
         f"{package}/{path.relative_to(ROOT / folder).as_posix()}"
         for package, folder in PACKAGES.items()
         for path in (ROOT / folder).rglob("*")
-        if path.suffix == ".py" or path.name == "py.typed"
+        if path.suffix in (".py", ".html", ".css", ".js") or path.name == "py.typed"
     }
 
 
-def test_a_wheel_holds_every_module_and_the_type_marks(wheel):
+def test_a_wheel_holds_every_module_the_type_marks_and_the_page(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         types = {f"{package}/py.typed" for package in PACKAGES}
@@ -121,7 +121,7 @@ def test_an_installation_finds_both_packages(kind, source, tmp_path):
         "for name in sys.argv[1:]:\n"
         "    for folder in importlib.util.find_spec(name).submodule_search_locations:\n"
         "        for path in pathlib.Path(folder).rglob('*'):\n"
-        "            if path.suffix == '.py' or path.name == 'py.typed':\n"
+        "            if path.suffix in ('.py', '.html', '.css', '.js') or path.name == 'py.typed':\n"
         "                print(name + '/' + path.relative_to(folder).as_posix())\n"
     )
     done = subprocess.run(

@@ -1,0 +1,407 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from compat_tests.protocol.driver import Server
+from compat_tests.unit.trace.pages import Row, data_of, elements_of, rows_of
+from compat_tests.unit.trace.recordings import EVENTS
+from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent, Recorder, Trace
+from fakeamqp.trace.parts import Cut
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
+from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<!-- <script>",
+    "<img src=x onerror=alert(1)>",
+    "\"'><b>&amp;${title}$data",
+    "]]>\u2028\u2029\u202e\0",
+    "\udcff",
+]
+
+
+def frame(method: Method, direction: Any = "received", channel: int = 1, alias: str = "c1") -> FrameEvent:
+    return FrameEvent(0.5, f"peer {alias}", alias, direction, 1, channel, method.encode())
+
+
+def header(size: int, direction: Any = "received", channel: int = 1, **properties: Any) -> FrameEvent:
+    payload = CONTENT_HEADER.pack(60, 0, size) + BasicProperties(**properties).encode()
+    return FrameEvent(0.5, "peer c1", "c1", direction, 2, channel, payload)
+
+
+def body(octets: bytes, direction: Any = "received", channel: int = 1) -> FrameEvent:
+    return FrameEvent(0.5, "peer c1", "c1", direction, 3, channel, octets)
+
+
+def page(*events: Event, **options: Any) -> str:
+    return Trace.of(events, **options).html()
+
+
+def rows(*events: Event) -> list[Row]:
+    return rows_of(page(*events))
+
+
+PUBLISH = m.BasicPublish(exchange="events", routing_key="order.placed")
+
+
+class TestRows:
+    def test_a_method_with_its_content_is_one_row(self):
+        [row] = rows(frame(PUBLISH), header(10, message_id="m1"), body(b"two "), body(b"apples"))
+        assert (row.kind, row.name, row.direction, row.channel) == ("method", "basic.publish", 0, 1)
+        assert row.events == [0, 1, 2, 3]
+        assert row.text == "exchange='events' routing_key='order.placed'"
+        assert row.properties == [(0, "message_id", "m1", "s")]
+        assert (row.body, row.size) == ("two apples", 10)
+
+    def test_contents_on_two_channels_do_not_mix(self):
+        first, second = rows(
+            frame(PUBLISH, channel=1),
+            frame(PUBLISH, channel=2),
+            header(3, channel=2),
+            header(3, channel=1),
+            body(b"one", channel=1),
+            body(b"two", channel=2),
+        )
+        assert (first.events, first.body) == ([0, 3, 4], "one")
+        assert (second.events, second.body) == ([1, 2, 5], "two")
+
+    def test_what_happens_meanwhile_has_its_own_row(self):
+        published = ModelEvent(0.5, None, "", "alarm", {"reason": "memory"})
+        names = [row.name for row in rows(frame(PUBLISH), header(1), published, body(b"x"))]
+        assert names == ["basic.publish", "alarm"]
+
+    def test_an_empty_body(self):
+        [row] = rows(frame(PUBLISH), header(0))
+        assert (row.events, row.body, row.size) == ([0, 1], None, 0)
+
+    def test_a_content_that_never_came_whole(self):
+        [row] = rows(frame(PUBLISH), header(10), body(b"two"))
+        assert (row.body, row.size) == ("two", 10)
+
+    @pytest.mark.parametrize(
+        "events",
+        [
+            [header(1)],
+            [body(b"x")],
+            [frame(m.QueueDeclare(queue="q")), body(b"x")],
+            [frame(PUBLISH), body(b"x")],
+            [frame(PUBLISH), header(1), header(1)],
+            [frame(PUBLISH), header(1), body(b"xx")],
+            [FrameEvent(0, "a", "c1", "received", 1, 1, b"\xff\xff\xff\xff")],
+            [FrameEvent(0, "a", "c1", "received", 77, 1, b"x")],
+        ],
+    )
+    def test_frames_that_belong_to_nothing_have_their_own_row(self, events: list[Event]):
+        last = rows(*events)[-1]
+        assert (last.kind, last.problem, last.events) == ("frame", True, [len(events) - 1])
+
+    def test_binary_bodies_come_back_octet_by_octet(self):
+        octets = bytes(range(256))
+        [row] = rows(frame(PUBLISH), header(256), body(octets))
+        assert row.body == octets
+
+    def test_of_a_body_that_is_not_kept_whole_only_the_beginning_is_shown(self):
+        cut = Cut("grün".encode() * 3000, 4098)  # in the middle of a character
+        [row] = rows(frame(PUBLISH), header(20_000), body(cut), body(b"the end " * 625))
+        assert row.body == ("grün" * 820)[: len(row.body or "")]
+        assert len(str(row.body).encode()) == 4097
+        assert row.size == 20_000
+
+    def test_long_bodies_are_cut(self):
+        [row] = rows(frame(PUBLISH), header(40_000), *(body(b"x" * 4000) for _ in range(10)))
+        assert (len(row.body or ""), row.size, len(row.events)) == (16_384, 40_000, 12)
+
+    def test_fields_lie_open_down_to_the_last_value(self):
+        table = {"a": [1, {"b": True}], "x": b"\xff\x00", "when": Timestamp(0), "none": None, "utf": b"abc"}
+        [row] = rows(frame(m.QueueDeclare(queue="q", arguments=table)))
+        arguments = row.fields[[field[1] for field in row.fields].index("arguments") :]
+        assert arguments == [
+            (0, "arguments", "table of 5", "t"),
+            (1, "a", "array of 2", "t"),
+            (2, "[0]", "1", "n"),
+            (2, "[1]", "table of 1", "t"),
+            (3, "b", "true", "b"),
+            (1, "x", "ff00", "x"),
+            (1, "when", "0 (1970-01-01 00:00:00 UTC)", "n"),
+            (1, "none", "void", "z"),
+            (1, "utf", "abc", "s"),
+        ]
+
+    def test_a_table_without_end_is_cut(self):
+        [row] = rows(frame(m.QueueDeclare(queue="q", arguments={str(n): n for n in range(2000)})))
+        assert row.fields[-1] == (0, "...", "only the first 500 are shown", "h")
+
+    def test_kinds(self):
+        found = rows(
+            ConnectionEvent(0, "a", "c1", "connected", ""),
+            ConnectionEvent(0, "a", "c1", "fault", "the confirm was lost"),
+            FrameEvent(0, "a", "c1", "sent", 8, 0, b""),
+            ModelEvent(0, None, "", "renamed", {"queue": "q"}),
+        )
+        assert [row.kind for row in found] == ["connection", "fault", "heartbeat", "model"]
+        assert [row.problem for row in found] == [False, True, False, False]
+        assert found[1].text == "the confirm was lost"
+
+    def test_notes_say_first_what_became_of_it(self):
+        message = SimpleNamespace(body=b"two apples", exchange="e", routing_key="k", publisher=None)
+        outcome = "routed to orders"
+        published, dropped = rows(
+            ModelEvent(
+                0, None, "", "published", {"message": message, "outcome": outcome, "virtual_host": "/"}
+            ),
+            ModelEvent(0, None, "", "dropped", {"message": message, "queue": "orders", "reason": "expired"}),
+        )
+        assert published.text == "routed to orders: message with exchange='e' routing_key='k'"
+        assert dropped.text == "from queue 'orders' because it had expired: message b'two apples'"
+        assert (dropped.queues, dropped.body, dropped.problem) == (["orders"], "two apples", True)
+        assert dropped.field("routing_key") == "k"
+
+
+class TestQueues:
+    def test_of_a_delivery_and_of_what_settles_it(self):
+        deliveries = [
+            frame(m.BasicDeliver(consumer_tag=tag, delivery_tag=number), "sent")
+            for number, tag in enumerate(("t", "t", "u"), 1)
+        ]
+        found = rows(
+            frame(m.BasicConsume(queue="orders", consumer_tag="t")),
+            frame(m.BasicConsumeOk(consumer_tag="t"), "sent"),
+            frame(m.BasicConsume(queue="bills")),
+            frame(m.BasicConsumeOk(consumer_tag="u"), "sent"),
+            *deliveries,
+            frame(m.BasicAck(delivery_tag=1)),
+            frame(m.BasicNack(delivery_tag=3, multiple=True)),
+            frame(m.BasicAck(delivery_tag=3)),
+            frame(m.BasicAck(delivery_tag=1), "sent"),
+            frame(m.BasicCancel(consumer_tag="u")),
+        )
+        assert [row.queues for row in found[2:]] == [
+            ["bills"],
+            ["bills"],
+            ["orders"],
+            ["orders"],
+            ["bills"],
+            ["orders"],
+            ["orders", "bills"],
+            [],
+            [],
+            ["bills"],
+        ]
+
+    def test_of_a_get_and_of_an_empty_name(self):
+        found = rows(
+            frame(m.QueueDeclare()),
+            frame(m.QueueDeclareOk(queue="generated"), "sent"),
+            frame(m.BasicGet()),
+            frame(m.BasicGetOk(delivery_tag=1), "sent"),
+            frame(m.BasicReject(delivery_tag=1)),
+        )
+        assert [row.queues for row in found] == [[], *[["generated"]] * 4]
+
+    def test_of_a_publish_come_from_its_outcome(self, server: Server, recorder: Recorder):
+        client = server.client()
+        client.declare("orders")
+        client.bind("orders", "amq.topic", "order.*")
+        client.publish(b"x", exchange="amq.topic", routing_key="order.placed")
+        client.publish(b"y", routing_key="orders")
+        found = rows_of(recorder.trace().html())
+        assert [row.queues for row in found if row.name == "basic.publish"] == [["orders"], ["orders"]]
+
+
+class TestProblems:
+    @pytest.mark.parametrize(
+        "event",
+        [
+            frame(m.ChannelClose(reply_code=404), "sent"),
+            frame(m.ConnectionClose(reply_code=320), "sent"),
+            frame(m.BasicNack(delivery_tag=1), "sent"),
+            frame(m.BasicReturn(reply_code=312), "sent"),
+            ConnectionEvent(0, "a", "c1", "lost", ""),
+            ModelEvent(0, None, "", "published", {"outcome": SimpleNamespace(queues=(), refused=())}),
+            ModelEvent(0, None, "", "published", {"outcome": SimpleNamespace(queues=("q",), refused=("q",))}),
+        ],
+    )
+    def test_are_marked(self, event: Event):
+        [row] = rows(event)
+        assert row.problem
+
+    @pytest.mark.parametrize(
+        "event",
+        [
+            frame(m.ConnectionClose(reply_code=200)),
+            frame(m.BasicNack(delivery_tag=1)),
+            ConnectionEvent(0, "a", "c1", "closed", ""),
+            ModelEvent(0, None, "", "published", {"outcome": SimpleNamespace(queues=("q",), refused=())}),
+            ModelEvent(
+                0, None, "", "published", {"outcome": SimpleNamespace(queues=(), refused=(), delays=("e",))}
+            ),
+        ],
+    )
+    def test_are_not_seen_where_there_are_none(self, event: Event):
+        [row] = rows(event)
+        assert not row.problem
+
+
+class TestHeader:
+    def test_says_what_it_is(self):
+        data = data_of(
+            page(
+                ConnectionEvent(1.0, "a", "c1", "connected", ""),
+                frame(
+                    m.ConnectionStartOk(client_properties={"connection_name": "billing", "product": "pika"})
+                ),
+                frame(m.ConnectionOpen(virtual_host="/shop")),
+                ConnectionEvent(3.5, "a", "c1", "closed", ""),
+                dropped=7,
+                clock="virtual",
+            )
+        )
+        assert (data["events"], data["dropped"], data["clock"]) == (4, 7, "virtual")
+        assert (data["began"], data["ended"]) == (1.0, 3.5)
+        assert data["connections"] == [
+            {
+                "name": "a",
+                "alias": "c1",
+                "events": 4,
+                "connection_name": "billing",
+                "product": "pika",
+                "virtual_host": "/shop",
+            }
+        ]
+
+    def test_connections_are_in_the_order_they_came_in(self):
+        events = [frame(m.ChannelOpen(), alias=alias) for alias in ("c10", "c2", "c1")]
+        text = page(*events)
+        assert [one["alias"] for one in data_of(text)["connections"]] == ["c1", "c2", "c10"]
+        assert [row.connection for row in rows_of(text)] == ["c10", "c2", "c1"]
+
+    def test_has_a_title(self):
+        text = Trace.of(()).html(title="test_<b>&")
+        assert "<title>test_&lt;b&gt;&amp;</title>" in text
+        assert data_of(text)["title"] == "test_<b>&"
+
+    def test_of_nothing(self):
+        data = data_of(page())
+        assert (data["events"], data["rows"], data["connections"]) == (0, [], [])
+
+
+class TestSafety:
+    @pytest.mark.parametrize("text", HOSTILE)
+    def test_nothing_a_peer_sends_becomes_markup(self, text: str):
+        plain, hostile = (
+            page(
+                ConnectionEvent(0, said, "c1", said, said),
+                frame(m.ConnectionStartOk(client_properties={"connection_name": said, "product": said})),
+                frame(m.QueueDeclare(queue=said, arguments={said: said})),
+                frame(m.BasicPublish(exchange=said, routing_key=said)),
+                header(len(octets), headers={said: {said: said}}, message_id=said),
+                body(octets),
+                ModelEvent(0, said, said, said, {said: said, "queue": said}),
+            )
+            for said in ("plain", text.replace("\0", ""))
+            for octets in [said.encode("utf-8", "surrogateescape")]
+        )
+        assert elements_of(hostile).found == elements_of(plain).found
+        assert not elements_of(hostile).comments
+
+    def test_what_is_hostile_is_still_told(self):
+        text = HOSTILE[0]
+        [row] = rows(frame(m.QueueDeclare(queue=text)))
+        assert row.field("queue") == text
+        assert row.queues == [text]
+
+    def test_the_policy_allows_its_own_script_and_style_alone(self):
+        elements = elements_of(page(frame(PUBLISH)))
+        [policy] = [
+            attributes["content"] or ""
+            for attributes, _ in elements.all("meta")
+            if attributes.get("http-equiv") == "Content-Security-Policy"
+        ]
+        allowed = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+        assert allowed["default-src"] == "'none'"
+        for tag, rule in (("style", "style-src"), ("script", "script-src")):
+            text = elements.all(tag)[-1][1]
+            assert (
+                allowed[rule]
+                == f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+            )
+
+    def test_it_loads_nothing(self):
+        text = page()
+        assert not re.search(
+            r"https?://|@import|url\(|\b(?:src|srcset|action)=|fetch\(|XMLHttp|innerHTML", text
+        )
+        assert [attributes.get("href") for attributes, _ in elements_of(text).all("a")] == ["#list"]
+        assert not elements_of(text).all("link")
+
+    @pytest.mark.parametrize(
+        "method",
+        [
+            m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0s3cret-word"),
+            m.ConnectionSecureOk(response=b"s3cret-word"),
+            m.ConnectionUpdateSecret(new_secret=b"s3cret-word"),
+        ],
+    )
+    @pytest.mark.parametrize("extra", [b"", b"\0"], ids=["readable", "malformed"])
+    def test_passwords_are_not_in_it(self, method: Method, extra: bytes):
+        event = FrameEvent(0, "a", "c1", "received", 1, 0, method.encode() + extra)
+        text = page(event)
+        assert method.NAME in text
+        for part in (b"s3cret-word", b"s3cr"):
+            for written in (part.decode(), part.hex(), base64.b64encode(part).decode().rstrip("=")):
+                assert written not in text
+
+    def test_a_password_is_not_in_a_recording_of_a_broker(self, server: Server, recorder: Recorder):
+        server.client()
+        [row] = [row for row in rows_of(recorder.trace().html()) if row.name == "connection.start-ok"]
+        assert row.field("response") == "12 octets, not shown"
+        assert "\\u0000guest" not in recorder.trace().html()
+
+
+class TestEverything:
+    @given(EVENTS)
+    def test_any_trace_has_a_page_with_every_event_in_one_row(self, events: list[Event]):
+        text = page(*events)
+        text.encode()
+        found = rows_of(text)
+        assert sorted(number for row in found for number in row.events) == list(range(len(events)))
+        for row in found:
+            first = events[row.events[0]]
+            assert (row.time, row.connection) == (round(first.time, 6), first.alias or first.connection or "")
+
+    def test_what_a_search_may_look_for_is_in_the_rows(self, server: Server, recorder: Recorder):
+        client = server.client()
+        client.declare("orders")
+        client.publish(b'{"fruit": "apple"}', routing_key="orders", headers={"shop": {"town": "Ulm"}})
+        [publish] = [row for row in rows_of(recorder.trace().html()) if row.name == "basic.publish"]
+        assert publish.body == '{"fruit": "apple"}'
+        assert (2, "town", "Ulm", "s") in (publish.properties or [])
+
+    def test_what_is_said_often_is_written_once(self):
+        events: list[Event] = []
+        for number in range(2500):
+            events += [
+                frame(m.BasicPublish(routing_key="orders")),
+                header(200, message_id=f"message-{number}"),
+                body(b"x" * 200),
+                frame(m.BasicAck(delivery_tag=number), "sent"),
+            ]
+        text = page(*events)
+        assert text.count("x" * 200) == 1
+        assert len(text) < 1_500_000
+
+    def test_it_is_written_where_asked(self, tmp_path: Path):
+        path = tmp_path / "trace.html"
+        text = Trace.of([frame(m.QueueDeclare(queue="grün"))]).html(path, title="grün")
+        assert path.read_bytes().decode() == text

@@ -1,0 +1,68 @@
+"""Puts the page together: template, style, script and data in one file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.trace.html.rows import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fakeamqp.trace.events import Event
+
+__all__ = ["page"]
+
+
+def page(events: Iterable[Event], dropped: int = 0, title: str = "", clock: str = "") -> str:
+    """The whole page.
+
+    Args:
+        events: what to show, in order.
+        dropped: how many older events are no longer kept.
+        title: what the trace is of, such as the name of a test; "" says just that it is a trace.
+        clock: the mode of the broker's clock where it is known.
+    """
+    import json
+    from html import escape
+    from string import Template
+
+    rows = Rows(events)
+    title = title or "AMQP trace"
+    data = {
+        "title": title,
+        "clock": clock,
+        "events": rows.count,
+        "dropped": dropped,
+        "began": rows.began,
+        "ended": rows.ended,
+        "connections": rows.connections,
+        "kinds": Rows.KINDS,
+        "pool": rows.pool,
+        "rows": rows.rows,
+    }
+    # Within a script element only "<" can begin anything but text, be it an end tag or a comment.
+    written = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    style, script = _asset("page.css"), _asset("page.js")
+    return Template(_asset("page.html")).substitute(
+        title=escape(title),
+        style=style,
+        script=script,
+        data=written,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+
+
+def _asset(name: str) -> str:
+    from importlib.resources import files
+
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """What names `text` in a content security policy."""
+    from base64 import b64encode
+    from hashlib import sha256
+
+    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()

@@ -1,0 +1,93 @@
+"""Which queues a method has to do with, also where it names none: a delivery by its consumer, an ack by its
+tag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from fakeamqp.wire.amqp_0_9_x.method import Method
+
+__all__ = ["Queues", "queues_of"]
+
+#: connection, channel, direction
+Place: TypeAlias = tuple[int, int, int]
+
+_MOST_WAITING = 200
+
+
+def queues_of(facts: Mapping[str, object]) -> list[str]:
+    """The names of the queues in what the broker says about an event."""
+    found: dict[str, None] = {}
+    for value in (facts.get("queue"), *(getattr(facts.get("outcome"), "queues", None) or ())):
+        name = value if isinstance(value, str) else getattr(value, "name", None)
+        if isinstance(name, str):
+            found[name] = None
+    return list(found)
+
+
+class Queues:
+    """Follows consumers and deliveries, one method after the other."""
+
+    def __init__(self) -> None:
+        self._declared: dict[tuple[int, int], str] = {}
+        self._asked: dict[tuple[int, int], str] = {}
+        self._consumers: dict[tuple[int, int, str], str] = {}
+        self._unsettled: dict[tuple[int, int], dict[int, str]] = {}
+        self._publishes: dict[int, list[tuple[object, object, list[Any]]]] = {}
+
+    def seen(self, place: Place, method: Method) -> list[str]:
+        """The queues that `method` has to do with."""
+        connection, channel, _ = place
+        here = (connection, channel)
+        name = method.NAME
+        tag = getattr(method, "delivery_tag", 0)
+        consumer = (*here, str(getattr(method, "consumer_tag", "")))
+        queue = getattr(method, "queue", None)
+        if name == "queue.declare-ok" and queue:
+            self._declared[here] = queue
+        elif name == "basic.publish":
+            key = getattr(method, "routing_key", "")
+            return [key] if key and not getattr(method, "exchange", "") else []
+        elif isinstance(queue, str) and not queue and name != "queue.declare":
+            queue = self._declared.get(here)  # an empty name means the queue declared last
+        if name in ("basic.consume", "basic.get") and queue:
+            self._asked[here] = queue
+            if name == "basic.consume" and consumer[2]:
+                self._consumers[consumer] = queue
+        elif name in ("basic.get-ok", "basic.get-empty"):
+            queue = self._asked.get(here)
+        elif name == "basic.consume-ok":
+            queue = self._consumers.setdefault(consumer, self._asked.get(here, ""))
+        elif name in ("basic.deliver", "basic.cancel", "basic.cancel-ok"):
+            queue = self._consumers.get(consumer)
+        elif name in ("basic.ack", "basic.nack", "basic.reject") and place[2] == 0:
+            return self._settled(here, tag, bool(getattr(method, "multiple", False)))
+        if name in ("basic.deliver", "basic.get-ok") and queue:
+            self._unsettled.setdefault(here, {})[tag] = queue
+        return [queue] if queue else []
+
+    def _settled(self, here: tuple[int, int], tag: int, multiple: bool) -> list[str]:
+        unsettled = self._unsettled.get(here, {})
+        tags = [other for other in unsettled if other <= tag or not tag] if multiple else [tag]
+        return list(dict.fromkeys(unsettled.pop(other) for other in tags if other in unsettled))
+
+    # --- where a publish went, which only the event that follows it can say -------------------------------
+
+    def published(self, place: Place, method: Method, row: list[Any]) -> None:
+        """Remember the row of a publish until its outcome is known."""
+        waiting = self._publishes.setdefault(place[0], [])
+        del waiting[: len(waiting) - _MOST_WAITING]
+        waiting.append((getattr(method, "exchange", ""), getattr(method, "routing_key", ""), row))
+
+    def outcome(self, connection: int, message: object) -> list[Any] | None:
+        """The row of the oldest publish that `message` may have come from, which no longer waits then."""
+        address = (getattr(message, "exchange", None), getattr(message, "routing_key", None))
+        waiting = self._publishes.get(connection, [])
+        for index, (*published, row) in enumerate(waiting):
+            if tuple(published) == address:
+                del waiting[: index + 1]
+                return row
+        return None

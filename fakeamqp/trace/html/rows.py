@@ -1,0 +1,385 @@
+"""What the page shows, as data: one row per event, but one for a method with all of its content.
+
+The form is as small as can be, for a page may hold many thousands of rows: rows are lists, and what many of
+them say alike is in the pool once and referred to by its number.
+
+| place | in a row |
+|---|---|
+| 0 | numbers of its events, the first of which names it |
+| 1 | time in seconds |
+| 2 | number of the connection, or -1 |
+| 3 | number of the kind in `KINDS` |
+| 4 | direction: 0 received by the broker, 1 sent by it, -1 neither |
+| 5 | channel, or -1 |
+| 6 | name: pool |
+| 7 | the rest of its line: pool |
+| 8 | names of queues it has to do with: pool |
+| 9 | 1 where something went wrong, else 0 |
+| 10 | fields or facts: pool |
+| 11 | properties: pool, or -1 |
+| 12 | body: pool, or -1 |
+| 13 | octets in the body, or -1 where there is none |
+
+Fields are lists of (depth, name, value, type); types are "s" text, "n" number, "b" bit, "x" octets in hex,
+"t" a table or array whose fields follow one level deeper, "z" void, "h" hidden, "o" anything else. A body is
+(encoding, text), where the encoding is "text" or "base64".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
+from fakeamqp.trace.html.queues import Queues, queues_of
+from fakeamqp.trace.parts import full_size
+from fakeamqp.trace.secrets import SECRET_FIELDS
+from fakeamqp.trace.words import one_line
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_HEARTBEAT
+from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
+
+if TYPE_CHECKING:
+    from fakeamqp.wire.amqp_0_9_x.method import Method, Record
+
+__all__ = ["Rows"]
+
+#: depth, name, value, type
+Field: TypeAlias = tuple[int, str, str, str]
+
+_METHOD, _FRAME, _HEARTBEAT, _MODEL, _CONNECTION, _FAULT = range(6)
+_MOST_BODY = 16_384
+_MOST_TEXT = 4096
+_MOST_FIELDS = 500
+_DIRECTIONS = {"received": 0, "sent": 1}
+_BAD_ENDS = frozenset(("aborted", "lost", "blocked"))
+_BAD_NEWS = frozenset(("dropped", "returned"))
+_REFUSALS = frozenset(("basic.nack", "basic.return", "basic.cancel", "connection.blocked"))
+"""What only goes to a client when something went wrong, or is about to."""
+_BODY_SIZE = slice(4, 12)
+
+
+class _Content:
+    """A method whose content is still coming: its row, and how many octets are due."""
+
+    __slots__ = ("due", "kept", "row", "whole")
+
+    def __init__(self, row: list[Any]) -> None:
+        self.row = row
+        self.due = -1
+        self.kept = bytearray()
+        self.whole = True
+
+
+class Rows:
+    """Rows, and what they refer to, made from events.
+
+    Args:
+        events: in order.
+    """
+
+    KINDS: ClassVar[tuple[str, ...]] = ("method", "frame", "heartbeat", "model", "connection", "fault")
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.rows: list[list[Any]] = []
+        self.pool: list[Any] = []
+        self.connections: list[dict[str, Any]] = []
+        self.count = 0
+        self.began = 0.0
+        self.ended = 0.0
+        self._pooled: dict[object, int] = {}
+        self._numbers: dict[str, int] = {}
+        self._contents: dict[tuple[int, int, int], _Content] = {}
+        self._queues = Queues()
+        for number, event in enumerate(events):
+            self._add(number, event)
+        for content in list(self._contents.values()):
+            self._store_body(content)
+        self._sort_connections()
+
+    # --- events ---------------------------------------------------------------------------------------
+
+    def _add(self, number: int, event: Event) -> None:
+        if not number:
+            self.began = round(event.time, 6)
+        self.ended = round(event.time, 6)
+        self.count = number + 1
+        connection = self._connection(event)
+        if connection >= 0:
+            self.connections[connection]["events"] += 1
+        if isinstance(event, FrameEvent):
+            self._add_frame(number, event, connection)
+        elif isinstance(event, ConnectionEvent):
+            self._add_connection_event(number, event, connection)
+        elif isinstance(event, ModelEvent):
+            self._add_model_event(number, event, connection)
+
+    def _add_frame(self, number: int, event: FrameEvent, connection: int) -> None:
+        direction = _DIRECTIONS[event.direction]
+        place = (connection, event.channel, direction)
+        if event.type in (FRAME_CONTENT_HEADER, FRAME_BODY) and self._add_content(number, event, place):
+            return
+        method = event.method
+        kind = _METHOD if method is not None else _HEARTBEAT if event.type == FRAME_HEARTBEAT else _FRAME
+        row = self._row(number, event, connection, kind, direction, event.channel)
+        self.rows.append(row)
+        if method is None:
+            row[9] = int(kind == _FRAME)
+            row[10] = self._put(_bounded(_frame_fields(event)))
+            return
+        row[8] = [self._put(name) for name in self._queues.seen(place, method)]
+        row[9] = int(_went_wrong(method, direction))
+        row[10] = self._put(_bounded(_fields(method)))
+        if method.NAME == "connection.start-ok":
+            self.connections[connection].update(_client(getattr(method, "client_properties", {})))
+        elif method.NAME == "connection.open":
+            self.connections[connection]["virtual_host"] = getattr(method, "virtual_host", "")
+        elif method.NAME == "basic.publish":
+            self._queues.published(place, method, row)
+        if method.HAS_CONTENT:
+            self._contents[place] = _Content(row)
+
+    def _add_content(self, number: int, event: FrameEvent, place: tuple[int, int, int]) -> bool:
+        """Put a header or body frame with the method before it. False: there is none that waits for it."""
+        content = self._contents.get(place)
+        if content is None or (event.type == FRAME_CONTENT_HEADER) != (content.due < 0):
+            return False
+        row = content.row
+        if event.type == FRAME_CONTENT_HEADER:
+            properties = event.properties
+            if properties is None:
+                return False
+            content.due = row[13] = int.from_bytes(event.payload[_BODY_SIZE], "big")
+            row[11] = self._put(_bounded(_fields(properties, absent=False)))
+        else:
+            if event.size > content.due:
+                return False
+            content.due -= event.size
+            if content.whole and len(content.kept) < _MOST_BODY:
+                content.kept += event.payload
+            content.whole = content.whole and event.size == len(event.payload)
+        row[0].append(number)
+        if not content.due:
+            self._store_body(content)
+            del self._contents[place]
+        return True
+
+    def _store_body(self, content: _Content) -> None:
+        if content.row[13] > 0:
+            content.row[12] = self._put(_body(bytes(content.kept[:_MOST_BODY]), content.row[13]))
+
+    def _add_connection_event(self, number: int, event: ConnectionEvent, connection: int) -> None:
+        kind = _FAULT if event.event == "fault" else _CONNECTION
+        row = self._row(number, event, connection, kind)
+        row[9] = int(kind == _FAULT or event.event in _BAD_ENDS)
+        self.rows.append(row)
+
+    def _add_model_event(self, number: int, event: ModelEvent, connection: int) -> None:
+        channel = event.facts.get("channel")
+        row = self._row(number, event, connection, _MODEL, -1, channel if isinstance(channel, int) else -1)
+        queues = queues_of(event.facts)
+        row[8] = [self._put(name) for name in queues]
+        row[9] = int(event.event in _BAD_NEWS or _unroutable(event))
+        row[10] = self._put(_bounded(_facts(event.facts)))
+        body = getattr(event.facts.get("message"), "body", None)
+        if isinstance(body, bytes):
+            row[13] = full_size(body)
+            if row[13]:
+                row[12] = self._put(_body(bytes(body[:_MOST_BODY]), row[13]))
+        if event.event == "published" and connection >= 0:
+            publish = self._queues.outcome(connection, event.facts.get("message"))
+            if publish is not None:
+                publish[8] = sorted({*publish[8], *row[8]})
+        self.rows.append(row)
+
+    def _row(
+        self, number: int, event: Event, connection: int, kind: int, direction: int = -1, channel: int = -1
+    ) -> list[Any]:
+        name, text = event.name, event.text
+        text = (
+            _foremost(event, text) if isinstance(event, ModelEvent) else text.removeprefix(name).lstrip(": ")
+        )
+        time = round(event.time, 6)
+        pooled = self._put(one_line(name)), self._put(text)
+        nothing = self._put(())
+        return [[number], time, connection, kind, direction, channel, *pooled, [], 0, nothing, -1, -1, -1]
+
+    # --- what rows refer to ---------------------------------------------------------------------------
+
+    def _put(self, value: object) -> int:
+        """The place of `value` in the pool."""
+        # 1, 1.0 and True are equal and are not written alike, but only text and tuples with types come here.
+        place = self._pooled.get(value)
+        if place is None:
+            place = self._pooled[value] = len(self.pool)
+            self.pool.append(value)
+        return place
+
+    def _connection(self, event: Event) -> int:
+        if event.connection is None and not event.alias:
+            return -1
+        key = event.alias or event.connection or ""
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.connections)
+            name = event.connection or event.alias
+            self.connections.append({"name": name, "alias": event.alias or name, "events": 0})
+        return number
+
+    def _sort_connections(self) -> None:
+        """In the order they came in, also where the beginning is no longer kept."""
+        order = sorted(range(len(self.connections)), key=lambda at: _counted(self.connections[at]["alias"]))
+        place = {before: now for now, before in enumerate(order)}
+        self.connections = [self.connections[before] for before in order]
+        for row in self.rows:
+            row[2] = place.get(row[2], -1)
+
+
+# --- values -------------------------------------------------------------------------------------------
+
+
+def _fields(record: Method | Record, absent: bool = True) -> Iterator[Field]:
+    """Every field but the reserved ones. What proves who somebody is stays hidden."""
+    for name, _ in record.LAYOUT:
+        value = getattr(record, name)
+        if name.startswith("reserved_") or (value is None and not absent):
+            continue
+        if name in SECRET_FIELDS:
+            yield 0, name, f"{len(value)} octets, not shown", "h"
+        else:
+            yield from _flat(0, name.rstrip("_"), value)
+
+
+def _bounded(fields: Iterator[Field]) -> tuple[Field, ...]:
+    """Not more of them than anybody reads."""
+    shown = tuple(islice(fields, _MOST_FIELDS))
+    if next(fields, None) is not None:
+        shown += ((0, "...", f"only the first {_MOST_FIELDS} are shown", "h"),)
+    return shown
+
+
+def _flat(depth: int, name: str, value: object) -> Iterator[Field]:
+    """A value, and behind it what is in it."""
+    if isinstance(value, Mapping):
+        yield depth, name, f"table of {len(value)}", "t"
+        for key, item in value.items():
+            yield from _flat(depth + 1, key if isinstance(key, str) else repr(key), item)
+    elif isinstance(value, (list, tuple)):
+        yield depth, name, f"array of {len(value)}", "t"
+        for index, item in enumerate(value):
+            yield from _flat(depth + 1, f"[{index}]", item)
+    else:
+        yield depth, name, *_plain(value)
+
+
+def _plain(value: object) -> tuple[str, str]:
+    """One value as text, and its type."""
+    if value is None:
+        return "void", "z"
+    if isinstance(value, bool):
+        return ("true" if value else "false"), "b"
+    if isinstance(value, Timestamp):
+        try:
+            return f"{int(value)} ({value.datetime:%Y-%m-%d %H:%M:%S} UTC)", "n"
+        except (OverflowError, ValueError, OSError):
+            return str(int(value)), "n"
+    if isinstance(value, (int, float, Decimal)):
+        return str(value), "n"
+    if isinstance(value, str):
+        return _cut(value), "s"
+    if isinstance(value, (bytes, bytearray)):
+        size = full_size(bytes(value)) if type(value) is bytearray else full_size(value)  # type: ignore[arg-type]
+        try:
+            text = bytes(value).decode()
+        except UnicodeDecodeError:
+            text = ""
+        if text.isprintable() and (text or not value):
+            return _cut(text), "s"
+        shown = value[: _MOST_TEXT // 2].hex()
+        return (shown if size <= _MOST_TEXT // 2 else f"{shown}... ({size} octets)"), "x"
+    try:
+        return _cut(str(value)), "o"
+    except Exception as error:
+        return f"{type(value).__name__}, whose str raised {type(error).__name__}", "o"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}... ({len(text)} characters)"
+
+
+def _counted(alias: str) -> tuple[bool, int]:
+    """Short names by their numbers, others behind them as they are."""
+    digits = alias[1:]
+    known = alias[:1] == "c" and digits.isdecimal() and digits.isascii() and len(digits) < 10
+    return (not known, int(digits) if known else 0)
+
+
+def _foremost(event: ModelEvent, text: str) -> str:
+    """What became of it first, then what it is about: there is not much room in a note."""
+    outcome = event.facts.get("outcome")
+    ending = "" if outcome is None else f": {one_line(str(outcome))}"
+    if ending and text.endswith(ending):
+        return f"{ending[2:]}: {text.removesuffix(ending)}"
+    about, found, fate = text.rpartition(f" {event.event} ")
+    return f"{fate}: {about}" if found else text.removeprefix(event.event).lstrip(": ")
+
+
+def _facts(facts: Mapping[str, object]) -> Iterator[Field]:
+    """What the broker says about an event. Of a message, its address; the body has its own place."""
+    for name, value in facts.items():
+        if name == "message" and hasattr(value, "routing_key"):
+            for part in ("exchange", "routing_key"):
+                yield from _flat(0, part, getattr(value, part, None))
+            publisher = getattr(getattr(value, "publisher", None), "name", None)
+            if isinstance(publisher, str):
+                yield 0, "publisher", publisher, "s"
+        elif isinstance(getattr(value, "name", None), str):
+            yield 0, name, str(getattr(value, "name")), "s"  # noqa: B009
+        else:
+            yield from _flat(0, name, value)
+
+
+def _frame_fields(event: FrameEvent) -> Iterator[Field]:
+    """What can be said of a frame that no method was read from."""
+    yield 0, "frame_type", str(event.type), "n"
+    yield 0, "size", str(event.size), "n"
+
+
+def _body(kept: bytes, size: int) -> tuple[str, str]:
+    """A body as text where it is text."""
+    from base64 import b64encode
+
+    # The last character of a body that is cut may be cut too.
+    for end in (0, 1, 2, 3) if len(kept) < size else (0,):
+        try:
+            text = kept[: len(kept) - end].decode()
+        except UnicodeDecodeError:
+            continue
+        if all(character >= " " or character in "\t\r\n" for character in text):
+            return "text", text
+        break
+    return "base64", b64encode(kept).decode()
+
+
+def _client(properties: Mapping[str, object]) -> dict[str, str]:
+    """Who a client says it is."""
+    known = ("connection_name", "product", "version", "platform")
+    return {name: _plain(properties[name])[0] for name in known if name in properties}
+
+
+# --- what went wrong ----------------------------------------------------------------------------------
+
+
+def _went_wrong(method: Method, direction: int) -> bool:
+    if method.NAME in ("channel.close", "connection.close"):
+        return getattr(method, "reply_code", 200) not in (0, 200)
+    return direction == 1 and method.NAME in _REFUSALS
+
+
+def _unroutable(event: ModelEvent) -> bool:
+    outcome = event.facts.get("outcome")
+    if outcome is None or not hasattr(outcome, "queues"):
+        return False
+    lost = not outcome.queues and not getattr(outcome, "delays", ())
+    return bool(lost or getattr(outcome, "refused", ()) or getattr(outcome, "unconsumed", False))
