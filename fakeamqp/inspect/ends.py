@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from fakeamqp.inspect.messages import ContentView, Recorded, content_of, elsewhere, name_of, no_history
+from fakeamqp.inspect.messages import (
+    ContentView,
+    Recorded,
+    content_of,
+    elsewhere,
+    instant,
+    name_of,
+    no_history,
+)
 from fakeamqp.model import ends
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from fakeamqp.model.ends import Histories
     from fakeamqp.model.history import History
     from fakeamqp.model.state import BrokerState
@@ -129,7 +138,7 @@ class Returned(Recorded[ReturnedView, ends.Returned]):
             virtual_host=record.virtual_host,
             reply_code=record.code,
             reply_text=record.text,
-            when=_instant(record.when),
+            when=instant(record.when),
             connection=name_of(record.message.publisher),
             channel=record.channel,
         )
@@ -149,7 +158,7 @@ class DeadLettered(Recorded[DeadLetteredView, ends.DeadLettered]):
             virtual_host=record.virtual_host,
             queue=record.queue,
             reason=record.reason,
-            when=_instant(record.when),
+            when=instant(record.when),
             dead_letter_exchange=record.exchange,
             dead_letter_routing_key=record.routing_key,
             queues=tuple(queue.name for queue in record.outcome.queues),
@@ -172,7 +181,7 @@ class Dropped(Recorded[DroppedView, ends.Dropped]):
             queue=record.queue,
             reason=record.reason,
             detail=record.detail,
-            when=_instant(record.when),
+            when=instant(record.when),
             connection=name_of(record.message.publisher),
         )
 
@@ -226,7 +235,3 @@ def _histories(state: BrokerState, word: str) -> Histories:
     if state.ends is None:
         raise no_history(word)
     return state.ends
-
-
-def _instant(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, timezone.utc)

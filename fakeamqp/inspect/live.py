@@ -99,13 +99,53 @@ class QueueInspector:
 
     @property
     def messages(self) -> tuple[MessageView, ...]:
-        """The messages: those that wait in the order of delivery, then those that clients hold."""
+        """The messages: those that wait in the order of delivery, those clients hold, those set aside."""
         return self._ask(message_views)
 
     @property
     def bindings(self) -> tuple[BindingView, ...]:
         """The bindings that end here; the one every queue has to the default exchange is left out."""
         return self._ask(binding_views)
+
+    def delete(self) -> int:
+        """Delete the queue with what it holds, also under consumers: their clients are told (basic.cancel).
+
+        Returns:
+            How many messages waited.
+
+        Raises:
+            NoSuchQueue: it does not exist.
+        """
+
+        def act(queue: Queue) -> int:
+            counts: list[int] = []
+            queue.virtual_host.delete_queue(queue.name, queue.exclusive_owner, confirm=counts.append)
+            return counts[0]
+
+        return self._ask(act)
+
+    def purge(self) -> int:
+        """Drop all that waits; clients keep what they hold. Returns how many messages were dropped.
+
+        Raises:
+            NoSuchQueue: it does not exist.
+            NotImplementedHere: it is a stream, which cannot be purged.
+        """
+        return self._ask(lambda queue: queue.purge())
+
+    def cancel_consumers(self) -> int:
+        """End every consumer from the broker's side, as when the queue moves to another node.
+
+        Clients that understand it are told (basic.cancel); what they hold stays with them. A queue that is
+        auto-delete goes.
+
+        Returns:
+            How many consumers there were.
+
+        Raises:
+            NoSuchQueue: it does not exist.
+        """
+        return self._ask(lambda queue: queue.cancel_all())
 
     def wait_for(
         self,

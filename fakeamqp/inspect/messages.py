@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
 
 from typing_extensions import Self
@@ -25,9 +26,11 @@ __all__ = [
     "Published",
     "PublishedView",
     "Recorded",
+    "aside_view",
     "content_of",
     "elsewhere",
     "history",
+    "instant",
     "name_of",
     "no_history",
     "published_views",
@@ -125,22 +128,25 @@ class MessageView(ContentView):
     """One message in a queue at one moment.
 
     Args:
-        state: "ready", or "unacked" while a client holds it.
+        state: "ready", "unacked" while a client holds it, or "set aside" while a quorum queue keeps it for a
+            retry, or until it has arrived as a dead letter.
         redelivered: it has been with a client before (or, unacked, had been before this time).
         consumer_tag: the consumer that holds it; None while it is ready, and where it was got with basic.get.
         connection: the name of the connection that holds it, or None.
-        channel: the number of the channel of the consumer that holds it, or None.
+        channel: the number of the channel it was sent on to who holds it, or None.
         held_for: seconds since it was sent to the client that holds it, or None.
+        held_since: when that was, on the broker's clock; an aware datetime in UTC, or None.
         expires_in: seconds until its time to live is over, 0.0 where it is; None where it has none.
         offset: its place in a stream; None in other queues.
     """
 
-    state: Literal["ready", "unacked"]
+    state: Literal["ready", "unacked", "set aside"]
     redelivered: bool = False
     consumer_tag: str | None = None
     connection: str | None = None
     channel: int | None = None
     held_for: float | None = None
+    held_since: datetime | None = None
     expires_in: float | None = None
     offset: int | None = None
 
@@ -157,7 +163,7 @@ class MessageView(ContentView):
             where = "" if self.channel is None else f" channel {self.channel}"
             words.append(f"unacked by {how} on {self.connection}{where} for {self.held_for or 0.0:.3f} s")
         else:
-            words.append("ready")
+            words.append(self.state)
         return " ".join(words) + ">"
 
 
@@ -327,19 +333,39 @@ def queued_view(queued: QueuedMessage, now: float) -> MessageView:
     )
 
 
-def unacked_view(delivery: Delivery, now: float) -> MessageView:
-    """A message that a client holds. `now` is the instant of the broker's clock."""
+def aside_view(message: Message) -> MessageView:
+    """A message that a queue has set aside."""
+    return MessageView(**content_of(message), state="set aside", redelivered=True)
+
+
+def unacked_view(delivery: Delivery, now: float, time: float) -> MessageView:
+    """A message that a client holds. `now` is the instant of the broker's clock, and `time` what it says."""
     holder = delivery.holder
+    held_for = now - delivery.delivered_at
     return MessageView(
         **content_of(delivery.queued.message),
         state="unacked",
         redelivered=delivery.queued.redelivered,
         consumer_tag=None if holder is None else holder.tag,
         connection=name_of(delivery.owner),
-        channel=None if holder is None else number_of(holder.group),
-        held_for=now - delivery.delivered_at,
+        channel=_getter(delivery) if holder is None else number_of(holder.group),
+        held_for=held_for,
+        held_since=instant(time - held_for),
         expires_in=_expires_in(delivery.queued, now),
     )
+
+
+def _getter(delivery: Delivery) -> int | None:
+    """The number of the channel that has got a message with basic.get."""
+    for channel in getattr(delivery.owner, "open_channels", ()):
+        if channel.ledger.outstanding.get(delivery.tag) is delivery:
+            return number_of(channel)
+    return None
+
+
+def instant(seconds: float) -> datetime:
+    """A time of the broker's clock as an aware datetime in UTC."""
+    return datetime.fromtimestamp(seconds, timezone.utc)
 
 
 def elsewhere(virtual_host: str) -> str:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.inspect.errors import NoSuchExchange, NoSuchQueue, NoSuchVirtualHost, nearest
 from fakeamqp.inspect.frozen import FrozenDict, frozen
-from fakeamqp.inspect.messages import MessageView, elsewhere, name_of, number_of, queued_view, unacked_view
+from fakeamqp.inspect.messages import (
+    MessageView,
+    aside_view,
+    elsewhere,
+    name_of,
+    number_of,
+    queued_view,
+    unacked_view,
+)
 
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding
@@ -118,7 +126,7 @@ class QueueView:
             no queue has taken them as dead letters yet.
         consumers: in the order they came.
         messages: those that wait, in the order of delivery, then those that clients hold, in the order they
-            were sent.
+            were sent, then those that are set aside.
         bindings: those that end here. The binding that every queue has to the default exchange is left out.
     """
 
@@ -249,12 +257,14 @@ def queue_view(state: BrokerState, name: str, virtual_host: str = "/") -> QueueV
 
 
 def message_views(queue: Queue) -> tuple[MessageView, ...]:
-    """What the queue holds: first what waits, then what clients hold; a stream's log holds all of it."""
+    """What a queue holds: what waits, what clients hold, what is set aside. In a stream all waits."""
     now = queue.virtual_host.now()
+    time = queue.virtual_host.state.clock.time()
     ready = [queued_view(queued, now) for queued in queue.ready]
     if queue.keeps_delivered:
         return tuple(ready)
-    return (*ready, *(unacked_view(delivery, now) for delivery in queue.unacked))
+    unacked = (unacked_view(delivery, now, time) for delivery in queue.unacked)
+    return (*ready, *unacked, *(aside_view(message) for message in queue.aside()))
 
 
 def binding_views(destination: Queue | Exchange) -> tuple[BindingView, ...]:

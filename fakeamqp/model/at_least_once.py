@@ -68,6 +68,10 @@ class HeldDeadLetters:
     def __len__(self) -> int:
         return len(self._pending) + len(self._behind)
 
+    def messages(self) -> list[Message]:
+        """The messages that died, oldest first."""
+        return [held.message for held in (*self._pending, *self._behind)]
+
     def hold(self, message: Message, reason: DeathReason, failures: int, size: int) -> None:
         """A message has died; clients had failed to deal with it so many times."""
         if reason == "expired":

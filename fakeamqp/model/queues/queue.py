@@ -203,6 +203,10 @@ class Queue:
         """How many messages it keeps that nobody can be sent now: for a retry, or as dead letters."""
         return 0
 
+    def aside(self) -> list[Message]:
+        """The messages that are set aside: those for a retry, soonest first, then dead letters."""
+        return []
+
     def enqueue(self, message: Message) -> bool:
         """Hand the message to a subscription that can take it, or store it.
 
@@ -359,6 +363,19 @@ class Queue:
             self.virtual_host.remove_queue(self, "the queue was auto-delete, and its last consumer has gone")
         elif self.subscriptions:
             self.dispatch()
+
+    def cancel_all(self) -> int:
+        """End every subscription, as if the queue had gone; their clients are told, and keep what they hold.
+
+        Returns:
+            How many there were.
+        """
+        ended = list(self.subscriptions)
+        # The latest first, so that those that wait for their turn do not get it.
+        for subscription in reversed(ended):
+            subscription.subscriber.cancelled(subscription)
+            self.unsubscribe(subscription)
+        return len(ended)
 
     def _leave(self, subscription: Subscription) -> None:
         """A subscription takes no turns any more."""

@@ -242,6 +242,11 @@ class QuorumQueue(Queue):
         """See the base class."""
         return len(self._delayed) + (0 if self._held is None else len(self._held))
 
+    def aside(self) -> list[Message]:
+        """See the base class."""
+        delayed = [queued.message for _, _, queued in sorted(self._delayed)]
+        return [*delayed, *(() if self._held is None else self._held.messages())]
+
     def _counts(self) -> tuple[int, int]:
         """Messages and octets that count for the limits."""
         held = self._held

@@ -1,0 +1,503 @@
+"""Messages that no client dealt with are found again: returned, dead-lettered, or dropped with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.inspect import (
+    NoHistory,
+    dead_lettered_views,
+    dropped_views,
+    published_views,
+    queue_view,
+    returned_views,
+)
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+START = datetime.fromtimestamp(1_700_000_000, timezone.utc)
+TO_X = {"x-dead-letter-exchange": "x"}
+TO_GRAVE = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "grave"}
+QUORUM = {"x-queue-type": "quorum"}
+AT_LEAST_ONCE = {**QUORUM, "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}
+
+
+def drops(server: Server) -> list[tuple[bytes, str | None, str]]:
+    return [(each.body, each.queue, each.reason) for each in dropped_views(server.state)]
+
+
+def dead_letters(server: Server) -> list[tuple[bytes, str, str, tuple[str, ...]]]:
+    return [(each.body, each.queue, each.reason, each.queues) for each in dead_lettered_views(server.state)]
+
+
+def queue(client: Client, name: str = "q", **arguments: Any) -> None:
+    given = {key.replace("_", "-"): value for key, value in arguments.items()}
+    client.declare(name, durable=True, arguments=given)
+
+
+def exchange(client: Client, name: str, type_name: str, arguments: dict[str, Any] | None = None) -> None:
+    method = m.ExchangeDeclare(exchange=name, type=type_name, durable=True, arguments=arguments or {})
+    client.call(method, m.ExchangeDeclareOk)
+
+
+def reject(client: Client, name: str = "q", *, requeue: bool = False) -> None:
+    got = client.get(name)
+    assert got is not None
+    client.send(m.BasicReject(delivery_tag=got.method.delivery_tag, requeue=requeue))
+
+
+# --- dropped ------------------------------------------------------------------------------------------
+
+
+def _rejected(server: Server, client: Client) -> None:
+    queue(client)
+    client.publish(b"1", routing_key="q")
+    reject(client)
+
+
+def _expired(server: Server, client: Client) -> None:
+    queue(client, x_message_ttl=1000)
+    client.publish(b"1", routing_key="q")
+    server.advance(2)
+
+
+def _overflowed(server: Server, client: Client) -> None:
+    queue(client, x_max_length=1)
+    client.publish(b"1", routing_key="q")
+    client.publish(b"2", routing_key="q")
+
+
+def _refused(server: Server, client: Client) -> None:
+    queue(client, x_max_length=1, x_overflow="reject-publish")
+    client.publish(b"0", routing_key="q")
+    client.publish(b"1", routing_key="q")
+
+
+def _refused_by_quorum(server: Server, client: Client) -> None:
+    queue(client, x_max_length=1, x_overflow="reject-publish", x_queue_type="quorum")
+    for body in (b"-1", b"0", b"1"):
+        client.publish(body, routing_key="q")
+
+
+def _delivered_too_often(server: Server, client: Client) -> None:
+    queue(client, x_queue_type="quorum", x_delivery_limit=1)
+    client.publish(b"1", routing_key="q")
+    client.send(m.BasicConsume(queue="q", consumer_tag="c"))
+    for tag in (1, 2):
+        client.send(m.BasicReject(delivery_tag=tag, requeue=True))
+
+
+def _unroutable(server: Server, client: Client) -> None:
+    client.publish(b"1", routing_key="nowhere")
+
+
+def _purged(server: Server, client: Client) -> None:
+    queue(client)
+    client.publish(b"1", routing_key="q")
+    client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
+
+
+def _purged_from_quorum(server: Server, client: Client) -> None:
+    queue(client, x_queue_type="quorum")
+    client.publish(b"1", routing_key="q")
+    client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
+
+
+def _deleted(server: Server, client: Client) -> None:
+    queue(client)
+    client.publish(b"1", routing_key="q")
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+
+
+def _deleted_stream(server: Server, client: Client) -> None:
+    queue(client, x_queue_type="stream")
+    client.publish(b"1", routing_key="q")
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+
+
+def _queue_expired(server: Server, client: Client) -> None:
+    queue(client, x_expires=1000)
+    client.publish(b"1", routing_key="q")
+    server.advance(2)
+
+
+def _auto_deleted(server: Server, client: Client) -> None:
+    client.declare("q", auto_delete=True)
+    client.send(m.BasicQos(prefetch_count=1))
+    client.send(m.BasicConsume(queue="q", consumer_tag="c"))
+    client.publish(b"held", routing_key="q")
+    client.publish(b"1", routing_key="q")
+    client.send(m.BasicAck(delivery_tag=1))
+    client.send(m.BasicReject(delivery_tag=2, requeue=True))
+    client.send(m.BasicQos(prefetch_count=1))
+    client.send(m.BasicCancel(consumer_tag="c"))
+    client.send(m.BasicReject(delivery_tag=3, requeue=True))
+
+
+def _exclusive(server: Server, client: Client) -> None:
+    other = server.client()
+    other.declare("q", exclusive=True)
+    other.publish(b"1", routing_key="q")
+    other.drop()
+
+
+def _held_while_deleted(server: Server, client: Client) -> None:
+    queue(client)
+    client.publish(b"1", routing_key="q")
+    got = client.get("q")
+    assert got is not None
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    assert drops(server) == []  # The client may still ack it.
+    client.send(m.BasicReject(delivery_tag=got.method.delivery_tag, requeue=True))
+
+
+def _held_while_deleted_and_rejected(server: Server, client: Client) -> None:
+    queue(client, x_queue_type="quorum", **{"x-dead-letter-exchange": "amq.fanout"})
+    client.publish(b"1", routing_key="q")
+    got = client.get("q")
+    assert got is not None
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    client.send(m.BasicReject(delivery_tag=got.method.delivery_tag))
+
+
+def _held_when_lost(server: Server, client: Client) -> None:
+    queue(client, x_queue_type="quorum")
+    client.publish(b"1", routing_key="q")
+    assert client.get("q") is not None
+    server.client().call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    client.drop()
+
+
+def _transient(server: Server, client: Client) -> None:
+    queue(client)
+    client.publish(b"1", routing_key="q", delivery_mode=1)
+    server.restart()
+
+
+def _transient_queue(server: Server, client: Client) -> None:
+    client.declare("q")
+    client.publish(b"1", routing_key="q", delivery_mode=2)
+    server.restart()
+
+
+def _crashed(server: Server, client: Client) -> None:
+    queue(client)
+    client.publish(b"1", routing_key="q", delivery_mode=2)
+    server.restart(crash=True)
+
+
+def _crashed_quorum(server: Server, client: Client) -> None:
+    queue(client, x_queue_type="quorum")
+    client.publish(b"1", routing_key="q", delivery_mode=2)
+    server.restart(crash=True)
+
+
+def _crashed_stream(server: Server, client: Client) -> None:
+    queue(client, x_queue_type="stream")
+    client.publish(b"1", routing_key="q", delivery_mode=2)
+    server.restart(crash=True)
+
+
+def _crashed_while_delayed(server: Server, client: Client) -> None:
+    arguments = {"x-delayed-type": "fanout"}
+    exchange(client, "later", "x-delayed-message", arguments=arguments)
+    client.publish(b"1", exchange="later", headers={"x-delay": 5000})
+    server.restart(crash=True)
+
+
+def _nowhere_after_a_delay(server: Server, client: Client) -> None:
+    arguments = {"x-delayed-type": "fanout"}
+    exchange(client, "later", "x-delayed-message", arguments=arguments)
+    client.publish(b"1", exchange="later", headers={"x-delay": 5000})
+    assert drops(server) == []
+    server.advance(6)
+
+
+def _refused_after_a_delay(server: Server, client: Client) -> None:
+    queue(client, x_max_length=0, x_overflow="reject-publish")
+    arguments = {"x-delayed-type": "fanout"}
+    exchange(client, "later", "x-delayed-message", arguments=arguments)
+    client.bind("q", "later")
+    client.publish(b"1", exchange="later", headers={"x-delay": 5000})
+    server.advance(6)
+
+
+def _retired(server: Server, client: Client) -> None:
+    queue(client, x_queue_type="stream", x_max_length_bytes=1, x_stream_max_segment_size_bytes=1)
+    client.publish(b"1", routing_key="q")
+    client.publish(b"2", routing_key="q")
+
+
+def _dead_letter_cycle(server: Server, client: Client) -> None:
+    queue(client, **{"x-message-ttl": 1000, "x-dead-letter-exchange": ""})
+    client.publish(b"1", routing_key="q")
+    server.advance(2)
+
+
+def _dead_letter_refused(server: Server, client: Client) -> None:
+    queue(client, "grave", x_max_length=0, x_overflow="reject-publish")
+    queue(client, **TO_GRAVE)
+    client.publish(b"1", routing_key="q")
+    reject(client)
+
+
+def _dead_letter_without_exchange(server: Server, client: Client) -> None:
+    queue(client, **TO_X)
+    client.publish(b"1", routing_key="q")
+    reject(client)
+
+
+def _dead_letter_without_queue(server: Server, client: Client) -> None:
+    queue(client, **{"x-dead-letter-exchange": "amq.fanout"})
+    client.publish(b"1", routing_key="q")
+    reject(client)
+
+
+def _dead_letter_no_stream_can_store(server: Server, client: Client) -> None:
+    queue(client, "grave", x_queue_type="stream")
+    queue(client, **TO_GRAVE)
+    client.publish(b"1", routing_key="q", headers={"x-stream-filter-value": 1})
+    reject(client)
+
+
+def _held_dead_letter_deleted(server: Server, client: Client) -> None:
+    queue(client, **AT_LEAST_ONCE, **TO_GRAVE)
+    client.publish(b"1", routing_key="q")
+    reject(client)
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+
+
+def _gone_before_commit(server: Server, client: Client) -> None:
+    queue(client)
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.publish(b"1", routing_key="q", mandatory=True)
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    client.call(m.TxCommit(), m.TxCommitOk)
+
+
+DROPPED: list[tuple[Callable[[Server, Client], None], str | None, str, str]] = [
+    (_rejected, "q", "rejected", "no dead-letter exchange"),
+    (_expired, "q", "expired", "no dead-letter exchange"),
+    (_overflowed, "q", "maxlen", "no dead-letter exchange"),
+    (_refused, "q", "maxlen", "refused it"),
+    (_refused_by_quorum, "q", "maxlen", "refused it"),
+    (_delivered_too_often, "q", "delivery_limit", "no dead-letter exchange"),
+    (_unroutable, None, "unroutable", "no queue was there"),
+    (_purged, "q", "purged", "purged"),
+    (_purged_from_quorum, "q", "purged", "purged"),
+    (_deleted, "q", "deleted", "the queue was deleted"),
+    (_deleted_stream, "q", "deleted", "the queue was deleted"),
+    (_queue_expired, "q", "deleted", "expired unused"),
+    (_auto_deleted, "q", "deleted", "before the message came back"),
+    (_exclusive, "q", "deleted", "exclusive"),
+    (_held_while_deleted, "q", "deleted", "before the message came back"),
+    (_held_while_deleted_and_rejected, "q", "rejected", "before the message came back"),
+    (_held_when_lost, "q", "deleted", "before the message came back"),
+    (_transient, "q", "restart", "not persistent"),
+    (_transient_queue, "q", "restart", "not durable"),
+    (_crashed, "q", "crash", "before the publisher was told"),
+    (_crashed_quorum, "q", "crash", "before the publisher was told"),
+    (_crashed_stream, "q", "crash", "before the publisher was told"),
+    (_crashed_while_delayed, None, "crash", "exchange 'later' kept it"),
+    (_nowhere_after_a_delay, None, "unroutable", "after its delay"),
+    (_refused_after_a_delay, "q", "maxlen", "refused it"),
+    (_retired, "q", "retention", "too large"),
+    (_dead_letter_cycle, "q", "cycle", "died there before"),
+    (_dead_letter_refused, "grave", "maxlen", "refused it"),
+    (_dead_letter_without_exchange, "q", "rejected", "dead-letter exchange 'x' does not exist"),
+    (_dead_letter_without_queue, "q", "rejected", "found no queue for routing key 'q'"),
+    (_dead_letter_no_stream_can_store, "grave", "unstorable", "x-stream-filter-value"),
+    (_held_dead_letter_deleted, "q", "deleted", "the queue was deleted"),
+    (_gone_before_commit, None, "unroutable", "no queue was there"),
+]
+
+
+@pytest.mark.parametrize(
+    ("happens", "name", "reason", "detail"), DROPPED, ids=[each[0].__name__[1:] for each in DROPPED]
+)
+def test_what_is_dropped_has_a_reason(
+    server: Server,
+    client: Client,
+    happens: Callable[[Server, Client], None],
+    name: str,
+    reason: str,
+    detail: str,
+) -> None:
+    happens(server, client)
+    [dropped] = dropped_views(server.state)
+    assert (dropped.body, dropped.queue, dropped.reason) == (b"1", name, reason)
+    assert detail in dropped.detail
+    assert dropped.when >= START
+
+
+def test_a_drop_says_when_and_reads_well(server: Server, client: Client):
+    _expired(server, client)
+    [dropped] = dropped_views(server.state)
+    assert dropped.when == START + timedelta(seconds=1)
+    assert dropped.connection == client.connection.name
+    assert repr(dropped) == (
+        "<dropped b'1' exchange='' routing_key='q': expired in queue 'q', "
+        "because the queue has no dead-letter exchange>"
+    )
+
+
+# --- dead-lettered ------------------------------------------------------------------------------------
+
+
+def test_what_is_dead_lettered_says_where_it_went(server: Server, client: Client):
+    queue(client, "grave")
+    queue(client, **TO_GRAVE)
+    client.publish(b"1", routing_key="q", headers={"shop": "north"})
+    server.advance(3)
+    reject(client)
+    [dead] = dead_lettered_views(server.state)
+    assert (dead.exchange, dead.routing_key, dead.headers) == ("", "q", {"shop": "north"})
+    assert (dead.queue, dead.reason, dead.queues) == ("q", "rejected", ("grave",))
+    assert (dead.dead_letter_exchange, dead.dead_letter_routing_key) == ("", "grave")
+    assert dead.when == START + timedelta(seconds=3)
+    assert drops(server) == []
+    assert repr(dead).endswith("rejected in queue 'q', passed on by exchange '' to queue 'grave'>")
+
+
+def test_what_a_full_queue_does_not_take_is_dead_lettered_by_it_where_it_says_so(
+    server: Server, client: Client
+):
+    queue(client, "grave")
+    queue(client, **TO_GRAVE, x_max_length=0, x_overflow="reject-publish-dlx")
+    client.publish(b"1", routing_key="q")
+    assert dead_letters(server) == [(b"1", "q", "maxlen", ("grave",))]
+    assert drops(server) == []
+
+
+def test_each_queue_that_does_not_take_a_dead_letter_is_told_of(server: Server, client: Client):
+    exchange(client, "x", "fanout")
+    queue(client, "full", x_max_length=0, x_overflow="reject-publish")
+    queue(client, "free")
+    queue(client, **TO_X)
+    for name in ("full", "free"):
+        client.bind(name, "x")
+    client.publish(b"1", routing_key="q")
+    reject(client)
+    assert drops(server) == [(b"1", "full", "maxlen")]
+    assert dead_letters(server) == [(b"1", "q", "rejected", ("free",))]
+
+
+def test_a_held_dead_letter_is_one_once_it_has_arrived(server: Server, client: Client):
+    queue(client, **AT_LEAST_ONCE, **TO_GRAVE)
+    client.publish(b"1", routing_key="q")
+    reject(client)
+    assert (dead_letters(server), drops(server)) == ([], [])
+    [held] = queue_view(server.state, "q").messages
+    assert (held.body, held.state) == (b"1", "set aside")
+    queue(client, "grave")
+    server.advance(200)
+    assert dead_letters(server) == [(b"1", "q", "rejected", ("grave",))]
+    assert queue_view(server.state, "q").messages == ()
+
+
+def test_a_purge_drops_held_dead_letters_where_it_drops_them_at_all():
+    server = Server("rabbitmq-4.3", history=100)
+    client = server.client()
+    queue(client, **AT_LEAST_ONCE, **TO_GRAVE)
+    client.publish(b"1", routing_key="q")
+    reject(client)
+    assert drops(server) == []
+    assert client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk).message_count == 1
+    assert (dead_letters(server), drops(server)) == ([], [(b"1", "q", "purged")])
+
+
+def test_a_dead_letter_an_exchange_keeps_for_later_is_not_lost(server: Server, client: Client):
+    exchange(client, "x", "x-delayed-message", arguments={"x-delayed-type": "fanout"})
+    queue(client, **TO_X)
+    client.publish(b"1", routing_key="q", headers={"x-delay": 5000})
+    reject(client)
+    assert (dead_letters(server), drops(server)) == ([(b"1", "q", "rejected", ())], [])
+    server.advance(6)
+    assert drops(server) == [(b"1", None, "unroutable")]
+
+
+def test_messages_that_wait_for_a_retry_are_seen(client: Client, server: Server):
+    server = Server("rabbitmq-4.3", history=100)
+    client = server.client()
+    queue(client, **QUORUM, x_delayed_retry_type="all", x_delayed_retry_min=5000)
+    client.publish(b"1", routing_key="q")
+    reject(client, requeue=True)
+    [message] = queue_view(server.state, "q").messages
+    assert (message.state, message.body) == ("set aside", b"1")
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    assert drops(server) == [(b"1", "q", "deleted")]
+
+
+# --- returned -----------------------------------------------------------------------------------------
+
+
+def test_what_is_returned_is_not_dropped(server: Server, client: Client):
+    client.publish(b"1", routing_key="nowhere", mandatory=True)
+    [returned] = returned_views(server.state)
+    assert (returned.body, returned.routing_key) == (b"1", "nowhere")
+    assert (returned.reply_code, returned.reply_text, returned.reason) == (312, "NO_ROUTE", "312 NO_ROUTE")
+    assert (returned.connection, returned.channel) == (client.connection.name, 1)
+    assert returned.when == START
+    assert drops(server) == []
+    assert repr(returned) == "<returned b'1' exchange='' routing_key='nowhere': 312 NO_ROUTE>"
+
+
+def test_what_nobody_takes_at_once_is_returned():
+    server = Server("spec", history=100)
+    client = server.client()
+    client.declare("q")
+    client.publish(b"1", routing_key="q", immediate=True)
+    client.publish(b"2", routing_key="nowhere", immediate=True)
+    assert [each.reply_text for each in returned_views(server.state)] == ["NO_CONSUMERS"]
+    assert drops(server) == [(b"2", None, "unroutable")]
+
+
+def test_deleting_dead_letters_where_the_personality_says_so():
+    server = Server("spec", history=100)
+    client = server.client()
+    client.declare("grave")
+    client.declare("q", arguments=TO_GRAVE)
+    client.publish(b"1", routing_key="q")
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    assert (dead_letters(server), drops(server)) == ([(b"1", "q", "deleted", ("grave",))], [])
+
+
+# --- the history --------------------------------------------------------------------------------------
+
+
+def test_nothing_is_noted_of_what_a_client_deals_with(server: Server, client: Client):
+    queue(client)
+    client.publish(b"1", routing_key="q")
+    got = client.get("q")
+    assert got is not None
+    client.send(m.BasicAck(delivery_tag=got.method.delivery_tag))
+    assert (len(published_views(server.state)), dead_letters(server), drops(server)) == (1, [], [])
+
+
+def test_the_history_is_bounded_and_says_what_is_missing():
+    server = Server(history=2)
+    client = server.client()
+    for body in (b"1", b"2", b"3"):
+        client.publish(body, routing_key="nowhere")
+    dropped = dropped_views(server.state)
+    assert ([each.body for each in dropped], dropped.dropped) == ([b"2", b"3"], 1)
+    assert repr(dropped[:0]) == "<nothing dropped>"
+    assert repr(dropped).startswith("<2 dropped and 1 older:\n  <dropped b'2'")
+    server.state.clear()
+    assert len(dropped_views(server.state)) == 0
+
+
+@pytest.mark.parametrize("views", [returned_views, dead_lettered_views, dropped_views])
+def test_a_broker_without_a_history_says_so(views: Callable[..., Any]):
+    with pytest.raises(NoHistory, match="history="):
+        views(Server().state)
+
+
+def test_streams_are_no_place_to_look_for_ends_of_what_is_read(server: Server, client: Client):
+    queue(client, "s", x_queue_type="stream")
+    client.publish(b"1", routing_key="s")
+    assert drops(server) == []
