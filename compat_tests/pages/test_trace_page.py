@@ -1,0 +1,328 @@
+"""The page of a trace as a browser shows it. Skipped where there is no Chromium."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from compat_tests.unit.trace.pages import Elements, elements_of
+from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent, Trace
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
+from fakeamqp.wire.amqp_0_9_x.method import Method
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+OWN = "document.body.dataset.owned=1"
+EVIL = f"<img src=x onerror='{OWN}'></script><script>{OWN}</script>"
+
+Show = Callable[..., "Shown"]
+
+
+class Shown:
+    """A page after its script has run."""
+
+    def __init__(self, dom: str) -> None:
+        self.dom = dom
+        self.elements: Elements = elements_of(dom)
+        [(self.body, _)] = self.elements.all("body")
+
+    @property
+    def result(self) -> Any:
+        """What the test's own script has left."""
+        return json.loads(self.body["data-result"] or "null")
+
+    @property
+    def shown(self) -> int:
+        return int(self.body["data-shown"] or -1)
+
+    @property
+    def labels(self) -> list[str]:
+        """What a screen reader says of the rows that are in the document, in order."""
+        rows = [one for one, _ in self.elements.all("div") if one.get("role") == "option"]
+        return [one["aria-label"] or "" for one in sorted(rows, key=lambda one: int(one["data-at"] or 0))]
+
+    def by_id(self, name: str) -> dict[str, str | None]:
+        [found] = [attributes for _, attributes in self.elements.found if attributes.get("id") == name]
+        return found
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    for name in NAMES:
+        if found := shutil.which(name):
+            return found
+    pytest.skip("no Chromium is installed")
+
+
+@pytest.fixture
+def show(chromium: str, tmp_path: Path) -> Show:
+    """Opens a trace; `act` is a script that runs when the page is ready, as a user would act."""
+
+    def shown(trace: Trace, address: str = "", act: str = "", window: str = "1200,800") -> Shown:
+        text = trace.html(tmp_path / "trace.html", title="a test")
+        if act:
+            # The policy would not let it run; that is another test's concern.
+            text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+            script = f"document.body.dataset.result = JSON.stringify((() => {{ {act} }})() ?? null)"
+            text = text.replace("</body>", f"<script>{script}</script></body>")
+            (tmp_path / "trace.html").write_text(text, encoding="utf-8")
+        command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        command += [f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={window}", "--dump-dom"]
+        url = (tmp_path / "trace.html").as_uri() + address
+        done = subprocess.run([*command, url], capture_output=True, timeout=60, check=True)
+        page = Shown(done.stdout.decode())
+        assert "data-ready" in page.body, "the page's script did not come to its end"
+        return page
+
+    return shown
+
+
+def frame(
+    method: Method, direction: Any = "received", channel: int = 1, time: float = 0.5, client: str = "c1"
+) -> FrameEvent:
+    return FrameEvent(time, f"10.0.0.1:{client} -> b", client, direction, 1, channel, method.encode())
+
+
+def content(octets: bytes, time: float = 0.5, client: str = "c1", **properties: Any) -> list[Event]:
+    head = CONTENT_HEADER.pack(60, 0, len(octets)) + BasicProperties(**properties).encode()
+    name = f"10.0.0.1:{client} -> b"
+    return [
+        FrameEvent(time, name, client, "received", 2, 1, head),
+        FrameEvent(time, name, client, "received", 3, 1, octets),
+    ]
+
+
+def story() -> Trace:
+    """Two clients: one publishes, the other has its channel closed."""
+    message = SimpleNamespace(body=b'{"fruit": "apple"}', exchange="", routing_key="orders", publisher=None)
+    return Trace.of(
+        [
+            ConnectionEvent(0.0, "10.0.0.1:c1 -> b", "c1", "connected", "TLS"),  # 0
+            frame(m.ConnectionStartOk(client_properties={"connection_name": "billing"}), channel=0, time=0.1),
+            frame(m.QueueDeclare(queue="orders"), time=0.2),  # 2
+            frame(m.BasicPublish(routing_key="orders"), time=0.3),  # 3, 4, 5
+            *content(b'{"fruit": "apple"}', time=0.3, headers={"town": "Ulm"}),
+            ModelEvent(
+                0.3, "10.0.0.1:c1 -> b", "c1", "dropped",
+                {"message": message, "queue": "orders", "reason": "expired"},
+            ),  # 6
+            ConnectionEvent(0.3, "10.0.0.1:c1 -> b", "c1", "fault", "the confirm was lost"),  # 7
+            FrameEvent(2.3, "10.0.0.1:c2 -> b", "c2", "sent", 8, 0, b""),  # 8
+            frame(m.BasicGet(queue="missing"), channel=3, time=2.4, client="c2"),  # 9
+            frame(m.ChannelClose(reply_code=404, reply_text="gone"), "sent", 3, 2.5, "c2"),  # 10
+        ],
+        dropped=5,
+        clock="virtual",
+    )  # fmt: skip
+
+
+def test_every_row_is_said_in_words(show: Show):
+    page = show(story())
+    assert page.shown == 9
+    assert page.labels[3] == (
+        "0.300000 s, c1 to broker, channel 1: "
+        "basic.publish exchange='' routing_key='orders', body of 18 octets"
+    )
+    assert page.labels[5] == "0.300000 s, fault, c1: fault the confirm was lost, problem"
+    assert page.labels[8].endswith("reply_code=404 reply_text='gone', problem")
+
+
+def test_the_header_says_what_it_is(show: Show):
+    dom = show(story()).dom
+    for name, value in (
+        ("Events", "11"),
+        ("Older, no longer kept", "5"),
+        ("Connections", "2"),
+        ("Duration", "2.50 s"),
+        ("Clock", "virtual"),
+    ):
+        assert f"<dt>{name}</dt><dd>{value}</dd>" in dom
+    assert "<b>c1</b>billing<i>8</i>" in dom
+
+
+@pytest.mark.parametrize(
+    ("address", "count"),
+    [
+        ("#connection=c2", 3),
+        ("#connection=billing", 6),
+        ("#kind=model,fault", 2),
+        ("#kind=heartbeat", 1),
+        ("#direction=sent", 2),
+        ("#direction=received", 4),
+        ("#channel=3", 2),
+        ("#name=basic.publish", 1),
+        ("#queue=orders", 3),
+        ("#queue=orders&kind=model", 1),
+        ("#search=ulm&only=matches", 1),
+        ("#search=no%20such&only=matches", 0),
+        ("#search=ulm", 9),
+        ("#nonsense&channel=x&%", 9),
+    ],
+)
+def test_the_address_filters(show: Show, address: str, count: int):
+    assert show(story(), address).shown == count
+
+
+def test_the_address_opens_an_event(show: Show):
+    # The body frame belongs to the publish.
+    page = show(story(), "#e5")
+    assert page.by_id("e3")["aria-selected"] == "true"
+    assert page.by_id("list")["aria-activedescendant"] == "e3"
+    assert "hidden" not in page.by_id("detail")
+    detail = page.dom[page.dom.index('id="detail"') :]
+    assert "<h2>basic.publish</h2>" in detail
+    assert '<th scope="row"' in detail and "town" in detail and "Ulm" in detail
+    assert '"fruit": "apple"' in detail
+
+
+def test_a_link_to_an_event_wins_over_a_filter_that_hides_it(show: Show):
+    page = show(story(), "#e3&kind=fault")
+    assert page.shown == 9
+    assert page.by_id("e3")["aria-selected"] == "true"
+
+
+def test_searching_goes_from_match_to_match(show: Show):
+    page = show(
+        story(),
+        act="""
+        const query = document.getElementById("query"), said = [];
+        const press = (key, shiftKey) =>
+          query.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
+        const matches = document.getElementById("matches");
+        const tell = () => said.push([matches.textContent, location.hash.split("&")[0]]);
+        query.value = "ORDERS";
+        press("Enter"); tell();
+        press("Enter"); tell();
+        press("Enter", true); tell();
+        press("Enter", true); tell();
+        return said;
+        """,
+    )
+    assert page.result == [["1 of 3", "#e2"], ["2 of 3", "#e3"], ["1 of 3", "#e2"], ["3 of 3", "#e6"]]
+
+
+def test_keys_move_through_the_events(show: Show):
+    page = show(
+        story(),
+        act="""
+        const list = document.getElementById("list"), said = [];
+        list.focus();
+        for (const key of ["Home", "ArrowDown", "j", "k", "End", "p", "P", "p", "Enter"]) {
+          document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+          said.push(list.getAttribute("aria-activedescendant"));
+        }
+        said.push(document.activeElement.id);
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+        said.push(document.activeElement.id, document.getElementById("detail").hidden);
+        return said;
+        """,
+    )
+    moves = ["e0", "e1", "e2", "e1", "e10", "e6", "e10", "e6", "e6"]
+    assert page.result == [*moves, "detail", "list", True]
+
+
+def test_tabs_and_kinds_can_be_clicked(show: Show):
+    page = show(
+        story(),
+        act="""
+        const said = [], tabs = [...document.querySelectorAll("[role=tab]")];
+        const tell = () => said.push(Number(document.body.dataset.shown));
+        tabs[2].click(); tell();
+        document.querySelector("#kinds input").click(); tell();
+        document.getElementById("reset").click(); tell();
+        said.push(tabs.map((tab) => tab.getAttribute("aria-selected")), location.hash);
+        return said;
+        """,
+    )
+    assert page.result == [3, 1, 3, ["false", "false", "true"], "#connection=c2"]
+
+
+def test_the_colours_can_be_chosen(show: Show):
+    page = show(
+        story(),
+        act="""
+        const said = [], button = document.getElementById("theme");
+        for (let time = 0; time < 3; time += 1) {
+          button.click();
+          said.push([button.textContent, getComputedStyle(document.body).backgroundColor]);
+        }
+        return said;
+        """,
+    )
+    light, dark, auto = page.result
+    assert (light[0], dark[0], auto[0]) == ("Light", "Dark", "Auto")
+    assert light[1] != dark[1]
+    assert auto[1] in (light[1], dark[1])
+
+
+def test_on_paper_every_row_is_there(show: Show):
+    act = "window.dispatchEvent(new Event('beforeprint'));"
+    page = show(many(300), act=act)
+    assert page.dom.count("<tr") == 301
+    assert "queue='queue-299'" in page.dom
+
+
+def many(count: int) -> Trace:
+    return Trace.of([frame(m.QueueDeclare(queue=f"queue-{number}"), time=number) for number in range(count)])
+
+
+def test_only_what_is_near_is_in_the_document(show: Show):
+    page = show(many(10_000), "#e9000")
+    assert page.shown == 10_000
+    assert len(page.labels) < 100
+    assert any("'queue-9000'" in label for label in page.labels)
+    assert not any("'queue-0'" in label for label in page.labels)
+    assert page.by_id("e9000")["aria-posinset"] == "9001"
+
+
+def test_nothing_a_peer_sends_runs_even_without_the_policy(show: Show):
+    hostile = Trace.of(
+        [
+            ConnectionEvent(0, EVIL, "c1", EVIL, EVIL),
+            frame(m.ConnectionStartOk(client_properties={"connection_name": EVIL, "product": EVIL})),
+            frame(m.QueueDeclare(queue=EVIL, arguments={EVIL: {EVIL: [EVIL]}})),
+            frame(m.BasicPublish(exchange=EVIL, routing_key=EVIL)),
+            *content(EVIL.encode(), headers={EVIL: EVIL}, message_id=EVIL),
+            ModelEvent(0, EVIL, "c1", EVIL, {EVIL: EVIL, "queue": EVIL}),
+        ]
+    )
+    page = show(
+        hostile,
+        "#search=onerror",
+        act="""
+        const rows = [...document.querySelectorAll(".row")].map((row) => row.id);
+        for (const id of rows) document.getElementById(id).click();
+        window.dispatchEvent(new Event("beforeprint"));
+        return rows.length;
+        """,
+    )
+    assert page.result == 5
+    assert "data-owned" not in page.body
+    assert not page.elements.all("img")
+
+
+def test_the_policy_stops_what_is_not_the_pages_own(show: Show, chromium: str, tmp_path: Path):
+    show(story())
+    path = tmp_path / "trace.html"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("</body>", "<script>document.body.dataset.owned = 1</script></body>"))
+    command = [
+        chromium,
+        "--headless",
+        "--no-sandbox",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--dump-dom",
+    ]
+    done = subprocess.run([*command, path.as_uri()], capture_output=True, timeout=60, check=True)
+    body = Shown(done.stdout.decode()).body
+    assert "data-ready" in body
+    assert "data-owned" not in body
