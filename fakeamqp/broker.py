@@ -35,6 +35,7 @@ from fakeamqp.runtime import Engine, RealClock
 from fakeamqp.trace import Recorder, Trace
 
 if TYPE_CHECKING:
+    from fakeamqp.faults import Faults
     from fakeamqp.runtime.clock.handle import Clock
     from fakeamqp.runtime.clock.modes import Instant, Mode
     from fakeamqp.runtime.clock.stepped import SteppedClock
@@ -115,6 +116,7 @@ class Broker(Inspection):
             broker_clock = clock_of(clock, now)
         self._mode = clock
         self._clock: Clock | None = None
+        self._faults: Faults | None = None
         self._host = host
         self._asked_port = port
         self._users = None if users is None else accounts(users)
@@ -212,12 +214,14 @@ class Broker(Inspection):
         if self._tls is not None and self._tls is not self._tls_wanted:
             self._tls.close()
 
-    def restart(self, *, crash: bool = False) -> None:
+    def restart(self, *, crash: bool = False, durable: bool = True) -> None:
         """Restart on the same port: durable state is kept, transient state is gone.
 
         Args:
             crash: end as a crash would: clients are not told, and persistent messages that were neither
                 confirmed nor committed are lost.
+            durable: False loses durable state as well, as with the machine's disk: what the constructor was
+                given is there again, and nothing else.
 
         Raises:
             BrokerError: the broker does not run.
@@ -229,6 +233,10 @@ class Broker(Inspection):
                 self._close_all()
             self._engine.disconnect_all()
             self._state.restart(crash=crash)
+            if not durable:
+                self._state.forget("the broker came back without its disk")
+                self._state.populate()
+                self._populate()
         listener.resume()
 
     def reset(self) -> None:
@@ -349,6 +357,18 @@ class Broker(Inspection):
 
             self._clock = Clock(self._engine, self._mode)
         return self._clock
+
+    # --- what goes wrong ------------------------------------------------------------------------------
+
+    @property
+    def faults(self) -> Faults:
+        """What is to go wrong: rules about methods, the network, alarms."""
+        if self._faults is None:
+            from fakeamqp.faults import Faults
+            from fakeamqp.hosting import FaultHost
+
+            self._faults = Faults(FaultHost(self, self._state, self._engine, self._recorder))
+        return self._faults
 
     # --- looking ---------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ class UnusedFault(FakeAMQPError):
 
 
 def near_match(name: object, known: Iterable[str]) -> str:
-    """How to go on after "there is no such ...": the nearest of the known names, or all where they are few."""
+    """How to go on after "there is no such ...": the nearest of the known names, or all if they are few."""
     names = sorted(known)
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if near:

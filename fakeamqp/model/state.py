@@ -112,7 +112,7 @@ class BrokerState:
         self.peer_timers = self.timers if peer_clock is None else Timers(peer_clock)
         self.personality = personality
         self.features = DeprecatedFeatures(personality, permit, deny)
-        self._seed = seed
+        self.seed = seed
         self.names = NameGenerator(seed)
         self.random = Random(seed)
         self.access = AccessControl()
@@ -182,18 +182,22 @@ class BrokerState:
 
     def clear(self) -> None:
         """Forget everything, history included, as if the broker had just been made."""
+        self.forget("everything was forgotten")
+        if self.published is not None:
+            self.published.clear()
+        if self.ends is not None:
+            self.ends.clear()
+
+    def forget(self, why: str) -> None:
+        """Forget everything but what happened."""
         for virtual_host in self.virtual_hosts.values():
             for queue in list(virtual_host.queues.values()):
-                virtual_host.remove_queue(queue, "everything was forgotten")
+                virtual_host.remove_queue(queue, why, "crash")
             virtual_host.delays.clear()
         self.virtual_hosts.clear()
         self.global_parameters.clear()
         self.access.users.clear()
         self.access.changed()
-        self.names = NameGenerator(self._seed)
-        self.random = Random(self._seed)
+        self.names = NameGenerator(self.seed)
+        self.random = Random(self.seed)
         self.blocked_reason = None
-        if self.published is not None:
-            self.published.clear()
-        if self.ends is not None:
-            self.ends.clear()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from fakeamqp.trace.entries import frames_in
 from fakeamqp.trace.parts import Cut, MessagePart
 from fakeamqp.trace.timeline import Trace
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, FRAME_OVERHEAD
 
 if TYPE_CHECKING:
-    from fakeamqp.trace.timeline import Entry
+    from fakeamqp.trace.entries import Entry
 
 __all__ = ["Recorder"]
 
 Direction: TypeAlias = Literal["received", "sent"]
+Peer: TypeAlias = tuple[str, str]
+"""The name of a connection, and its short name."""
 
 _FRAME_BODY = 3
 _LONG_BODY = 4096
@@ -34,9 +36,8 @@ class Named(Protocol):
 class Recorder:
     """Keeps the latest events of one broker; install it as the broker's tap.
 
-    The broker calls `received`, `sending`, `connection` and `model`, one at a time. Memory is bounded: there
-    are at most `capacity` events, and of a body beyond 4 KiB, or any other payload beyond 64 KiB, only the
-    beginning is kept.
+    See `fakeamqp.model.tap.Tap` for what it is told. Memory is bounded: there are at most `capacity` entries,
+    and of a body beyond 4 KiB, or any other payload beyond 64 KiB, only the beginning is kept.
 
     Args:
         now: the broker's clock, in seconds.
@@ -45,18 +46,29 @@ class Recorder:
         clock: the name of its mode.
     """
 
+    confirms_singly = False
+
     __slots__ = (
         "_began",
         "_clock",
         "_count",
         "_ended",
         "_entries",
+        "_forget",
         "_introduced",
         "_now",
         "_peers",
         "_time",
         "_wall_time",
         "capacity",
+        "connection",
+        "delivered",
+        "frame",
+        "model",
+        "published",
+        "received",
+        "sending",
+        "settled",
     )
 
     def __init__(
@@ -71,96 +83,180 @@ class Recorder:
         self._time = time
         self._clock = clock
         self.capacity = max(1, capacity)
+        self._entries: deque[Entry] = deque(maxlen=self.capacity)
+        self._peers: dict[str, Peer] = {}
+        self._ended: deque[Peer] = deque()
+        self._make_the_tap()
         self.clear()
 
     def clear(self) -> None:
         """Forget everything; time and the short names of connections begin anew."""
         self._began = self._now()
         self._wall_time = None if self._time is None else self._time()
-        self._entries: deque[Entry] = deque(maxlen=self.capacity)
-        self._count = 0
-        self._peers: dict[str, tuple[str, str]] = {}
+        self._entries.clear()
+        self._forget()
+        self._peers.clear()
         self._introduced = 0
-        self._ended: deque[tuple[str, str]] = deque()
+        self._ended.clear()
+
+    def alias(self, connection: str) -> str | None:
+        """The short name of a connection, or None where nothing of it has been seen."""
+        peer = self._peers.get(connection)
+        return None if peer is None else peer[1]
 
     def trace(self) -> Trace:
         """The record as it is now; to be called where the broker stands still."""
-        dropped = self._count - len(self._entries)
-        entries = tuple(self._entries)
-        return Trace(entries, dropped, self._began, wall_time=self._wall_time, clock=self._clock)
+        return Trace(
+            tuple(self._entries),
+            self._count() - len(self._entries),
+            self._began,
+            capacity=self.capacity,
+            wall_time=self._wall_time,
+            clock=self._clock,
+        )
 
     # --- the tap --------------------------------------------------------------------------------------
 
-    # Measured on CPython 3.11, clock included: 0.18 us for a frame, 0.3 us for an event of the model.
-    # Decoding takes about 8 us an event, so nothing is decoded here.
+    def _make_the_tap(self) -> None:
+        """Make what the broker calls.
 
-    confirms_singly = False
+        A message passes here six times on its way, so all of this only makes a tuple and keeps it; see
+        `entries`. These are functions that know what they need and no methods, which have to fetch it:
+        measured on CPython 3.11, 0.15 us for a frame with the clock, where a method takes 0.2.
+        """
+        now = self._now
+        keep = self._entries.append
+        peers = self._peers
+        introduce = self._introduce
+        most = self.capacity
+        count = 0
 
-    def received(self, connection: Named, frame_type: int, channel: int, payload: bytes) -> None:
-        """One whole frame has come."""
-        self.frame(connection.name, "received", frame_type, channel, payload)
+        def received(connection: Named, frame_type: int, channel: int, payload: bytes) -> None:
+            nonlocal count
+            if len(payload) > _LONG_BODY and (frame_type == _FRAME_BODY or len(payload) > _LONG_PAYLOAD):
+                payload = Cut(payload, _LONG_BODY)
+            try:
+                peer = peers[connection.name]
+            except KeyError:
+                peer = introduce(connection.name)
+            count += 1
+            keep((now(), peer, "received", frame_type, channel, payload))
 
-    def sending(self, connection: Named, octets: bytes) -> bytes:
-        """Whole frames are about to be sent; they are sent as they are."""
-        position = 0
-        while position < len(octets):
-            frame_type, number, size = FRAME_HEADER.unpack_from(octets, position)
-            start = position + FRAME_HEADER.size
-            self.frame(connection.name, "sent", frame_type, number, octets[start : start + size])
-            position += size + FRAME_OVERHEAD
-        return octets
+        def sending(connection: Named, octets: bytes) -> bytes:
+            nonlocal count
+            if len(octets) > _LONG_BODY:
+                for each in frames_in(octets):
+                    frame(connection.name, "sent", *each)
+                return octets
+            try:
+                peer = peers[connection.name]
+            except KeyError:
+                peer = introduce(connection.name)
+            count += 1
+            keep((now(), peer, octets))
+            return octets
 
-    def frame(
-        self, connection: str, direction: Direction, frame_type: int, channel: int, payload: bytes
-    ) -> None:
-        """One whole frame."""
-        if len(payload) > _LONG_BODY and (frame_type == _FRAME_BODY or len(payload) > _LONG_PAYLOAD):
-            payload = Cut(payload, _LONG_BODY)
-        peer = self._peers.get(connection) or self._introduce(connection)
-        self._count += 1
-        self._entries.append((self._now(), peer, direction, frame_type, channel, payload))
+        def frame(name: str, direction: Direction, frame_type: int, channel: int, payload: bytes) -> None:
+            nonlocal count
+            if len(payload) > _LONG_BODY and (frame_type == _FRAME_BODY or len(payload) > _LONG_PAYLOAD):
+                payload = Cut(payload, _LONG_BODY)
+            count += 1
+            keep((now(), peers.get(name) or introduce(name), direction, frame_type, channel, payload))
 
-    def connection(self, connection: str, event: str, detail: str = "") -> None:
-        """A connection was opened, closed, blocked, ..."""
-        peer = None if event == "connected" else self._peers.get(connection)
-        if peer is None:
-            peer = self._introduce(connection)
-        self._count += 1
-        self._entries.append((self._now(), peer, event, detail))
-        if event in _ENDS:
-            self._end(peer)
+        def published(message: Any, outcome: object, virtual_host: str) -> None:
+            nonlocal count
+            count += 1
+            if len(message.body) > _LONG_BODY:
+                # A reference to the message would keep all of its body.
+                keep((now(), None, MessagePart(message, _LONG_BODY), outcome, virtual_host))
+            else:
+                keep((now(), None, message, outcome, virtual_host))
 
-    def published(self, message: object, outcome: object, virtual_host: str) -> None:
-        """A message was published and routed."""
-        self.model("published", message=message, outcome=outcome, virtual_host=virtual_host)
+        def delivered(
+            message: Any,
+            queue: str,
+            consumer: str | None,
+            connection: Named,
+            channel: int,
+            tag: int,
+            redelivered: bool,
+        ) -> None:
+            nonlocal count
+            try:
+                peer = peers[connection.name]
+            except KeyError:
+                peer = introduce(connection.name)
+            kept = message if len(message.body) <= _LONG_BODY else MessagePart(message, _LONG_BODY)
+            count += 1
+            keep((now(), peer, "delivered", kept, queue, consumer, channel, tag, redelivered))
 
-    def refused(self, message: object, outcome: object, virtual_host: str) -> None:
-        """Full queues have not taken it."""
+        def settled(event: str, deliveries: Sequence[Any], connection: Named, channel: int) -> None:
+            nonlocal count
+            peer = peers.get(connection.name) or introduce(connection.name)
+            instant = now()
+            count += len(deliveries)
+            # An entry for each, so that what is kept stays bounded however many end at once.
+            for delivery in deliveries if len(deliveries) <= most else deliveries[-most:]:
+                message = delivery.queued.message
+                kept = message if len(message.body) <= _LONG_BODY else MessagePart(message, _LONG_BODY)
+                holder = delivery.holder
+                consumer = None if holder is None else holder.tag
+                keep((instant, peer, event, kept, delivery.queue.name, consumer, channel, delivery.tag))
 
-    def delivered(self, *_: object) -> None:
-        """A message goes to a client."""
+        def connection(name: str, event: str, detail: str = "") -> None:
+            nonlocal count
+            peer = None if event == "connected" else peers.get(name)
+            if peer is None:
+                peer = introduce(name)
+            count += 1
+            keep((now(), peer, event, detail))
+            if event in _ENDS:
+                self._end(peer)
 
-    def settled(self, *_: object) -> None:
-        """Deliveries end."""
+        def model(event: str, **facts: object) -> None:
+            nonlocal count
+            message = facts.get("message")
+            if message is not None and len(getattr(message, "body", b"")) > _LONG_BODY:
+                facts["message"] = MessagePart(message, _LONG_BODY)
+            count += 1
+            keep((now(), None, event, facts))
 
-    def model(self, event: str, **facts: object) -> None:
-        """Something happened in the model."""
-        message = facts.get("message")
-        # A reference to the message would keep all of its body.
-        if message is not None and len(getattr(message, "body", b"")) > _LONG_BODY:
-            facts["message"] = MessagePart(message, _LONG_BODY)
-        self._count += 1
-        self._entries.append((self._now(), None, event, facts))
+        def counted() -> int:
+            return count
+
+        def forget() -> None:
+            nonlocal count
+            count = 0
+
+        self.received = received
+        self.sending = sending
+        self.frame = frame
+        self.published = published
+        self.delivered = delivered
+        self.settled = settled
+        self.connection = connection
+        self.model = model
+        self._count = counted
+        self._forget = forget
+
+    def refused(self, message: Any, outcome: object, virtual_host: str) -> None:
+        """Full queues have not taken what was published last: that is part of what became of it."""
+        entries = self._entries
+        for place in range(len(entries) - 1, -1, -1):
+            entry = entries[place]
+            if len(entry) == 5:
+                entries[place] = (*entry[:3], outcome, virtual_host)
+                return
 
     # --- short names ----------------------------------------------------------------------------------
 
-    def _introduce(self, connection: str) -> tuple[str, str]:
+    def _introduce(self, connection: str) -> Peer:
         """Give a connection its short name; one that has the name of an earlier one gets its own."""
         self._introduced += 1
         peer = self._peers[connection] = (connection, f"c{self._introduced}")
         return peer
 
-    def _end(self, peer: tuple[str, str]) -> None:
+    def _end(self, peer: Peer) -> None:
         self._ended.append(peer)
         if len(self._ended) > _MOST_ENDED:
             oldest = self._ended.popleft()

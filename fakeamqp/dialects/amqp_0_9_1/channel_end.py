@@ -79,6 +79,8 @@ class ChannelEnd:
         """Tags to confirm at the end of the turn, and whether each was accepted."""
         self.confirms_singly = False
         """Whether a publish was left unconfirmed for ever, so that no confirm may cover others."""
+        self.secures = True
+        """Whether a publish that is to be confirmed survives a crash; not where that comes first."""
         self.awaits_flow_ok = False
         """Whether the client was told to stop or go on by the test, where brokers do not do so."""
         self.targets: dict[bytes, Target] = {}

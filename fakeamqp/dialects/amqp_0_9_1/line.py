@@ -72,6 +72,25 @@ class Line:
         """Go on with whole frames that were kept when they came."""
         self._endpoint.take(frames)
 
+    def take_unsecured(self, number: int, frames: bytes) -> None:
+        """Go on with a publish that a crash will take away before it is confirmed."""
+        channel = self._channel(number)
+        if channel is not None:
+            channel.secures = False
+        self.take(frames)
+        if channel is not None:
+            channel.secures = True
+
+    def take_copy(self, number: int, frames: bytes) -> None:
+        """Go on with one more copy of a publish: it has no place of its own in the count of confirms."""
+        channel = self._channel(number)
+        if channel is not None and channel.mode == "confirm":
+            channel.mode = None
+            self.take(frames)
+            channel.mode = "confirm"
+        else:
+            self.take(frames)
+
     def confirm_now(self) -> None:
         """Send the confirms that are due: for those who take frames while no input is being dealt with."""
         for channel in list(self._endpoint.channels.values()):
@@ -97,9 +116,13 @@ class Line:
         """End the transport without a word, after what is to be sent, or at once with a TCP reset."""
         self._endpoint.break_off(reset=reset)
 
-    def refuse_login(self, text: str) -> None:
-        """Refuse the client as one whose password is wrong."""
-        self._endpoint.refuse_login(text)
+    def refuse_login(self, text: str, client_properties: Any) -> None:
+        """Refuse the client as one whose password is wrong; its properties say whether it wants to know."""
+        endpoint = self._endpoint
+        if endpoint.state is ConnectionState.STARTING:
+            endpoint.enter(m.ConnectionStartOk.NAME)
+            endpoint.client_properties = client_properties or {}
+        endpoint.refuse_login(text)
 
     # --- heartbeats -----------------------------------------------------------------------------------
 

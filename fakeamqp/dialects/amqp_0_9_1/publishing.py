@@ -95,7 +95,7 @@ def publish(
         # The tag counts from confirm.select on, whatever becomes of the message.
         channel.published += 1
         tag = channel.published
-        message.secured = True
+        message.secured = channel.secures
         outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
         if target.mandatory or outcome.unconsumed:
             _return(channel, target, message, outcome, unconsumed=outcome.unconsumed)

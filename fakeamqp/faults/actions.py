@@ -1,0 +1,506 @@
+"""What a rule can do to a unit. Each action knows its words, what it fits, and how it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from fakeamqp.faults.errors import FaultError, near_match
+from fakeamqp.faults.malformed import CONTENT_ONLY, MALFORMATIONS, malformed
+from fakeamqp.faults.subjects import PROPERTIES
+from fakeamqp.faults.units import HEARTBEAT
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_METHOD, frame
+from fakeamqp.wire.errors import WireError
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from fakeamqp.faults.flight import Flight
+    from fakeamqp.faults.malformed import Malformation
+    from fakeamqp.faults.subjects import Subject
+    from fakeamqp.faults.units import Unit
+
+__all__ = [
+    "Action",
+    "Call",
+    "CloseChannel",
+    "CloseConnection",
+    "Crash",
+    "Cut",
+    "Delay",
+    "Disconnect",
+    "Drop",
+    "Duplicate",
+    "Hold",
+    "How",
+    "Malform",
+    "Nack",
+    "RefuseLogin",
+    "Replace",
+    "Return",
+    "When",
+    "put_together",
+]
+
+When: TypeAlias = Literal["instead", "before", "after"]
+How: TypeAlias = Literal["fin", "reset", "silence"]
+
+_PUBLISH = "basic.publish"
+_DELIVERIES = frozenset(("basic.deliver", "basic.get-ok"))
+_HOW_WORDS = {"fin": "end its connection", "reset": "reset its connection", "silence": "fall silent on it"}
+
+
+class Action:
+    """One thing to do."""
+
+    words = ""
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        """Whether it fits the rule.
+
+        Raises:
+            FaultError: no.
+        """
+        if part is not None and not isinstance(self, (_Ending, Delay, Hold, Call)):
+            raise FaultError(f"half a {subject} can only be followed by an end, not: {self.words}")
+
+    def act(self, flight: Flight) -> None:
+        """Do it."""
+        raise NotImplementedError
+
+    def _only(self, subject: Subject, names: Iterable[str], verb: str) -> None:
+        """Raise FaultError unless the rule is about one of these methods and nothing else."""
+        allowed = frozenset(names)
+        if subject.confirms or not subject.names <= allowed:
+            raise FaultError(f"{verb} is for {' and '.join(sorted(allowed))}, not for {subject}")
+
+
+class Drop(Action):
+    """It is lost."""
+
+    words = "drop it"
+
+    def act(self, flight: Flight) -> None:
+        """Consume it; a publish keeps its place in the count of confirms."""
+        for unit in flight.units:
+            if unit.direction == "received":
+                if unit.name == _PUBLISH:
+                    unit.line.skip_publish(unit.channel, None)
+                elif unit.name == HEARTBEAT:
+                    unit.line.unhear()
+        flight.consume()
+
+
+class Nack(Action):
+    """A publish is refused; or a confirm says so."""
+
+    words = "nack it"
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        """See `Action`."""
+        super().check(subject, part)
+        if not subject.confirms:
+            self._only(subject, (_PUBLISH,), "nack()")
+
+    def act(self, flight: Flight) -> None:
+        """Refuse it, or put nack in the place of ack."""
+        if flight.unit.name == _PUBLISH:
+            for unit in flight.units:
+                if unit.line.next_publish(unit.channel) is None:
+                    flight.tap.note(unit.line, "no confirms on this channel: the message is lost, untold")
+                unit.line.skip_publish(unit.channel, False)
+            flight.consume()
+            return
+        for unit in flight.units:
+            nack = m.BasicNack(delivery_tag=unit.method.delivery_tag, multiple=unit.method.multiple)
+            unit.frames[0] = (FRAME_METHOD, nack.encode())
+        flight.units = [unit.changed() for unit in flight.units]
+
+
+class Return(Action):
+    """A publish comes back."""
+
+    def __init__(self, code: int, text: str) -> None:
+        self._code = code
+        self._text = text
+        self.words = f"return it with {code} {text}"
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        """See `Action`."""
+        super().check(subject, part)
+        self._only(subject, (_PUBLISH,), "return_message()")
+
+    def act(self, flight: Flight) -> None:
+        """Send basic.return with the content, and confirm."""
+        for unit in flight.units:
+            method = m.BasicReturn(self._code, self._text, unit.method.exchange, unit.method.routing_key)
+            flight.tap.go_on(unit.answered(method))
+            unit.line.skip_publish(unit.channel, True)
+            if not flight.tap.turns:
+                unit.line.confirm_now()
+        flight.consume()
+
+
+class _Ending(Action):
+    """Something ends: before, after or instead of what the unit asks for.
+
+    What is received is dealt with between two frames, so the end can come at once. What is sent is sent in
+    the midst of something, so the end comes when that is through, and nothing more is said until then.
+    """
+
+    channel_only = False
+    exempt = ""
+    crashes = False
+    """Whether the broker crashes: it comes later, and until then the connection is mute and deaf."""
+
+    def __init__(self, when: When, done: str) -> None:
+        self._when = _one_of(when, get_args(When), "when")
+        self.words = {
+            "instead": done,
+            "before": f"{done} before its answer",
+            "after": f"pass it on, then {done}",
+        }[when]
+
+    def perform(self, flight: Flight) -> None:
+        """Have it end."""
+        raise NotImplementedError
+
+    def act(self, flight: Flight) -> None:
+        """Have it end at the right moment."""
+        tap = flight.tap
+        unit = flight.unit
+        wire = tap.wire_of(unit.line)
+        if wire is None:
+            flight.consume()
+            return
+        channel = unit.channel if self.channel_only else None
+        if unit.direction == "received" and self._when == "after":
+            flight.pass_on()
+            unit.line.confirm_now()
+        elif unit.direction == "sent" and self._when == "after":
+            flight.pass_on()
+        wire.mute(channel, but=self.exempt)
+        if unit.direction == "received":
+            if self._when == "before":
+                flight.pass_on(secured=not self.crashes)
+            flight.consume()
+            self.perform(flight)
+            if not self.crashes:
+                wire.unmute(channel)
+        else:
+            flight.consume()
+
+            def end() -> None:
+                self.perform(flight)
+                if not self.crashes:
+                    wire.unmute(channel)
+
+            tap.soon(end, f"fault: {unit.name} ends something")
+
+
+class CloseChannel(_Ending):
+    """channel.close."""
+
+    channel_only = True
+    exempt = "channel.close"
+
+    def __init__(self, code: int, text: str, when: When) -> None:
+        self._code = code
+        self._text = text
+        super().__init__(when, f"close its channel with {code}")
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        """See `Action`."""
+        super().check(subject, part)
+        if all(name == HEARTBEAT or name.startswith("connection.") for name in subject.names):
+            raise FaultError(f"{subject} is on no channel that could be closed; use close_connection()")
+
+    def perform(self, flight: Flight) -> None:
+        """Close the channel; on channel 0 there is only the connection to be closed."""
+        unit = flight.unit
+        if unit.name == "channel.open" and not unit.line.channel_open(unit.channel):
+            # There is no channel before it: let it be opened, unheard, so that it can be closed.
+            unit.line.take(unit.octets)
+        if unit.channel == 0:
+            unit.line.close_connection(self._code, self._text, unit.index)
+        else:
+            unit.line.close_channel(unit.channel, self._code, self._text, unit.index)
+
+
+class CloseConnection(_Ending):
+    """connection.close."""
+
+    exempt = "connection.close"
+
+    def __init__(self, code: int, text: str, when: When) -> None:
+        self._code = code
+        self._text = text
+        super().__init__(when, f"close its connection with {code}")
+
+    def perform(self, flight: Flight) -> None:
+        """Close the connection."""
+        flight.unit.line.close_connection(self._code, self._text, flight.unit.index)
+
+
+class Disconnect(_Ending):
+    """The end of the stream, or of the talking."""
+
+    def __init__(self, how: How, when: When) -> None:
+        self._how = _one_of(how, get_args(How), "how")
+        super().__init__(when, _HOW_WORDS[how])
+
+    def perform(self, flight: Flight) -> None:
+        """End the transport, or cut it off from the world."""
+        _disconnect(flight, self._how)
+
+
+class Crash(_Ending):
+    """The broker crashes."""
+
+    crashes = True
+
+    def __init__(self, when: When, durable: bool) -> None:
+        self._durable = durable
+        super().__init__(when, "crash the broker" if durable else "crash the broker, which forgets all")
+
+    def perform(self, flight: Flight) -> None:
+        """Have the broker restart, when nobody is in the midst of anything."""
+        tap = flight.tap
+        wire = tap.wire_of(flight.unit.line)
+        if wire is not None:
+            wire.deaf = True
+        tap.soon(lambda: tap.host.restart(crash=True, durable=self._durable), "fault: the broker crashes")
+
+
+class RefuseLogin(_Ending):
+    """The password is wrong."""
+
+    exempt = "connection.close"
+
+    def __init__(self, text: str | None) -> None:
+        self._text = text or "Login was refused: a fault that the test asked for"
+        super().__init__("instead", "refuse the login")
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        """See `Action`."""
+        super().check(subject, part)
+        self._only(subject, ("connection.start-ok", "connection.secure-ok"), "refuse_login()")
+
+    def perform(self, flight: Flight) -> None:
+        """Refuse it; what the client can do is learnt from its start-ok first."""
+        properties = getattr(flight.unit.method, "client_properties", None)
+        flight.unit.line.refuse_login(self._text, properties)
+
+
+class Cut(_Ending):
+    """Part of it is sent, then the stream ends."""
+
+    def __init__(self, after: int | str, how: How) -> None:
+        if not (isinstance(after, int) and not isinstance(after, bool) and after >= 0):
+            _one_of(after, ("method", "header"), "after")
+        self._after = after
+        self._how = _one_of(how, get_args(How), "how")
+        part = f"{after} octets of it" if isinstance(after, int) else f"it as far as its {after}"
+        super().__init__("instead", f"send {part}, then {_HOW_WORDS[how]}")
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        """See `Action`."""
+        super().check(subject, part)
+        if subject.direction != "sent":
+            raise FaultError(f"cut() is for what the broker sends; {subject} is received: use disconnect()")
+        if self._after == "header" and not subject.has_content:
+            raise FaultError(f"{subject} has no content header after which it could be cut")
+
+    def act(self, flight: Flight) -> None:
+        """Send the part, then end."""
+        for unit in flight.units:
+            octets = unit.octets
+            if isinstance(self._after, int):
+                octets = octets[: self._after]
+            else:
+                count = 1 if self._after == "method" else 2
+                octets = b"".join(frame(kind, unit.channel, each) for kind, each in unit.frames[:count])
+            unit.line.put(octets)
+        super().act(flight)
+
+    def perform(self, flight: Flight) -> None:
+        """End the transport."""
+        _disconnect(flight, self._how)
+
+
+def _disconnect(flight: Flight, how: str) -> None:
+    line = flight.unit.line
+    if how == "silence":
+        flight.tap.silence(line)
+    else:
+        line.end(reset=how == "reset")
+
+
+class Delay(Action):
+    """It waits."""
+
+    def __init__(self, seconds: float, jitter: float, random: Random) -> None:
+        if seconds < 0 or jitter < 0:
+            raise FaultError(f"a delay is no less than 0 s, not {min(seconds, jitter)!r} s")
+        self._seconds = seconds
+        self._jitter = jitter
+        self._random = random
+        self.words = f"delay it by {seconds:g} s" + (f" and up to {jitter:g} s more" if jitter else "")
+
+    def act(self, flight: Flight) -> None:
+        """Wait on the broker's clock."""
+        seconds = self._seconds + (self._random.uniform(0, self._jitter) if self._jitter else 0.0)
+        host = flight.tap.host
+        flight.stop()
+        host.call_at(host.now() + seconds, flight.resume, f"fault: {flight.unit.name} goes on")
+
+
+class Hold(Action):
+    """It waits until the test lets it go."""
+
+    words = "hold it"
+
+    def __init__(self, held: list[Flight]) -> None:
+        self._held = held
+
+    def act(self, flight: Flight) -> None:
+        """Wait."""
+        self._held.append(flight)
+        flight.stop()
+
+
+class Duplicate(Action):
+    """It passes more than once."""
+
+    def __init__(self, times: int) -> None:
+        self._times = times
+        self.words = "duplicate it" if times == 1 else f"let it pass {times + 1} times"
+
+    def act(self, flight: Flight) -> None:
+        """Add copies: of a delivery with tags of their own, of a publish without a place among confirms."""
+        copies = []
+        for unit in flight.units:
+            copies.append(unit)
+            for _ in range(self._times):
+                if unit.name in _DELIVERIES:
+                    tag = unit.line.spare_tag(unit.channel)
+                    copies.append(unit.changed(fields={"delivery_tag": tag}))
+                else:
+                    copies.append(unit.changed())
+                copies[-1].copy = True
+        flight.units = copies
+
+
+class Replace(Action):
+    """Something else passes."""
+
+    def __init__(self, subject: Subject, changes: Mapping[str, Any]) -> None:
+        changes = dict(changes)
+        self._body = changes.pop("body", None)
+        self._channel = changes.pop("channel", None)
+        self._properties = dict(changes.pop("properties", None) or {})
+        self._fields = {}
+        if isinstance(self._body, str):
+            self._body = self._body.encode()
+        known = (*subject.fields, *PROPERTIES, "headers", "body", "channel", "properties")
+        for name, value in changes.items():
+            if name in subject.fields:
+                self._fields[name] = value
+            elif name in (*PROPERTIES, "headers"):
+                self._properties[name] = value
+            else:
+                raise FaultError(f"{subject} has no {name!r} to be replaced{near_match(name, known)}")
+        for name in self._properties:
+            if name not in (*PROPERTIES, "headers"):
+                raise FaultError(f"there is no property {name!r}{near_match(name, (*PROPERTIES, 'headers'))}")
+        if (self._body is not None or self._properties) and not subject.has_content:
+            raise FaultError(f"{subject} has no content in which something could be replaced")
+        said = [f"{name}={value!r}" for name, value in {**changes}.items()]
+        said += [f"body={self._body!r}"] if self._body is not None else []
+        said += [f"channel={self._channel!r}"] if self._channel is not None else []
+        said += [f"properties={self._properties!r}"] if self._properties and not said else []
+        self.words = "replace " + ", ".join(said)
+
+    def act(self, flight: Flight) -> None:
+        """Make changed copies; what no frame can carry is noted and passes as it was."""
+        changed = []
+        for unit in flight.units:
+            try:
+                changed.append(self._changed(unit))
+            except WireError as problem:
+                flight.tap.note(unit.line, f"cannot {self.words}: {problem}")
+                changed.append(unit)
+        flight.units = changed
+
+    def _changed(self, unit: Unit) -> Unit:
+        body = self._body(unit.body) if callable(self._body) else self._body
+        known = unit.properties
+        properties = {
+            name: value(getattr(known, name)) if callable(value) else value
+            for name, value in self._properties.items()
+        }
+        fields = {
+            next(known for known, _ in unit.method.LAYOUT if known.rstrip("_") == name): value
+            for name, value in self._fields.items()
+            if any(known.rstrip("_") == name for known, _ in unit.method.LAYOUT)
+        }
+        return unit.changed(fields=fields, properties=properties, body=body, channel=self._channel)
+
+
+class Malform(Action):
+    """It is sent in a way that breaks the protocol."""
+
+    def __init__(self, how: Malformation) -> None:
+        self._how = _one_of(how, MALFORMATIONS, "malform")
+        self.words = f"malform it: {MALFORMATIONS[how].words}"
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        """See `Action`."""
+        super().check(subject, part)
+        if subject.direction != "sent":
+            raise FaultError(f"malform() is for what the broker sends, and {subject} is received")
+        if self._how in CONTENT_ONLY and not subject.has_content:
+            raise FaultError(f"malform({self._how!r}) is for methods with a content, such as basic.deliver")
+
+    def act(self, flight: Flight) -> None:
+        """Send the broken octets."""
+        for unit in flight.units:
+            octets = malformed(self._how, unit)
+            flight.tap.note(unit.line, f"sent malformed ({self._how}): {octets[:32].hex()}")
+            unit.line.put(octets)
+        flight.consume()
+
+
+class Call(Action):
+    """The test's own function is called."""
+
+    def __init__(self, function: Callable[[Unit], object]) -> None:
+        self._function = function
+        self.words = f"call {getattr(function, '__name__', 'a function')}"
+
+    def act(self, flight: Flight) -> None:
+        """Call it."""
+        for unit in flight.units:
+            self._function(unit)
+
+
+def put_together(flights: Iterable[Flight]) -> Iterator[Flight]:
+    """Confirms that are to go, with one in the place of all that say the same on one channel."""
+    latest: dict[tuple[Any, int, str], Flight] = {}
+    for flight in flights:
+        unit = flight.unit
+        key = (unit.line, unit.channel, unit.name)
+        earlier = latest.get(key)
+        if earlier is None or earlier.unit.method.delivery_tag < unit.method.delivery_tag:
+            latest[key] = flight
+    for flight in latest.values():
+        flight.units = [unit.changed(fields={"multiple": True}) for unit in flight.units]
+        yield flight
+
+
+def _one_of(value: Any, known: Iterable[str], name: str) -> Any:
+    names = tuple(known)
+    if value not in names:
+        raise FaultError(f"{name} cannot be {value!r}{near_match(value, names)}")
+    return value

@@ -1,0 +1,66 @@
+"""Faults that hold publishers back: alarms for the whole broker, channel.flow for single channels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.faults.handle import Handle, Handles
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fakeamqp.faults.line import Host, Line
+
+__all__ = ["Alarm", "Flow"]
+
+
+class Alarm(Handle):
+    """A resource runs short: who publishes is told `connection.blocked`, and read from no further.
+
+    While several last, the reason is that of the latest; publishers go on when the last one ends.
+    """
+
+    def __init__(self, host: Host, reason: str, others: Handles) -> None:
+        super().__init__(host)
+        self._host = host
+        self._others = others
+        self.reason = reason
+
+    def sound(self) -> None:
+        """Begin."""
+        self._count_hit()
+        self._host.block(self.reason)
+
+    @property
+    def sentence(self) -> str:
+        """See `Handle`."""
+        return f"publishers are held back, since the broker is {self.reason}"
+
+    def _withdraw(self) -> None:
+        lasting = [each for each in self._others.in_force if isinstance(each, Alarm) and each is not self]
+        self._host.block(lasting[-1].reason if lasting else None)
+
+
+class Flow(Handle):
+    """channel.flow was sent on some channels."""
+
+    def __init__(self, host: Host, channels: Sequence[tuple[Line, int]], active: bool) -> None:
+        super().__init__(host)
+        self._channels = channels
+        self._active = active
+
+    def tell(self, active: bool) -> None:
+        """Send it where the channel is still open."""
+        for line, number in self._channels:
+            if line.channel_open(number):
+                self._count_hit()
+                line.set_flow(number, active)
+
+    @property
+    def sentence(self) -> str:
+        """See `Handle`."""
+        done = "go on" if self._active else "stop"
+        return f"clients are told to {done} publishing on {len(self._channels)} channel(s)"
+
+    def _withdraw(self) -> None:
+        self.tell(not self._active)

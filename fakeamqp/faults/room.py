@@ -1,0 +1,242 @@
+"""`Faults`: everything that can be made to go wrong in one broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.faults.alarms import Alarm, Flow
+from fakeamqp.faults.errors import FaultError, near_match
+from fakeamqp.faults.handle import Handle, Handles
+from fakeamqp.faults.matching import conditions
+from fakeamqp.faults.network import Network
+from fakeamqp.faults.rule import Connection, Rule
+from fakeamqp.faults.subjects import subject_of
+from fakeamqp.faults.tap import FaultTap
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_METHOD, content_frames, frame
+from fakeamqp.wire.amqp_0_9_x.method import Method
+
+if TYPE_CHECKING:
+    from fakeamqp.faults.line import Direction, Host, Line, Linked
+
+__all__ = ["Faults"]
+
+_PARTS = ("header",)
+_LARGEST = 131_072 - 8
+
+
+class Faults:
+    """What is to go wrong, and how: rules about methods, the network, alarms.
+
+    Every fault is a handle: `hits` says how often it has happened, `wait` waits for it, `remove` ends it, and
+    `str` puts it in a sentence. Get it from `Broker.faults`.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._handles = Handles()
+        self._rules_made = 0
+        self.network = Network(host, self._handles)
+        self._tap = FaultTap(host, self.network.silence_line)
+
+    # --- rules ----------------------------------------------------------------------------------------
+
+    def on(
+        self,
+        *methods: str,
+        direction: Direction | None = None,
+        connection: Any = None,
+        part: str | None = None,
+        optional: bool = False,
+        **wanted: Any,
+    ) -> Rule:
+        """A rule about methods that pass. It is in force at once; say what it does by calling its methods.
+
+        Args:
+            methods: names such as "basic.publish", patterns such as "queue.*", "heartbeat", or "confirm" for
+                publisher confirms that are about to be sent.
+            direction: "received" by the broker, or "sent"; by default that in which the methods go, and
+                "received" where they go both ways.
+            connection: only on this one: its name, its short name in the trace, the name the client gave
+                itself, or one of `Broker.connections`.
+            part: "header" has the rule look when the content header has come, before any body.
+            optional: do not complain if it never fires.
+            wanted: what must be so: `exchange`, `routing_key` (a topic pattern), `queue` (that a publish goes
+                to, a delivery comes from, a method names), `exchange_type`, `body`, `headers` (those that
+                must be there), `channel`, any property, any field of the methods. A value is equal, or a
+                compiled regular expression that is found in it, or a function that says whether it will do.
+
+        Raises:
+            FaultError: a name is misspelled; the text has the nearest that exists.
+        """
+        subject = subject_of(methods, direction)
+        if part is not None and part not in _PARTS:
+            raise FaultError(f"there is no part {part!r} to look at{near_match(part, _PARTS)}")
+        if part is not None and (not subject.has_content or subject.direction == "sent"):
+            raise FaultError(f"part={part!r} is for methods that bring the broker a content, not {subject}")
+        asked = conditions(subject, wanted, self._host.exchange_types)
+        among = None if connection is None else Connection(connection, self._host.alias)
+        self._rules_made += 1
+        random = Random(f"{self._host.seed}:{self._rules_made}")
+        rule = Rule(self._tap, subject, asked, among, part, random)
+        if optional:
+            rule.optional()
+        with self._host:
+            self._handles.add(rule)
+            self._tap.add(rule)
+        return rule
+
+    @property
+    def rules(self) -> tuple[Handle, ...]:
+        """All faults in force, oldest first."""
+        return self._handles.in_force
+
+    def clear(self) -> None:
+        """Remove all of them; what they held goes on."""
+        self._handles.clear()
+
+    def verify(self) -> None:
+        """Complain of faults that never happened.
+
+        Raises:
+            UnusedFault: there are some that are not optional; the text has each with its nearest misses.
+        """
+        with self._host:
+            self._handles.verify()
+
+    # --- at once --------------------------------------------------------------------------------------
+
+    def silence(self, connection: Any) -> Handle:
+        """Nothing passes on a connection any more, in either direction, though it stays open.
+
+        Heartbeats count there from now on, whatever clock the broker has. What was held goes on when the
+        handle is removed.
+        """
+        return self.network.on(connection=connection).silence()
+
+    def memory_alarm(self, reason: str = "low on memory") -> Alarm:
+        """Hold back everybody who publishes, as a broker that is short of memory; `remove` ends it."""
+        return self._alarm(reason)
+
+    def disk_alarm(self, reason: str = "low on disk") -> Alarm:
+        """Hold back everybody who publishes, as a broker that is short of disk space; `remove` ends it."""
+        return self._alarm(reason)
+
+    def _alarm(self, reason: str) -> Alarm:
+        with self._host:
+            alarm = Alarm(self._host, reason, self._handles)
+            self._handles.add(alarm)
+            alarm.sound()
+        return alarm
+
+    def channel_flow(
+        self, active: bool = False, *, connection: Any = None, channel: int | None = None
+    ) -> Flow:
+        """Tell clients to stop publishing on their channels (channel.flow); `remove` tells the contrary.
+
+        Args:
+            active: True tells them to go on.
+            connection: only this one.
+            channel: only those of this number.
+
+        Raises:
+            FaultError: there is no such channel.
+        """
+        with self._host:
+            channels = [
+                (line, number)
+                for line in self._lines(connection)
+                for number in line.channels
+                if channel in (None, number)
+            ]
+            if not channels:
+                raise FaultError(f"there is no open channel to be told{self._said(connection, channel)}")
+            flow = Flow(self._host, channels, active)
+            self._handles.add(flow)
+            flow.tell(active)
+        return flow
+
+    def cancel_consumers(self, queue: str, virtual_host: str = "/") -> int:
+        """End the consumers of a queue from the broker's side, as when its node goes (basic.cancel).
+
+        Returns:
+            How many there were.
+        """
+        with self._host:
+            return self._host.cancel_consumers(queue, virtual_host)
+
+    def send(
+        self,
+        what: bytes | Method,
+        *,
+        connection: Any = None,
+        channel: int = 0,
+        body: bytes | None = None,
+        **properties: Any,
+    ) -> int:
+        """Send a client something that no broker would send just now.
+
+        Args:
+            what: octets as they are, or a method of `fakeamqp.wire.amqp_0_9_1.methods`.
+            connection: which; all open ones when left out.
+            channel: of the method.
+            body: makes a content follow the method.
+            properties: of the content.
+
+        Returns:
+            To how many connections it went.
+
+        Raises:
+            FaultError: there is no such connection.
+            FieldError: a value does not fit its field.
+        """
+        with self._host:
+            lines = self._lines(connection)
+            if not lines:
+                raise FaultError(f"there is no open connection to send to{self._said(connection, None)}")
+            for line in lines:
+                if isinstance(what, Method):
+                    octets = frame(FRAME_METHOD, channel, what.encode())
+                    if body is not None or properties:
+                        limit = line.largest_frame - 8 if line.largest_frame else _LARGEST
+                        encoded = BasicProperties(**properties).encode()
+                        octets += b"".join(content_frames(channel, 60, encoded, body or b"", limit))
+                else:
+                    octets = bytes(what)
+                self._tap.note(line, f"sent {what!r} because the test asked for it")
+                line.put(octets)
+            return len(lines)
+
+    def chaos(self, seed: int | str, profile: str | Mapping[str, float] = "mixed", **options: Any) -> Any:
+        """Draw faults at random, by a seed: the same seed, the same faults. See `fakeamqp.faults.chaos`."""
+        from fakeamqp.faults.chaos import Chaos
+
+        return Chaos(self, seed, profile, **options)
+
+    def _lines(self, connection: Any) -> list[Line]:
+        lines = [linked.line for linked in self._host.linked() if linked.line.open]
+        if connection is None:
+            return lines
+        among = Connection(connection, self._host.alias)
+        return [line for line in lines if among.is_line(line)]
+
+    def _said(self, connection: Any, channel: int | None) -> str:
+        if connection is None and channel is None:
+            return ""
+        names = [name for linked in self._host.linked() for name in _names(linked, self._host)]
+        said = getattr(connection, "name", connection)
+        return f" on {said!r}{near_match(said, names)}" if connection is not None else f": number {channel}"
+
+    def __repr__(self) -> str:
+        return f"<Faults: {len(self.rules)} in force>"
+
+    def __str__(self) -> str:
+        """The faults in force, a sentence each."""
+        return "\n".join(str(handle) for handle in self.rules) or "no faults"
+
+
+def _names(linked: Linked, host: Host) -> list[str]:
+    line = linked.line
+    return [name for name in (line.name, line.client_name, host.alias(line.name)) if name]
