@@ -53,6 +53,7 @@ def test_the_how_tos_have_code() -> None:
         "docs/policies.md",
         "docs/pytest-fixtures.md",
         "docs/time.md",
+        "docs/traces.md",
         "docs/transports.md",
     } <= {page.name for page in PAGES}
 
