@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from fakeamqp.inspect.messages import Published, PublishedView
     from fakeamqp.inspect.policies import PolicyView
+    from fakeamqp.inspect.snapshot import Topology
     from fakeamqp.inspect.topology import ConsumerView, ExchangeView
     from fakeamqp.model.state import BrokerState
 
@@ -99,6 +100,36 @@ class Inspection:
         """The names of the exchanges of virtual host "/", "" and amq.* included, as they were declared."""
         names: tuple[str, ...] = self.look(lambda state: exchange_names(state, "/"))
         return names
+
+    def topology(
+        self,
+        virtual_host: str | None = None,
+        *,
+        counts: bool = False,
+        consumers: bool = False,
+        predeclared: bool = False,
+    ) -> Topology:
+        """Exchanges, bindings, queues and policies, as a text that can be compared and as pictures.
+
+        Equal topologies give equal texts, in whatever order they were declared.
+
+        Args:
+            virtual_host: the name of one; None for all.
+            counts: say how many messages there are.
+            consumers: say which consumers there are.
+            predeclared: include the exchanges that every virtual host has.
+
+        Raises:
+            NoSuchVirtualHost: there is none of this name.
+        """
+        from fakeamqp.inspect.snapshot import topology
+
+        found: Topology = self.look(
+            lambda state: topology(
+                state, virtual_host, counts=counts, consumers=consumers, predeclared=predeclared
+            )
+        )
+        return found
 
     @property
     def policies(self) -> tuple[PolicyView, ...]:

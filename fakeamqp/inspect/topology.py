@@ -112,6 +112,7 @@ class QueueView:
     Args:
         name: of the queue.
         virtual_host: where it is.
+        type: "classic", "quorum" or "stream".
         durable: it survives a restart.
         exclusive: it belongs to one connection.
         owner: the name of that connection, or None.
@@ -132,6 +133,7 @@ class QueueView:
 
     name: str
     virtual_host: str
+    type: str
     durable: bool
     exclusive: bool
     owner: str | None
@@ -239,6 +241,7 @@ def queue_view(state: BrokerState, name: str, virtual_host: str = "/") -> QueueV
     return QueueView(
         name=queue.name,
         virtual_host=virtual_host,
+        type=queue.type_name,
         durable=queue.durable,
         exclusive=queue.exclusive_owner is not None,
         owner=name_of(queue.exclusive_owner),

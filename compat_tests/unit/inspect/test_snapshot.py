@@ -1,0 +1,255 @@
+"""The topology as text and as pictures: the same for the same, whatever the names and the order."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.inspect import NoSuchVirtualHost
+from fakeamqp.inspect.snapshot import topology
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+NASTY = 'a"b\\c<d>#e;`f`|\n&amp;}]) end'
+
+
+def text(server: Server, **options: Any) -> str:
+    return str(topology(server.state, **options))
+
+
+def shop(
+    server: Server, order: Callable[[list[Callable[[], object]]], object] = lambda steps: None
+) -> Client:
+    """A topology with a bit of everything, declared in whatever order."""
+    client = server.client()
+    host = server.vhost
+    things = [
+        lambda: host.declare_exchange(
+            "events", "topic", durable=True, arguments={"alternate-exchange": "lost"}
+        ),
+        lambda: host.declare_exchange("lost", "fanout", auto_delete=True),
+        lambda: host.declare_exchange("inner", "headers", internal=True),
+        lambda: client.declare(
+            "orders", durable=True, arguments={"x-message-ttl": 60_000, "x-queue-type": "quorum"}
+        ),
+        lambda: client.declare("audit", auto_delete=True, arguments={"x-dead-letter-exchange": "nowhere"}),
+        lambda: client.declare("", exclusive=True, arguments={"x-max-length": 1}),
+        lambda: client.declare("", exclusive=True, arguments={"x-max-length": 2}),
+        lambda: host.policies.set(
+            "ttl",
+            {
+                "pattern": "^aud",
+                "definition": {"expires": 9, "max-length": 5},
+                "apply-to": "all",
+                "priority": 0,
+            },
+        ),
+        lambda: host.policies.set(
+            "cap",
+            {"pattern": "^", "definition": {"max-length": 9}, "apply-to": "queues", "priority": 1},
+            operator=True,
+        ),
+    ]
+    order(things)
+    for each in things:
+        each()
+    small = next(name for name, queue in host.queues.items() if queue.options.max_length == 1)
+    bindings = [
+        ("events", "orders", "order.*", {}),
+        ("events", "audit", "#", {}),
+        ("events", small, "made.up", {}),
+        ("inner", "audit", "", {"x-match": "any", "shop": ["north", 1, True, None]}),
+        ("amq.direct", "orders", "k", {}),
+    ]
+    order(bindings)
+    for source, destination, key, arguments in bindings:
+        host.bind(source, host.queues[destination], key, arguments)
+    host.bind("events", host.exchanges["inner"], "in.#")
+    return client
+
+
+EXPECTED = """\
+virtual host "/"
+  exchange "amq.direct" direct durable
+    "k" -> queue "orders"
+  exchange "events" topic durable
+    alternate-exchange = "lost"
+    otherwise -> exchange "lost"
+    "#" -> queue "audit"
+    "in.#" -> exchange "inner"
+    "made.up" -> queue "amq.gen-1"
+    "order.*" -> queue "orders"
+  exchange "inner" headers internal
+    "" -> queue "audit" {shop: ["north", 1, true, null], x-match: "any"}
+  exchange "lost" fanout auto-delete
+  queue "audit" classic auto-delete
+    x-dead-letter-exchange = "nowhere"
+    policy "ttl"
+    operator policy "cap"
+    dead letters -> exchange "nowhere", which does not exist
+  queue "orders" quorum durable
+    x-message-ttl = 60000
+    operator policy "cap"
+  queue "amq.gen-1" classic exclusive
+    x-max-length = 1
+    operator policy "cap"
+  queue "amq.gen-2" classic exclusive
+    x-max-length = 2
+    operator policy "cap"
+  operator policy "cap" "^" -> {max-length: 9} for queues priority 1
+  policy "ttl" "^aud" -> {expires: 9, max-length: 5}"""
+
+
+def test_the_text_says_everything_once_and_in_order(server: Server):
+    shop(server)
+    assert text(server) == EXPECTED
+
+
+@given(st.integers())
+def test_the_order_of_declarations_does_not_matter(seed: int):
+    server = Server()
+    shop(server, Random(seed).shuffle)
+    assert text(server) == EXPECTED
+    straight = Server()
+    shop(straight)
+    assert topology(server.state) == topology(straight.state)
+    assert topology(server.state).mermaid() == topology(straight.state).mermaid()
+    assert topology(server.state).graphviz() == topology(straight.state).graphviz()
+
+
+def test_another_topology_is_not_equal(server: Server):
+    shop(server)
+    before = topology(server.state)
+    server.vhost.declare_queue("one more", owner=None)
+    assert topology(server.state) != before
+    assert str(topology(server.state)) == EXPECTED.replace(
+        '  queue "orders"', '  queue "one more" classic\n    operator policy "cap"\n  queue "orders"'
+    )
+
+
+def test_counts_and_consumers_are_said_where_they_are_asked_for(server: Server):
+    client = server.client()
+    client.declare("q")
+    client.qos(1)
+    client.consume("q", "amq.ctag-abc")
+    client.consume("q", "ctag1." + "0a" * 16)
+    client.consume("q", "mine", arguments={"x-priority": 5})
+    client.fill("q", b"1", b"2", b"3", b"4")
+    assert text(server) == 'virtual host "/"\n  queue "q" classic'
+    assert text(server, counts=True).endswith("\n    1 ready, 3 unacked")
+    assert text(server, consumers=True).splitlines()[2:] == [
+        '    consumer "mine" prefetch 1 {x-priority: 5}',
+        "    consumer prefetch 1",
+        "    consumer prefetch 1",
+    ]
+
+
+def test_one_virtual_host_or_all(server: Server):
+    server.state.add_virtual_host("b").declare_queue("q", owner=None)
+    assert text(server) == 'virtual host "/"\nvirtual host "b"\n  queue "q" classic'
+    assert text(server, virtual_host="b") == 'virtual host "b"\n  queue "q" classic'
+    assert text(server, virtual_host="/", predeclared=True).count("exchange") == 7
+    with pytest.raises(NoSuchVirtualHost, match="did you mean"):
+        text(server, virtual_host="bb")
+
+
+def test_a_dead_letter_key_that_names_a_queue_is_called_as_the_queue_is(server: Server):
+    client = server.client()
+    name = client.declare("", exclusive=True).queue
+    client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": name})
+    assert 'dead letters -> exchange "" by "amq.gen-1"' in text(server)
+    assert 'q0 -.->|"dead letters"| q1' in topology(server.state).mermaid()
+
+
+# --- pictures -----------------------------------------------------------------------------------------------
+
+
+def test_the_picture_in_mermaid(server: Server):
+    shop(server)
+    lines = topology(server.state).mermaid().splitlines()
+    assert lines[:2] == ["flowchart LR", '  subgraph h0["virtual host /"]']
+    assert '    e1{{"events<br/>topic"}}' in lines
+    assert '    q1[("orders<br/>quorum")]' in lines
+    assert '    e1 -->|"order.#42;"| q1' in lines
+    assert '    e1 -->|"in.#35;"| e2' in lines
+    assert '    e1 -.->|"otherwise"| e3' in lines
+    assert '    x8("nowhere<br/>does not exist")' in lines
+    assert '    q0 -.->|"dead letters"| x8' in lines
+    assert lines[-1] == "  end"
+
+
+def nasty(server: Server) -> None:
+    server.vhost.declare_exchange(NASTY, "topic")
+    server.vhost.declare_queue(NASTY, owner=None, arguments={"x-dead-letter-exchange": "\udc80\0é"})
+    server.vhost.bind(NASTY, server.vhost.queues[NASTY], NASTY, {NASTY: NASTY})
+
+
+def test_nothing_in_a_name_is_taken_for_mermaid(server: Server):
+    nasty(server)
+    node = re.compile(r'    [eqx]\d+(\{\{"[^"]*"\}\}|\[\("[^"]*"\)\]|\("[^"]*"\))')
+    edge = re.compile(r'    [eqx]\d+ -\.?->(\|"[^"]*"\|)? [eqx]\d+')
+    text = re.compile(r"([\w .:/=-]|#\d+;|<br/>)*")
+    inner = topology(server.state).mermaid().splitlines()[2:-1]
+    assert len(inner) == 5
+    for line in inner:
+        assert node.fullmatch(line) or edge.fullmatch(line), line
+        for label in re.findall('"([^"]*)"', line):
+            assert text.fullmatch(label), label
+
+
+def test_the_picture_for_graphviz(server: Server):
+    shop(server)
+    lines = topology(server.state).graphviz().splitlines()
+    assert lines[0] == "digraph topology {"
+    assert '    e1 [label="events\\ntopic", shape=hexagon];' in lines
+    assert '    q1 [label="orders\\nquorum", shape=cylinder];' in lines
+    assert '    e1 -> q1 [label="order.*"];' in lines
+    assert '    q0 -> x8 [label="dead letters", style=dashed];' in lines
+    assert lines[-1] == "}"
+
+
+def test_nothing_in_a_name_is_taken_for_dot(server: Server):
+    nasty(server)
+    picture = topology(server.state).graphviz()
+    statement = re.compile(
+        r'    (label="(\\.|[^"\\])*"|[eqx]\d+( -> [eqx]\d+)? \[label="(\\.|[^"\\])*".*\]);'
+    )
+    inner = picture.splitlines()[4:-2]
+    assert len(inner) == 6
+    for line in inner:
+        assert statement.fullmatch(line), line
+    assert "&amp;amp;" in picture
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+def test_graphviz_takes_the_picture(server: Server):
+    shop(server)
+    nasty(server)
+    server.state.add_virtual_host(NASTY).declare_queue("q", owner=None)
+    picture = topology(server.state).graphviz()
+    done = subprocess.run(["dot", "-Tplain"], input=picture, capture_output=True, text=True, encoding="utf-8")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("\nedge ") == picture.count(" -> ")
+
+
+def test_two_virtual_hosts_in_one_picture_have_nodes_of_their_own(server: Server):
+    for name in ("/", "b"):
+        server.state.add_virtual_host(name).declare_queue("q", owner=None)
+    picture = topology(server.state).mermaid()
+    assert 'q0_0[("q")]' in picture
+    assert 'q1_0[("q")]' in picture
+
+
+def test_a_message_says_nothing_about_the_topology(server: Server):
+    client = shop(server)
+    client.publish(b"1", exchange="events", routing_key="order.placed")
+    client.call(m.BasicConsume(queue="orders"), m.BasicConsumeOk)
+    assert text(server) == EXPECTED

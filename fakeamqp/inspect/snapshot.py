@@ -1,0 +1,363 @@
+"""The topology as a text to compare, and as a picture.
+
+Whatever does not belong to it is left out or made the same: the order in which things were declared, names
+and consumer tags that were made up, connections. So equal topologies give equal texts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.inspect.errors import NoSuchVirtualHost, nearest
+from fakeamqp.inspect.frozen import FrozenDict, frozen
+from fakeamqp.inspect.pictures import graphviz, mermaid
+
+if TYPE_CHECKING:
+    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.policies import Policy
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = [
+    "BindingEntry",
+    "ExchangeEntry",
+    "QueueEntry",
+    "Topology",
+    "VirtualHostEntry",
+    "topology",
+]
+
+_MADE_UP = "amq.gen-"
+_made_up_tag = re.compile(r"amq\.ctag-.*|ctag\d+\.[0-9a-f]{32}", re.DOTALL).fullmatch
+
+
+@dataclass(frozen=True, order=True)
+class BindingEntry:
+    """One binding of an exchange; `kind` is that of the destination: "queue" or "exchange"."""
+
+    routing_key: str
+    kind: str
+    destination: str
+    arguments: str
+
+    def __str__(self) -> str:
+        arguments = f" {self.arguments}" if self.arguments else ""
+        return f"{quoted(self.routing_key)} -> {self.kind} {quoted(self.destination)}{arguments}"
+
+
+@dataclass(frozen=True)
+class ExchangeEntry:
+    """One exchange. `alternate_exists` is None where it has no alternate exchange."""
+
+    name: str
+    type: str
+    flags: tuple[str, ...]
+    arguments: FrozenDict
+    policies: tuple[str, ...]
+    alternate_exchange: str | None
+    alternate_exists: bool | None
+    bindings: tuple[BindingEntry, ...]
+    delayed: int | None = None
+
+    def lines(self) -> list[str]:
+        """The exchange in words."""
+        head = " ".join([f"exchange {quoted(self.name)}", self.type, *self.flags])
+        lines = [head, *_indented(_settings(self.arguments, self.policies))]
+        if self.alternate_exchange is not None:
+            lines.append(
+                f"  otherwise -> {_exchange_words(self.alternate_exchange, bool(self.alternate_exists))}"
+            )
+        if self.delayed is not None:
+            lines.append(f"  {self.delayed} delayed")
+        return [*lines, *_indented(str(binding) for binding in self.bindings)]
+
+
+@dataclass(frozen=True)
+class QueueEntry:
+    """One queue. `dead_letter_exists` is None where it has no dead-letter exchange.
+
+    `arguments` are without the one that says its type.
+    `ready`, `unacked` and `consumers` are None where they were not asked for.
+    """
+
+    name: str
+    type: str
+    flags: tuple[str, ...]
+    arguments: FrozenDict
+    policies: tuple[str, ...]
+    dead_letter_exchange: str | None
+    dead_letter_routing_key: str | None
+    dead_letter_exists: bool | None
+    ready: int | None = None
+    unacked: int | None = None
+    consumers: tuple[str, ...] | None = None
+
+    def lines(self) -> list[str]:
+        """The queue in words."""
+        head = " ".join([f"queue {quoted(self.name)}", self.type, *self.flags])
+        lines = [head, *_indented(_settings(self.arguments, self.policies))]
+        if self.dead_letter_exchange is not None:
+            key = self.dead_letter_routing_key
+            by = "" if key is None else f" by {quoted(key)}"
+            where = _exchange_words(self.dead_letter_exchange, bool(self.dead_letter_exists))
+            lines.append(f"  dead letters -> {where}{by}")
+        if self.ready is not None:
+            lines.append(f"  {self.ready} ready, {self.unacked} unacked")
+        return [*lines, *_indented(self.consumers or ())]
+
+
+@dataclass(frozen=True)
+class VirtualHostEntry:
+    """One virtual host: what it has, by name."""
+
+    name: str
+    exchanges: tuple[ExchangeEntry, ...]
+    queues: tuple[QueueEntry, ...]
+    policies: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """The virtual host in words."""
+        lines = [f"virtual host {quoted(self.name)}"]
+        for exchange in self.exchanges:
+            lines += _indented(exchange.lines())
+        for queue in self.queues:
+            lines += _indented(queue.lines())
+        return [*lines, *_indented(self.policies)]
+
+
+@dataclass(frozen=True, repr=False)
+class Topology:
+    """Exchanges, bindings, queues and policies at one moment. Its text is stable, so that it can be compared.
+
+    Queues with made-up names (`amq.gen-…`) are counted instead, by what they are and what is bound to them.
+    Exchanges that every virtual host has are there only where something is bound to them.
+    """
+
+    virtual_hosts: tuple[VirtualHostEntry, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(line for host in self.virtual_hosts for line in host.lines())
+
+    def __repr__(self) -> str:
+        return f"<topology:\n{self}\n>"
+
+    def mermaid(self) -> str:
+        """A flowchart in Mermaid's language, as Markdown pages show it in a `mermaid` block."""
+        return mermaid(self)
+
+    def graphviz(self) -> str:
+        """A graph in the DOT language, for Graphviz: `dot -Tsvg`."""
+        return graphviz(self)
+
+
+def topology(
+    state: BrokerState,
+    virtual_host: str | None = None,
+    *,
+    counts: bool = False,
+    consumers: bool = False,
+    predeclared: bool = False,
+) -> Topology:
+    """The topology of one virtual host, or (None) of all.
+
+    Args:
+        state: of the broker.
+        virtual_host: the name of one.
+        counts: say how many messages there are.
+        consumers: say which consumers there are.
+        predeclared: include the exchanges that every virtual host has.
+
+    Raises:
+        NoSuchVirtualHost: there is none of this name.
+    """
+    hosts = state.virtual_hosts
+    if virtual_host is not None and virtual_host not in hosts:
+        raise NoSuchVirtualHost(f"there is no virtual host {virtual_host!r}{nearest(virtual_host, hosts)}")
+    chosen = sorted(hosts) if virtual_host is None else [virtual_host]
+    return Topology(tuple(_host(hosts[name], counts, consumers, predeclared) for name in chosen))
+
+
+def _host(host: VirtualHost, counts: bool, consumers: bool, predeclared: bool) -> VirtualHostEntry:
+    queues = [_queue(host, queue, counts, consumers) for queue in host.queues.values()]
+    names = _names(host, queues)
+    exchanges = [
+        _exchange(host, exchange, counts, names)
+        for exchange in host.exchanges.values()
+        if predeclared or exchange.bindings or exchange.incoming or not _is_predeclared(exchange)
+    ]
+    queues = [
+        replace(queue, name=names[queue.name], dead_letter_routing_key=_renamed(queue, names))
+        for queue in queues
+    ]
+    policies = [
+        *(_policy("policy", each) for each in host.policies.policies.values()),
+        *(_policy("operator policy", each) for each in host.policies.operator_policies.values()),
+    ]
+    return VirtualHostEntry(
+        host.name,
+        tuple(sorted(exchanges, key=lambda each: each.name)),
+        tuple(sorted(queues, key=_by_name)),
+        tuple(sorted(policies)),
+    )
+
+
+def _is_predeclared(exchange: Exchange) -> bool:
+    return not exchange.name or exchange.name.startswith("amq.")
+
+
+def _by_name(queue: QueueEntry) -> tuple[bool, int, str]:
+    made_up = queue.name.startswith(_MADE_UP)
+    return made_up, len(queue.name) if made_up else 0, queue.name
+
+
+def _names(host: VirtualHost, queues: Iterable[QueueEntry]) -> Mapping[str, str]:
+    """What each queue is called: made-up names are numbered in an order that depends on nothing made up."""
+    made_up = [queue for queue in queues if queue.name.startswith(_MADE_UP)]
+
+    def signature(queue: QueueEntry) -> list[str]:
+        key = queue.dead_letter_routing_key
+        shown = replace(queue, name="", dead_letter_routing_key=None if key == queue.name else key)
+        incoming = (_binding(each, {queue.name: ""}) for each in host.queues[queue.name].incoming)
+        sources = (each.source.name for each in host.queues[queue.name].incoming)
+        return shown.lines() + sorted(
+            f"{source} {each}" for source, each in zip(sources, incoming, strict=True)
+        )
+
+    names = _Names()
+    for number, queue in enumerate(sorted(made_up, key=signature), 1):
+        names[queue.name] = f"{_MADE_UP}{number}"
+    return names
+
+
+class _Names(dict[str, str]):
+    """New names for some; others keep theirs."""
+
+    def __missing__(self, name: str) -> str:
+        return name
+
+
+def _renamed(queue: QueueEntry, names: Mapping[str, str]) -> str | None:
+    """A dead-letter routing key that is the name of a queue is called as the queue is."""
+    key = queue.dead_letter_routing_key
+    return names[key] if key is not None and queue.dead_letter_exchange == "" else key
+
+
+def _exchange(host: VirtualHost, exchange: Exchange, counts: bool, names: Mapping[str, str]) -> ExchangeEntry:
+    alternate = exchange.alternate_exchange
+    return ExchangeEntry(
+        exchange.name,
+        exchange.type_name,
+        tuple(
+            flag.replace("_", "-")
+            for flag in ("durable", "auto_delete", "internal")
+            if getattr(exchange, flag)
+        ),
+        frozen(exchange.arguments),
+        _policies(exchange),
+        alternate,
+        None if alternate is None else alternate in host.exchanges,
+        tuple(sorted(_binding(binding, names) for binding in exchange.bindings.values())),
+        host.delays.count(exchange.name) if counts and exchange.type_name == "x-delayed-message" else None,
+    )
+
+
+def _queue(host: VirtualHost, queue: Queue, counts: bool, consumers: bool) -> QueueEntry:
+    flags = {
+        "durable": queue.durable,
+        "exclusive": queue.exclusive_owner is not None,
+        "auto-delete": queue.auto_delete,
+    }
+    target = queue.options.dead_letter_exchange
+    return QueueEntry(
+        queue.name,
+        queue.type_name,
+        tuple(flag for flag, there in flags.items() if there),
+        frozen({name: value for name, value in queue.arguments.items() if name != "x-queue-type"}),
+        _policies(queue),
+        target,
+        None if target is None else queue.options.dead_letter_routing_key,
+        None if target is None else target in host.exchanges,
+        len(queue.ready) if counts else None,
+        len(queue.unacked) if counts else None,
+        tuple(sorted(_consumer(each) for each in queue.subscriptions)) if consumers else None,
+    )
+
+
+def _consumer(subscription: Subscription) -> str:
+    words = ["consumer"]
+    if not _made_up_tag(subscription.tag):
+        words.append(quoted(subscription.tag))
+    words += [
+        word
+        for word, there in (("no-ack", subscription.no_ack), ("exclusive", subscription.exclusive))
+        if there
+    ]
+    window = min((each.message_limit for each in subscription.credits if each.message_limit), default=0)
+    if window:
+        words.append(f"prefetch {window}")
+    return " ".join([*words, *([_table(subscription.arguments)] if subscription.arguments else [])])
+
+
+def _binding(binding: Binding, names: Mapping[str, str]) -> BindingEntry:
+    kind, name = binding.destination.kind, binding.destination.name
+    arguments = _table(binding.arguments) if binding.arguments else ""
+    return BindingEntry(
+        binding.routing_key, kind, names.get(name, name) if kind == "queue" else name, arguments
+    )
+
+
+def _policies(owner: Queue | Exchange) -> tuple[str, ...]:
+    named = (("policy", owner.policy), ("operator policy", owner.operator_policy))
+    return tuple(f"{word} {quoted(policy.name)}" for word, policy in named if policy is not None)
+
+
+def _policy(word: str, policy: Policy) -> str:
+    more = [] if policy.apply_to == "all" else [f"for {policy.apply_to}"]
+    if policy.priority:
+        more.append(f"priority {policy.priority:g}")
+    definition = _table(policy.definition)
+    return " ".join([f"{word} {quoted(policy.name)}", quoted(policy.pattern), "->", definition, *more])
+
+
+# --- words ------------------------------------------------------------------------------------------------
+
+
+def _settings(arguments: Mapping[str, Any], policies: Iterable[str]) -> list[str]:
+    return [*(f"{name} = {plain(arguments[name])}" for name in sorted(arguments)), *policies]
+
+
+def _exchange_words(name: str, exists: bool) -> str:
+    return f"exchange {quoted(name)}" + ("" if exists else ", which does not exist")
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+def _table(table: Mapping[str, Any]) -> str:
+    return "{" + ", ".join(f"{name}: {plain(table[name])}" for name in sorted(table)) + "}"
+
+
+def plain(value: object) -> str:
+    """A field value in one line that is the same wherever it is written."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, Mapping):
+        return _table(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(plain, value)) + "]"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return str(value)
+
+
+def quoted(text: str) -> str:
+    """A name in quotes, in one line, whatever octets it has."""
+    return json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
