@@ -1,0 +1,246 @@
+"""What clients did is done again, and what is different then is found, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import aio_pika
+import amqp
+import pika
+import pytest
+
+from fakeamqp import Broker
+from fakeamqp.replay import ReplayError, replay
+from fakeamqp.trace import Trace, load
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(users={"guest": "guest", "ann": "swordfish"}, virtual_hosts=["orders"]) as broker:
+        yield broker
+
+
+@pytest.fixture
+def recorded(broker: Broker, tmp_path: Path) -> Callable[[], Trace]:
+    """The recording of what has happened once every client has gone, written and read back."""
+
+    def end() -> Trace:
+        assert broker.wait_for(lambda state: not state.connections)
+        broker.wait_until_idle()
+        broker.trace.jsonl(tmp_path / "trace.jsonl")
+        return load(tmp_path / "trace.jsonl")
+
+    return end
+
+
+def pika_client(broker: Broker, virtual_host: str = "") -> pika.BlockingConnection:
+    return pika.BlockingConnection(pika.URLParameters(broker.url + virtual_host))
+
+
+def consume(channel, queue: str, count: int) -> None:
+    """Take so many messages, acknowledging each."""
+    for method, _, _ in channel.consume(queue, inactivity_timeout=10):
+        assert method is not None
+        channel.basic_ack(method.delivery_tag)
+        count -= 1
+        if not count:
+            break
+    channel.cancel()
+
+
+def busy(broker: Broker) -> None:
+    """Much of what a broker can say."""
+    with pika_client(broker) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        queue = channel.queue_declare("", exclusive=True).method.queue
+        channel.exchange_declare("events", "topic")
+        channel.queue_bind(queue, "events", "order.#")
+        for number in range(3):
+            properties = pika.BasicProperties(headers={"n": number}, reply_to=queue)
+            channel.basic_publish("events", "order.placed", b"%d" % number, properties)
+        channel.basic_publish("", queue, bytes(range(256)) * 1000)
+        consume(channel, queue, 4)
+        with pytest.raises(pika.exceptions.UnroutableError):
+            channel.basic_publish("", "nowhere", b"lost", mandatory=True)
+        channel.basic_get(queue)
+        with pytest.raises(pika.exceptions.ChannelClosedByBroker):
+            channel.queue_declare("missing", passive=True)
+
+
+def test_pika_does_it_again(broker, recorded):
+    busy(broker)
+    outcome = replay(recorded())
+    assert outcome.same, str(outcome)
+    assert outcome.connections[0].replies > 20
+
+
+def test_a_broker_at_a_url_answers_the_same(broker, recorded):
+    busy(broker)
+    trace = recorded()
+    with Broker(users={"bob": "other"}) as other:
+        outcome = replay(trace, url=other.url)
+        assert outcome.same, str(outcome)
+        assert {view.exchange for view in other.published} == {"", "events"}
+        assert not other.failures
+
+
+def test_two_aio_pika_clients_talk_over_a_reply_queue(broker, recorded):
+    async def talk() -> None:
+        async with await aio_pika.connect(broker.url) as caller, await aio_pika.connect(broker.url) as server:
+            requests = await (await server.channel()).declare_queue("requests")
+            answering = await server.channel()
+
+            async def answer(message) -> None:
+                reply = aio_pika.Message(message.body * 2)
+                await answering.default_exchange.publish(reply, message.reply_to)
+
+            await requests.consume(answer, no_ack=True)
+            channel = await caller.channel()
+            answers: asyncio.Queue[bytes] = asyncio.Queue()
+
+            async def take(message) -> None:
+                answers.put_nowait(message.body)
+
+            replies = await channel.get_queue("amq.rabbitmq.reply-to", ensure=False)
+            await replies.consume(take, no_ack=True)
+            for body in (b"a", b"b"):
+                question = aio_pika.Message(body, reply_to="amq.rabbitmq.reply-to")
+                await channel.default_exchange.publish(question, "requests")
+                assert await answers.get() == body * 2
+
+    asyncio.run(talk())
+    outcome = replay(recorded())
+    assert outcome.same, str(outcome)
+    assert len(outcome.connections) == 2
+
+
+def test_time_passes_as_it_did(broker, recorded):
+    with pika_client(broker) as connection:
+        channel = connection.channel()
+        dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+        channel.queue_declare("dead")
+        channel.queue_declare("short", arguments={"x-message-ttl": 20, **dead})
+        channel.basic_publish("", "short", b"late")
+        consume(channel, "dead", 1)
+    outcome = replay(recorded())
+    assert outcome.same, str(outcome)
+
+
+def test_users_and_virtual_hosts_are_there_and_the_wrong_password_is_still_wrong(broker, recorded):
+    wrong = pika.ConnectionParameters(
+        broker.host, broker.port, "orders", pika.PlainCredentials("ann", "guess"), connection_attempts=1
+    )
+    with pytest.raises(pika.exceptions.AMQPError):
+        pika.BlockingConnection(wrong)
+    right = pika.ConnectionParameters(
+        broker.host, broker.port, "orders", pika.PlainCredentials("ann", "swordfish")
+    )
+    with pika.BlockingConnection(right) as connection:
+        connection.channel().queue_declare("q")
+    outcome = replay(recorded())
+    assert outcome.same, str(outcome)
+    assert [each.replies > 0 for each in outcome.connections] == [True, True]
+
+
+def test_what_differs_is_told_by_connection(broker, recorded):
+    with pika_client(broker) as connection:
+        channel = connection.channel()
+        channel.queue_declare("q")
+        channel.basic_publish("", "q", b"one")
+        consume(channel, "q", 1)
+    with pika_client(broker) as connection:
+        channel = connection.channel()
+        channel.queue_declare("other", durable=True)
+        channel.queue_declare("q")
+    trace = recorded()
+    with Broker() as other:
+        with pika_client(other) as connection:
+            channel = connection.channel()
+            channel.queue_declare("q")
+            channel.basic_publish("", "q", b"before")
+            channel.queue_declare("other")
+            connection.close()
+        outcome = replay(trace, url=other.url, timeout=0.5)
+    assert not outcome.same
+    first, second = map(str, outcome.connections)
+    assert "- channel 1: queue.declare-ok queue='q' message_count=0 consumer_count=0" in first
+    assert "+ channel 1: queue.declare-ok queue='q' message_count=1 consumer_count=0" in first
+    assert "content body" not in first and "the bodies differ" not in first
+    assert "+ channel 1: channel.close reply_code=406" in second
+    assert second.count("\n") == 3 and "what follows on channel 1 is not compared" in second
+
+
+def test_bodies_are_compared(broker, recorded):
+    with pika_client(broker) as connection:
+        channel = connection.channel()
+        channel.queue_declare("q")
+        broker.publish(b"yes", routing_key="q")
+        consume(channel, "q", 1)
+    trace = recorded()
+    with Broker() as other:
+        other.load_definitions({"queues": [{"name": "q", "vhost": "/", "durable": False, "arguments": {}}]})
+        other.publish(b"now", routing_key="q")
+        outcome = replay(trace, url=other.url)
+    assert "the bodies differ: b'yes' and b'now'" in str(outcome)
+
+
+def test_what_does_not_come_and_what_comes_too_much(broker, recorded):
+    """The recording does not say that somebody else published: it shows in what is missing."""
+    with pika_client(broker) as connection:
+        channel = connection.channel()
+        channel.queue_declare("q", durable=True)
+        broker.publish(b"x", routing_key="q")
+        consume(channel, "q", 1)
+    trace = recorded()
+    outcome = replay(trace)
+    assert "- channel 1: basic.deliver" in str(outcome) and "+ (nothing)" in str(outcome)
+    with Broker() as other:
+        other.load_definitions({"queues": [{"name": "q", "vhost": "/", "durable": True, "arguments": {}}]})
+        for body in (b"x", b"y"):
+            other.publish(body, routing_key="q")
+        outcome = replay(trace, url=other.url)
+    assert "- (nothing)" in str(outcome) and "delivery_tag=2" in str(outcome)
+
+
+def test_a_connection_that_was_lost_is_lost_again(broker, recorded):
+    connection = amqp.Connection(f"{broker.host}:{broker.port}")  # It logs in by AMQPLAIN.
+    connection.connect()
+    channel = connection.channel()
+    channel.queue_declare("held", auto_delete=False)
+    channel.basic_publish(amqp.Message("x"), routing_key="held")
+    assert not channel.basic_get("held").delivery_info["redelivered"]
+    connection.collect()
+    assert broker.wait_for(lambda state: not state.connections)
+    with pika_client(broker) as second:
+        method, _, _ = second.channel().basic_get("held")
+        assert method.redelivered
+    outcome = replay(recorded())
+    assert outcome.same, str(outcome)
+
+
+def test_a_connection_without_its_beginning_is_not_replayed(broker, recorded):
+    busy(broker)
+    trace = recorded()
+    half = Trace.of(trace.events[10:], 10)
+    with pytest.raises(ReplayError, match="no connection from its beginning on"):
+        replay(half)
+    with pika_client(broker):
+        pass
+    both = Trace.of((*half.events, *recorded().events[len(trace) :]))
+    outcome = replay(both)
+    assert [bool(each.skipped) for each in outcome.connections] == [True, False]
+    assert not outcome.same
+
+
+def test_nobody_there(broker, recorded):
+    busy(broker)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(ReplayError, match="no broker at"):
+        replay(recorded(), url=f"amqp://127.0.0.1:{port}")
+    with pytest.raises(ReplayError, match="no URL of a broker"):
+        replay(recorded(), url="localhost:5672")

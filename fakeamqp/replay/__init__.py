@@ -1,0 +1,7 @@
+"""Feed the client side of a recording to a broker, and compare its answers with those of then."""
+
+from __future__ import annotations
+
+from fakeamqp.replay.replaying import Comparison, Difference, Replay, ReplayError, replay
+
+__all__ = ["Comparison", "Difference", "Replay", "ReplayError", "replay"]

@@ -1,0 +1,208 @@
+"""What a broker has said to a client: frames put together to replies, and replies compared."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from fakeamqp.trace.amqp_0_9_1 import decode_header, decode_method, describe, frame_name
+from fakeamqp.trace.parts import Cut, full_size
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_METHOD
+from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
+
+__all__ = ["Assembler", "Names", "Reply", "Strand", "same"]
+
+Strand: TypeAlias = "tuple[object, ...]"
+"""What comes in one order: the answers on a channel, the deliveries to a consumer, each confirm by itself."""
+
+_OF_ITS_OWN = (
+    m.BasicReturn,
+    m.BasicCancel,
+    m.ChannelFlow,
+    m.ConnectionBlocked,
+    m.ConnectionUnblocked,
+)
+_GENERATED = "amq."
+"""What names begin with that only a broker may give."""
+_IGNORED = {
+    m.ConnectionStart: ("server_properties", "mechanisms", "locales"),
+    m.BasicDeliver: ("delivery_tag",),
+    m.BasicGetOk: ("delivery_tag",),
+}
+"""Fields that say who the broker is, or that are dealt with elsewhere."""
+
+
+@dataclass
+class Reply:
+    """A method from the broker, with its content where it has one."""
+
+    channel: int
+    strand: Strand
+    method: Method | None
+    text: str
+    properties: BasicProperties | None = None
+    body: list[bytes] = field(default_factory=list)
+    """By frame; of a long one perhaps only the beginning."""
+
+    @property
+    def body_size(self) -> int:
+        """How many octets the body has."""
+        return sum(map(full_size, self.body))
+
+    def __str__(self) -> str:
+        return f"channel {self.channel}: {self.text}"
+
+
+class Names:
+    """The names that one broker made up in the recording, and those that the other makes up instead."""
+
+    def __init__(self) -> None:
+        self._other: dict[str, str] = {}
+
+    def learn(self, recorded: object, replayed: object) -> None:
+        """Two names that stand in the same place."""
+        if not isinstance(recorded, str) or not isinstance(replayed, str) or recorded == replayed:
+            return
+        if recorded.startswith(_GENERATED) and replayed.startswith(_GENERATED):
+            self._other.setdefault(recorded, replayed)
+
+    def of(self, value: Any) -> Any:
+        """The value with every name in it that was made up replaced by the other one."""
+        if isinstance(value, str):
+            if value in self._other:
+                return self._other[value]
+            if _GENERATED in value:
+                for recorded, replayed in self._other.items():
+                    value = value.replace(recorded, replayed)
+            return value
+        if isinstance(value, Timestamp):
+            return value
+        if isinstance(value, Mapping):
+            return {name: self.of(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self.of(item) for item in value]
+        return value
+
+
+class Assembler:
+    """Puts the frames of one connection's broker together."""
+
+    def __init__(self) -> None:
+        self._unfinished: dict[int, tuple[Reply, int]] = {}
+        self._confirmed: dict[int, tuple[int, set[int]]] = defaultdict(lambda: (0, set()))
+
+    def feed(self, frame_type: int, channel: int, payload: bytes) -> Iterator[Reply]:
+        """Take a frame; what is complete with it."""
+        if frame_type == FRAME_METHOD:
+            method = decode_method(payload)
+            text = describe(frame_type, payload)
+            if isinstance(method, (m.BasicAck, m.BasicNack)):
+                yield from self._confirms(channel, method)
+                return
+            if isinstance(method, m.ChannelOpenOk):
+                self._confirmed.pop(channel, None)
+            reply = Reply(channel, _strand(method), method, text)
+            if method is not None and method.HAS_CONTENT:
+                self._unfinished[channel] = (reply, -1)
+            else:
+                yield reply
+        elif frame_type in (FRAME_CONTENT_HEADER, FRAME_BODY) and channel in self._unfinished:
+            reply, missing = self._unfinished.pop(channel)
+            if frame_type == FRAME_BODY:
+                reply.body.append(payload)
+                missing -= full_size(payload)
+            else:
+                header = decode_header(payload)
+                missing = int.from_bytes(payload[4:12], "big")
+                reply.properties = None if header is None else header[1]
+                reply.text += f", {describe(frame_type, payload)}"
+            if missing > 0:
+                self._unfinished[channel] = (reply, missing)
+            else:
+                yield reply
+        elif frame_type in (FRAME_CONTENT_HEADER, FRAME_BODY):
+            yield Reply(channel, ("answer",), None, f"{frame_name(frame_type, payload)} out of place")
+
+    def _confirms(self, channel: int, method: m.BasicAck | m.BasicNack) -> Iterator[Reply]:
+        """One for each publish: how many are settled at once is chance."""
+        below, beyond = self._confirmed[channel]
+        last = method.delivery_tag
+        tags = range(below + 1, last + 1) if method.multiple else (last,)
+        word = "confirmed" if isinstance(method, m.BasicAck) else "refused (basic.nack)"
+        for tag in tags:
+            if tag in beyond:
+                continue
+            beyond.add(tag)
+            alone = type(method)(delivery_tag=tag)
+            yield Reply(channel, ("confirm", tag), alone, f"publish {tag} is {word}")
+        while below + 1 in beyond:
+            below += 1
+            beyond.discard(below)
+        self._confirmed[channel] = (below, beyond)
+
+
+def _strand(method: Method | None) -> Strand:
+    if isinstance(method, m.BasicDeliver):
+        return "delivery", method.consumer_tag
+    if isinstance(method, _OF_ITS_OWN):
+        return (method.NAME,)
+    return ("answer",)
+
+
+def same(recorded: Reply, replayed: Reply, names: Names) -> bool:
+    """Whether a broker has given the same answer, but for what differs between any two."""
+    one, other = recorded.method, replayed.method
+    if type(one) is not type(other) or one is None or other is None:
+        return False
+    _learn(recorded, replayed, names)
+    ignored = _IGNORED.get(type(one), ())
+    for name, _ in one.LAYOUT:
+        if name not in ignored and names.of(getattr(one, name)) != getattr(other, name):
+            return False
+    return _same_properties(recorded, replayed, names) and _same_body(recorded, replayed)
+
+
+def _learn(recorded: Reply, replayed: Reply, names: Names) -> None:
+    one, other = recorded.method, replayed.method
+    if isinstance(one, m.QueueDeclareOk) and isinstance(other, m.QueueDeclareOk):
+        names.learn(one.queue, other.queue)
+    if isinstance(one, m.BasicConsumeOk) and isinstance(other, m.BasicConsumeOk):
+        names.learn(one.consumer_tag, other.consumer_tag)
+    if recorded.properties is not None and replayed.properties is not None:
+        # Direct reply-to: the broker puts a name of its own in the place of the pseudo-queue's.
+        names.learn(recorded.properties.reply_to, replayed.properties.reply_to)
+
+
+def _same_properties(recorded: Reply, replayed: Reply, names: Names) -> bool:
+    one, other = recorded.properties, replayed.properties
+    if one is None or other is None:
+        return one is other
+    return all(
+        _timeless(names.of(getattr(one, name))) == _timeless(getattr(other, name)) for name, _ in one.LAYOUT
+    )
+
+
+def _timeless(value: Any) -> Any:
+    """Without the instants that brokers write into headers."""
+    if isinstance(value, Timestamp):
+        return "some time"
+    if isinstance(value, dict):
+        return {name: _timeless(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_timeless(item) for item in value]
+    return value
+
+
+def _same_body(recorded: Reply, replayed: Reply) -> bool:
+    if recorded.body_size != replayed.body_size:
+        return False
+    if not any(isinstance(part, Cut) for part in recorded.body):
+        return b"".join(recorded.body) == b"".join(replayed.body)
+    # What was cut when it was recorded was filled up when it was published again: only the beginning is real.
+    beginning = bytes(recorded.body[0])
+    return b"".join(replayed.body).startswith(beginning)
