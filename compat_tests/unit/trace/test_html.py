@@ -156,12 +156,16 @@ class TestRows:
     def test_notes_say_first_what_became_of_it(self):
         message = SimpleNamespace(body=b"two apples", exchange="e", routing_key="k", publisher=None)
         outcome = "routed to orders"
-        published, dropped = rows(
+        published, dropped, noticed = rows(
             ModelEvent(
                 0, None, "", "published", {"message": message, "outcome": outcome, "virtual_host": "/"}
             ),
             ModelEvent(0, None, "", "dropped", {"message": message, "queue": "orders", "reason": "expired"}),
+            ModelEvent(
+                0, None, "", "noticed", {"message": message, "queue": "orders", "by": 7, "virtual_host": "/"}
+            ),
         )
+        assert noticed.text == "queue 'orders' by=7 message b'two apples'"
         assert published.text == "routed to orders: message with exchange='e' routing_key='k'"
         assert dropped.text == "from queue 'orders' because it had expired: message b'two apples'"
         assert (dropped.queues, dropped.body, dropped.problem) == (["orders"], "two apples", True)
@@ -400,6 +404,16 @@ class TestEverything:
         text = page(*events)
         assert text.count("x" * 200) == 1
         assert len(text) < 1_500_000
+
+    def test_a_loaded_recording_gives_the_same_page(self, server: Server, recorder: Recorder, tmp_path: Path):
+        client = server.client(client_properties={"product": "raw"})
+        client.declare("orders", arguments={"x-max-length": 1})
+        for octets in (b"two apples", b"\xff" * 5000, b"pears"):
+            client.publish(octets, routing_key="orders", headers={"shop": [1, None, {"town": b"Ulm"}]})
+        client.send(m.BasicGet(queue="missing"))
+        trace = recorder.trace()
+        trace.jsonl(tmp_path / "trace.jsonl")
+        assert Trace.load(tmp_path / "trace.jsonl").html() == trace.html()
 
     def test_it_is_written_where_asked(self, tmp_path: Path):
         path = tmp_path / "trace.html"

@@ -314,7 +314,7 @@
     const colour = (name) => style.getPropertyValue(name).trim();
     const full = shown.length * rowHeight;
     const scale = height / Math.max(full, height);
-    const [bad, fault, mark, rail] = ["--bad", "--fault", "--mark", "--line"].map(colour);
+    const [bad, fault, mark, rail] = ["--bad", "--fault", "--hit", "--line"].map(colour);
     pen.fillStyle = rail;
     if (full > height) pen.fillRect(0, list.scrollTop * scale, 12, Math.max(6, height * scale));
     shown.forEach((index, at) => {
@@ -458,7 +458,7 @@
     if (kind !== "method" && pool[row[TEXT]]) parts.push(element("p", "said", ...marked(pool[row[TEXT]])));
 
     const only = element("div", "focusers");
-    const narrow = (text, change) => only.append(button("", "small", () => { change(); controls(); filter(); pick(state.picked); }));
+    const narrow = (text, change) => only.append(button("", "small", () => { change(); controls(); filter(); pick(state.picked); detail.focus(); }));
     const offer = (text, change) => { narrow(text, change); only.lastChild.append(...seen(text)); };
     if (connection && state.connection < 0 && connections.length > 1) offer(`Only ${connection.alias}`, () => { state.connection = row[CONNECTION]; });
     if (row[CHANNEL] > 0 && state.channel < 0) offer(`Only channel ${row[CHANNEL]}`, () => { state.channel = row[CHANNEL]; state.connection = row[CONNECTION]; });

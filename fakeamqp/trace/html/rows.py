@@ -36,7 +36,7 @@ from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.html.queues import Queues, queues_of
 from fakeamqp.trace.parts import full_size
 from fakeamqp.trace.secrets import SECRET_FIELDS
-from fakeamqp.trace.words import one_line
+from fakeamqp.trace.words import one_line, short
 from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_HEARTBEAT
 from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
 
@@ -322,7 +322,17 @@ def _foremost(event: ModelEvent, text: str) -> str:
     if ending and text.endswith(ending):
         return f"{ending[2:]}: {text.removesuffix(ending)}"
     about, found, fate = text.rpartition(f" {event.event} ")
-    return f"{fate}: {about}" if found else text.removeprefix(event.event).lstrip(": ")
+    if found:
+        return f"{fate}: {about}"
+    message, queue = event.facts.get("message"), event.facts.get("queue")
+    if not hasattr(message, "body") or not isinstance(queue, str):
+        return text.removeprefix(event.event).lstrip(": ")
+    others = [
+        f"{name}={_plain(value)[0]}"
+        for name, value in event.facts.items()
+        if name not in ("message", "queue") and (name, value) != ("virtual_host", "/")
+    ]
+    return one_line(" ".join((f"queue {short(queue)}", *others, f"message {short(message.body)}")))
 
 
 def _facts(facts: Mapping[str, object]) -> Iterator[Field]:
