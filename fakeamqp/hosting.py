@@ -75,6 +75,23 @@ class FaultHost:
         """Have everything pass `tap`, or (None) only the recorder."""
         self._state.tap = self._recorder if tap is None else tap
 
+    def note(self, connection: str, event: str, detail: str) -> None:
+        """Have the trace show what has happened to a connection."""
+        if self._recorder is not None:
+            self._recorder.connection(connection, event, detail)
+
+    def wrap_connections(self, wrap: Callable[[Any, Callable[[], object]], Any] | None) -> None:
+        """Put something around every connection, now and later; None takes it off where it is idle."""
+        self._engine.wrap_connections(wrap)
+
+    def refuse(self, refusing: bool) -> None:
+        """Have the operating system refuse dials, or not any more."""
+        for listener in self._engine.listeners:
+            if refusing:
+                listener.pause()
+            else:
+                listener.resume()
+
     def restart(self, *, crash: bool, durable: bool) -> None:
         """Restart the broker on the same port."""
         self._broker.restart(crash=crash, durable=durable)

@@ -210,6 +210,15 @@ class Host(Protocol):
     def install(self, tap: Any) -> None:
         """Have everything pass `tap`, or (None) nothing but the onlooker."""
 
+    def note(self, connection: str, event: str, detail: str) -> None:
+        """Have the trace show what has happened to a connection."""
+
+    def wrap_connections(self, wrap: Callable[[Any, Callable[[], object]], Any] | None) -> None:
+        """Put something around every connection, now and later; None takes it off where it is idle."""
+
+    def refuse(self, refusing: bool) -> None:
+        """Have the operating system refuse dials, or not any more."""
+
     def restart(self, *, crash: bool, durable: bool) -> None:
         """Restart the broker on the same port."""
 

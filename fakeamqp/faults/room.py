@@ -19,6 +19,7 @@ from fakeamqp.wire.amqp_0_9_x.frames import FRAME_METHOD, content_frames, frame
 from fakeamqp.wire.amqp_0_9_x.method import Method
 
 if TYPE_CHECKING:
+    from fakeamqp.faults.chaos import Chaos
     from fakeamqp.faults.line import Direction, Host, Line, Linked
 
 __all__ = ["Faults"]
@@ -209,11 +210,33 @@ class Faults:
                 line.put(octets)
             return len(lines)
 
-    def chaos(self, seed: int | str, profile: str | Mapping[str, float] = "mixed", **options: Any) -> Any:
-        """Draw faults at random, by a seed: the same seed, the same faults. See `fakeamqp.faults.chaos`."""
+    def chaos(
+        self,
+        seed: int | str = 0,
+        profile: str | Mapping[str, float] = "mixed",
+        *,
+        intensity: float = 1.0,
+        plan: str | None = None,
+    ) -> Chaos:
+        """Have faults happen at random, by a seed: the same seed, the same faults.
+
+        Args:
+            seed: any number or text.
+            profile: "gentle", "network", "broker", "hostile" or "mixed", or the probability of each fault
+                by its name in `fakeamqp.faults.chaos.FAULTS`.
+            intensity: multiplies all probabilities.
+            plan: the `plan` of an earlier run with this seed, to have exactly that happen again.
+
+        Raises:
+            FaultError: there is no such profile or fault, or the plan cannot be read.
+        """
         from fakeamqp.faults.chaos import Chaos
 
-        return Chaos(self, seed, profile, **options)
+        chaos = Chaos(self._tap, seed, profile, intensity=intensity, plan=plan)
+        with self._host:
+            self._handles.add(chaos)
+            chaos.begin()
+        return chaos
 
     def _lines(self, connection: Any) -> list[Line]:
         lines = [linked.line for linked in self._host.linked() if linked.line.open]

@@ -106,7 +106,7 @@ class Rule(Handle):
                 return False
         return True
 
-    def fires(self) -> bool:
+    def fires(self, unit: Unit) -> bool:
         """One that fits has come: whether something is done to it."""
         self._calls += 1
         due = (

@@ -274,7 +274,7 @@ class FaultTap:
     def _consider(self, wire: Wire, unit: Unit, part: str | None = None) -> bool:
         """Whether a rule takes a unit; the first that fires does."""
         for rule in list(self.rules):
-            if rule.part == part and rule.looks_at(unit) and rule.fires():
+            if rule.part == part and rule.looks_at(unit) and rule.fires(unit):
                 if not rule.actions:
                     continue  # It only looks on.
                 self.note(unit.line, f"{rule}: {unit}")
