@@ -49,7 +49,7 @@ class Connection(Protocol):
 
     @property
     def resets(self) -> bool:
-        """True, where `aborted` is: end it with a reset, as if the machine had gone."""
+        """True: however it ends, the last thing the peer sees is a reset, as if the machine had gone."""
 
     def receive(self, data: bytes) -> None:
         """Take octets from the peer. Whatever they are, nothing is raised."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.dialects import Connection
     from fakeamqp.runtime.clock.stepped import SteppedClock
-    from fakeamqp.runtime.link import Accept
+    from fakeamqp.runtime.link import Accept, Wrap
     from fakeamqp.runtime.transport import Transport
 
 __all__ = ["Engine"]
@@ -75,6 +75,8 @@ class Engine:
         self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
         self._listeners: list[Listener] = []
+        self._wrap: Wrap | None = None
+        self._refusing = False
         self._socketpairs = 0
         self._turns = 0
         _engines.add(self)
@@ -107,6 +109,7 @@ class Engine:
                 self.failures,
                 self.stepped,
             )
+            loop.wrap = self._wrap
             thread = threading.Thread(target=self._run, args=(loop,), name=self.name, daemon=True)
             self._loop, self._thread = loop, thread
             try:
@@ -325,7 +328,9 @@ class Engine:
             EngineError: the engine does not run.
         """
         with self._held():
-            listener = Listener(self._running_loop(), self._lock, self._accept, host, port, wrap)
+            listener = Listener(
+                self._running_loop(), self._lock, self._accept, host, port, wrap, refusing=self._refusing
+            )
             self._listeners.append(listener)
             return listener
 
@@ -351,6 +356,34 @@ class Engine:
                 link.close()
                 raise
             return theirs
+
+    def wrap_connections(self, wrap: Wrap | None) -> None:
+        """Put something around every connection, those that are open and those to come.
+
+        It stands in the place of the connection until this is called with None, and then until it has nothing
+        to hold any more. It lasts over `stop` and `start`.
+        """
+        with self:
+            self._wrap = wrap
+            loop = self._loop
+            if loop is not None:
+                loop.wrap = wrap
+                for link in list(loop.links):
+                    if wrap is not None:
+                        link.wrap(wrap)
+                    elif link.wrapping is not None:
+                        link.notify()
+
+    def refuse(self, refusing: bool) -> None:
+        """Have the operating system refuse all dials, or not any more. It lasts over `stop` and `start`.
+
+        Raises:
+            PortInUse: somebody else has taken a port meanwhile.
+        """
+        with self:
+            self._refusing = refusing
+            for listener in self.listeners:
+                listener.refuse(refusing)
 
     def disconnect_all(self) -> None:
         """Close every connection's transport now, after sending what is ready. Listeners stay."""

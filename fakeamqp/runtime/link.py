@@ -19,12 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from selectors import EVENT_READ, EVENT_WRITE
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from fakeamqp.dialects import PeerAddress
+from fakeamqp.dialects import Connection, PeerAddress
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects import Connection
     from fakeamqp.runtime.clock import Timer
     from fakeamqp.runtime.loop import Loop
     from fakeamqp.runtime.transport import Transport
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     #: Makes the connection for a new peer; the second argument is what the connection calls when it has news.
     Accept = Callable[[PeerAddress, Callable[[Connection], None]], Connection]
 
-__all__ = ["HANDSHAKE_SECONDS", "LINGER_SECONDS", "Link", "LinkState"]
+__all__ = ["HANDSHAKE_SECONDS", "LINGER_SECONDS", "Link", "LinkState", "Wrap", "Wrapping"]
 
 #: How long a TLS handshake may take, in real seconds.
 HANDSHAKE_SECONDS = 10.0
@@ -40,6 +39,22 @@ HANDSHAKE_SECONDS = 10.0
 LINGER_SECONDS = 5.0
 # How much a peer that goes on sending may delay the end of the engine.
 _LAST_READS = 64
+# How often the end of the engine lets a connection that goes out in pieces go on.
+_LAST_WRITES = 4096
+
+
+class Wrapping(Connection, Protocol):
+    """Something around a connection that stands in its place, such as a slow network."""
+
+    def stirred(self) -> None:
+        """The connection inside may have something to send or may have changed."""
+
+    def unwrap(self) -> Connection | None:
+        """Come off, if nothing is held: the connection inside; otherwise None."""
+
+
+Wrap = Callable[[Connection, Callable[[], None]], Wrapping]
+"""Puts something around a connection; the second argument is what that calls when it has news."""
 
 
 class LinkState(Enum):
@@ -73,6 +88,7 @@ class Link:
         "rest",
         "state",
         "transport",
+        "wrapping",
     )
 
     def __init__(
@@ -88,7 +104,9 @@ class Link:
         self._lost = False
         self._moved = False
         self.transport = transport
+        #: What speaks over the transport: the dialect's connection, or what is around it.
         self.connection: Connection | None = None
+        self.wrapping: Wrapping | None = None
         self.state = OPENING
         #: Octets taken from the connection that the transport has not taken yet.
         self.rest: bytes | memoryview = b""
@@ -111,9 +129,24 @@ class Link:
 
     def notify(self, _connection: object = None) -> None:
         """Note that there is something to send or to change; handled when the turn ends."""
+        if self.wrapping is not None:
+            self.wrapping.stirred()
         if not self.dirty and self.state is not CLOSED:
             self.dirty = True
             self._loop.dirty.append(self)
+
+    # -- what may be around the connection
+
+    def wrap(self, wrap: Wrap) -> None:
+        """Put something around the connection, unless there is something."""
+        if self.state is OPEN and self.wrapping is None and self.connection is not None:
+            self.connection = self.wrapping = wrap(self.connection, self.notify)
+            self.notify()
+
+    def _unwrap(self, wrapping: Wrapping) -> None:
+        inner = wrapping.unwrap()
+        if inner is not None:
+            self.connection, self.wrapping = inner, None
 
     # -- what the selector reports
 
@@ -149,6 +182,8 @@ class Link:
         self._disarm()
         self.connection = self._accept(self._peer_address(), self.notify)
         self.state = OPEN
+        if self._loop.wrap is not None:
+            self.wrap(self._loop.wrap)
 
     def _peer_address(self) -> PeerAddress:
         host, port, server_host, server_port = self._address
@@ -230,6 +265,8 @@ class Link:
         """Bring the state, and what the selector watches, in line with connection and transport."""
         if self.state is CLOSED:
             return
+        if self.wrapping is not None and self._loop.wrap is None:
+            self._unwrap(self.wrapping)
         connection = self.connection
         transport = self.transport
         if self._lost or (connection is not None and connection.aborted):
@@ -240,6 +277,9 @@ class Link:
         if self.state is OPEN and transport.input_left:
             self._read()
         if self.state is FINISHING and not self.rest and not self.dirty:
+            if connection is not None and connection.resets:
+                self.close()
+                return
             try:
                 if transport.shutdown():
                     self.state = LINGERING
@@ -284,14 +324,17 @@ class Link:
         self._loop.links.pop(self, None)
         self.rest = b""
         try:
-            self.transport.close()
+            if self.connection is not None and self.connection.resets:
+                self.transport.reset()
+            else:
+                self.transport.close()
         finally:
             self._tell_eof()
 
     def close_gently(self) -> None:
         """Close now, but so that octets already sent still reach the peer: nothing is left unread."""
         try:
-            self.write()
+            self._write_last()
             if self.state is not CLOSED and not self._lost and self.transport.shutdown():
                 for _ in range(_LAST_READS):
                     if not self.transport.recv():
@@ -300,6 +343,16 @@ class Link:
             pass
         finally:
             self.close()
+
+    def _write_last(self) -> None:
+        self.write()
+        if self.wrapping is None:
+            return
+        for _ in range(_LAST_WRITES):
+            if not self.dirty:
+                return
+            self.dirty = False  # on the loop's list it may stay: to be looked at once more does no harm
+            self.write()
 
     def abandon(self) -> None:
         """Drop the descriptor and nothing else: for a forked child, whose parent goes on using the stream."""

@@ -40,6 +40,8 @@ class Listener:
         host: str,
         port: int,
         wrap: Callable[[socket.socket], Transport] = TcpTransport,
+        *,
+        refusing: bool = False,
     ) -> None:
         self._loop = loop
         self._lock = lock
@@ -56,6 +58,8 @@ class Listener:
         self._sockaddr = (self._sockaddr[0], self.port, *self._sockaddr[2:])
         #: Whether dials are refused for the time being.
         self.paused = True
+        self._wanted = False
+        self._refusing = refusing
         #: Whether the listener is gone for good.
         self.closed = False
         try:
@@ -78,7 +82,8 @@ class Listener:
         """Let peers in (again), on the same port. Raises `PortInUse` if it was taken meanwhile."""
         self._lock.acquire()
         try:
-            if self.closed or not self.paused:
+            self._wanted = True
+            if self.closed or not self.paused or self._refusing:
                 return
             if self._socket.fileno() == -1:
                 self._socket = _bind(self._family, self._sockaddr)
@@ -95,6 +100,7 @@ class Listener:
         """Refuse dials, and drop those nobody has accepted yet, but keep the port for `resume`."""
         self._lock.acquire()
         try:
+            self._wanted = False
             if self.closed or self.paused:
                 return
             self._watch(False)
@@ -104,6 +110,20 @@ class Listener:
             # snatch the port in between, `resume` tells.
             with suppress(CannotListen):
                 self._socket = _bind(self._family, self._sockaddr)
+        finally:
+            self._lock.release()
+
+    def refuse(self, refusing: bool) -> None:
+        """Refuse dials whatever `resume` says, or (False) as `pause` and `resume` have it."""
+        self._lock.acquire()
+        try:
+            self._refusing = refusing
+            wanted = self._wanted
+            if refusing:
+                self.pause()
+                self._wanted = wanted
+            elif wanted:
+                self.resume()
         finally:
             self._lock.release()
 

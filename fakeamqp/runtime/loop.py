@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock import EngineClock, TimerQueue
     from fakeamqp.runtime.clock.stepped import SteppedClock
-    from fakeamqp.runtime.link import Link
+    from fakeamqp.runtime.link import Link, Wrap
     from fakeamqp.runtime.lock import EngineLock
 
 __all__ = ["Failure", "Failures", "Loop", "Source", "Waiter"]
@@ -150,6 +150,8 @@ class Loop:
         self.transport_timers = transport_timers
         self.failures = failures
         self.links: dict[Link, None] = {}
+        #: Puts something around every connection, where somebody wants that.
+        self.wrap: Wrap | None = None
         self.dirty: list[Link] = []
         self.waiters: list[Waiter] = []
         self.turns = 0

@@ -136,6 +136,10 @@ class TlsTransport:
         """Close the socket."""
         self._inner.close()
 
+    def reset(self) -> None:
+        """Close the socket with a TCP reset, without a word of TLS."""
+        self._inner.reset()
+
     def _push(self) -> None:
         while True:
             if not self._unsent:

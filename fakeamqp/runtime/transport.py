@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import struct
+from contextlib import suppress
 from typing import Protocol
 
 __all__ = ["RECEIVE_SIZE", "TcpTransport", "Transport"]
@@ -64,6 +66,10 @@ class Transport(Protocol):
         """Let go of the descriptor at once. Idempotent."""
         ...
 
+    def reset(self) -> None:
+        """Let go of the descriptor at once, and have the peer see a reset. Where there is none, `close`."""
+        ...
+
 
 class TcpTransport:
     """Plain octets over a connected stream socket (TCP or a socketpair), which it makes non-blocking."""
@@ -108,6 +114,13 @@ class TcpTransport:
 
     def close(self) -> None:
         """Close the socket."""
+        self._socket.close()
+
+    def reset(self) -> None:
+        """Close the socket with a TCP reset; what was not sent yet is lost."""
+        # To linger for no time at all is how TCP is told so. A socketpair may not know of it.
+        with suppress(OSError):
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()
 
     def __repr__(self) -> str:

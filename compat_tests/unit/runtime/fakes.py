@@ -20,6 +20,7 @@ class EchoConnection:
     finished: bool = False
     reading: bool = True
     aborted: bool = False
+    resets: bool = False
     received: bytearray = field(default_factory=bytearray)
     chunks: list[int] = field(default_factory=list)
     output: list[bytes] = field(default_factory=list)
