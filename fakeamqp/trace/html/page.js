@@ -172,9 +172,10 @@
     const gutter = parseFloat(getComputedStyle(root).getPropertyValue("--gutter")) || 0;
     const width = Math.max(160, canvas.clientWidth - gutter);
     const small = window.matchMedia("(max-width: 760px)").matches;
-    // Without notes there is nothing to keep room for on the broker's far side.
+    // Without notes there is nothing to keep room for on the broker's far side, without arrows on the near one.
     const notes = shown.some((index) => kinds[rows[index][KIND]] === "model");
-    broker = Math.round(small ? width - 16 : notes || !shown.length ? width * 0.6 : Math.min(width - 60, 1100));
+    const arrows = shown.some((index) => kinds[rows[index][KIND]] !== "model");
+    broker = Math.round(small ? width - 16 : notes === arrows ? width * 0.6 : notes ? width * 0.3 : Math.min(width - 60, 1100));
     const together = state.connection >= 0 || connections.length > MOST_LANES;
     const count = together ? 1 : Math.max(1, connections.length);
     const step = Math.min(84, (broker * (small ? 0.4 : 0.5)) / count);

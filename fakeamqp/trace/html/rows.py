@@ -325,14 +325,15 @@ def _foremost(event: ModelEvent, text: str) -> str:
     if found:
         return f"{fate}: {about}"
     message, queue = event.facts.get("message"), event.facts.get("queue")
-    if not hasattr(message, "body") or not isinstance(queue, str):
+    if not hasattr(message, "body"):
         return text.removeprefix(event.event).lstrip(": ")
     others = [
         f"{name}={_plain(value)[0]}"
         for name, value in event.facts.items()
         if name not in ("message", "queue") and (name, value) != ("virtual_host", "/")
     ]
-    return one_line(" ".join((f"queue {short(queue)}", *others, f"message {short(message.body)}")))
+    where = [f"queue {short(queue)}"] if isinstance(queue, str) else []
+    return one_line(" ".join((*where, *others, f"message {short(message.body)}")))
 
 
 def _facts(facts: Mapping[str, object]) -> Iterator[Field]:
