@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.inspect import remark
 from fakeamqp.model.exchanges import EXCHANGE_TYPES
@@ -11,7 +11,7 @@ from fakeamqp.model.exchanges import EXCHANGE_TYPES
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.broker import Broker
+    from fakeamqp.inspect import QueueInspector
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.timers import Timer
     from fakeamqp.runtime import Engine
@@ -20,13 +20,23 @@ if TYPE_CHECKING:
 __all__ = ["FaultHost"]
 
 
+class Owner(Protocol):
+    """What a broker's owner can do to it as a whole."""
+
+    def restart(self, *, crash: bool, durable: bool) -> None:
+        """Restart on the same port."""
+
+    def queue(self, name: str, virtual_host: str) -> QueueInspector:
+        """A live look at one queue."""
+
+
 class FaultHost:
     """A broker as its faults see it: `faults.line.Host`."""
 
     exchange_types = frozenset(EXCHANGE_TYPES)
 
-    def __init__(self, broker: Broker, state: BrokerState, engine: Engine, recorder: Recorder | None) -> None:
-        self._broker = broker
+    def __init__(self, owner: Owner, state: BrokerState, engine: Engine, recorder: Recorder | None) -> None:
+        self._owner = owner
         self._state = state
         self._engine = engine
         self._recorder = recorder
@@ -94,7 +104,7 @@ class FaultHost:
 
     def restart(self, *, crash: bool, durable: bool) -> None:
         """Restart the broker on the same port."""
-        self._broker.restart(crash=crash, durable=durable)
+        self._owner.restart(crash=crash, durable=durable)
 
     def block(self, reason: str | None) -> None:
         """Hold back all publishers; None lets them go on."""
@@ -105,4 +115,4 @@ class FaultHost:
 
     def cancel_consumers(self, queue: str, virtual_host: str) -> int:
         """End the consumers of a queue; how many there were."""
-        return self._broker.queue(queue, virtual_host).cancel_consumers()
+        return self._owner.queue(queue, virtual_host).cancel_consumers()
