@@ -1,7 +1,7 @@
-"""The command `fakeamqp`: a broker for other processes, a short tour, and a look at the machine.
+"""The command `fakeamqp`: a broker for other processes, recordings, a short tour, a look at the machine.
 
-Exit codes are 0 when all went well, 1 when something failed on the way, and 2 when the command line asks
-for what does not exist.
+Exit codes are 0 when all went well, 1 when something failed on the way or a replay went otherwise than the
+recording, and 2 when the command line asks for what does not exist.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from fakeamqp import Broker, ServerTLS
+    from fakeamqp.trace import Trace
 
 __all__ = ["main"]
 
@@ -146,6 +147,53 @@ def _parser() -> argparse.ArgumentParser:
         "--management-port", type=_port, metavar="PORT", help="where to offer the HTTP API (not built yet)"
     )
 
+    trace = commands.add_parser(
+        "trace",
+        help="show a recording, or turn it into something else",
+        description="Show a recording, which trace.jsonl(FILE) has written, as a timeline; or write it as "
+        "what the options name, and show nothing.",
+    )
+    trace.add_argument("file", metavar="FILE", help="the recording (JSON Lines)")
+    trace.add_argument(
+        "--connection", metavar="NAME", help="only this one, by its name or by its short name, such as c1"
+    )
+    trace.add_argument("--limit", type=_count, metavar="COUNT", help="only so many of the latest events")
+    trace.add_argument("--html", metavar="OUT", help="write a page for a browser")
+    trace.add_argument("--pcapng", metavar="OUT", help="write packets for Wireshark")
+    trace.add_argument("--parquet", metavar="OUT", help="write a table (needs fakeamqp[trace])")
+
+    replay = commands.add_parser(
+        "replay",
+        help="do again what the clients of a recording did, and compare the answers",
+        description="Feed the client side of a recording to a broker, in the recorded order, and compare "
+        "what it answers with what was answered then. Prints what differs, by connection. The exit code is 0 "
+        "when nothing does, 1 when something does.",
+    )
+    replay.add_argument("file", metavar="FILE", help="the recording (JSON Lines)")
+    replay.add_argument(
+        "--url",
+        metavar="URL",
+        help="the broker to try, such as amqp://guest:guest@localhost/; every connection logs in with what "
+        "the URL names (default: a fresh one in this process)",
+    )
+    replay.add_argument(
+        "--personality",
+        metavar="NAME",
+        help="whose behaviour the fresh broker is to show, such as spec (default: rabbitmq-4.2)",
+    )
+    replay.add_argument(
+        "--definitions",
+        metavar="FILE",
+        help="what the fresh broker has before anybody connects: a RabbitMQ definitions file (JSON)",
+    )
+    replay.add_argument(
+        "--timeout",
+        type=_rate,
+        default=5.0,
+        metavar="SECONDS",
+        help="how long an answer may take (default: %(default)s)",
+    )
+
     commands.add_parser("demo", help="show in a few seconds what the broker does (needs fakeamqp[pika])")
     commands.add_parser("doctor", help="check whether brokers and clients can run on this machine")
     return parser
@@ -158,8 +206,16 @@ def _port(text: str) -> int:
 
 
 def _size(text: str) -> int:
+    return _positive(text, "a number of octets")
+
+
+def _count(text: str) -> int:
+    return _positive(text, "a number of events")
+
+
+def _positive(text: str, what: str) -> int:
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of octets")
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
     return int(text)
 
 
@@ -277,6 +333,75 @@ class _StopSignals:
             self._signal.signal(number, handler)
         self._receiver.close()
         self._sender.close()
+
+
+# --- trace and replay -------------------------------------------------------------------------------
+
+
+def _trace(options: argparse.Namespace) -> int:
+    trace = _recording(options.file)
+    if options.connection is not None:
+        names = dict.fromkeys(name for event in trace.events for name in (event.alias, event.connection))
+        if options.connection not in names:
+            known = [name for name in names if name]
+            hint = _did_you_mean(options.connection, known) if known else "; it has none"
+            raise _UsageError(f"the recording has no connection {options.connection!r}{hint}")
+    written = False
+    for form in ("html", "pcapng", "parquet"):
+        path = getattr(options, form)
+        if path is not None:
+            getattr(_part(trace, options), form)(path)
+            print(f"wrote {path}")
+            written = True
+    if not written:
+        print(trace.timeline(limit=options.limit, connection=options.connection))
+    return 0
+
+
+def _part(trace: Trace, options: argparse.Namespace) -> Trace:
+    """As much of a trace as the options ask for."""
+    events = [
+        event
+        for event in trace.events
+        if options.connection is None or options.connection in (event.alias, event.connection)
+    ]
+    dropped = trace.dropped
+    if options.limit is not None:
+        dropped += max(0, len(events) - options.limit)
+        events = events[-options.limit :]
+    return trace.of(events, dropped, wall_time=trace.wall_time, clock=trace.clock)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from fakeamqp.replay import NoBroker, replay
+
+    for option in ("personality", "definitions"):
+        if options.url is not None and getattr(options, option) is not None:
+            raise _UsageError(f"--{option} is about a fresh broker, and --url names one that is there")
+    trace = _recording(options.file)
+    try:
+        outcome = replay(
+            trace,
+            url=options.url,
+            personality=options.personality or "rabbitmq-4.2",
+            definitions=options.definitions,
+            timeout=options.timeout,
+        )
+    except NoBroker:
+        raise
+    except FakeAMQPError as error:  # Nothing has been sent yet: it is the arguments that are wrong.
+        raise _UsageError(str(error)) from error
+    print(outcome)
+    return 0 if outcome.same else 1
+
+
+def _recording(path: str) -> Trace:
+    from fakeamqp.trace import RecordingError, load
+
+    try:
+        return load(path)
+    except (RecordingError, OSError) as error:
+        raise _UsageError(str(error)) from error
 
 
 # --- demo -------------------------------------------------------------------------------------------
@@ -438,5 +563,7 @@ def _did_you_mean(name: str, known: Sequence[str]) -> str:
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "demo": _demo,
     "doctor": _doctor,
+    "replay": _replay,
     "serve": _serve,
+    "trace": _trace,
 }

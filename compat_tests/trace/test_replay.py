@@ -13,7 +13,7 @@ import pika
 import pytest
 
 from fakeamqp import Broker
-from fakeamqp.replay import ReplayError, replay
+from fakeamqp.replay import NoBroker, ReplayError, replay
 from fakeamqp.trace import Trace, load
 
 
@@ -240,7 +240,8 @@ def test_nobody_there(broker, recorded):
     busy(broker)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with pytest.raises(ReplayError, match="no broker at"):
+    with pytest.raises(NoBroker, match="no broker at"):
         replay(recorded(), url=f"amqp://127.0.0.1:{port}")
-    with pytest.raises(ReplayError, match="no URL of a broker"):
-        replay(recorded(), url="localhost:5672")
+    for url in ("localhost:5672", "http://localhost/", "amqp://", "amqp://localhost:many", "amqp://[", ""):
+        with pytest.raises(ReplayError, match="no URL of a broker"):
+            replay(recorded(), url=url)

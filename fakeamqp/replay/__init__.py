@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fakeamqp.replay.replaying import Comparison, Difference, Replay, ReplayError, replay
+from fakeamqp.replay.replaying import Comparison, Difference, NoBroker, Replay, ReplayError, replay
 
-__all__ = ["Comparison", "Difference", "Replay", "ReplayError", "replay"]
+__all__ = ["Comparison", "Difference", "NoBroker", "Replay", "ReplayError", "replay"]

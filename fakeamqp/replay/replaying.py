@@ -24,7 +24,7 @@ from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
 if TYPE_CHECKING:
     import os
 
-__all__ = ["Comparison", "Difference", "Replay", "ReplayError", "replay"]
+__all__ = ["Comparison", "Difference", "NoBroker", "Replay", "ReplayError", "replay"]
 
 _QUIET = 0.2
 """How long a broker elsewhere gets to say more than it should, in seconds."""
@@ -35,6 +35,10 @@ _CLOSES = (m.ConnectionClose, m.ChannelClose)
 
 class ReplayError(FakeAMQPError):
     """A recording cannot be replayed, or not there."""
+
+
+class NoBroker(ReplayError):
+    """There is no broker where one should be."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,8 @@ def replay(
         timeout: how many seconds an answer may take.
 
     Raises:
-        ReplayError: there is no client in the trace, or no broker at the URL.
+        NoBroker: there is none at the URL.
+        ReplayError: there is no client in the trace, or the URL is none.
         FakeAMQPError: the personality or the definitions are not what they should be.
     """
     events = trace.events
@@ -185,11 +190,14 @@ def _inside(trace: Trace, personality: str, definitions: Any, timeout: float) ->
 
 def _elsewhere(url: str, timeout: float) -> tuple[Callable[[], socket.socket], Login]:
     """Raises ReplayError: the URL is none for AMQP."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        tls = parts.scheme == "amqps"
+        host, port = parts.hostname, parts.port or (5671 if tls else 5672)
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("amqp", "amqps"):
         raise ReplayError(f"{url!r} is no URL of a broker; one is amqp://guest:guest@localhost:5672/")
-    tls = parts.scheme == "amqps"
-    host, port = parts.hostname, parts.port or (5671 if tls else 5672)
 
     def connect() -> socket.socket:
         try:
@@ -199,7 +207,7 @@ def _elsewhere(url: str, timeout: float) -> tuple[Callable[[], socket.socket], L
 
                 line = ssl.create_default_context().wrap_socket(line, server_hostname=host)
         except OSError as problem:
-            raise ReplayError(f"no broker at {host}:{port}: {problem}") from problem
+            raise NoBroker(f"no broker at {host}:{port}: {problem}") from problem
         return line
 
     virtual_host = unquote(parts.path[1:]) or None

@@ -1,0 +1,113 @@
+"""The commands `trace` and `replay`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pika
+import pytest
+
+from fakeamqp import Broker
+from fakeamqp.cli import main
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of two connections, one after the other."""
+    path = tmp_path_factory.mktemp("recording") / "trace.jsonl"
+    with Broker() as broker:
+        for queue in ("orders", "bills"):
+            with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+                connection.channel().queue_declare(queue)
+        assert broker.wait_for(lambda state: not state.connections)
+        broker.trace.jsonl(path)
+    return path
+
+
+def test_a_recording_is_shown_as_a_timeline(recording, capsys):
+    assert main(["trace", str(recording)]) == 0
+    out = capsys.readouterr().out
+    assert "c1 -> 1    queue.declare queue='orders'" in out
+    assert "c2 <- 1    queue.declare-ok queue='bills'" in out
+    assert "guest\0guest" not in out
+
+
+def test_one_connection_and_the_latest_events_alone(recording, capsys):
+    assert main(["trace", str(recording), "--connection", "c2", "--limit", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "bills" not in out and "c1" not in out
+    assert "earlier events left out" in out.splitlines()[0]
+    assert "closed: closed by the client" in out
+
+
+@pytest.mark.parametrize(("form", "beginning"), [("html", b"<!doctype html>"), ("pcapng", b"\n\r\r\n")])
+def test_other_forms_are_written_in_its_place(recording, tmp_path, capsys, form, beginning):
+    out = tmp_path / f"trace.{form}"
+    assert main(["trace", str(recording), f"--{form}", str(out)]) == 0
+    assert capsys.readouterr().out == f"wrote {out}\n"
+    assert out.read_bytes().lower().startswith(beginning)
+    whole = len(out.read_bytes())
+    assert main(["trace", str(recording), f"--{form}", str(out), "--connection", "c1"]) == 0
+    assert b"bills" not in out.read_bytes() and len(out.read_bytes()) < whole
+
+
+def test_a_replay_that_goes_as_before(recording, capsys):
+    assert main(["replay", str(recording)]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("c1 127.0.0.1:") and first.endswith(": the same 7 replies")
+    assert second.startswith("c2 127.0.0.1:")
+
+
+def test_a_replay_on_another_broker_that_goes_otherwise(recording, capsys):
+    with Broker() as broker, pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        connection.channel().queue_declare("bills", durable=True)
+        assert main(["replay", str(recording), "--url", broker.url, "--timeout", "0.5"]) == 1
+    out = capsys.readouterr().out
+    assert "c1 127.0.0.1:" in out and "the same" in out
+    assert "- channel 1: queue.declare-ok queue='bills'" in out
+    assert "+ channel 1: channel.close reply_code=406" in out
+
+
+def test_a_fresh_broker_can_be_another_one(recording, tmp_path, capsys):
+    # RabbitMQ 4.3 has no queues any more that are neither durable nor exclusive.
+    assert main(["replay", str(recording), "--personality", "rabbitmq-4.3"]) == 1
+    assert "+ channel 0: connection.close reply_code=541" in capsys.readouterr().out
+    definitions = tmp_path / "definitions.json"
+    definitions.write_text('{"queues": [{"name": "orders", "vhost": "/", "durable": true, "arguments": {}}]}')
+    assert main(["replay", str(recording), "--definitions", str(definitions)]) == 1
+    assert "406" in capsys.readouterr().out
+
+
+def test_a_broker_that_is_not_there(recording, capsys):
+    assert main(["replay", str(recording), "--url", "amqp://127.0.0.1:1/"]) == 1
+    assert "no broker at 127.0.0.1:1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["trace", "no-such.jsonl"], "no-such.jsonl"),
+        (["replay", "no-such.jsonl"], "no-such.jsonl"),
+        (["trace", __file__], "it is no recording of fakeamqp"),
+        (["trace", "RECORDING", "--connection", "c3"], "no connection 'c3'; there are c1, 127.0.0.1:"),
+        (["trace", "RECORDING", "--limit", "0"], "'0' is not a number of events"),
+        (["replay", "RECORDING", "--personality", "rabbitmq-4.x2"], "rabbitmq-4.2"),
+        (["replay", "RECORDING", "--definitions", "no-such.json"], "no-such.json"),
+        (
+            ["replay", "RECORDING", "--url", "amqp://x/", "--personality", "spec"],
+            "--personality is about a fresh",
+        ),
+        (["replay", "RECORDING", "--url", "x"], "no URL of a broker"),
+        (["replay", "RECORDING", "--timeout", "0"], "is not a number above 0"),
+        (["trace"], "FILE"),
+    ],
+)
+def test_what_does_not_exist_is_refused_with_code_2(recording, capsys, arguments, words):
+    arguments = [str(recording) if each == "RECORDING" else each for each in arguments]
+    try:
+        code = main(arguments)
+    except SystemExit as leaving:
+        code = leaving.code
+    assert code == 2
+    captured = capsys.readouterr()
+    assert words in captured.err and captured.out == ""
