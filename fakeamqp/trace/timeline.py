@@ -123,6 +123,22 @@ class Trace:
 
         write(self, path, redact=redact)
 
+    def parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a Parquet file, a row for each event; `fakeamqp.trace.parquet` describes the columns.
+
+        Passwords are not in it, bodies of messages are. Needs pyarrow (extra `trace`).
+
+        Args:
+            path: of the file; one that is there is replaced.
+
+        Raises:
+            PyarrowMissing: it is not installed.
+            OSError: the file cannot be written.
+        """
+        from fakeamqp.trace.parquet import write
+
+        write(self, path)
+
     def html(self, path: str | os.PathLike[str] | None = None, *, title: str = "") -> str:
         """One self-contained page: a sequence diagram with filter and search. It loads nothing from anywhere.
 

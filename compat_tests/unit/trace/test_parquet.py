@@ -1,0 +1,90 @@
+"""A trace as a table."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from compat_tests.protocol.driver import Server
+from compat_tests.unit.trace.recordings import EVENTS
+from fakeamqp.trace import FrameEvent, ModelEvent, PyarrowMissing, Recorder, Trace
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+def rows(trace: Trace, path: Path) -> list[dict[str, object]]:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    trace.parquet(path)
+    return parquet.read_table(path).to_pylist()
+
+
+@pytest.fixture
+def busy(server: Server) -> Trace:
+    recorder = Recorder(server.clock.now, time=server.clock.time)
+    server.state.tap = recorder
+    client = server.client()
+    server.advance(2.5)
+    client.call(m.QueueDeclare(queue="q"), m.QueueDeclareOk)
+    client.publish(b"body", routing_key="q", message_id="m1")
+    client.send(m.BasicGet(queue="q"))
+    return recorder.trace()
+
+
+def test_one_row_tells_of_one_message(busy: Trace, tmp_path: Path):
+    table = rows(busy, tmp_path / "trace.parquet")
+    assert [row["number"] for row in table] == list(range(len(busy)))
+    (publish,) = [row for row in table if row["name"] == "basic.publish"]
+    assert publish["time"] == 2.5
+    assert publish["wall_time"] == datetime(2023, 11, 14, 22, 13, 22, 500_000, timezone.utc)
+    expected = {
+        "alias": "c1",
+        "kind": "frame",
+        "direction": "received",
+        "channel": 1,
+        "exchange": "",
+        "routing_key": "q",
+        "queue": None,
+        "delivery_tag": None,
+        "message_id": "m1",
+        "body_size": 4,
+    }
+    assert {name: publish[name] for name in expected} == expected
+    (got,) = [row for row in table if row["name"] == "basic.get-ok"]
+    assert (got["delivery_tag"], got["redelivered"], got["message_id"]) == (1, False, "m1")
+    assert json.loads(got["fields"])["message_count"] == 0
+    (published,) = [row for row in table if row["kind"] == "model" and row["name"] == "published"]
+    assert (published["routing_key"], published["message_id"], published["body_size"]) == ("q", "m1", 4)
+    (body,) = [row for row in table if row["name"] == "content body" and row["direction"] == "sent"]
+    assert (json.loads(body["fields"]), body["size"]) == ({"body": "body"}, 4)
+
+
+@ANY
+@given(EVENTS)
+def test_any_trace_is_a_table(tmp_path, events):
+    table = rows(Trace.of(events), tmp_path / "trace.parquet")
+    assert [(row["time"], row["name"], row["wall_time"]) for row in table] == [
+        (event.time, event.name, None) for event in events
+    ]
+    for row, event in zip(table, events, strict=True):
+        json.loads(row["fields"])
+        assert (row["size"] is not None) is isinstance(event, FrameEvent)
+
+
+def test_facts_of_other_kinds_than_expected_do_no_harm(tmp_path):
+    facts = {"queue": 7, "channel": "one", "redelivered": 1, "code": None, "message": "m", "exchange": ["e"]}
+    (row,) = rows(Trace.of([ModelEvent(0.0, None, "", "odd", facts)]), tmp_path / "trace.parquet")
+    assert (row["queue"], row["exchange"]) == ("7", '["e"]')
+    assert (row["channel"], row["redelivered"], row["reply_code"]) == (None, None, None)
+
+
+def test_without_pyarrow_it_says_what_to_install(busy, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(PyarrowMissing, match=r"pip install 'fakeamqp\[trace\]'"):
+        busy.parquet(tmp_path / "trace.parquet")
+    assert not (tmp_path / "trace.parquet").exists()

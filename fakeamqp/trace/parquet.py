@@ -1,0 +1,175 @@
+"""A trace as a Parquet file: one row per event, for SQL and data frames.
+
+| Column | Type | What it is |
+|---|---|---|
+| `number` | int64 | the place of the event in the trace, from 0 |
+| `time` | double | seconds on the broker's clock since the trace began |
+| `wall_time` | timestamp[us, UTC] | the broker's wall time, where it is known |
+| `connection`, `alias` | string | the connection's name and its short name |
+| `kind` | string | "frame", "connection" or "model" |
+| `name` | string | "basic.publish", "content header", "connected", "published", ... |
+| `direction` | string | of a frame: "received" by the broker, or "sent" by it |
+| `channel` | int32 | its number |
+| `size` | int64 | of a frame: octets of payload |
+| `exchange`, `routing_key`, `queue`, `consumer_tag` | string | of the method, or of the message and queue |
+| `delivery_tag` | uint64 | |
+| `redelivered` | bool | |
+| `message_id` | string | of the message; see below |
+| `body_size` | uint64 | octets in the body of the message |
+| `reply_code` | int32 | of a close or a return |
+| `text` | string | the event in one line |
+| `fields` | string | JSON: a method's fields, the properties, the body, the detail, or the facts |
+
+What does not apply is null. A method that brings a message, such as basic.publish, has the `message_id` and
+the `body_size` of the content header that follows it, so that one row tells of one message. The schema of
+`fields` is in `fakeamqp.trace.plain`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.trace.errors import PyarrowMissing
+from fakeamqp.trace.events import Event
+from fakeamqp.trace.plain import plain
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_METHOD
+
+if TYPE_CHECKING:
+    import os
+
+    from fakeamqp.trace.timeline import Trace
+
+__all__ = ["write"]
+
+_FROM_METHODS = (
+    "exchange",
+    "routing_key",
+    "queue",
+    "consumer_tag",
+    "delivery_tag",
+    "redelivered",
+    "reply_code",
+)
+
+
+def write(trace: Trace, path: str | os.PathLike[str]) -> None:
+    """Write `trace`; see `Trace.parquet`."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as problem:
+        raise PyarrowMissing(
+            "Parquet needs pyarrow; install it with: pip install 'fakeamqp[trace]'"
+        ) from problem
+    schema = pa.schema(
+        [
+            ("number", pa.int64()),
+            ("time", pa.float64()),
+            ("wall_time", pa.timestamp("us", tz="UTC")),
+            ("connection", pa.string()),
+            ("alias", pa.string()),
+            ("kind", pa.string()),
+            ("name", pa.string()),
+            ("direction", pa.string()),
+            ("channel", pa.int32()),
+            ("size", pa.int64()),
+            ("exchange", pa.string()),
+            ("routing_key", pa.string()),
+            ("queue", pa.string()),
+            ("consumer_tag", pa.string()),
+            ("delivery_tag", pa.uint64()),
+            ("redelivered", pa.bool_()),
+            ("message_id", pa.string()),
+            ("body_size", pa.uint64()),
+            ("reply_code", pa.int32()),
+            ("text", pa.string()),
+            ("fields", pa.string()),
+        ]
+    )
+    rows = _rows(trace.events, trace.wall_time)
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+
+
+def _rows(events: Iterable[Event], wall_time: float | None) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    awaiting: dict[tuple[object, ...], dict[str, Any]] = {}
+    for number, event in enumerate(events):
+        said = plain(event)
+        row: dict[str, Any] = {
+            "number": number,
+            "wall_time": None if wall_time is None else round((wall_time + event.time) * 1e6),
+            "redelivered": None,
+        }
+        for name in ("time", "connection", "alias", "kind", "name", "direction", "channel", "size", "text"):
+            row[name] = _column(said.get(name))
+        details = _details(said)
+        if said["kind"] == "model":
+            row.update(_of_facts(details))
+        elif said["kind"] == "frame":
+            place = (said["alias"], said["direction"], said["channel"])
+            if said["type"] == FRAME_METHOD:
+                awaiting[place] = row
+                row.update({name: _column((details or {}).get(name)) for name in _FROM_METHODS})
+            elif said["type"] == FRAME_CONTENT_HEADER:
+                message = {
+                    "message_id": _column((said["properties"] or {}).get("message_id")),
+                    "body_size": said["body_size"],
+                }
+                row.update(message)
+                awaiting.pop(place, {}).update(message)
+        row["fields"] = json.dumps(details)
+        rows.append(row)
+    return rows
+
+
+def _details(said: dict[str, Any]) -> Any:
+    if said["kind"] == "connection":
+        return {"detail": said["detail"]}
+    if said["kind"] == "model":
+        return said["facts"]
+    if said["type"] == FRAME_METHOD:
+        return said["fields"]
+    if said["type"] == FRAME_CONTENT_HEADER:
+        return said["properties"]
+    return {"body": said["body"]} if said["type"] == FRAME_BODY else {}
+
+
+def _of_facts(facts: dict[str, Any]) -> dict[str, Any]:
+    """The columns that an event of the model fills: its own facts first, then those of the message."""
+    fact = facts.get("message")
+    message = fact.get("message") if isinstance(fact, dict) else None
+    row: dict[str, Any] = {}
+    if isinstance(message, dict):
+        row = {
+            "exchange": _column(message["exchange"]),
+            "routing_key": _column(message["routing_key"]),
+            "message_id": _column(message["properties"].get("message_id")),
+            "body_size": message["size"],
+        }
+    for column, name in (
+        ("exchange", "exchange"),
+        ("routing_key", "routing_key"),
+        ("queue", "queue"),
+        ("consumer_tag", "consumer"),
+        ("redelivered", "redelivered"),
+        ("channel", "channel"),
+        ("reply_code", "code"),
+    ):
+        if name in facts:
+            row[column] = _column(facts[name])
+    for column, kind in (("redelivered", bool), ("channel", int), ("reply_code", int)):
+        if not isinstance(row.get(column), kind):
+            row.pop(column, None)
+    for column in ("exchange", "routing_key", "queue", "consumer_tag"):
+        if row.get(column) is not None:
+            row[column] = str(row[column])
+    return row
+
+
+def _column(value: Any) -> Any:
+    """A value as a column can have it: text is UTF-8, and what JSON has no word for is JSON."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return json.dumps(value) if isinstance(value, (dict, list)) else value
