@@ -107,7 +107,6 @@ class Latency:
         self._jitter = jitter
         self._random = random
         self._waiting: deque[tuple[float, bytes]] = deque()
-        self._last = float("-inf")
         self.size = 0
 
     def put(self, octets: bytes, now: float) -> None:
@@ -115,8 +114,8 @@ class Latency:
         seconds = self._seconds
         if self._jitter:
             seconds = max(0.0, seconds + self._random.uniform(-self._jitter, self._jitter))
-        self._last = max(self._last, now + seconds)
-        self._waiting.append((self._last, octets))
+        # Where the draw would have it overtake what came before, it waits behind that.
+        self._waiting.append((now + seconds, octets))
         self.size += len(octets)
 
     def take(self, now: float) -> list[bytes]:
@@ -163,10 +162,8 @@ class Bandwidth:
     def put(self, octets: bytes, now: float) -> None:
         """See `Queue`."""
         if not self._waiting.size:
-            # The last octet may have gone a moment ago: what it takes to send the next one counts from there.
-            self._began = max(now, self._began + self._gone / self._rate) if self._gone else now
+            self._began = self._looked = now
             self._gone = 0
-            self._looked = self._began
         self._waiting.put(octets)
 
     def take(self, now: float) -> list[bytes]:

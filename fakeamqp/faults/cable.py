@@ -185,11 +185,11 @@ class _Lane:
 
     def remove(self, cable: Cable, bender: Bender, now: float) -> None:
         """One thing less; what it held goes on."""
-        for index, (each, queue) in reversed(list(enumerate(self.queues))):
+        for index, (each, queue) in enumerate(self.queues):
             if each is bender:
                 for octets in queue.take_all():
                     self._after(index, cable, octets, now)
-                del self.queues[index]
+        self.queues = [each for each in self.queues if each[0] is not bender]
         self.slices = [each for each in self.slices if each[0] is not bender]
         self.cuts = [each for each in self.cuts if each[0] is not bender]
         if not self.slices:

@@ -1,0 +1,942 @@
+"""Cables without sockets: whatever bends them, octets stay the same and in order, and none is lost.
+
+The connection inside is played by hand, and so are the transport (`Transport`) and the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakeamqp.faults.cable import Cable
+from fakeamqp.faults.errors import FaultError, UnusedFault
+from fakeamqp.faults.handle import Handles
+from fakeamqp.faults.network import Network
+from fakeamqp.model.timers import Timers
+
+MIB = 1024 * 1024
+HEADER = b"AMQP\x00\x00\x09\x01"
+
+
+def a_frame(payload: bytes, kind: int = 1) -> bytes:
+    return bytes([kind, 0, 1]) + len(payload).to_bytes(4, "big") + payload + b"\xce"
+
+
+class ManualClock:
+    holds_peers = holds_newcomers = True
+
+    def __init__(self) -> None:
+        self.instant = 0.0
+
+    def now(self) -> float:
+        return self.instant
+
+    def time(self) -> float:
+        return self.instant
+
+    def heading(self) -> float:
+        return self.instant
+
+
+@dataclass(eq=False)
+class Inner:
+    """A connection that says what it is told to say, and remembers what it hears."""
+
+    name: str = "here -> there"
+    finished: bool = False
+    reading: bool = True
+    aborted: bool = False
+    resets: bool = False
+    pieces: list[bytes] = field(default_factory=list)
+    output: list[bytes] = field(default_factory=list)
+    unsent: int = 0
+    eofs: int = 0
+    notify: Callable[[], object] = lambda: None
+
+    @property
+    def received(self) -> bytes:
+        return b"".join(self.pieces)
+
+    def receive(self, data: bytes) -> None:
+        assert not self.eofs, "octets after the end"
+        self.pieces.append(data)
+
+    def receive_eof(self) -> None:
+        self.eofs += 1
+
+    def pending(self) -> list[bytes]:
+        output, self.output = self.output, []
+        return output
+
+    def sent(self, count: int) -> None:
+        self.unsent -= count
+
+    def next_deadline(self) -> float | None:
+        return None
+
+    def say(self, *pieces: bytes) -> None:
+        self.output += pieces
+        self.unsent += sum(map(len, pieces))
+        self.notify()
+
+
+@dataclass
+class Line:
+    name: str
+    client_name: str | None = None
+    held_to_heartbeats: bool = False
+
+    def hold_to_heartbeats(self) -> None:
+        self.held_to_heartbeats = True
+
+
+@dataclass
+class Linked:
+    name: str
+    line: Line
+
+
+class Transport:
+    """Does with a cable what `runtime.link.Link` does, and keeps each write."""
+
+    def __init__(self, cable: Cable | None = None) -> None:
+        self.cable: Any = cable
+        self.dirty = False
+        self.writes: list[bytes] = []
+        self.state = "open"
+
+    @property
+    def written(self) -> bytes:
+        return b"".join(self.writes)
+
+    def notify(self) -> None:
+        self.cable.stirred() if isinstance(self.cable, Cable) else None
+        self.dirty = True
+
+    def flush(self) -> None:
+        """Write until there is nothing more to write for now."""
+        while self.dirty and self.state != "closed":
+            self.dirty = False
+            if not self.cable.aborted:
+                data = b"".join(self.cable.pending())
+                if data:
+                    self.writes.append(data)
+                    self.cable.sent(len(data))
+            if self.cable.aborted:
+                self.close("reset" if self.cable.resets else "closed")
+            elif self.cable.finished and not self.dirty:
+                self.close("reset" if self.cable.resets else "fin")
+
+    def close(self, how: str) -> None:
+        self.state = how
+        self.cable.receive_eof()
+        self.dirty = False
+
+
+class Host:
+    """A broker with its clock and connections, as the network sees it."""
+
+    seed = 7
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.timers = Timers(self.clock)
+        self.now = self.clock.now
+        self.lines: list[Linked] = []
+        self.notes: list[tuple[str, str, str]] = []
+        self.refusing = False
+        self.wrap: Any = None
+        self.plugs: list[tuple[Inner, Transport]] = []
+        self.network = Network(self, Handles())
+        self.depth = 0
+
+    def __enter__(self) -> Host:
+        self.depth += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
+        self.flush()
+
+    def call_at(self, due: float, callback: Callable[[], object], label: str) -> Any:
+        return self.timers.call_at(due, callback, label)
+
+    def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
+        return bool(predicate())
+
+    def remark(self) -> str:
+        return ""
+
+    def linked(self) -> list[Linked]:
+        return self.lines
+
+    def alias(self, name: str) -> str | None:
+        return next((f"c{n}" for n, (inner, _) in enumerate(self.plugs, 1) if inner.name == name), None)
+
+    def wrap_connections(self, wrap: Any) -> None:
+        self.wrap = wrap
+        for inner, transport in self.plugs:
+            if wrap is not None and transport.cable is inner:
+                transport.cable = wrap(inner, transport.notify)
+        self.flush()
+
+    def refuse(self, refusing: bool) -> None:
+        self.refusing = refusing
+
+    def note(self, connection: str, event: str, detail: str) -> None:
+        self.notes.append((connection, event, detail))
+
+    # --- by hand
+
+    def plug(
+        self, name: str = "here -> there", client_name: str | None = None, *, linked: bool = True
+    ) -> tuple[Inner, Transport]:
+        """A client connects; `linked`: it has said what it speaks."""
+        inner = Inner(name)
+        transport = Transport()
+        inner.notify = transport.notify
+        transport.cable = inner
+        self.plugs.append((inner, transport))
+        if linked:
+            self.lines.append(Linked(name, Line(name, client_name)))
+        if self.wrap is not None:
+            transport.cable = self.wrap(inner, transport.notify)
+        self.flush()
+        return inner, transport
+
+    def flush(self) -> None:
+        """The turn ends."""
+        if self.depth:
+            return
+        for _, transport in self.plugs:
+            transport.flush()
+            if self.wrap is None and isinstance(transport.cable, Cable):
+                transport.cable = transport.cable.unwrap() or transport.cable
+
+    def advance(self, seconds: float) -> None:
+        """Time passes, and stops at every timer on the way."""
+        end = self.clock.instant + seconds
+        while (due := self.timers.next_due()) is not None and due <= end + 1e-9:
+            self.clock.instant = max(self.clock.instant, due)
+            self.timers.run_due()
+        self.clock.instant = max(self.clock.instant, end)
+        self.flush()
+
+    def send(self, transport: Transport, data: bytes) -> None:
+        """The client sends, and the runtime reads as long as the connection lets it."""
+        assert transport.cable.reading
+        transport.cable.receive(data)
+        self.flush()
+
+
+@pytest.fixture
+def host() -> Host:
+    return Host()
+
+
+# --- nothing is changed, lost or overtaken -----------------------------------------------------------
+
+
+INSTALLS: dict[str, Callable[[Network, Any], Any]] = {
+    "latency": lambda network, draw: network.latency(
+        draw(st.sampled_from([0, 0.1, 1.0])), jitter=draw(st.sampled_from([0, 0.05, 3.0]))
+    ),
+    "bandwidth": lambda network, draw: network.bandwidth(draw(st.sampled_from([0.5, 3, 7.3, 100, 1e6]))),
+    "slice": lambda network, draw: network.slice(
+        draw(st.integers(1, 20)), pause=draw(st.sampled_from([0, 0.01, 1]))
+    ),
+    "silence": lambda network, draw: network.silence(),
+    "hang": lambda network, draw: network.hang(),
+}
+
+
+@given(data=st.data())
+def test_whatever_is_bent_octets_arrive_unchanged_and_in_order(data: st.DataObject) -> None:
+    host = Host()
+    inner, transport = host.plug()
+    said = heard = b""
+    installed: list[Any] = []
+    steps = st.sampled_from(["install", "remove", "say", "send", "advance"])
+    for step in data.draw(st.lists(steps, max_size=30), "steps"):
+        if step == "install":
+            name = data.draw(st.sampled_from(sorted(INSTALLS)), "fault")
+            installed.append(INSTALLS[name](host.network, data.draw))
+        elif step == "remove" and installed:
+            installed.pop(data.draw(st.integers(0, len(installed) - 1), "which")).remove()
+        elif step == "say":
+            pieces = data.draw(st.lists(st.binary(min_size=1, max_size=30), max_size=4), "said")
+            said += b"".join(pieces)
+            inner.say(*pieces)
+            host.flush()
+        elif step == "send" and transport.cable.reading:
+            octets = data.draw(st.binary(min_size=1, max_size=40), "sent")
+            heard += octets
+            host.send(transport, octets)
+        elif step == "advance":
+            host.advance(data.draw(st.sampled_from([0.01, 0.3, 1, 30]), "seconds"))
+        assert said.startswith(transport.written)
+        assert heard.startswith(inner.received)
+        assert inner.unsent == len(said) - len(transport.written)
+    host.network.restore()
+    assert (transport.written, inner.received) == (said, heard)
+    assert transport.cable is inner, "the cable has come off"
+    assert len(host.timers) == 0
+
+
+@given(
+    octets=st.binary(min_size=1, max_size=300),
+    sizes=st.lists(st.integers(1, 50), min_size=1),
+    n=st.integers(1, 60),
+)
+def test_slices_are_writes_of_their_own_and_as_long_as_they_may_be(
+    octets: bytes, sizes: list[int], n: int
+) -> None:
+    host = Host()
+    inner, transport = host.plug()
+    host.network.slice(n)
+    inner.say(octets)
+    host.flush()
+    assert [len(each) for each in transport.writes] == [n] * (len(octets) // n) + [len(octets) % n] * (
+        len(octets) % n > 0
+    )
+    host.send(transport, octets)
+    assert [len(each) for each in inner.pieces] == [len(each) for each in transport.writes]
+    assert inner.received == transport.written == octets
+
+
+# --- slow ------------------------------------------------------------------------------------------
+
+
+def test_latency_holds_octets_until_their_time(host: Host) -> None:
+    inner, transport = host.plug()
+    fault = host.network.latency(2.0)
+    inner.say(b"down")
+    host.send(transport, b"up")
+    host.advance(1.0)
+    inner.say(b"later")
+    host.flush()
+    host.advance(0.999)
+    inner.say(b" still")
+    host.send(transport, b" again")
+    assert (transport.written, inner.received) == (b"", b"")
+    host.advance(0.001)
+    assert (transport.written, inner.received) == (b"down", b"up")
+    assert inner.unsent == 11
+    host.advance(1.0)
+    assert transport.written == b"downlater"
+    assert fault.hits == 23
+
+
+@pytest.mark.parametrize(("direction", "expected"), [("sent", (b"", b"up")), ("received", (b"down", b""))])
+def test_latency_in_one_direction_leaves_the_other_alone(
+    host: Host, direction: str, expected: tuple[bytes, bytes]
+) -> None:
+    inner, transport = host.plug()
+    host.network.latency(1, direction=direction)
+    inner.say(b"down")
+    host.send(transport, b"up")
+    assert (transport.written, inner.received) == expected
+
+
+def test_an_answer_given_amid_a_leap_of_time_takes_its_time_from_there(host: Host) -> None:
+    inner, transport = host.plug()
+    host.network.latency(1.0)
+    host.timers.call_at(5.0, lambda: inner.say(b"at five"))
+    host.advance(6.0)
+    assert transport.written == b"at five"
+
+
+def test_jitter_is_drawn_by_the_seed() -> None:
+    def arrivals(seed: int) -> list[float]:
+        host = Host()
+        host.seed = seed
+        inner, transport = host.plug()
+        host.network.latency(1.0, jitter=0.5, direction="received")
+        times = []
+        for _ in range(5):
+            before = host.clock.instant
+            host.send(transport, b"x")
+            due = host.timers.next_due()
+            assert due is not None
+            times.append(round(due - before, 6))
+            host.advance(due - before)
+        assert inner.received == b"xxxxx"
+        return times
+
+    assert arrivals(1) == arrivals(1)
+    assert arrivals(1) != arrivals(2)
+    assert all(0.5 <= each <= 1.5 for each in arrivals(1))
+    assert len(set(arrivals(1))) == 5
+
+
+def test_bandwidth_lets_so_many_octets_pass_in_a_second(host: Host) -> None:
+    inner, transport = host.plug()
+    fault = host.network.bandwidth(100)
+    inner.say(b"x" * 250)
+    host.flush()
+    for seconds, expected in [(0, 0), (1, 100), (0.5, 150), (1, 250), (10, 250)]:
+        host.advance(seconds)
+        assert len(transport.written) == expected
+    assert fault.hits == 250
+    # Nothing is saved up while nothing is sent.
+    inner.say(b"y" * 60)
+    host.flush()
+    host.advance(0.5)
+    assert len(transport.written) == 300
+    # What comes behind others takes its turn.
+    inner.say(b"z" * 90)
+    host.advance(0.5)
+    assert len(transport.written) == 350
+    host.advance(0.5)
+    assert len(transport.written) == 400
+
+
+def test_bandwidth_below_an_octet_a_second(host: Host) -> None:
+    inner, transport = host.plug()
+    host.network.bandwidth(0.5, direction="received")
+    host.send(transport, b"ab")
+    host.advance(1.9)
+    assert inner.received == b""
+    host.advance(0.1)
+    assert inner.received == b"a"
+    host.advance(2)
+    assert inner.received == b"ab"
+
+
+def test_pauses_between_slices(host: Host) -> None:
+    inner, transport = host.plug()
+    fault = host.network.slice(2, pause=1.0)
+    inner.say(b"abcde")
+    host.send(transport, b"fgh")
+    assert (transport.writes, inner.pieces) == ([b"ab"], [b"fg"])
+    host.advance(1)
+    assert (transport.writes, inner.pieces) == ([b"ab", b"cd"], [b"fg", b"h"])
+    host.advance(1)
+    assert transport.writes == [b"ab", b"cd", b"e"]
+    assert fault.hits == 5
+
+
+def test_faults_work_together(host: Host) -> None:
+    inner, transport = host.plug()
+    host.network.latency(10)
+    host.network.bandwidth(1)
+    host.network.slice(2)
+    host.network.cut_after(bytes=5)
+    inner.say(b"abcdefgh")
+    host.flush()
+    host.advance(12)
+    assert transport.written == b"ab"
+    host.advance(3)
+    assert (transport.written, transport.state, inner.eofs) == (b"abcde", "fin", 1)
+
+
+def test_removing_a_fault_lets_go_of_what_it_holds_in_order(host: Host) -> None:
+    inner, transport = host.plug()
+    slow = host.network.latency(5)
+    inner.say(b"first ")
+    host.send(transport, b"one ")
+    slower = host.network.latency(50)
+    inner.say(b"second")
+    host.send(transport, b"two")
+    slow.remove()
+    assert transport.written == b""
+    slower.remove()
+    assert (transport.written, inner.received) == (b"first second", b"one two")
+
+
+# --- back-pressure -----------------------------------------------------------------------------------
+
+
+def test_what_is_on_the_way_at_several_places_arrives_in_order_at_the_end(host: Host) -> None:
+    inner, transport = host.plug()
+    host.network.latency(5)
+    host.network.bandwidth(1)
+    host.send(transport, b"abc")
+    host.advance(6)
+    host.send(transport, b"de")
+    assert inner.received == b"a"
+    transport.cable.receive_eof()
+    assert (inner.received, inner.eofs) == (b"abcde", 1)
+
+
+def test_a_cable_that_holds_octets_does_not_come_off(host: Host) -> None:
+    inner, transport = host.plug()
+    fault = host.network.latency(5)
+    inner.say(b"down")
+    host.flush()
+    with host:
+        fault.remove()
+        assert transport.cable.unwrap() is None
+    assert (transport.written, transport.cable) == (b"down", inner)
+
+
+def test_a_connection_at_work_is_not_given_more(host: Host) -> None:
+    inner, transport = host.plug()
+    fault = host.network.slice(1)
+    busy = False
+
+    def receive(data: bytes) -> None:
+        nonlocal busy
+        assert not busy
+        busy = True
+        inner.pieces.append(data)
+        fault.remove()
+        busy = False
+
+    inner.receive = receive  # type: ignore[method-assign]
+    host.send(transport, b"abc")
+    assert inner.pieces == [b"a", b"bc"]
+
+
+def test_octets_on_the_way_count_as_unsent(host: Host) -> None:
+    inner, _ = host.plug()
+    host.network.latency(1)
+    inner.say(b"x" * 1000)
+    host.flush()
+    assert inner.unsent == 1000
+    host.advance(1)
+    assert inner.unsent == 0
+
+
+def test_reading_stops_when_a_mebibyte_is_held(host: Host) -> None:
+    inner, transport = host.plug()
+    host.network.latency(1)
+    host.send(transport, b"x" * (MIB - 1))
+    host.send(transport, b"x")
+    assert not transport.cable.reading
+    transport.dirty = False
+    host.timers.clock.instant = 1.0  # type: ignore[attr-defined]
+    host.timers.run_due()
+    assert transport.cable.reading and transport.dirty, "the runtime is told to read on"
+    assert len(inner.received) == MIB
+
+
+def test_a_connection_that_does_not_read_is_not_read_for(host: Host) -> None:
+    inner, transport = host.plug()
+    host.network.slice(1)
+    inner.reading = False
+    assert not transport.cable.reading
+
+
+# --- cuts --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["fin", "reset"])
+@pytest.mark.parametrize("count", range(12))
+@pytest.mark.parametrize("pieces", [[b"abcde", b"fghij"], [b"a"] * 10, [b"abcdefghij"]])
+def test_a_cut_lets_exactly_so_many_octets_pass(
+    host: Host, how: str, count: int, pieces: list[bytes]
+) -> None:
+    inner, transport = host.plug()
+    inner.say(b"before")
+    host.flush()
+    fault = host.network.cut_after(bytes=count, how=how)
+    for piece in pieces:
+        inner.say(piece)
+        host.flush()
+    assert transport.written == b"before" + b"".join(pieces)[:count]
+    cut = count <= 10
+    assert (transport.state, inner.eofs, fault.hits) == ((how, 1, 1) if cut else ("open", 0, 0))
+
+
+@pytest.mark.parametrize("count", range(6))
+def test_a_cut_of_what_is_received(host: Host, count: int) -> None:
+    inner, transport = host.plug()
+    fault = host.network.cut_after(bytes=count, direction="received")
+    transport.cable.receive(b"abcde")
+    inner.say(b"an answer")
+    host.flush()
+    assert (inner.received, inner.eofs, fault.hits) == (b"abcde"[:count], 1, 1)
+    assert (transport.written, transport.state) == (b"", "fin")
+
+
+def test_a_cut_counts_on_each_connection_from_installation_or_its_start(host: Host) -> None:
+    first, on_first = host.plug("one")
+    first.say(b"not counted")
+    host.flush()
+    fault = host.network.cut_after(bytes=3)
+    second, on_second = host.plug("two")
+    for inner in (first, second):
+        inner.say(b"ab")
+    host.flush()
+    assert fault.hits == 0
+    second.say(b"cd")
+    host.flush()
+    assert (on_first.state, on_second.state, on_second.written) == ("open", "fin", b"abc")
+    assert fault.hits == 1
+
+
+@given(
+    frames=st.lists(st.binary(max_size=20), min_size=1, max_size=6),
+    count=st.integers(0, 6),
+    cuts=st.lists(st.integers(1, 9)),
+    header=st.booleans(),
+    rest=st.sampled_from([b"", b"\x00rest of a frame\xce", b"\xce"]),
+)
+def test_frames_are_counted_however_they_come(
+    frames: list[bytes], count: int, cuts: list[int], header: bool, rest: bytes
+) -> None:
+    host = Host()
+    inner, transport = host.plug()
+    fault = host.network.cut_after(frames=count, direction="received")
+    start = (HEADER if header else b"") + (b"" if header else rest)
+    stream = start + b"".join(map(a_frame, frames))
+    position = 0
+    for size in [*cuts, len(stream)]:
+        if transport.state == "open" and position < len(stream):
+            host.send(transport, stream[position : position + size])
+            position += size
+    passed = start + b"".join(map(a_frame, frames[:count]))
+    if count <= len(frames):
+        assert fault.hits == 1
+        assert inner.received == (passed if count else b"")
+    else:
+        assert (fault.hits, inner.received) == (0, stream)
+
+
+def test_a_reset_waits_for_the_octets_that_still_pass(host: Host) -> None:
+    inner, transport = host.plug()
+    host.network.cut_after(bytes=3, how="reset")
+    inner.say(b"abcdef")
+    cable = transport.cable
+    assert cable.pending() == [b"abc"]
+    assert (cable.finished, cable.aborted, cable.resets) == (True, False, True)
+
+
+def test_a_silent_cut_holds_the_rest_until_it_is_removed(host: Host) -> None:
+    inner, transport = host.plug()
+    fault = host.network.cut_after(bytes=3, how="silence")
+    inner.say(b"abcdef")
+    host.flush()
+    assert (transport.written, transport.state, inner.eofs) == (b"abc", "open", 0)
+    assert not transport.cable.reading
+    assert host.lines[0].line.held_to_heartbeats
+    fault.remove()
+    assert transport.written == b"abcdef"
+
+
+# --- ends --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("call", "state"), [("reset", "reset"), ("disconnect", "fin")])
+def test_ends_at_once(host: Host, call: str, state: str) -> None:
+    inner, transport = host.plug("one", "billing")
+    _, other = host.plug("two")
+    fault = getattr(host.network.on("billing"), call)()
+    assert (transport.state, inner.eofs, fault.hits) == (state, 1, 1)
+    assert fault.removed
+    assert other.state == "open"
+    assert host.network.faults == ()
+    later, transport = host.plug("three", "billing")
+    assert (transport.state, later.eofs, transport.cable) == ("open", 0, later)
+
+
+@pytest.mark.parametrize("how", ["fin", "reset"])
+def test_the_connection_learns_of_its_end_when_its_work_is_done(host: Host, how: Any) -> None:
+    inner, transport = host.plug()
+    host.network.slice(2)
+    eofs = []
+
+    def receive(data: bytes) -> None:
+        transport.cable.end(how)
+        eofs.append(inner.eofs)
+
+    inner.receive = receive  # type: ignore[method-assign]
+    host.send(transport, b"abcd")
+    assert (eofs, inner.eofs, transport.state) == ([0], 1, how)
+
+
+def test_what_was_on_the_way_to_the_broker_arrives_before_the_end(host: Host) -> None:
+    inner, transport = host.plug()
+    host.network.latency(5)
+    host.send(transport, b"last words")
+    transport.cable.receive_eof()
+    transport.cable.receive_eof()
+    assert (inner.received, inner.eofs) == (b"last words", 1)
+    assert len(host.timers) == 0
+
+
+@pytest.mark.parametrize("end", ["finished", "aborted"])
+def test_last_words_on_the_way_are_said_before_the_end(host: Host, end: str) -> None:
+    inner, transport = host.plug()
+    host.network.latency(5)
+    inner.say(b"goodbye")
+    host.flush()
+    setattr(inner, end, True)
+    inner.notify()
+    host.flush()
+    assert transport.state == "open"
+    host.advance(5)
+    assert transport.written == b"goodbye"
+    assert transport.state == {"finished": "fin", "aborted": "closed"}[end]
+
+
+# --- silence -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["silence", "hang"])
+def test_nothing_passes_and_all_of_it_flows_afterwards(host: Host, call: str) -> None:
+    inner, transport = host.plug()
+    fault = getattr(host.network, call)()
+    inner.say(b"down")
+    host.advance(100)
+    assert (transport.written, transport.cable.reading, inner.unsent, fault.hits) == (b"", False, 4, 1)
+    fault.remove()
+    assert transport.cable.reading
+    assert (transport.written, inner.unsent) == (b"down", 0)
+
+
+@pytest.mark.parametrize("end", ["finished", "aborted"])
+def test_the_client_is_not_told_that_it_was_given_up(host: Host, end: str) -> None:
+    inner, transport = host.plug()
+    fault = host.network.silence()
+    inner.say(b"connection.close")
+    setattr(inner, end, True)
+    inner.notify()
+    host.flush()
+    assert (transport.state, transport.written) == ("open", b"")
+    assert transport.cable.reading, "so that the end of the client is noticed"
+    host.send(transport, b"to a connection that is no more")
+    fault.remove()
+    assert inner.received == b""
+    assert transport.state == {"finished": "fin", "aborted": "closed"}[end]
+    assert transport.written == (b"connection.close" if end == "finished" else b"")
+
+
+def test_what_was_said_before_is_still_heard(host: Host) -> None:
+    inner, transport = host.plug()
+    with host:
+        inner.say(b"before")
+        fault = host.network.silence()
+        inner.say(b" after")
+    assert transport.written == b"before"
+    fault.remove()
+    assert transport.written == b"before after"
+
+
+def test_a_silence_that_is_over_at_once_loses_nothing(host: Host) -> None:
+    inner, transport = host.plug()
+    with host:
+        inner.say(b"before")
+        host.network.silence().remove()
+        inner.say(b" after")
+    assert (transport.written, transport.cable) == (b"before after", inner)
+
+
+def test_silence_holds_to_heartbeats_and_a_hanging_broker_does_not(host: Host) -> None:
+    host.plug("one", "billing")
+    host.plug("two", "shipping")
+    host.network.on("shipping").hang()
+    host.network.on("billing").silence()
+    assert [each.line.held_to_heartbeats for each in host.lines] == [True, False]
+
+
+def test_two_silences_end_with_the_second(host: Host) -> None:
+    inner, transport = host.plug()
+    first, second = host.network.silence(), host.network.hang()
+    inner.say(b"x")
+    first.remove()
+    assert transport.written == b""
+    second.remove()
+    assert transport.written == b"x"
+
+
+def test_what_was_on_the_way_stays_there_while_nothing_passes(host: Host) -> None:
+    inner, transport = host.plug()
+    host.network.latency(1)
+    inner.say(b"down")
+    host.send(transport, b"up")
+    silence = host.network.silence()
+    host.advance(5)
+    assert (transport.written, inner.received) == (b"", b"")
+    silence.remove()
+    assert (transport.written, inner.received) == (b"down", b"up")
+
+
+# --- for one connection only ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("said", ["two", "c2", "billing", Linked("two", Line("two"))])
+def test_a_connection_is_named_in_many_ways(host: Host, said: object) -> None:
+    first, on_first = host.plug("one", "shipping")
+    second, on_second = host.plug("two", "billing")
+    host.network.on(said).silence()
+    for inner in (first, second):
+        inner.say(b"x")
+    host.flush()
+    assert (on_first.written, on_second.written) == (b"x", b"")
+
+
+def test_a_client_that_says_its_name_late_is_bent_from_then_on(host: Host) -> None:
+    inner, transport = host.plug("one")
+    fault = host.network.on("billing").latency(1)
+    inner.say(b"at once ")
+    host.flush()
+    host.lines[0].line.client_name = "billing"
+    inner.say(b"later")
+    host.flush()
+    assert (transport.written, fault.hits) == (b"at once ", 5)
+    host.advance(1)
+    assert transport.written == b"at once later"
+
+
+# --- handles -------------------------------------------------------------------------------------------
+
+
+def test_refusals_of_the_port_are_counted(host: Host) -> None:
+    first, second = host.network.refuse(), host.network.refuse("port")
+    assert host.refusing
+    first.remove()
+    assert host.refusing
+    second.remove()
+    assert not host.refusing
+    assert first.used
+    with pytest.raises(FaultError, match="tells nobody"):
+        first.wait()
+
+
+@pytest.mark.parametrize(("how", "state"), [("close", "fin"), ("reset", "reset")])
+def test_who_is_there_stays_and_who_comes_is_shown_out(host: Host, how: str, state: str) -> None:
+    inner, transport = host.plug("one")
+    with host.network.refuse(how) as fault:
+        refused, on_refused = host.plug("two")
+        assert (on_refused.state, refused.eofs, fault.hits) == (state, 1, 1)
+        assert (transport.state, inner.eofs) == ("open", 0)
+    assert host.plug("three")[1].state == "open"
+
+
+def test_the_trace_is_told_once_of_each_connection(host: Host) -> None:
+    inner, transport = host.plug("one")
+    fault = host.network.latency(1)
+    for _ in range(3):
+        inner.say(b"x")
+        host.send(transport, b"y")
+        host.advance(1)
+    assert host.notes == [("one", "fault", str(fault))]
+
+
+def test_the_trace_is_told_when_it_knows_the_connection(host: Host) -> None:
+    host.network.latency(1)
+    _, transport = host.plug("one")
+    lines, host.lines = host.lines, []
+    transport.cable.line = None
+    host.send(transport, HEADER)
+    assert host.notes == []
+    host.lines = lines
+    host.advance(1)
+    assert [name for name, *_ in host.notes] == ["one"]
+
+
+def test_the_trace_is_told_of_those_who_never_got_in(host: Host) -> None:
+    fault = host.network.refuse("close")
+    host.plug("one", linked=False)
+    assert host.notes == [("one", "fault", str(fault))]
+
+
+def test_without_a_fault_there_is_no_cable(host: Host) -> None:
+    inner, transport = host.plug()
+    fault = host.network.slice(1)
+    assert isinstance(transport.cable, Cable)
+    fault.remove()
+    assert transport.cable is inner
+    assert host.network._wiring.cables == ()
+
+
+def test_restore_of_one_connection_leaves_the_rest(host: Host) -> None:
+    host.plug("one", "billing")
+    general = host.network.latency(1)
+    host.network.on("billing").slice(1)
+    assert [str(each) for each in host.network.on("billing").faults] == [
+        "what goes to and from connection 'billing' comes in single octets"
+    ]
+    host.network.on("billing").restore()
+    assert host.network.faults == (general,)
+    host.network.restore()
+    assert host.network.faults == ()
+
+
+def test_what_never_happened_is_complained_of_with_what_almost_did(host: Host) -> None:
+    inner, _ = host.plug("one", "biling")
+    host.network.on("billing").reset()
+    host.network.on("shipping").latency(1).optional()
+    host.network.cut_after(bytes=100)
+    inner.say(b"x" * 40)
+    host.flush()
+    with pytest.raises(UnusedFault) as caught:
+        host.network._wiring.handles.verify()
+    assert str(caught.value).splitlines() == [
+        "2 faults were installed and never happened (say .optional() where that is all right):",
+        "  - connection 'billing' is reset",
+        "    near miss: connection 'one' ('c1' or 'biling') is not meant",
+        "  - every connection is closed after 100 octets sent",
+        "    near miss: connection 'one' ('c1' or 'biling'): 40 octets sent so far",
+    ]
+    inner.say(b"x" * 60)
+    host.flush()
+    with pytest.raises(UnusedFault, match="a fault was"):
+        host.network._wiring.handles.verify()
+    host.network._wiring.handles.clear()
+    host.network._wiring.handles.verify()
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda n: n.latency(0.2), "octets to and from all clients take 0.2 s"),
+        (
+            lambda n: n.on("a").latency(1, jitter=0.5, direction="sent"),
+            "octets to connection 'a' take 1 s, give or take 0.5 s",
+        ),
+        (
+            lambda n: n.bandwidth(1000, direction="received"),
+            "at most 1000 octets a second go from all clients",
+        ),
+        (
+            lambda n: n.slice(5, pause=1),
+            "what goes to and from all clients comes in pieces of 5 octets, with 1 s between them",
+        ),
+        (lambda n: n.cut_after(frames=2, how="reset"), "every connection is reset after 2 frames sent"),
+        (lambda n: n.on("a").disconnect(), "connection 'a' is closed"),
+        (lambda n: n.silence(), "nothing goes to or from all clients, and nobody is told"),
+        (lambda n: n.hang(), "the broker hangs: nothing goes to or from all clients"),
+        (lambda n: n.refuse(), "dials are refused by the operating system"),
+    ],
+)
+def test_faults_are_sentences(host: Host, call: Callable[[Network], object], sentence: str) -> None:
+    assert str(call(host.network)) == sentence
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda n: n.cut_after(bytes=1, how="rst"), "did you mean 'reset'"),
+        (lambda n: n.cut_after(bytes=1, direction="send"), "did you mean 'sent'"),
+        (lambda n: n.cut_after(bytes=1, direction="both"), "one direction"),
+        (lambda n: n.cut_after(), "after what to cut"),
+        (lambda n: n.cut_after(bytes=1, frames=1), "after what to cut"),
+        (lambda n: n.cut_after(bytes=-1), "whole number from 0 on, not -1"),
+        (lambda n: n.cut_after(frames=1.5), "whole number"),
+        (lambda n: n.cut_after(byte=1), "no argument 'byte'; did you mean 'bytes'"),
+        (lambda n: n.latency(-1), "seconds as a number from 0 on, not -1"),
+        (lambda n: n.latency(float("nan")), "not nan"),
+        (lambda n: n.latency(1, jitter="a"), "jitter"),
+        (lambda n: n.latency(1, direction="recieved"), "did you mean 'received'"),
+        (lambda n: n.latency(1, jiter=1), "did you mean 'jitter'"),
+        (lambda n: n.bandwidth(0), "above 0, not 0"),
+        (lambda n: n.slice(0), "whole number from 1 on"),
+        (lambda n: n.slice(1, pause=-1), "pause"),
+        (lambda n: n.refuse("prot"), "did you mean 'port'"),
+        (lambda n: n.on("a").refuse(), "nobody knows the name"),
+        (lambda n: n.on(3), "named by a str"),
+        (lambda n: n.reset(how="fin"), "takes none"),
+        (lambda n: n.silence().wait(0), "at least one"),
+    ],
+)
+def test_mistakes_are_explained(host: Host, call: Callable[[Network], object], text: str) -> None:
+    with pytest.raises(FaultError, match=text):
+        call(host.network)
