@@ -12,6 +12,7 @@ import amqp
 import pika
 import pytest
 
+from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
 from fakeamqp import Broker
 from fakeamqp.replay import NoBroker, ReplayError, replay
 from fakeamqp.trace import Trace, load
@@ -71,24 +72,9 @@ def busy(broker: Broker) -> None:
             channel.queue_declare("missing", passive=True)
 
 
-def test_pika_does_it_again(broker, recorded):
-    busy(broker)
-    outcome = replay(recorded())
-    assert outcome.same, str(outcome)
-    assert outcome.connections[0].replies > 20
+def calls(broker: Broker) -> None:
+    """Two clients, one of which asks the other over a direct reply-to."""
 
-
-def test_a_broker_at_a_url_answers_the_same(broker, recorded):
-    busy(broker)
-    trace = recorded()
-    with Broker(users={"bob": "other"}) as other:
-        outcome = replay(trace, url=other.url)
-        assert outcome.same, str(outcome)
-        assert {view.exchange for view in other.published} == {"", "events"}
-        assert not other.failures
-
-
-def test_two_aio_pika_clients_talk_over_a_reply_queue(broker, recorded):
     async def talk() -> None:
         async with await aio_pika.connect(broker.url) as caller, await aio_pika.connect(broker.url) as server:
             requests = await (await server.channel()).declare_queue("requests")
@@ -113,9 +99,49 @@ def test_two_aio_pika_clients_talk_over_a_reply_queue(broker, recorded):
                 assert await answers.get() == body * 2
 
     asyncio.run(talk())
+
+
+def test_pika_does_it_again(broker, recorded):
+    busy(broker)
+    outcome = replay(recorded())
+    assert outcome.same, str(outcome)
+    assert outcome.connections[0].replies > 20
+
+
+def test_a_broker_at_a_url_answers_the_same(broker, recorded):
+    busy(broker)
+    trace = recorded()
+    with Broker(users={"bob": "other"}) as other:
+        outcome = replay(trace, url=other.url)
+        assert outcome.same, str(outcome)
+        assert {view.exchange for view in other.published} == {"", "events"}
+        assert not other.failures
+
+
+def test_aio_pika_clients_talk_again_over_a_reply_queue(broker, recorded):
+    calls(broker)
     outcome = replay(recorded())
     assert outcome.same, str(outcome)
     assert len(outcome.connections) == 2
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[RabbitMQNode]:
+    reason = available()
+    if reason is not None:
+        pytest.skip(reason)
+    with RabbitMQNode() as node:
+        yield node
+
+
+@pytest.mark.parametrize("happening", [busy, calls])
+def test_a_real_rabbitmq_answers_the_same(node, happening):
+    # The nodes at hand are old ones.
+    with Broker(personality="rabbitmq-3.13") as broker:
+        happening(broker)
+        assert broker.wait_for(lambda state: not state.connections)
+        outcome = replay(broker.trace, url=node.url, timeout=20)
+    assert outcome.same, str(outcome)
 
 
 def test_time_passes_as_it_did(broker, recorded):
