@@ -262,6 +262,16 @@ def test_a_connection_without_its_beginning_is_not_replayed(broker, recorded):
     assert not outcome.same
 
 
+def test_who_was_refused_is_left_out(broker, recorded):
+    with socket.create_connection((broker.host, broker.port)) as stranger:
+        stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert stranger.recv(8).startswith(b"AMQP")
+    with pika_client(broker):
+        pass
+    outcome = replay(recorded())
+    assert outcome.same and len(outcome.connections) == 1
+
+
 def test_nobody_there(broker, recorded):
     busy(broker)
     with socket.create_server(("127.0.0.1", 0)) as free:

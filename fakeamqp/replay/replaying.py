@@ -299,7 +299,7 @@ class _Replaying:
                 now = event.time
             if event.alias in self._starts or not event.alias:
                 self._step(event)
-            elif event.alias not in self._found:
+            elif isinstance(event, FrameEvent) and event.alias not in self._found:
                 self._found[event.alias] = Comparison(
                     event.connection or "", event.alias, skipped="its beginning is not in the recording"
                 )

@@ -178,6 +178,13 @@ def test_the_client_ends_first_where_its_transport_was_lost(tmp_path):
     assert [each.source for each in file.segments[-3:]] == [CLIENT, SERVER, CLIENT]
 
 
+def test_who_was_refused_has_sent_no_protocol_header(tmp_path):
+    file = written(tmp_path, [happened("refused", "it sent b'GET / HT' instead of a protocol header")])
+    assert file.sent_by(CLIENT, SERVER) == b""
+    assert [each.flags for each in file.segments] == [SYN, SYN | ACK, ACK, FIN | ACK, FIN | ACK, ACK]
+    assert any("GET" in comment for each in file.segments for comment in each.comments)
+
+
 def test_a_connection_that_is_open_has_no_end(tmp_path):
     file = written(tmp_path, [happened("connected"), received(1, PUBLISH)])
     assert not any(each.flags & FIN for each in file.segments)
@@ -248,10 +255,10 @@ def test_what_was_cut_does_not_put_the_stream_out_of_step(tmp_path):
     )
     said = [comment for each in file.segments for comment in each.comments]
     assert (
-        f"queue.declare of {len(method)} octets, of which the first 4096 were kept: its fields are not shown"
+        f"queue.declare of {len(method)} octets, of which the trace has 4096: its fields are not shown"
         in said
     )
-    assert sum("4096 were kept" in comment for comment in said) == 4
+    assert sum("the trace has 4096" in comment for comment in said) == 4
 
 
 def test_passwords_are_left_out_unless_they_are_asked_for(tmp_path):

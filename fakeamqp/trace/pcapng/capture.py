@@ -32,7 +32,7 @@ _AMQP_PORT = 5672
 """Dissectors are chosen by port, and AMQP has no other mark that Wireshark would look for. So this is written
 in the place of the broker's own port, which is mostly a random one, and a comment tells the real one."""
 _FIRST_FREE_PORT = 49_152
-_ENDS = {"closed": "sent", "aborted": "sent", "lost": "received"}
+_ENDS = {"closed": "sent", "aborted": "sent", "refused": "sent", "lost": "received"}
 """Which events end a connection, and whose FIN comes first: that which the server received, or sent."""
 _NO_PROPERTIES = bytes(2)
 
@@ -111,16 +111,17 @@ class _Capture:
     def _open(self, event: Event) -> None:
         """Let the connection begin: TCP's handshake and the protocol header.
 
-        The trace has no protocol header, for until it has come there is no connection to be traced. Only
-        0-9-1 has the frames that follow, and without its header a dissector could but guess that.
+        The header is no event of its own. Only 0-9-1 has the frames that follow, and without its header a
+        dissector could but guess that. Who was refused has sent none.
         """
         number = len(self._streams) + 1
         client, server, remark = _addresses(event.connection or "", number)
         stream = self._streams[event.alias] = Stream(client, server, number)
         self.early.append(f"{event.alias} is {event.connection}{remark}")
         self._write(event, stream.open())
-        self._write(event, stream.data("received", PROTOCOL_HEADER))
-        self._latest[event.alias].fresh = True
+        if not (isinstance(event, ConnectionEvent) and event.event == "refused"):
+            self._write(event, stream.data("received", PROTOCOL_HEADER))
+            self._latest[event.alias].fresh = True
 
     def _write(self, event: Event, packets: Iterable[bytes]) -> None:
         for octets in packets:
@@ -187,7 +188,7 @@ def _octets(event: FrameEvent, redact: bool) -> tuple[bytes, str]:
     payload = event.payload
     comment = ""
     if isinstance(payload, Cut):
-        comment = f"{event.name} of {payload.size} octets, of which the first {len(payload)} were kept: "
+        comment = f"{event.name} of {payload.size} octets, of which the trace has {len(payload)}: "
         if event.type == FRAME_METHOD and int.from_bytes(payload[:4], "big") in METHODS:
             payload = METHODS[int.from_bytes(payload[:4], "big")]().encode()
             comment += "its fields are not shown"
