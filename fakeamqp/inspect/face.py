@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from fakeamqp.inspect.connections import ChannelView, ConnectionView, connection_views
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         WantedDropped,
         WantedReturned,
     )
+    from fakeamqp.inspect.explaining import Explanation
     from fakeamqp.inspect.messages import Published, PublishedView
     from fakeamqp.inspect.policies import PolicyView
     from fakeamqp.inspect.snapshot import Topology
@@ -127,6 +128,48 @@ class Inspection:
         found: Topology = self.look(
             lambda state: topology(
                 state, virtual_host, counts=counts, consumers=consumers, predeclared=predeclared
+            )
+        )
+        return found
+
+    def explain(
+        self,
+        exchange: str,
+        routing_key: str,
+        headers: Mapping[str, Any] | None = None,
+        *,
+        body: bytes | str = b"",
+        virtual_host: str = "/",
+        mandatory: bool = False,
+        **properties: Any,
+    ) -> Explanation:
+        """Where a message would go now, and why: print it to read it. Nothing is sent, and nothing changes.
+
+        Args:
+            exchange: where it would be published; "" is the default exchange.
+            routing_key: with what key.
+            headers: of the message.
+            body: only its size matters.
+            virtual_host: where.
+            mandatory: whether its publisher wants it back where no queue is there for it.
+            properties: further ones, such as `expiration`.
+
+        Raises:
+            NoSuchVirtualHost: there is none of this name.
+            UnknownProperty: a property is misspelled.
+        """
+        from fakeamqp.inspect.explaining import explain
+
+        found: Explanation = self.look(
+            lambda state: explain(
+                state,
+                exchange,
+                routing_key,
+                headers,
+                body=body,
+                virtual_host=virtual_host,
+                mandatory=mandatory,
+                **properties,
             )
         )
         return found

@@ -7,8 +7,8 @@ programs publish with the same few keys again and again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
 from fakeamqp.model.errors import AccessRefused, InternalError
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["Router"]
+__all__ = ["Ask", "Router"]
+
+Ask: TypeAlias = "Callable[[Exchange, Sequence[str], Message], tuple[float, Iterable[Target]]]"
+"""Answers for an exchange: for how many seconds it keeps the message, and where it passes it on at once."""
 
 _MOST_REMEMBERED = 10_000
 
@@ -93,7 +96,7 @@ class Router:
         random = self._virtual_host.state.random
         drawn = random.getstate()
         try:
-            outcome = self._walk(message, self._virtual_host.exchange(message.exchange), keeping=False)
+            outcome = self._walk(message, self._virtual_host.exchange(message.exchange), _at_once)
         finally:
             random.setstate(drawn)
         return tuple(queue.name for queue in outcome.queues)
@@ -116,10 +119,26 @@ class Router:
         except InternalError:
             return UNROUTABLE
 
-    def _walk(self, message: Message, first: Exchange, *, keeping: bool = True) -> Outcome:
+    def rehearse(self, message: Message, ask: Ask, first: Exchange | None = None) -> tuple[Message, Outcome]:
+        """What `plan` would decide, or (given `first`) what `route` would, with nothing changed by it.
+
+        Every exchange on the way is handed to `ask`, which answers in its place.
+
+        Raises:
+            NotFound, AccessRefused, PreconditionFailed, InternalError: see `plan`.
+        """
+        if first is None:
+            self.check_publishable(message.exchange)
+            first = self._virtual_host.exchange(message.exchange)
+            if self._routes_by_cc_headers and not {"CC", "BCC"}.isdisjoint(message.headers):
+                message.copies = carbon_copies(message.headers)
+                message = without_blind_copies(message)
+        return message, self._walk(message, first, ask)
+
+    def _walk(self, message: Message, first: Exchange, ask: Ask | None = None) -> Outcome:
         """The queues a message goes to from an exchange on, each once, in the order of their bindings.
 
-        Where `keeping` is False no exchange keeps it for later: it goes on at once.
+        Where there is `ask`, it answers for the exchanges, and nothing is remembered.
         """
         exchanges = self._virtual_host.exchanges
         keys = [message.routing_key]
@@ -129,16 +148,19 @@ class Router:
         visited = {first}
         pending = deque((first,))
         delays: list[Delay] = []
-        by_key_alone = keeping and len(keys) == 1
+        by_key_alone = ask is None and len(keys) == 1
         while pending:
             exchange = pending.popleft()
             by_key_alone = by_key_alone and exchange.by_key_alone
-            delay = exchange.hold_back(message) if keeping else 0.0
             found: Iterable[Target] = ()
+            if ask is not None:
+                delay, found = ask(exchange, keys, message)
+            else:
+                delay = exchange.hold_back(message)
+                if not delay:
+                    found = exchange.route(keys, message)
             if delay:
                 delays.append(Delay(exchange.name, delay))
-            else:
-                found = exchange.route(keys, message)
             if not found and exchange.alternate_exchange in exchanges:
                 found = [exchanges[exchange.alternate_exchange]]
             for destination in found:
@@ -153,3 +175,8 @@ class Router:
                 self._remembered.clear()
             self._remembered[message.exchange, message.routing_key] = outcome
         return outcome
+
+
+def _at_once(exchange: Exchange, keys: Sequence[str], message: Message) -> tuple[float, Iterable[Target]]:
+    """Answers for exchanges as if they kept nothing for later."""
+    return 0.0, exchange.route(keys, message)

@@ -71,17 +71,24 @@ class DelayedMessageExchange(Exchange):
         Raises:
             InternalError: the header is text but no number, or of a type that cannot be one.
         """
-        delay = _delay(message)
-        if not 0 < delay <= _LONGEST:
-            return 0.0
-        self.virtual_host.delays.add(self, message, delay)
+        delay = _counted_delay(message)
+        if delay:
+            self.virtual_host.delays.add(self, message, delay)
         return delay / 1000
+
+    def delay(self, message: Message) -> float:
+        """See the base class; raises as `hold_back` does."""
+        return _counted_delay(message) / 1000
 
     def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
         """See the base class. Where another exchange has the name by now, its bindings count."""
+        return self.chooser.route(keys, message)
+
+    @property
+    def chooser(self) -> Exchange:
+        """See the base class: one of the inner type."""
         present = self.virtual_host.exchanges.get(self.name, self)
-        inner = self._inner if present is self else self._make_inner(present.bindings)
-        return inner.route(keys, message)
+        return self._inner if present is self else self._make_inner(present.bindings)
 
     def restarted(self) -> None:
         """See the base class."""
@@ -92,6 +99,12 @@ class DelayedMessageExchange(Exchange):
 
     def _removed(self, binding: Binding) -> None:
         self._inner._removed(binding)
+
+
+def _counted_delay(message: Message) -> int:
+    """What x-delay says where that is a delay, in milliseconds; otherwise 0."""
+    delay = _delay(message)
+    return delay if 0 < delay <= _LONGEST else 0
 
 
 def _delay(message: Message) -> int:

@@ -103,6 +103,15 @@ class Exchange:
         binding.destination.incoming.pop(binding, None)
         self._removed(binding)
 
+    @property
+    def chooser(self) -> Exchange:
+        """The exchange whose type decides where messages go: for most types it itself."""
+        return self
+
+    def delay(self, message: Message) -> float:
+        """For how many seconds `hold_back` would keep a message."""
+        return 0.0
+
     def hold_back(self, message: Message) -> float:
         """Keep a message for later, where the type does such a thing; `message` is routed another time.
 

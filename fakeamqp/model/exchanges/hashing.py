@@ -81,9 +81,28 @@ class ConsistentHashExchange(Exchange):
         """See the base class. A message is hashed once, by its own key, whatever further keys it has."""
         if not self._ring:
             return ()
+        return (self._ring[bisect_right(self._ends, self.bucket(keys, message))],)
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets the ring has."""
+        return self._ends[-1] if self._ends else 0
+
+    @property
+    def hashed(self) -> str:
+        """What is hashed of a message, in words."""
+        if self._header is not None:
+            return f"header {self._header!r}"
+        return "routing key" if self._property is None else f"property {self._property}"
+
+    def bucket(self, keys: Sequence[str], message: Message) -> int:
+        """The bucket that a message falls into, counted from 0; there must be one.
+
+        Raises:
+            InternalError: what is hashed has no hash.
+        """
         buckets = self._ends[-1]
-        bucket = 0 if buckets == 1 else jump(self._key(keys[0], message), buckets)
-        return (self._ring[bisect_right(self._ends, bucket)],)
+        return 0 if buckets == 1 else jump(self._key(keys[0], message), buckets)
 
     def _key(self, routing_key: str, message: Message) -> int:
         if self._header is not None:

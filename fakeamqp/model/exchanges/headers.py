@@ -45,6 +45,20 @@ class HeadersExchange(Exchange):
         headers = {name: self._sent(value) for name, value in message.headers.items()}
         return [binding.destination for binding, wanted in self._wanted.items() if wanted.met_by(headers)]
 
+    def differences(self, binding: Binding, message: Message) -> list[str]:
+        """The names of those headers that a binding asks for and the message does not have so."""
+        return self._wanted[binding].unmet(
+            {name: self._sent(value) for name, value in message.headers.items()}
+        )
+
+    def asks_for_any(self, binding: Binding) -> bool:
+        """Whether one of the headers that a binding names is enough."""
+        return self._wanted[binding].any
+
+    def asked(self, binding: Binding) -> int:
+        """How many headers a binding asks for."""
+        return len(self._wanted[binding].values)
+
     def _sent(self, value: Any) -> Any:
         """A message's header made matchable; some personalities see its timestamps in milliseconds."""
         if self._in_milliseconds and isinstance(value, int) and type(value) not in (int, bool):
@@ -64,14 +78,14 @@ class _Wanted:
     Source: exchange-type.headers/default-match.
     """
 
-    __slots__ = ("_any", "_values")
+    __slots__ = ("any", "values")
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         match = arguments.get("x-match", "all")
         with_x = match.endswith("-with-x")
-        self._any = match.startswith("any")
+        self.any: bool = match.startswith("any")
         # None, the void, is met by any value.
-        self._values = tuple(
+        self.values = tuple(
             (name, None if value is None else _matchable(value))
             for name, value in arguments.items()
             if name != "x-match" and (with_x or not name.startswith("x-"))
@@ -79,11 +93,19 @@ class _Wanted:
 
     def met_by(self, headers: Mapping[str, Any]) -> bool:
         """Whether these headers, made matchable, will do."""
-        for name, value in self._values:
+        for name, value in self.values:
             met = name in headers and (value is None or headers[name] == value)
-            if met is self._any:
-                return self._any
-        return not self._any
+            if met is self.any:
+                return self.any
+        return not self.any
+
+    def unmet(self, headers: Mapping[str, Any]) -> list[str]:
+        """The names of those that these headers, made matchable, do not meet."""
+        return [
+            name
+            for name, value in self.values
+            if name not in headers or (value is not None and headers[name] != value)
+        ]
 
 
 def _matchable(value: Any) -> Any:

@@ -29,6 +29,11 @@ class RandomExchange(Exchange):
         super().__init__(*args, **kwargs)
         self._destinations: list[Destination] = []
 
+    @property
+    def candidates(self) -> Sequence[Destination]:
+        """Where a message may go, once for each binding."""
+        return tuple(self._destinations)
+
     def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
         """See the base class."""
         among = self._destinations

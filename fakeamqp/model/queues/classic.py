@@ -119,6 +119,19 @@ class ClassicQueue(Queue):
             self._drop_expired()
         return True
 
+    def would_refuse(self, message: Message) -> bool:
+        """See the base class."""
+        return self._refuses and self._full_with(message)
+
+    def next_taker(self, message: Message) -> Subscription | None:
+        """See the base class; what is not for everybody is looked at as if nothing waited."""
+        if self.ready:
+            return None
+        subscription = self._rotation.first_able(len(message.body))
+        if subscription is None or not (subscription.no_local and message.publisher is subscription.owner):
+            return subscription
+        return None
+
     def _queued(self, message: Message) -> QueuedMessage:
         self._next_position = position = self._next_position + 1
         now = self.virtual_host.now()

@@ -219,6 +219,14 @@ class Queue:
         """Take a dead letter. Returns False where the queue is full and refuses it."""
         return self.enqueue(message)
 
+    def would_refuse(self, message: Message) -> bool:
+        """Whether `enqueue` would refuse the message now. Nothing changes."""
+        return False
+
+    def next_taker(self, message: Message) -> Subscription | None:
+        """To whom `enqueue` would hand the message over at once, if to anybody. Nothing changes."""
+        return None
+
     def could_take(self, message: Message) -> bool:
         """Whether the message would be handed over at once (basic.publish/immediate-*)."""
         raise NotImplementedError

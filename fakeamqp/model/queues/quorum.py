@@ -226,6 +226,18 @@ class QuorumQueue(Queue):
         self.dispatch()
         return True
 
+    def would_refuse(self, message: Message) -> bool:
+        """See the base class."""
+        if not self._rejects:
+            return False
+        publisher = _ANYBODY if message.publisher is None else message.publisher
+        blocked = self._blocked.get(publisher)
+        return self._above_limits() if blocked is None else blocked
+
+    def next_taker(self, message: Message) -> Subscription | None:
+        """See the base class."""
+        return None if len(self.ready) else self._line.first_able(len(message.body))
+
     def _refuses(self, publisher: object) -> bool:
         """Whether this publisher is held off; one that is new is if the queue is above its limits now."""
         if publisher is None:

@@ -84,6 +84,15 @@ class Rotation:
                     return subscription
         return None
 
+    def first_able(self, size: int) -> Subscription | None:
+        """Whom `next_able` would choose; the rotation itself does not move."""
+        for priority, group in self._groups.items():
+            rested = (each for each in self._resting if each.priority == priority and not each.paused)
+            for subscription in (*group, *rested):
+                if all(limit.admits(size) for limit in subscription.limits):
+                    return subscription
+        return None
+
     def able(self, size: int) -> Iterator[Subscription]:
         """All that can take `size` octets now, in turn; the rotation itself does not move."""
         self.rejoin()

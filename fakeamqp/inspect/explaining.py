@@ -1,0 +1,447 @@
+"""Where a message would go and why, in words, with nothing sent and nothing changed.
+
+The way through the exchanges is the router's own; an `Explanation` records what each exchange answers and
+says why. What a queue would do is read from its state and its options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from fakeamqp.inspect.errors import NoSuchVirtualHost, nearest
+from fakeamqp.inspect.judging import judge
+from fakeamqp.inspect.messages import name_of, number_of
+from fakeamqp.model.errors import ModelError
+from fakeamqp.model.exchanges import Exchange
+from fakeamqp.model.exchanges.hashing import ConsistentHashExchange, ModulusHashExchange
+from fakeamqp.model.exchanges.random import RandomExchange
+from fakeamqp.model.expiration import time_to_live
+from fakeamqp.model.message import Message
+from fakeamqp.model.properties import plain_properties
+from fakeamqp.model.reply_to import ReplyAddress
+
+if TYPE_CHECKING:
+    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = ["Explanation", "Hop", "Route", "explain"]
+
+_MOST_NEAR = 3
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One exchange on the way.
+
+    Args:
+        exchange: its name.
+        type: its type.
+        says: what it does with the message, in words, most important first.
+        passes_to: the names of what it passes the message on to, queues and exchanges, in order.
+        near_misses: bindings that do not match and why, in words, the nearest first.
+        delay: for how many seconds it keeps the message first, or None.
+    """
+
+    exchange: str
+    type: str
+    says: tuple[str, ...]
+    passes_to: tuple[str, ...]
+    near_misses: tuple[str, ...]
+    delay: float | None = None
+
+
+@dataclass(frozen=True)
+class Route:
+    """One queue that the message would come to.
+
+    Args:
+        queue: its name.
+        certain: False where chance decides.
+        does: "refuse" the message, "deliver" it at once, let it "wait", "append" it to a stream, or "answer"
+            a client that waits for a reply.
+        says: what it would do, in words.
+        consumer: the tag of the consumer it would be delivered to at once, or None.
+        after: after how many seconds that is, because an exchange keeps the message for so long.
+    """
+
+    queue: str
+    certain: bool
+    does: Literal["refuse", "deliver", "wait", "append", "answer"]
+    says: tuple[str, ...]
+    consumer: str | None = None
+    after: float = 0.0
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Where a message would go and why. Its text says it in words.
+
+    Args:
+        exchange: where it would be published.
+        routing_key: with what key.
+        virtual_host: where.
+        error: why it could not be published at all, or None.
+        hops: the exchanges on its way, in the order it comes to them.
+        routes: the queues it comes to.
+        mandatory: whether it would be published as mandatory.
+        delays: which exchanges keep it for later, in words.
+    """
+
+    exchange: str
+    routing_key: str
+    virtual_host: str
+    error: str | None = None
+    hops: tuple[Hop, ...] = ()
+    routes: tuple[Route, ...] = ()
+    mandatory: bool = False
+    delays: tuple[str, ...] = ()
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The names of the queues it goes to at once, in order."""
+        return tuple(each.queue for each in self.routes if each.certain and not each.after)
+
+    @property
+    def possible_queues(self) -> tuple[str, ...]:
+        """The names of the queues it may go to at once, if chance wants it so."""
+        return tuple(each.queue for each in self.routes if not each.certain and not each.after)
+
+    @property
+    def later_queues(self) -> tuple[str, ...]:
+        """The names of the queues it goes to after a delay, if nothing changes until then."""
+        return tuple(each.queue for each in self.routes if each.after)
+
+    @property
+    def unroutable(self) -> bool:
+        """Whether no queue is there for it, neither at once nor by chance nor later."""
+        return self.error is None and not self.routes and not self.delays
+
+    @property
+    def returned(self) -> bool:
+        """Whether its publisher gets it back."""
+        return self.error is None and self.mandatory and not self.queues and not self.possible_queues
+
+    def __str__(self) -> str:
+        where = "" if self.virtual_host == "/" else f" in virtual host {self.virtual_host!r}"
+        lines = [f"message for exchange {self.exchange!r} with routing key {self.routing_key!r}{where}"]
+        if self.error is not None:
+            return "\n".join([*lines, f"  cannot be published: {self.error}"])
+        for hop in self.hops:
+            lines.append(f"  exchange {hop.exchange!r} ({hop.type}): {hop.says[0]}")
+            lines += [f"    {said}" for said in hop.says[1:]]
+            lines += [f"    no match: {said}" for said in hop.near_misses[:_MOST_NEAR]]
+            if len(hop.near_misses) > _MOST_NEAR:
+                lines.append(f"    ... and {len(hop.near_misses) - _MOST_NEAR} more that do not match")
+        for route in self.routes:
+            when = f", after {route.after:g} s" if route.after else ""
+            chance = "" if route.certain else ", if chance wants it so"
+            lines.append(f"  queue {route.queue!r}{when}{chance}: {'; '.join(route.says)}")
+        return "\n".join([*lines, f"  so it is {self._result()}"])
+
+    def _result(self) -> str:
+        if self.unroutable:
+            return "unroutable: " + self._lost()
+        said = []
+        if self.queues:
+            said.append("routed to " + ", ".join(map(repr, self.queues)))
+        if self.possible_queues:
+            said.append("routed to one or more of " + ", ".join(map(repr, self.possible_queues)))
+        said += self.delays
+        if self.returned:
+            said.append("returned meanwhile (312 NO_ROUTE)")
+        refused = [each.queue for each in self.routes if each.does == "refuse" and each.certain]
+        if refused:
+            said.append(f"refused by {', '.join(map(repr, refused))}, so that a confirm is a nack")
+        return "; ".join(said)
+
+    def _lost(self) -> str:
+        if self.mandatory:
+            return "returned to its publisher (312 NO_ROUTE)"
+        return "dropped without a word, and confirmed all the same"
+
+    def __repr__(self) -> str:
+        return f"<explanation: {self}>"
+
+
+def explain(
+    state: BrokerState,
+    exchange: str,
+    routing_key: str,
+    headers: Mapping[str, Any] | None = None,
+    *,
+    body: bytes | str = b"",
+    virtual_host: str = "/",
+    mandatory: bool = False,
+    **properties: Any,
+) -> Explanation:
+    """Where such a message would go now. Nothing changes by asking.
+
+    Raises:
+        NoSuchVirtualHost: there is none of this name.
+        UnknownProperty: a property is misspelled.
+    """
+    host = state.virtual_hosts.get(virtual_host)
+    if host is None:
+        hint = nearest(virtual_host, state.virtual_hosts)
+        raise NoSuchVirtualHost(f"there is no virtual host {virtual_host!r}{hint}")
+    if headers is not None:
+        properties["headers"] = dict(headers)
+    made = plain_properties(**properties)
+    octets = body.encode() if isinstance(body, str) else bytes(body)
+    message = Message(exchange, routing_key, made, octets)
+    message.secured = True
+    told = Explanation(exchange, routing_key, virtual_host, mandatory=mandatory)
+    try:
+        if made.expiration is not None and state.personality.expiration_is_ttl:
+            message.expiry = time_to_live(str(made.expiration))
+        walk = _Walk(host)
+        sent, possible = host.routing.rehearse(message, walk.ask)
+        certain = host.routing.rehearse(message, _without_chance)[1]
+    except ModelError as error:
+        return replace(told, error=f"{_condition(error)}: {error}{_hint(host, exchange)}")
+    routes = list(_routes(host, sent, possible, certain))
+    for delay in possible.delays:
+        routes += _later(host, walk, sent, delay.exchange, delay.seconds)
+    return replace(
+        told, hops=tuple(walk.hops), routes=tuple(routes), delays=tuple(str(each) for each in possible.delays)
+    )
+
+
+def _condition(error: ModelError) -> str:
+    return str(getattr(error, "condition", type(error).__name__)).upper().replace("-", "_")
+
+
+def _hint(host: VirtualHost, exchange: str) -> str:
+    return "" if exchange in host.exchanges else nearest(exchange, host.exchanges)
+
+
+# --- the way through the exchanges ------------------------------------------------------------------------
+
+
+def _without_chance(exchange: Exchange, keys: Sequence[str], message: Message) -> tuple[float, Iterable[Any]]:
+    """Answers for exchanges, and where chance decides with a way that leads nowhere."""
+    delay = exchange.delay(message)
+    return (delay, ()) if delay else _at_once_without_chance(exchange, keys, message)
+
+
+def _at_once_without_chance(
+    exchange: Exchange, keys: Sequence[str], message: Message
+) -> tuple[float, Iterable[Any]]:
+    """The same, as if no exchange kept anything for later."""
+    chooser = exchange.chooser
+    if isinstance(chooser, RandomExchange):
+        among = tuple(dict.fromkeys(chooser.candidates))
+        return 0.0, among if len(among) < 2 else (exchange,)
+    return 0.0, exchange.route(keys, message)
+
+
+class _Walk:
+    """Answers for exchanges, with all that chance may choose, and notes what they have to say."""
+
+    def __init__(self, host: VirtualHost, *, delayed: bool = True) -> None:
+        self.hops: list[Hop] = []
+        self._host = host
+        self._delayed = delayed
+
+    def ask(self, exchange: Exchange, keys: Sequence[str], message: Message) -> tuple[float, Iterable[Any]]:
+        """See `Router.rehearse`."""
+        delay = exchange.delay(message) if self._delayed else 0.0
+        if delay:
+            keeps = f"keeps it for {delay:g} s and publishes it by the bindings there are then"
+            self.hops.append(Hop(exchange.name, exchange.type_name, (keeps,), (), (), delay))
+            return delay, ()
+        chooser = exchange.chooser
+        found = tuple(
+            chooser.candidates if isinstance(chooser, RandomExchange) else exchange.route(keys, message)
+        )
+        says, near = self._said(exchange, chooser, keys, message, found)
+        if not found and exchange.alternate_exchange is not None:
+            there = exchange.alternate_exchange in self._host.exchanges
+            says.append(
+                f"so it goes to the alternate exchange {exchange.alternate_exchange!r}"
+                + ("" if there else ", which does not exist")
+            )
+        names = tuple(dict.fromkeys(each.name for each in found))
+        self.hops.append(Hop(exchange.name, exchange.type_name, tuple(says), names, tuple(near)))
+        return 0.0, found
+
+    def _said(
+        self,
+        exchange: Exchange,
+        chooser: Exchange,
+        keys: Sequence[str],
+        message: Message,
+        found: Sequence[Any],
+    ) -> tuple[list[str], list[str]]:
+        shown = " or ".join(map(repr, keys))
+        if not exchange.name:
+            return self._said_by_default(chooser, keys, message, found)
+        if not exchange.bindings:
+            return ["nothing is bound to it"], []
+        if isinstance(chooser, RandomExchange):
+            return [f"chance decides between {', '.join(map(_end, dict.fromkeys(found)))}"], []
+        if isinstance(chooser, ConsistentHashExchange):
+            if not found:
+                return ["nothing is left on its ring"], []
+            place = f"bucket {chooser.bucket(keys, message) + 1} of {chooser.buckets}"
+            return [f"the hash of its {chooser.hashed} falls into {place}, which is {_end(found[0])}'s"], []
+        if isinstance(chooser, ModulusHashExchange):
+            count = len(exchange.bindings)
+            return [f"the hash of its routing key chooses {_end(found[0])} from {count} bindings"], []
+        judged = judge(chooser, keys, message)
+        ways = [f"-> {_end(each.binding.destination)}: {each.why}" for each in judged if each.matches]
+        others = sorted((each for each in judged if not each.matches), key=lambda each: each.distance)
+        near = [f"{_binding_words(each.binding)}: {each.why}" for each in others]
+        if ways:
+            return [
+                f"{len(ways)} of {len(judged)} bindings match{'es' if len(ways) == 1 else ''}",
+                *ways,
+            ], near
+        what = "its headers" if chooser.type_name == "headers" else shown
+        return [f"no binding matches {what}; nearest: {near[0]}"], near[1:]
+
+    def _said_by_default(
+        self, chooser: Exchange, keys: Sequence[str], message: Message, found: Sequence[Any]
+    ) -> tuple[list[str], list[str]]:
+        says = []
+        for key in keys:
+            if key in self._host.queues:
+                says.append(f"routing key {key!r} is the name of a queue")
+            elif key in self._host.reply_addresses:
+                says.append(f"routing key {key!r} is the address of a client that waits for a reply")
+            else:
+                says.append(f"there is no queue {key!r}{nearest(key, self._host.queues)}")
+        says += [
+            f"-> {_end(each.binding.destination)}: {each.why}"
+            for each in judge(chooser, keys, message)
+            if each.matches
+        ]
+        return says, []
+
+
+def _end(destination: Any) -> str:
+    return f"{getattr(destination, 'kind', 'reply address')} {destination.name!r}"
+
+
+def _binding_words(binding: Binding) -> str:
+    what = dict(binding.arguments) if binding.source.chooser.type_name == "headers" else binding.routing_key
+    return f"{what!r} -> {_end(binding.destination)}"
+
+
+def _later(host: VirtualHost, walk: _Walk, message: Message, name: str, seconds: float) -> Iterable[Route]:
+    """Where a message goes after a delay, by the bindings there are now."""
+    first = host.exchanges[name]
+    after = _Walk(host, delayed=False)
+    outcome = host.routing.rehearse(message, after.ask, first)[1]
+
+    certain = host.routing.rehearse(message, _at_once_without_chance, first)[1]
+    walk.hops += after.hops
+    return _routes(host, message, outcome, certain, seconds)
+
+
+# --- what queues do ---------------------------------------------------------------------------------------
+
+
+def _routes(
+    host: VirtualHost, message: Message, possible: Outcome, certain: Outcome, after: float = 0.0
+) -> Iterable[Route]:
+    for queue in possible.queues:
+        yield _route(host, queue, message, queue in certain.queues, after)
+
+
+def _route(host: VirtualHost, queue: Any, message: Message, certain: bool, after: float) -> Route:
+    if isinstance(queue, ReplyAddress):
+        says = ("goes straight to the client that waits for a reply",)
+        return Route(queue.name, certain, "answer", says, queue.subscription.tag, after)
+    if queue.keeps_delivered:
+        readers = len(queue.subscriptions)
+        return Route(
+            queue.name,
+            certain,
+            "append",
+            (f"appended to the stream; consumers that read it: {readers}",),
+            None,
+            after,
+        )
+    if queue.would_refuse(message):
+        said = [f"refused, because the queue is full ({_limits(queue)}, overflow {queue.options.overflow})"]
+        if queue.options.overflow == "reject-publish-dlx":
+            said.append(_dead_letters(host, queue, "so it"))
+        return Route(queue.name, certain, "refuse", tuple(said), None, after)
+    taker = queue.next_taker(message)
+    if taker is not None:
+        where = f"on {name_of(taker.owner)} channel {number_of(taker.group)}"
+        said = [f"delivered at once to consumer {taker.tag!r} {where}"]
+        return Route(queue.name, certain, "deliver", (*said, *_afterwards(host, queue)), taker.tag, after)
+    return Route(
+        queue.name,
+        certain,
+        "wait",
+        (*_waiting(host, queue, message), *_afterwards(host, queue)),
+        None,
+        after,
+    )
+
+
+def _waiting(host: VirtualHost, queue: Queue, message: Message) -> Iterable[str]:
+    ready = len(queue.ready)
+    others = {0: "first in line", 1: "behind 1 message"}.get(ready, f"behind {ready} messages")
+    consumers = len(queue.subscriptions)
+    if not consumers:
+        yield f"waits {others}; there is no consumer"
+    else:
+        alone = ", of which one at a time is active" if queue.options.single_active_consumer else ""
+        more = "consumer has" if consumers == 1 else "consumers have"
+        yield f"waits {others}; its {consumers} {more} all they may hold{alone}"
+    if _overflows(queue, message):
+        first = "the message itself" if not ready else "the message at its head"
+        yield f"the queue is full ({_limits(queue)}): {_dead_letters(host, queue, first)}"
+    shortest = min(
+        (each for each in (queue.options.message_ttl, message.expiry) if each is not None), default=None
+    )
+    if shortest is not None:
+        yield _dead_letters(host, queue, f"unless delivered within {shortest:g} s it")
+
+
+def _afterwards(host: VirtualHost, queue: Queue) -> Iterable[str]:
+    if queue.options.dead_letter_exchange is not None:
+        yield _dead_letters(host, queue, "if rejected it")
+
+
+def _overflows(queue: Queue, message: Message) -> bool:
+    options = queue.options
+    octets = (
+        sum(len(each.message.body) for each in queue.ready) if options.max_length_bytes is not None else 0
+    )
+    return options.overflow == "drop-head" and (
+        (options.max_length is not None and len(queue.ready) >= options.max_length)
+        or (options.max_length_bytes is not None and octets + len(message.body) > options.max_length_bytes)
+    )
+
+
+def _limits(queue: Queue) -> str:
+    options = queue.options
+    said = []
+    if options.max_length is not None:
+        said.append(f"{len(queue.ready)} of at most {options.max_length} messages")
+    if options.max_length_bytes is not None:
+        said.append(f"at most {options.max_length_bytes} octets")
+    return ", ".join(said)
+
+
+def _dead_letters(host: VirtualHost, queue: Queue, what: str) -> str:
+    """What becomes of a message that dies in a queue."""
+    options = queue.options
+    target = options.dead_letter_exchange
+    if target is None:
+        return f"{what} is dropped"
+    if target not in host.exchanges:
+        return f"{what} is dropped, because dead-letter exchange {target!r} does not exist"
+    key = options.dead_letter_routing_key
+    by = "its own routing key" if key is None else f"routing key {key!r}"
+    return f"{what} is dead-lettered through exchange {target!r} with {by}"
