@@ -96,11 +96,7 @@ class FaultHost:
 
     def refuse(self, refusing: bool) -> None:
         """Have the operating system refuse dials, or not any more."""
-        for listener in self._engine.listeners:
-            if refusing:
-                listener.pause()
-            else:
-                listener.resume()
+        self._engine.refuse(refusing)
 
     def restart(self, *, crash: bool, durable: bool) -> None:
         """Restart the broker on the same port."""
