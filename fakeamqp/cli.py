@@ -471,6 +471,7 @@ _LIBRARIES = (
     ("pytest-asyncio", "pip install pytest-asyncio"),
     ("anyio", "pip install anyio"),
     ("trustme", "pip install 'fakeamqp[tls]'"),
+    ("pyarrow", "pip install 'fakeamqp[trace]'"),
 )
 
 

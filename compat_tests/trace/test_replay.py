@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import aio_pika
@@ -153,6 +154,29 @@ def test_time_passes_as_it_did(broker, recorded):
         channel.basic_publish("", "short", b"late")
         consume(channel, "dead", 1)
     outcome = replay(recorded())
+    assert outcome.same, str(outcome)
+
+
+def test_it_is_the_time_that_it_was():
+    """A consumer asks a stream for what was published since an instant."""
+    began = datetime(2030, 1, 1, tzinfo=timezone.utc)
+    with Broker(clock="virtual", now=began) as broker:
+        with pika_client(broker) as connection:
+            channel = connection.channel()
+            channel.confirm_delivery()
+            channel.queue_declare("log", durable=True, arguments={"x-queue-type": "stream"})
+            channel.basic_publish("", "log", b"early")
+            broker.clock.advance(100)
+            channel.basic_publish("", "log", b"late")
+            channel.basic_qos(prefetch_count=1)
+            since = {"x-stream-offset": began + timedelta(seconds=50)}
+            for method, _, body in channel.consume("log", arguments=since, inactivity_timeout=10):
+                assert body == b"late"
+                channel.basic_ack(method.delivery_tag)
+                break
+            channel.cancel()
+        assert broker.wait_for(lambda state: not state.connections)
+        outcome = replay(broker.trace)
     assert outcome.same, str(outcome)
 
 
