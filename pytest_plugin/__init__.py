@@ -7,21 +7,33 @@ named here. Nothing else is imported before a test asks for it: no client librar
 from __future__ import annotations
 
 from .fixtures.aio_pika_client import aio_pika_connection, aio_pika_connection_on_anyio
-from .fixtures.broker import amqp_broker, amqp_clock, amqp_url, make_amqp_broker
+from .fixtures.broker import amqp_broker, amqp_clock, amqp_faults, amqp_url, make_amqp_broker
 from .fixtures.pika_client import pika_channel, pika_connection
-from .plugin import pytest_addoption, pytest_configure, pytest_runtest_makereport, pytest_runtest_setup
+from .plugin import (
+    pytest_addoption,
+    pytest_configure,
+    pytest_runtest_call,
+    pytest_runtest_makereport,
+    pytest_runtest_setup,
+    pytest_runtest_teardown,
+    pytest_terminal_summary,
+)
 
 __all__ = [
     "aio_pika_connection",
     "aio_pika_connection_on_anyio",
     "amqp_broker",
     "amqp_clock",
+    "amqp_faults",
     "amqp_url",
     "make_amqp_broker",
     "pika_channel",
     "pika_connection",
     "pytest_addoption",
     "pytest_configure",
+    "pytest_runtest_call",
     "pytest_runtest_makereport",
     "pytest_runtest_setup",
+    "pytest_runtest_teardown",
+    "pytest_terminal_summary",
 ]

@@ -6,9 +6,17 @@ from collections.abc import Generator
 
 import pytest
 
-from . import marker, options, report
+from . import brokers, marker, options, recordings, report, unused_faults
 
-__all__ = ["pytest_addoption", "pytest_configure", "pytest_runtest_makereport", "pytest_runtest_setup"]
+__all__ = [
+    "pytest_addoption",
+    "pytest_configure",
+    "pytest_runtest_call",
+    "pytest_runtest_makereport",
+    "pytest_runtest_setup",
+    "pytest_runtest_teardown",
+    "pytest_terminal_summary",
+]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,6 +28,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Check the options, make the marker known, and join hands with pytest-asyncio where it is installed."""
     options.check(config)
     config.addinivalue_line("markers", marker.DESCRIPTION)
+    unheeded = options.unheeded(config)
+    if unheeded is not None and not hasattr(config, "workerinput"):
+        recordings.warn(config, unheeded)
     if config.pluginmanager.has_plugin("asyncio"):
         from .fixtures import aio_pika_on_pytest_asyncio
 
@@ -33,13 +44,46 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test that would have passed, if one of its faults never happened.
+
+    A unittest class keeps failures and skips to itself until the report is made; they take the place of this
+    one then.
+    """
+    result = yield
+    unused_faults.verify(item)
+    return result
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """End the faults of the test before its fixtures say goodbye to the broker, which might never answer."""
+    try:
+        unused_faults.clear(item)
+    finally:
+        result = yield
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put the timeline of every broker of a failed test into its report."""
+    """Put what happened in every broker of a failed test into its report."""
     result = yield
     if result.failed:
-        result.sections.extend(report.timelines(item))
+        unused_faults.place(item, call, result)
+        result.sections.extend(report.sections(item, result))
     if result.when == "teardown":
-        report.forget(item)
+        brokers.forget(item)
     return result
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once more where the recordings of failed tests are."""
+    failed = [*terminalreporter.getreports("error"), *terminalreporter.getreports("failed")]
+    lines = list(dict.fromkeys(report.recorded(failed)))
+    if lines:
+        terminalreporter.section("AMQP recordings")
+        for line in lines:
+            terminalreporter.write_line(line)

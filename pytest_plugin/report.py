@@ -2,46 +2,59 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-import pytest
-
-from . import options
+from . import brokers, options, recordings, unused_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    import pytest
 
     from fakeamqp import Broker
 
-__all__ = ["forget", "remember", "timelines"]
+__all__ = ["recorded", "sections"]
 
-_BROKERS: pytest.StashKey[list[Broker]] = pytest.StashKey()
-
-
-def remember(item: pytest.Item, broker: Broker) -> None:
-    """Note that `item` uses `broker`, so that a failure shows what happened in it."""
-    item.stash.setdefault(_BROKERS, []).append(broker)
+_RECORDING = "AMQP recording"
+_LEFT_OUT = re.compile(r"^(\(\d+ earlier events left out)\)$", re.MULTILINE)
 
 
-def forget(item: pytest.Item) -> None:
-    """Let go of the brokers of `item`, since pytest keeps items to the end of the run."""
-    if _BROKERS in item.stash:
-        del item.stash[_BROKERS]
+def sections(item: pytest.Item, report: pytest.TestReport) -> Iterator[tuple[str, str]]:
+    """Title and text of the sections for `report`, which says that `item` has failed."""
+    if report.when == "call":
+        unused = unused_faults.complaint(item)
+        if unused and unused not in report.longreprtext:
+            yield "AMQP faults that never happened", unused
+    made = brokers.of(item)
+    for broker in made:
+        title = "AMQP timeline" if len(made) == 1 else f"AMQP timeline of {broker.url}"
+        yield title, _timeline(broker, options.timeline_lines(item.config))
+    files = recordings.expected(item)
+    if files:
+        yield _RECORDING, "\n".join(_shown(files, item.config))
 
 
-def timelines(item: pytest.Item) -> Iterator[tuple[str, str]]:
-    """Title and text of one report section for each broker of `item`, in the order they were started."""
-    brokers = item.stash.get(_BROKERS, [])
-    for broker in brokers:
-        title = "AMQP timeline" if len(brokers) == 1 else f"AMQP timeline of {broker.url}"
-        yield title, _last_lines(broker.trace.timeline(), options.timeline_lines(item.config))
+def recorded(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
+    """For each failed test one of its recordings, a page if there is one: that is where one looks first."""
+    for report in reports:
+        for title, text in report.sections:
+            if title == _RECORDING:
+                files = text.splitlines()
+                shown = next((file for file in files if file.endswith(".html")), files[0])
+                yield f"{report.nodeid}: {shown}"
 
 
-def _last_lines(text: str, count: int) -> str:
-    lines = text.splitlines()
-    if not lines:
-        return "(nothing was said)"
-    if count == 0 or len(lines) <= count:
-        return "\n".join(lines)
-    left_out = f"({len(lines) - count} earlier lines left out; -o amqp_timeline_lines=0 shows all)"
-    return "\n".join([left_out, *lines[-count:]])
+def _timeline(broker: Broker, count: int) -> str:
+    if broker._recorder is None:
+        return "(the trace is off)"
+    text = broker.trace.timeline(limit=count or None)
+    return _LEFT_OUT.sub(r"\1; -o amqp_timeline_lines=0 shows all)", text, count=1) or "(nothing was said)"
+
+
+def _shown(files: Iterable[Path], config: pytest.Config) -> Iterator[str]:
+    """Paths as one would type them."""
+    here = config.invocation_params.dir
+    for path in files:
+        yield str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -87,7 +87,31 @@ def test_the_last_lines_are_reported_and_the_number_can_be_set(run_tests, lines)
     text = result.stdout.str()
     assert "queue-49" in text.split("AMQP timeline")[1]
     assert ("queue-0" in text.split("AMQP timeline")[1]) is (lines == 0)
-    assert ("earlier lines left out" in text) is (lines != 0)
+    # 3 events for each queue, and 10 to open connection and channel.
+    note = "(155 earlier events left out; -o amqp_timeline_lines=0 shows all)"
+    assert (note in text) is (lines != 0)
+
+
+def test_forty_lines_are_a_screenful_and_say_who_is_who(run_tests):
+    result = run_tests(
+        """
+        def test_it(pika_channel):
+            for number in range(50):
+                pika_channel.queue_declare(f"queue-{number}")
+            assert False, "on purpose"
+        """
+    )
+    lines = result.stdout.str().split("AMQP timeline")[1].splitlines()
+    assert lines[1].startswith("(120 earlier events left out")
+    assert lines[2].startswith("(c1 is 127.0.0.1:")
+    assert len([line for line in lines if "  c1 " in line]) == 40
+    assert "queue-49" in lines[42]
+
+
+def test_a_trace_that_is_off_is_no_reason_to_stumble(run_tests):
+    result = run_tests("    import pytest\n    @pytest.mark.amqp(trace=0)" + FAILS)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*AMQP timeline*", "(the trace is off)"])
 
 
 def test_the_number_of_lines_must_be_a_number(run_tests):

@@ -1,0 +1,364 @@
+from __future__ import annotations
+
+import pytest
+
+UNUSED = "a fault was installed and never happened"
+
+
+def test_the_fixture_breaks_the_broker_of_the_test(run_tests):
+    result = run_tests(
+        """
+        import pika
+        import pytest
+        from fakeamqp.faults import Faults
+
+        def test_it(amqp_faults, amqp_broker, pika_channel):
+            assert type(amqp_faults).__name__ == Faults.__name__
+            assert amqp_faults is amqp_broker.faults
+            rule = amqp_faults.on("queue.declare").once().close_channel(403)
+            with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="403"):
+                pika_channel.queue_declare("orders")
+            assert rule.hits == 1
+        """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_an_unused_fault_fails_its_test(run_tests):
+    result = run_tests(
+        """
+        def test_it(amqp_faults, pika_channel):
+            amqp_faults.on("queue.declare", queue="orders").close_channel(403)
+            pika_channel.queue_declare("invoices")
+        """
+    )
+    result.assert_outcomes(failed=1)
+    lines = result.stdout.lines
+    start = next(number for number, line in enumerate(lines) if "_ test_it _" in line)
+    # What is wrong comes at once, and nothing of the plugin, of pytest or of pluggy is shown.
+    assert lines[start + 1].startswith(UNUSED)
+    result.stdout.fnmatch_lines(
+        ["*when a queue.declare with queue 'orders' comes*", "*near miss*'invoices'*", "*AMQP timeline*"]
+    )
+    text = "\n".join(lines[start:])
+    assert not [word for word in ("unused_faults.py", "plugin.py", "pluggy", "hidden") if word in text]
+    assert "AMQP faults that never happened" not in text
+    result.stdout.fnmatch_lines([f"FAILED test_inner.py::test_it - UnusedFault: {UNUSED[:20]}*"])
+
+
+@pytest.mark.parametrize("style", ["long", "short", "line", "native", "no"])
+def test_no_style_of_traceback_shows_the_plugin(run_tests, style):
+    result = run_tests(
+        "def test_it(amqp_faults): amqp_faults.on('queue.declare').drop()", f"--tb={style}", "--color=no"
+    )
+    result.assert_outcomes(failed=1)
+    assert "unused_faults.py" not in result.stdout.str()
+    if style == "line":
+        result.stdout.fnmatch_lines([f"*test_inner.py:1: UnusedFault: {UNUSED}*"])
+
+
+@pytest.mark.parametrize("optional", ["on('basic.publish', optional=True)", "on('basic.publish').optional()"])
+def test_what_is_optional_need_not_happen(run_tests, optional):
+    run_tests(f"def test_it(amqp_faults): amqp_faults.{optional}.nack()").assert_outcomes(passed=1)
+
+
+def test_what_the_test_has_cleared_need_not_happen(run_tests):
+    result = run_tests(
+        """
+        def test_it(amqp_faults):
+            amqp_faults.on("basic.publish").nack()
+            amqp_faults.clear()
+        """
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_a_fault_that_was_removed_unused_is_an_unused_fault(run_tests):
+    result = run_tests(
+        """
+        def test_it(amqp_faults):
+            with amqp_faults.on("basic.publish").nack():
+                pass
+        """
+    )
+    result.assert_outcomes(failed=1)
+
+
+def test_what_was_sent_before_the_end_of_the_test_counts(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("turn", range(20))
+        def test_it(amqp_faults, pika_channel, turn):
+            amqp_faults.on("basic.publish").drop()
+            pika_channel.basic_publish("", "orders", bytes(1_000_000))  # Nobody waits for an answer.
+        """
+    )
+    result.assert_outcomes(passed=20)
+
+
+def test_every_broker_of_the_test_is_looked_at(run_tests):
+    result = run_tests(
+        """
+        def test_it(make_amqp_broker):
+            for broker in (make_amqp_broker(), make_amqp_broker(), make_amqp_broker()):
+                print("made", broker.url)
+                if broker.port:
+                    broker.faults.on("tx.commit").drop()
+            broker.faults.clear()
+        """
+    )
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    first, second, third = (line.split()[1] for line in text.splitlines() if line.startswith("made amqp"))
+    assert f"{first}: {UNUSED}" in text
+    assert f"{second}: {UNUSED}" in text
+    assert f"{third}: {UNUSED}" not in text
+
+
+def test_a_test_that_failed_anyway_is_told_of_its_unused_faults(run_tests):
+    result = run_tests(
+        """
+        def test_it(amqp_faults):
+            amqp_faults.on("basic.publish").nack()
+            assert False, "on purpose"
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["E*on purpose*", "*AMQP faults that never happened*", f"{UNUSED}*", "FAILED *on purpose*"]
+    )
+
+
+def test_a_fixture_that_failed_is_not_the_fault_of_a_fault(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.fixture
+        def orders(amqp_faults):
+            amqp_faults.on("basic.publish").nack()
+            raise ValueError("on purpose")
+
+        def test_it(orders):
+            pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    assert UNUSED not in result.stdout.str()
+
+
+def test_a_fixture_may_install_the_fault(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.fixture
+        def nothing_arrives(amqp_faults):
+            return amqp_faults.on("basic.publish").drop()
+
+        def test_used(nothing_arrives, pika_channel):
+            pika_channel.basic_publish("", "orders", b"one")
+            nothing_arrives.wait()
+
+        def test_unused(nothing_arrives):
+            pass
+        """
+    )
+    result.assert_outcomes(passed=1, failed=1)
+
+
+def test_who_skips_or_fails_as_expected_is_left_alone(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        def test_skips(amqp_faults):
+            amqp_faults.on("basic.publish").nack()
+            pytest.skip("on purpose")
+
+        @pytest.mark.xfail(strict=True)
+        def test_fails_as_expected(amqp_faults):
+            amqp_faults.on("basic.publish").nack()
+            assert False
+
+        @pytest.mark.xfail(strict=True)
+        def test_fails_by_the_unused_fault_alone(amqp_faults):
+            amqp_faults.on("basic.publish").nack()
+
+        @pytest.mark.xfail(raises=ZeroDivisionError)
+        def test_fails_otherwise_than_expected(amqp_faults):
+            amqp_faults.on("basic.publish").nack()
+
+        @pytest.mark.xfail(run=False)
+        def test_is_not_run(amqp_faults):
+            amqp_faults.on("basic.publish").nack()
+        """
+    )
+    result.assert_outcomes(skipped=1, xfailed=3, failed=1)
+    result.stdout.fnmatch_lines(["FAILED *test_fails_otherwise_than_expected*"])
+
+
+@pytest.mark.parametrize("base", ["TestCase", "IsolatedAsyncioTestCase"])
+def test_unittest_classes(run_tests, base):
+    word = "async def" if base.startswith("Isolated") else "def"
+    result = run_tests(
+        f"""
+        import unittest
+        import pytest
+
+        class Orders(unittest.{base}):
+            @pytest.fixture(autouse=True)
+            def take_faults(self, amqp_faults, pika_channel):
+                self.faults = amqp_faults
+                self.channel = pika_channel
+
+            {word} test_used(self):
+                self.faults.on("queue.declare").duplicate()
+                self.channel.queue_declare("orders")
+
+            {word} test_unused(self):
+                self.faults.on("queue.declare").drop()
+
+            {word} test_fails(self):
+                self.faults.on("queue.declare").drop()
+                self.assertEqual("on", "purpose")
+
+            {word} test_skips(self):
+                self.faults.on("queue.declare").drop()
+                self.skipTest("on purpose")
+
+            @unittest.expectedFailure
+            {word} test_fails_as_expected(self):
+                self.faults.on("queue.declare").drop()
+                self.assertEqual("on", "purpose")
+        """,
+        "-rA",
+    )
+    result.assert_outcomes(passed=1, failed=2, skipped=1, xfailed=1)
+    result.stdout.fnmatch_lines(["E*'on' != 'purpose'*", "*AMQP faults that never happened*"])
+    result.stdout.fnmatch_lines([f"{UNUSED}*"])
+    result.stdout.fnmatch_lines(["PASSED *test_used"])
+    result.stdout.fnmatch_lines([f"FAILED *test_unused - *{UNUSED[:20]}*"])
+
+
+@pytest.mark.parametrize("marker", ["asyncio", "anyio"])
+def test_asynchronous_tests(run_tests, marker):
+    result = run_tests(
+        f"""
+        import pytest
+
+        pytestmark = pytest.mark.{marker}
+
+        @pytest.fixture(scope="module")
+        def anyio_backend():
+            return "asyncio"
+
+        async def test_used(amqp_faults, aio_pika_connection):
+            rule = amqp_faults.on("queue.declare").delay(0)
+            channel = await aio_pika_connection.channel()
+            await channel.declare_queue("orders")
+            await rule.wait_async()
+
+        async def test_unused(amqp_faults, aio_pika_connection):
+            amqp_faults.on("queue.declare").drop()
+        """,
+        "-rA",
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["_* test_unused _*", f"{UNUSED}*"])
+    result.stdout.fnmatch_lines(["PASSED *test_used", "FAILED *test_unused*"])
+
+
+def test_faults_end_before_fixtures_say_goodbye(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.fixture
+        def client_that_closes_last(amqp_faults, pika_connection):
+            # pika waits for the answer to its goodbye: for ever, if that were lost.
+            yield pika_connection
+            assert not amqp_faults.rules
+            pika_connection.close()
+
+        @pytest.mark.parametrize("fails", [False, True])
+        def test_call(client_that_closes_last, amqp_faults, fails):
+            amqp_faults.on("connection.close").optional().drop()
+            amqp_faults.on("connection.close-ok").optional().drop()
+            assert not fails
+
+        @pytest.fixture
+        def fails(client_that_closes_last, amqp_faults):
+            amqp_faults.on("connection.close").drop()
+            raise ValueError("on purpose")
+
+        def test_set_up(fails):
+            pass
+        """,
+        "--timeout=20",
+    )
+    result.assert_outcomes(passed=1, failed=1, errors=1)
+
+
+def test_each_test_starts_without_faults(run_tests):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("turn", range(2))
+        def test_it(amqp_faults, pika_channel, turn):
+            assert not amqp_faults.rules
+            amqp_faults.on("queue.declare").duplicate()
+            pika_channel.queue_declare("orders")
+        """
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_who_asks_for_no_fault_does_not_pay_for_them(run_tests_apart):
+    result = run_tests_apart(
+        """
+        import sys
+
+        def test_it(amqp_broker, pika_channel):
+            pika_channel.queue_declare("orders")
+
+        def test_fails(amqp_broker):
+            assert False
+
+        def test_afterwards():
+            assert "fakeamqp.broker" in sys.modules
+            assert not [name for name in sys.modules if name.startswith("fakeamqp.faults")]
+        """
+    )
+    result.assert_outcomes(passed=2, failed=1)
+
+
+def test_a_broker_that_was_stopped_is_looked_at_as_well(run_tests):
+    result = run_tests(
+        """
+        def test_it(amqp_broker, amqp_faults):
+            amqp_faults.on("queue.declare").drop()
+            amqp_broker.stop()
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"{UNUSED}*"])
+
+
+def test_a_worker_sends_home_what_was_unused(run_tests_apart):
+    result = run_tests_apart("def test_it(amqp_faults): amqp_faults.on('queue.declare').drop()", "-n", "2")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"{UNUSED}*"])
+
+
+def test_a_real_broker_has_no_faults(run_tests, amqp_broker):
+    result = run_tests(
+        "def test_it(amqp_faults, pika_channel): raise AssertionError('not to be run')",
+        "-rs",
+        f"--amqp-real-url={amqp_broker.url}",
+    )
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*needs the powers of fakeamqp, and --amqp-real-url names a real broker*"])

@@ -1,0 +1,402 @@
+"""`--amqp-trace`: a recording for every test."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from pytest_fakeamqp.file_names import file_name
+
+from fakeamqp.trace import load
+
+USES_A_BROKER = """
+    def test_it(pika_channel):
+        pika_channel.queue_declare("orders")
+"""
+FORMATS = ("html", "jsonl", "pcapng")
+
+
+@pytest.fixture
+def folder(pytester):
+    return pytester.path / "traces"
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_every_test_that_used_a_broker_gets_its_files(run_tests, folder):
+    result = run_tests(
+        USES_A_BROKER
+        + """
+    def test_without_a_broker():
+        pass
+
+    def test_fails(pika_channel):
+        assert False, "on purpose"
+    """,
+        "--amqp-trace=traces",
+    )
+    result.assert_outcomes(passed=2, failed=1)
+    assert names(folder) == [
+        *(f"test_inner-test_fails.{ending}" for ending in FORMATS),
+        *(f"test_inner-test_it.{ending}" for ending in FORMATS),
+    ]
+    text = load(folder / "test_inner-test_it.jsonl").timeline()
+    assert "queue.declare queue='orders'" in text
+    assert "connection.close-ok" in text, "it goes on to the end of the test's fixtures"
+    page = (folder / "test_inner-test_it.html").read_text()
+    assert "test_inner.py::test_it" in page and "orders" in page
+    assert (folder / "test_inner-test_it.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+
+
+def test_nothing_is_written_unless_asked_for(run_tests, pytester):
+    run_tests(USES_A_BROKER).assert_outcomes(passed=1)
+    assert not [path for path in pytester.path.rglob("*") if path.suffix in (".jsonl", ".html", ".pcapng")]
+
+
+def test_the_report_of_a_failed_test_has_the_paths(run_tests):
+    source = """
+        def test_it(pika_channel):
+            assert False, "on purpose"
+
+        def test_passes(pika_channel):
+            pass
+        """
+    result = run_tests(source, "--amqp-trace=traces")
+    result.assert_outcomes(passed=1, failed=1)
+    stem = os.path.join("traces", "test_inner-test_it")
+    result.stdout.fnmatch_lines(
+        [
+            "*AMQP timeline*",
+            "*AMQP recording -*",
+            f"{stem}.jsonl",
+            f"{stem}.html",
+            f"{stem}.pcapng",
+            "=* AMQP recordings =*",
+            f"test_inner.py::test_it: {stem}.html",
+            "=* short test summary info =*",
+        ]
+    )
+    assert "test_passes" not in result.stdout.str()
+    # Where reports are not shown, there is still the summary.
+    result = run_tests(source, "--amqp-trace=traces", "--tb=no", "-q", "--amqp-trace-formats=jsonl")
+    result.stdout.fnmatch_lines([f"test_inner.py::test_it: {stem}.jsonl"])
+
+
+def test_a_fixture_that_fails_is_recorded(run_tests, folder):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.fixture
+        def orders(pika_channel):
+            pika_channel.queue_declare("orders", passive=True)
+
+        def test_it(orders):
+            pass
+        """,
+        "--amqp-trace=traces",
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["test_inner.py::test_it: *test_inner-test_it.html"])
+    assert "NOT_FOUND" in load(folder / "test_inner-test_it.jsonl").timeline()
+
+
+def test_each_broker_of_a_test_has_files_of_its_own(run_tests, folder):
+    result = run_tests(
+        """
+        def test_it(make_amqp_broker):
+            for number in range(3):
+                broker = make_amqp_broker(trace=0) if number == 1 else make_amqp_broker()
+                broker.load_definitions({"queues": []})
+                broker.block(f"number {number}")
+                broker.publish(f"number {number}", routing_key="nowhere")
+        """,
+        "--amqp-trace=traces",
+        "--amqp-trace-formats=jsonl",
+    )
+    result.assert_outcomes(passed=1)
+    assert names(folder) == ["test_inner-test_it.3.jsonl", "test_inner-test_it.jsonl"]
+    assert "number 0" in (folder / "test_inner-test_it.jsonl").read_text()
+    assert "number 2" in (folder / "test_inner-test_it.3.jsonl").read_text()
+
+
+@pytest.mark.parametrize("asynchronous", ["asyncio", "anyio", "unittest"])
+def test_asynchronous_tests_and_classes_are_recorded(run_tests, folder, asynchronous):
+    if asynchronous == "unittest":
+        source = """
+        import unittest
+        import pytest
+
+        class TestOrders(unittest.TestCase):
+            @pytest.fixture(autouse=True)
+            def take_channel(self, pika_channel):
+                self.channel = pika_channel
+
+            def test_it(self):
+                self.channel.queue_declare("orders")
+        """
+    else:
+        source = f"""
+        import pytest
+
+        @pytest.fixture
+        def anyio_backend():
+            return "asyncio"
+
+        class TestOrders:
+            @pytest.mark.{asynchronous}
+            async def test_it(self, aio_pika_connection):
+                channel = await aio_pika_connection.channel()
+                await channel.declare_queue("orders")
+        """
+    run_tests(source, "--amqp-trace=traces").assert_outcomes(passed=1)
+    assert names(folder) == [f"test_inner-TestOrders-test_it.{ending}" for ending in FORMATS]
+    assert "orders" in (folder / "test_inner-TestOrders-test_it.jsonl").read_text()
+
+
+# --- options ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["--amqp-trace-formats= html,html ", "-oamqp_trace_formats=html"])
+def test_formats_can_be_chosen(run_tests, folder, option):
+    run_tests(USES_A_BROKER, "--amqp-trace=traces", option).assert_outcomes(passed=1)
+    assert names(folder) == ["test_inner-test_it.html"]
+
+
+@pytest.mark.parametrize(
+    ("formats", "said"),
+    [
+        ("html,pcap", "there is no format 'pcap'; did you mean 'pcapng'?"),
+        ("xyz", "there is no format 'xyz'; there are jsonl, html, pcapng"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--amqp-trace-formats=", "-oamqp_trace_formats="])
+def test_a_misspelled_format_ends_the_run_at_once(run_tests, option, formats, said):
+    result = run_tests(USES_A_BROKER, f"{option}{formats}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{said}*"])
+
+
+def test_the_folder_may_be_in_the_ini_file_and_is_beside_it(run_tests, pytester, monkeypatch):
+    elsewhere = pytester.mkdir("elsewhere")
+    result = run_tests(USES_A_BROKER, "-oamqp_trace=some/traces")
+    result.assert_outcomes(passed=1)
+    assert names(pytester.path / "some" / "traces") == [f"test_inner-test_it.{ending}" for ending in FORMATS]
+    monkeypatch.chdir(elsewhere)
+    result = pytester.runpytest_inprocess(
+        "--rootdir=..", "-c../tox.ini", "-oamqp_trace=other", "../test_inner.py"
+    )
+    result.assert_outcomes(passed=1)
+    assert (pytester.path / "other").is_dir()
+    assert not list(elsewhere.iterdir())
+
+
+def test_the_folder_stays_where_it_was_when_a_test_goes_elsewhere(run_tests, folder):
+    result = run_tests(
+        """
+        def test_it(pika_channel, monkeypatch, tmp_path):
+            monkeypatch.chdir(tmp_path)
+            assert False
+        """,
+        "--amqp-trace=traces",
+    )
+    result.assert_outcomes(failed=1)
+    assert names(folder) == [f"test_inner-test_it.{ending}" for ending in FORMATS]
+    result.stdout.fnmatch_lines([os.path.join("traces", "test_inner-test_it.html")])
+
+
+def test_a_folder_that_is_a_file_ends_the_run_at_once(run_tests, pytester):
+    pytester.makefile(".txt", taken="")
+    result = run_tests(USES_A_BROKER, "--amqp-trace=taken.txt")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--amqp-trace: *taken.txt is not a folder*"])
+
+
+@pytest.mark.parametrize("option", ["--amqp-trace=traces", "-oamqp_trace=traces"])
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_a_real_broker_has_no_trace_to_be_written(run_tests_apart, amqp_broker, folder, option, workers):
+    result = run_tests_apart(
+        USES_A_BROKER, option, f"--amqp-real-url={amqp_broker.url}", *workers, "-q", "-W", "error"
+    )
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*--amqp-trace writes nothing, for --amqp-real-url names a real broker*"])
+    assert not folder.exists()
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_written_is_a_warning(run_tests, pytester):
+    pytester.makefile(".txt", taken="")
+    result = run_tests(
+        USES_A_BROKER
+        + """
+    def test_another(pika_channel):
+        pass
+    """,
+        f"--amqp-trace={os.path.join('taken.txt', 'traces')}",
+        "-W",
+        "error",  # A warning of ours is no reason to fail, whatever is done with those of the tests.
+    )
+    result.assert_outcomes(passed=2, warnings=2)
+    text = result.stdout.str()
+    assert text.count("a recording cannot be written to") == 1, "all tests are listed with the one reason"
+    result.stdout.fnmatch_lines(
+        ["*::test_it", "*::test_another", "*a recording cannot be written to*taken.txt*"]
+    )
+
+
+def test_no_file_is_ever_half_of_one(run_tests, folder):
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.fixture(autouse=True)
+        def breaks(monkeypatch):
+            from fakeamqp.trace import Trace
+
+            def half(self, path, **options):
+                path.write_text("half of")
+                raise RuntimeError("on purpose")
+
+            monkeypatch.setattr(Trace, "jsonl", half)
+
+        def test_it(pika_channel):
+            pass
+        """,
+        "--amqp-trace=traces",
+    )
+    result.assert_outcomes(passed=1, warnings=1)
+    assert names(folder) == ["test_inner-test_it.html", "test_inner-test_it.pcapng"]
+    result.stdout.fnmatch_lines(["*a recording cannot be written to*: RuntimeError: on purpose*"])
+
+
+def test_a_recording_of_an_earlier_run_is_replaced(run_tests, folder):
+    folder.mkdir()
+    (folder / "test_inner-test_it.jsonl").write_text("of yesterday")
+    run_tests(USES_A_BROKER, "--amqp-trace=traces").assert_outcomes(passed=1)
+    assert len(load(folder / "test_inner-test_it.jsonl")) > 5
+
+
+def test_a_test_that_was_interrupted_is_recorded(run_tests_apart, folder):
+    result = run_tests_apart(
+        """
+        def test_it(pika_channel):
+            pika_channel.queue_declare("orders")
+            raise KeyboardInterrupt
+        """,
+        "--amqp-trace=traces",
+    )
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert "queue='orders'" in load(folder / "test_inner-test_it.jsonl").timeline()
+
+
+def test_a_test_that_runs_again_does_not_replace_its_recording(run_tests, pytester, folder):
+    pytester.makeconftest(
+        """
+        from _pytest.runner import runtestprotocol
+
+        def pytest_runtest_protocol(item, nextitem):
+            for turn in range(3):
+                item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+                runtestprotocol(item, nextitem=nextitem)
+                item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+                item._initrequest()
+            return True
+        """
+    )
+    run_tests(USES_A_BROKER, "--amqp-trace=traces", "--amqp-trace-formats=jsonl").assert_outcomes(passed=3)
+    assert names(folder) == [
+        "test_inner-test_it.again-1.jsonl",
+        "test_inner-test_it.again-2.jsonl",
+        "test_inner-test_it.jsonl",
+    ]
+
+
+# --- names ------------------------------------------------------------------------------------------------
+
+AWKWARD = [
+    "a b",
+    "a-b",
+    "A B",
+    "a/../b",
+    "..",
+    "",
+    "CON",
+    'a<b>c:d"e|f?g*h',
+    "größe",
+    "日本語",
+    "x" * 500,
+    "\0\n",
+]
+UNESCAPED = "disable_test_id_escaping_and_forfeit_all_rights_to_community_support"
+AWKWARD_TESTS = f"""
+    import pytest
+
+    @pytest.mark.parametrize("value", {AWKWARD!r}, ids={AWKWARD!r})
+    def test_it(amqp_broker, value):
+        amqp_broker.publish(repr(value), routing_key="nowhere")
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "3")], ids=["alone", "xdist"])
+def test_awkward_ids_get_safe_names_of_their_own(run_tests_apart, folder, workers):
+    options = "--amqp-trace=traces", "--amqp-trace-formats=jsonl"
+    result = run_tests_apart(AWKWARD_TESTS, *options, *workers, f"-o{UNESCAPED}=1")
+    result.assert_outcomes(passed=len(AWKWARD))
+    found = names(folder)
+    assert len({name.casefold() for name in found}) == len(AWKWARD)
+    assert [name for name in found if "größe" in name] == ["test_inner-test_it-größe.jsonl"]
+    for name in found:
+        assert len(name.encode()) < 200
+        assert not set(name) & set('<>:"/\\|?*[] \0\n') and name.isprintable()
+    bodies = set()
+    for path in folder.iterdir():
+        events = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+        published = [event for event in events if event.get("event") == "published"]
+        assert len(published) == 1
+        bodies.add(str(published[0]))
+    assert len(bodies) == len(AWKWARD)
+
+
+def test_names_do_not_depend_on_the_worker_or_on_the_run(run_tests_apart, folder):
+    options = "--amqp-trace=traces", "--amqp-trace-formats=jsonl"
+    run_tests_apart(AWKWARD_TESTS, *options).assert_outcomes(passed=len(AWKWARD))
+    alone = names(folder)
+    run_tests_apart(AWKWARD_TESTS, *options, "-n", "3").assert_outcomes(passed=len(AWKWARD))
+    assert names(folder) == alone
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "name"),
+    [
+        ("tests/test_a.py::test_b", "tests-test_a-test_b"),
+        ("test_a.py::TestC::test_b[rabbitmq-4.2-True]", "test_a-TestC-test_b-rabbitmq-4-2-True"),
+        ("docs/how.to.rst::how.to.rst", "docs-how-to-rst-how-to-rst"),
+        ("../test_a.py::test_b", "test_a-test_b"),
+        ("con.py", "_con"),
+        ("COM1", "_COM1"),
+        ("console.py", "console"),
+        ("[]", "test"),
+        ("test_a.py::test_b[\udc80]", "test_a-test_b"),
+        ("test_a.py::test_b[o\u0308]", "test_a-test_b-ö"),
+    ],
+)
+def test_a_name_is_made_of_what_is_safe(nodeid, name):
+    assert file_name(nodeid) == name
+
+
+def test_long_names_end_in_a_digest_and_stay_whole_characters():
+    first, second = (file_name(f"test_a.py::test_b[{'日' * 200}{number}]") for number in range(2))
+    assert first != second
+    assert first[:-8] == second[:-8]
+    assert len(first.encode()) <= 160 and "日" in first
+
+
+def test_a_name_can_be_made_distinct():
+    first, second = file_name("a.py::b[x y]", distinct=True), file_name("a.py::b[x-y]", distinct=True)
+    assert first != second
+    assert first.startswith("a-b-x-y-") and second.startswith("a-b-x-y-")

@@ -1,0 +1,115 @@
+"""Writes what happened in the brokers of a test to files (`--amqp-trace`).
+
+Files of one test have one name: that of the test, with the number of the broker where it has several. The
+name depends on what was collected and on nothing else, so that all workers of pytest-xdist agree on it.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from . import brokers, options
+from .file_names import file_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fakeamqp import Broker
+    from fakeamqp.trace import Trace
+
+__all__ = ["begin", "expected", "warn", "write"]
+
+_NAMES: pytest.StashKey[Counter[str]] = pytest.StashKey()
+_RUNS: pytest.StashKey[int] = pytest.StashKey()
+
+
+def begin(item: pytest.Item) -> None:
+    """`item` is about to run, or to run again: then its files get a name of their own."""
+    item.stash[_RUNS] = item.stash.get(_RUNS, 0) + 1
+
+
+def expected(item: pytest.Item) -> list[Path]:
+    """The files that are going to be written for `item`, for each broker in the order they were started."""
+    return [path for _, _, paths in _planned(item) for path in paths.values()]
+
+
+def write(item: pytest.Item) -> None:
+    """Write the files of `item`. What goes wrong is a warning, for it does not concern what is tested."""
+    problems = []
+    for broker, title, paths in _planned(item):
+        trace = broker.trace
+        for kind, path in paths.items():
+            try:
+                _write(trace, kind, path, title)
+            except Exception as problem:
+                problems.append(
+                    f"--amqp-trace: a recording cannot be written to {path.parent}: {_said(problem)}"
+                )
+    # Without the names of files they are mostly the same: pytest shows them once, with all tests they are of.
+    for text in dict.fromkeys(problems):
+        warn(item.config, text, item.nodeid)
+
+
+def warn(config: pytest.Config, text: str, nodeid: str = "") -> None:
+    """Put a warning into the summary, whatever the filters for warnings make of those of the tests."""
+    message = warnings.WarningMessage(pytest.PytestWarning(text), pytest.PytestWarning, __file__, 1, line="")
+    config.hook.pytest_warning_recorded.call_historic(
+        kwargs={
+            "warning_message": message,
+            "nodeid": nodeid,
+            "when": "runtest" if nodeid else "config",
+            "location": None,
+        }
+    )
+
+
+def _planned(item: pytest.Item) -> Iterator[tuple[Broker, str, dict[str, Path]]]:
+    """The brokers of `item`, the titles of their recordings, and by kind the files that they get."""
+    folder = options.trace_folder(item.config)
+    if folder is None:
+        return
+    name = _name(item)
+    kinds = options.trace_formats(item.config)
+    for number, broker in enumerate(brokers.of(item), start=1):
+        if broker._recorder is None:
+            continue
+        more = "" if number == 1 else f".{number}"
+        yield broker, f"{item.nodeid}{more}", {kind: folder / f"{name}{more}.{kind}" for kind in kinds}
+
+
+def _name(item: pytest.Item) -> str:
+    session = item.session
+    if _NAMES not in session.stash:
+        session.stash[_NAMES] = Counter(file_name(each.nodeid).casefold() for each in session.items)
+    shared = session.stash[_NAMES][file_name(item.nodeid).casefold()] > 1
+    name = file_name(item.nodeid, distinct=shared)
+    again = item.stash.get(_RUNS, 1)
+    return name if again == 1 else f"{name}.again-{again - 1}"
+
+
+def _write(trace: Trace, kind: str, path: Path, title: str) -> None:
+    """Write it beside its place and move it there, so that no file is ever half of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        if kind == "html":
+            trace.html(unfinished, title=title)
+        elif kind == "pcapng":
+            trace.pcapng(unfinished)
+        else:
+            trace.jsonl(unfinished)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _said(problem: Exception) -> str:
+    if isinstance(problem, OSError) and problem.strerror:
+        return problem.strerror
+    return f"{type(problem).__name__}: {problem}"
