@@ -140,6 +140,9 @@ class Negotiation:
         hint = next((f": {hint}" for start, hint in _HINTS if octets.startswith(start)), "")
         _log.warning("%s sent %r instead of a protocol header%s", self._peer.name, octets[:8], hint)
         self._patience.cancel()
+        if self._state.tap is not None:
+            sent = f"it sent {octets[:8]!r} instead of a protocol header{hint}"
+            self._state.tap.connection(self._peer.name, "refused", sent)
         self._refused = True
         self._answer.append(_BEST_HEADER)
         self._notify(self)
@@ -147,6 +150,9 @@ class Negotiation:
     def _give_up(self) -> None:
         _log.warning("%s sent no protocol header within %g seconds", self._peer.name, _HANDSHAKE_TIMEOUT)
         self._lost = True
+        if self._state.tap is not None:
+            late = f"it sent no protocol header within {_HANDSHAKE_TIMEOUT:g} seconds"
+            self._state.tap.connection(self._peer.name, "refused", late)
         self._notify(self)
 
 

@@ -24,6 +24,8 @@ class Tapped(Protocol):
     """A connection whose frames pass the tap."""
 
     name: str
+    heard_at: float
+    """When its latest octets came, on the broker's clock."""
 
     @property
     def line(self) -> object:

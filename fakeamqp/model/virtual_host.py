@@ -85,6 +85,18 @@ class VirtualHost:
             trace = EXCHANGE_TYPES["topic"](self, "amq.rabbitmq.trace", durable=True, internal=True)
             self.exchanges[trace.name] = trace
 
+    # --- what the tap is told -----------------------------------------------------------------------
+
+    def note(self, event: str, **facts: object) -> None:
+        """Tell whoever watches of something that does not happen to every message."""
+        tap = self.state.tap
+        if tap is not None:
+            tap.model(event, **facts, virtual_host=self.name)
+
+    def _note_binding(self, event: str, source: str, destination: Destination, routing_key: str) -> None:
+        whose = {"queue": destination.name} if destination.kind == "queue" else {"to": destination.name}
+        self.note(event, **whose, exchange=source, routing_key=routing_key)
+
     # --- time ---------------------------------------------------------------------------------------
 
     def call_at(self, due: float, callback: Callable[[], None], label: Label) -> Timer:
@@ -177,6 +189,7 @@ class VirtualHost:
             self, name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
         )
         self.exchanges[name] = exchange
+        self.note("exchange declared", exchange=name, type=type_name)
         self.policies.adopt_exchange(exchange)
         self.routing.forget()
         return exchange
@@ -216,6 +229,7 @@ class VirtualHost:
         """Take an exchange out with everything bound to it or by it."""
         if self.exchanges.pop(exchange.name, None) is None:
             return
+        self.note("exchange deleted", exchange=exchange.name)
         for binding in list(exchange.bindings.values()):
             exchange.drop(binding)
         self._cut_off(exchange)
@@ -318,6 +332,7 @@ class VirtualHost:
         )
         self.policies.adopt_queue(queue)
         self.queues[name] = queue
+        self.note("queue declared", queue=name, type=type_name, connection=getattr(owner, "name", None))
         self.routing.forget()
         return queue
 
@@ -382,6 +397,7 @@ class VirtualHost:
         if self.queues.get(queue.name) is not queue:
             return
         del self.queues[queue.name]
+        self.note("queue deleted", queue=queue.name, detail=why)
         self._cut_off(queue)
         self.routing.forget()
         # By tag, as RabbitMQ tells them (measured).
@@ -420,8 +436,13 @@ class VirtualHost:
             AccessRefused: it is the default exchange, where the personality forbids that.
             PreconditionFailed: the exchange cannot work with the arguments.
         """
-        self.bindable(source).bind(destination, routing_key, arguments or {})
+        exchange = self.bindable(source)
+        arguments = arguments or {}
+        known = exchange.binding(destination, routing_key, arguments)
+        exchange.bind(destination, routing_key, arguments)
         self.routing.forget()
+        if known is None:
+            self._note_binding("bound", source, destination, routing_key)
 
     def unbind(
         self,
@@ -454,6 +475,7 @@ class VirtualHost:
                 self._check_owner(destination, owner)
             exchange.drop(binding)
             self.routing.forget()
+            self._note_binding("unbound", source, destination, routing_key)
             if exchange.auto_delete and not exchange.bindings:
                 self.remove_exchange(exchange)
         elif strict:
@@ -480,6 +502,7 @@ class VirtualHost:
             for source in sources:
                 if source.auto_delete and not source.bindings:
                     del self.exchanges[source.name]
+                    self.note("exchange deleted", exchange=source.name)
                     gone.append(source)
 
     def bindings(self) -> list[Binding]:

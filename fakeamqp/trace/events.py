@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from fakeamqp.trace import model_events
 from fakeamqp.trace.parts import full_size
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from fakeamqp.wire.amqp_0_9_x.method import Method
 
 __all__ = ["ConnectionEvent", "Event", "FrameEvent", "ModelEvent"]
+
+_T = TypeVar("_T")
 
 _METHOD = 1
 _CONTENT_HEADER = 2
@@ -100,7 +102,11 @@ class FrameEvent(Event):
 
 @dataclass(frozen=True)
 class ConnectionEvent(Event):
-    """Something happened to a connection: `event` is "connected", "opened", "closed", "blocked", ..."""
+    """Something happened to a connection: `event` is "connected", "opened", "closed", "blocked", ...
+
+    "connected" means that the client has sent its protocol header; `detail` says which, as "AMQP 0-0-9-1",
+    and `protocol_header` what that is in octets. One that sent something else was "refused".
+    """
 
     event: str
     detail: str
@@ -115,12 +121,27 @@ class ConnectionEvent(Event):
         """What happened, and why or where."""
         return model_events.connection_text(self.event, self.connection or "", self.detail)
 
+    @property
+    def protocol_header(self) -> bytes:
+        """The eight octets that the client began with, of the event "connected"; else none."""
+        letters, _, numbers = self.detail.partition(" ")
+        parts = numbers.split("-")
+        if self.event != "connected" or letters != "AMQP" or len(parts) != 4:
+            return b""
+        return b"AMQP" + bytes(int(part) for part in parts)
+
 
 @dataclass(frozen=True)
 class ModelEvent(Event):
-    """Something became of a message or an entity: `event` is "published", "dropped", "dead-lettered", ...
+    """Something became of a message or an entity. `facts` is what the broker said about it, by name.
 
-    `facts` is what the broker said about it, by name.
+    Of a message `event` is "published", "enqueued" (in one queue), "delivered" (to a consumer or a get),
+    "acked", "rejected", "requeued", "expired", "dead-lettered", "delay over", "dropped" or "returned". Of
+    other things it is "queue declared", "queue deleted", "queue purged", "exchange declared", "exchange
+    deleted", "bound", "unbound", "consumer added" or "consumer ended".
+
+    `connection` is that of the client it happens through: of a delivery and what becomes of it, that of the
+    consumer; of a message otherwise, that of its publisher.
     """
 
     event: str
@@ -134,4 +155,23 @@ class ModelEvent(Event):
     @property
     def text(self) -> str:
         """What happened, in words."""
-        return model_events.model_text(self.event, self.facts)
+        return model_events.model_text(self.event, self.facts, self.alias)
+
+    @property
+    def queue(self) -> str | None:
+        """The name of the one queue that it is about; None where there is none, or more than one."""
+        return self._fact("queue", str)
+
+    @property
+    def consumer(self) -> str | None:
+        """The tag of the consumer that it is about; None where there is none, as with a get."""
+        return self._fact("consumer", str)
+
+    @property
+    def channel(self) -> int | None:
+        """The number of the channel it happens on; None where that is not said."""
+        return self._fact("channel", int)
+
+    def _fact(self, name: str, kind: type[_T]) -> _T | None:
+        value = self.facts.get(name)
+        return value if isinstance(value, kind) else None

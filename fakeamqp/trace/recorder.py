@@ -24,13 +24,14 @@ _LONG_BODY = 4096
 _LONG_PAYLOAD = 65_536
 _MOST_ENDED = 1000
 """How many connections that have ended keep their short names, for the sake of a late word about them."""
-_ENDS = frozenset(("closed", "aborted", "lost"))
+_ENDS = frozenset(("closed", "aborted", "lost", "refused"))
 
 
 class Named(Protocol):
     """A connection, as far as a recorder has to do with it."""
 
     name: str
+    heard_at: float
 
 
 class Recorder:
@@ -111,6 +112,7 @@ class Recorder:
             self._count() - len(self._entries),
             self._began,
             capacity=self.capacity,
+            aliases=dict(self._peers.values()),
             wall_time=self._wall_time,
             clock=self._clock,
         )
@@ -140,7 +142,7 @@ class Recorder:
             except KeyError:
                 peer = introduce(connection.name)
             count += 1
-            keep((now(), peer, "received", frame_type, channel, payload))
+            keep((connection.heard_at, peer, "received", frame_type, channel, payload))
 
         def sending(connection: Named, octets: bytes) -> bytes:
             nonlocal count

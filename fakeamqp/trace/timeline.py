@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
-from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
-from fakeamqp.trace.model_events import publisher_name
+from fakeamqp.trace.entries import typed
+from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from typing_extensions import Self
 
-__all__ = ["Entry", "Trace"]
+    from fakeamqp.trace.entries import Entry
 
-Entry: TypeAlias = "tuple[Any, ...]"
-"""One event as recorded. A peer is (name, alias).
-
-Of a frame: (instant, peer, direction, type, channel, payload); of a connection: (instant, peer, event,
-detail); of the model: (instant, None, event, facts).
-"""
+__all__ = ["Trace"]
 
 _ARROWS = {"received": "->", "sent": "<-"}
 
@@ -29,14 +24,16 @@ class Trace:
     """What a recorder had at one moment; immutable.
 
     Args:
-        entries: as recorded.
-        dropped: how many older events are no longer kept.
+        entries: as recorded; see `fakeamqp.trace.entries`.
+        dropped: how many older entries are no longer kept.
         began: the instant that times are counted from.
+        capacity: how many events there are at most, the latest, or None for all that the entries stand for.
+        aliases: short names of connections by their names, where the entries may not tell them.
         wall_time: what time it was then, in seconds since 1970, or None if that is not known.
         clock: whose time that is: "real", "virtual" or "wall".
     """
 
-    __slots__ = ("_began", "_entries", "_events", "clock", "dropped", "wall_time")
+    __slots__ = ("_aliases", "_began", "_capacity", "_dropped", "_entries", "_events", "clock", "wall_time")
 
     def __init__(
         self,
@@ -44,13 +41,17 @@ class Trace:
         dropped: int = 0,
         began: float = 0.0,
         *,
+        capacity: int | None = None,
+        aliases: Mapping[str, str] | None = None,
         wall_time: float | None = None,
         clock: str = "real",
     ) -> None:
         self._entries = entries
         self._began = began
+        self._capacity = capacity
+        self._aliases = aliases or {}
         self._events: tuple[Event, ...] | None = None
-        self.dropped = dropped
+        self._dropped = dropped
         self.wall_time = wall_time
         self.clock = clock
 
@@ -83,12 +84,26 @@ class Trace:
 
     def __len__(self) -> int:
         """How many events there are."""
-        return len(self._entries) if self._events is None else len(self._events)
+        return len(self.events)
 
     @property
     def events(self) -> tuple[Event, ...]:
         """Everything that is kept, in order."""
-        return tuple(_typed(self._entries, self._began)) if self._events is None else self._events
+        if self._events is None:
+            events = tuple(typed(self._entries, self._began, self._aliases))
+            more = 0 if self._capacity is None else max(0, len(events) - self._capacity)
+            self._events = events[more:]
+            self._dropped += more
+            self._entries = ()
+        return self._events
+
+    @property
+    def dropped(self) -> int:
+        """How many older events are no longer kept, at least: frames sent in one piece may count as one."""
+        # How many events the oldest entries stand for, and so how many are left out, is known once they are
+        # made.
+        _ = self.events
+        return self._dropped
 
     def jsonl(self, path: str | os.PathLike[str], *, redact: bool = True) -> None:
         """Write it to a file as JSON Lines: a recording, which `load` and `fakeamqp replay` read.
@@ -184,20 +199,6 @@ class Trace:
     def __repr__(self) -> str:
         older = f" and {self.dropped} that are no longer kept" if self.dropped else ""
         return f"<Trace of {len(self)} events{older}>"
-
-
-def _typed(entries: Iterable[Entry], began: float) -> Iterator[Event]:
-    """The events that the entries stand for. The model's go to the connection of the publisher."""
-    aliases: dict[str, str] = {}
-    for instant, peer, *rest in entries:
-        if peer is not None:
-            name, alias = peer
-            aliases[name] = alias
-            yield (FrameEvent if len(rest) == 4 else ConnectionEvent)(instant - began, name, alias, *rest)
-        else:
-            event, facts = rest
-            publisher = publisher_name(facts)
-            yield ModelEvent(instant - began, publisher, aliases.get(publisher or "", ""), event, facts)
 
 
 def _introductions(events: list[Event]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import tracemalloc
 import weakref
 from types import SimpleNamespace
 
@@ -42,7 +43,9 @@ def test_everything_that_happens_is_recorded_in_order(server: Server, recorder: 
         (0.0, "content header"),
         (0.0, "content body"),
         (0.0, "published"),
+        (0.0, "enqueued"),
         (1.5, "basic.get"),
+        (1.5, "delivered"),
         (1.5, "basic.get-ok"),
         (1.5, "content header"),
         (1.5, "content body"),
@@ -59,7 +62,7 @@ def test_frames_are_typed_and_decoded_when_asked(server: Server, recorder: Recor
     client = server.client(channels=2)
     recorder.clear()
     client.publish(b"two apples", routing_key="orders", channel=2, message_id="m-1")
-    method, header, body, published = recorder.trace().events
+    method, header, body, published, _ = recorder.trace().events
     assert isinstance(method, FrameEvent) and isinstance(header, FrameEvent) and isinstance(body, FrameEvent)
     assert (method.type, method.channel, method.direction) == (1, 2, "received")
     assert method.method == m.BasicPublish(routing_key="orders")
@@ -76,29 +79,10 @@ def test_connection_events(server: Server, recorder: Recorder):
     client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
     events = [event for event in recorder.trace().events if isinstance(event, ConnectionEvent)]
     assert [(event.event, event.detail) for event in events] == [
-        ("connected", ""),
+        ("connected", "AMQP 0-0-9-1"),
         ("opened", "virtual host '/'"),
         ("closed", "closed by the client"),
     ]
-
-
-def test_what_became_of_a_message(server: Server, recorder: Recorder):
-    client = server.client()
-    client.declare("brief", arguments={"x-message-ttl": 1000})
-    client.declare("lettered", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "brief"})
-    client.publish(b"one", routing_key="lettered")
-    got = client.get("lettered")
-    assert got is not None
-    client.send(m.BasicReject(delivery_tag=got.method.delivery_tag, requeue=False))
-    server.advance(2)
-    events = [event for event in recorder.trace().events if isinstance(event, ModelEvent)]
-    assert [event.text for event in events] == [
-        "message with exchange='' routing_key='lettered': routed to lettered",
-        "message b'one' dead-lettered from queue 'lettered' because it was rejected",
-        "message b'one' expired in queue 'brief'",
-        "message b'one' dropped from queue 'brief' because it had expired",
-    ]
-    assert {event.alias for event in events} == {"c1"}
 
 
 # --- bounds -------------------------------------------------------------------------------------------
@@ -112,6 +96,56 @@ def test_only_the_latest_events_are_kept(clock: Clock):
     assert [event.channel for event in trace.events] == [2, 3, 4]
     assert (len(trace), trace.dropped) == (3, 2)
     assert repr(trace) == "<Trace of 3 events and 2 that are no longer kept>"
+
+
+def test_no_more_events_than_asked_for_however_many_an_entry_stands_for(server: Server):
+    recorder = server.state.tap = Recorder(server.clock.now, capacity=4)
+    client = server.client()
+    client.declare("q")
+    client.publish(b"m", routing_key="q")
+    client.get("q", no_ack=True)
+    trace = recorder.trace()
+    names = ["delivered", "basic.get-ok", "content header", "content body"]
+    assert [event.name for event in trace.events] == names
+    assert len(trace) == 4
+    # Of the two entries that were kept one more stands for basic.get, one for "published" and "enqueued".
+    assert trace.dropped == recorder.trace().dropped > 10
+
+
+def test_deliveries_that_end_together_are_no_more_than_is_kept(clock: Clock):
+    recorder = Recorder(clock, capacity=3)
+    queue = SimpleNamespace(name="q")
+    queued = SimpleNamespace(message=SimpleNamespace(body=b""))
+    deliveries = [SimpleNamespace(queue=queue, queued=queued, holder=None, tag=tag) for tag in range(10)]
+    recorder.settled("acked", deliveries, SimpleNamespace(name="a", heard_at=0.0), 1)
+    trace = recorder.trace()
+    assert [event.facts["delivery_tag"] for event in trace.events] == [7, 8, 9]
+    assert trace.dropped == 7
+
+
+def test_memory_stays_bounded_with_large_bodies(server: Server):
+    recorder = server.state.tap = Recorder(server.clock.now, capacity=200)
+    client = server.client()
+    client.declare("q")
+    client.consume("q")
+    mebibyte = bytes(1024 * 1024)
+
+    def publish_and_ack(first: int, last: int) -> None:
+        for number in range(first, last):
+            client.publish(mebibyte, routing_key="q")
+            client.send(m.BasicAck(delivery_tag=number))
+            client.take_octets()
+
+    publish_and_ack(1, 20)
+    tracemalloc.start()
+    try:
+        publish_and_ack(20, 60)
+        gc.collect()
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(recorder.trace()) == 200
+    assert size < 200 * 8192
 
 
 def test_a_trace_does_not_change(clock: Clock):
@@ -155,12 +189,19 @@ def test_a_long_message_is_not_kept_alive(clock: Clock):
     long = Message(body=b"x" * 100_000, exchange="e", routing_key="k", publisher=publisher)
     gone = weakref.ref(long)
     recorder.frame("a", "received", 1, 1, b"")
-    recorder.model("published", message=long, outcome="unroutable", virtual_host="/")
+    recorder.published(long, "unroutable", "/")
     recorder.model("dropped", message=long, queue="q", reason="expired")
-    del long
+    peer = SimpleNamespace(name="b", heard_at=0.0)
+    recorder.delivered(long, "q", "tag", peer, 1, 1, False)
+    queue, queued = SimpleNamespace(name="q"), SimpleNamespace(message=long)
+    delivery = SimpleNamespace(queue=queue, queued=queued, holder=None, tag=1)
+    recorder.settled("acked", [delivery], peer, 1)
+    del long, delivery, queued
     gc.collect()
     assert gone() is None
-    _, published, dropped = recorder.trace().events
+    _, published, dropped, delivered, acked = recorder.trace().events
+    assert "(100000 octets) delivered from queue 'q'" in delivered.text
+    assert "(100000 octets) of queue 'q' acked" in acked.text
     assert published.text == "message with exchange='e' routing_key='k': unroutable"
     assert "(100000 octets) dropped from queue 'q'" in dropped.text
     assert (published.connection, published.alias) == ("a", "c1")
@@ -207,6 +248,14 @@ def test_a_late_word_about_a_closed_connection_goes_under_its_name(clock: Clock)
     recorder.connection("a", "closed")
     recorder.connection("a", "aborted")
     assert {event.alias for event in recorder.trace().events} == {"c1"}
+
+
+def test_a_short_name_is_known_where_only_events_of_the_model_are_left(clock: Clock):
+    recorder = Recorder(clock, capacity=1)
+    recorder.connection("a", "connected")
+    recorder.model("consumer added", connection="a", queue="q", consumer="tag", channel=1)
+    [event] = recorder.trace().events
+    assert (event.connection, event.alias) == ("a", "c1")
 
 
 def test_a_connection_older_than_the_recorder_gets_a_name_too(clock: Clock):

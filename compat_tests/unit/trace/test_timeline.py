@@ -20,7 +20,7 @@ def test_the_whole_text(server: Server, recorder: Recorder):
     lines = recorder.trace().timeline().splitlines()
     assert lines[1].startswith("    0.000  c1 <- 0    connection.start version_major=0 ")
     assert [lines[0], *lines[2:]] == [
-        f"    0.000  c1 --      connected: {NAME}",
+        f"    0.000  c1 --      connected: {NAME} AMQP 0-0-9-1",
         "    0.000  c1 -> 0    connection.start-ok client_properties={'product': 'raw'} mechanism='PLAIN' "
         "response=(12 octets) locale='en_US'",
         "    0.000  c1 <- 0    connection.tune channel_max=2047 frame_max=131072 heartbeat=60",
@@ -31,11 +31,13 @@ def test_the_whole_text(server: Server, recorder: Recorder):
         "    0.000  c1 -> 1    channel.open",
         "    0.000  c1 <- 1    channel.open-ok",
         "    0.000  c1 -> 1    queue.declare queue='orders'",
+        "    0.000  c1 ==      queue 'orders' of type classic declared",
         "    0.000  c1 <- 1    queue.declare-ok queue='orders' message_count=0 consumer_count=0",
         "    0.000  c1 -> 1    basic.publish exchange='' routing_key='orders'",
         "    0.000  c1 -> 1    content header body_size=10 delivery_mode=2",
         "    0.000  c1 -> 1    content body b'two apples'",
         "    0.000  c1 ==      message with exchange='' routing_key='orders': routed to orders",
+        "    0.000  c1 ==      message b'two apples' enqueued in queue 'orders'",
         "    1.250  c1 -> 1    basic.get queue='missing'",
         "    1.250  c1 <- 1    channel.close reply_code=404 "
         "reply_text=\"NOT_FOUND - no queue 'missing' in vhost '/'\" method=basic.get",
@@ -63,10 +65,11 @@ def test_a_limit_shows_the_latest_and_says_what_is_missing(server: Server, recor
     for number in range(3):
         client.declare(f"queue-{number}")
     trace = recorder.trace()
-    assert trace.timeline(limit=2).splitlines() == [
-        f"({len(trace) - 2} earlier events left out)",
+    assert trace.timeline(limit=3).splitlines() == [
+        f"({len(trace) - 3} earlier events left out)",
         f"(c1 is {NAME})",
         "    0.000  c1 -> 1    queue.declare queue='queue-2'",
+        "    0.000  c1 ==      queue 'queue-2' of type classic declared",
         "    0.000  c1 <- 1    queue.declare-ok queue='queue-2' message_count=0 consumer_count=0",
     ]
     assert trace.timeline(limit=1000) == trace.timeline()
@@ -96,8 +99,9 @@ def test_one_connection_alone_with_what_became_of_its_messages(server: Server, r
     which = {"name": south.connection.name, "alias": "c2"}[by]
     lines = recorder.trace().timeline(connection=which).splitlines()
     assert lines[0] == f"(c2 is {south.connection.name})"
-    assert len(lines) == 5
-    assert lines[-1].endswith("c2 ==      message with exchange='' routing_key='b': unroutable")
+    assert len(lines) == 6
+    assert lines[-2].endswith("c2 ==      message with exchange='' routing_key='b': unroutable")
+    assert lines[-1].endswith("c2 ==      message b'south' dropped because no queue was there for it")
     assert recorder.trace().timeline(connection="nobody") == ""
 
 

@@ -298,16 +298,13 @@ class ChannelEnd:
 
     def note_consumer(self, event: Literal["consumer added", "consumer ended"], which: Subscription) -> None:
         """A consumer of this channel has come, or goes."""
-        tap = self.endpoint.broker.tap
-        if tap is not None:
-            tap.model(
-                event,
-                queue=which.queue.name,
-                consumer=which.tag,
-                connection=self.endpoint.name,
-                channel=self.number,
-                virtual_host=self.virtual_host.name,
-            )
+        self.virtual_host.note(
+            event,
+            queue=which.queue.name,
+            consumer=which.tag,
+            connection=self.endpoint.name,
+            channel=self.number,
+        )
 
     def note_settled(self, event: Settlement, deliveries: Sequence[Delivery]) -> None:
         """Deliveries of this channel are about to end in that way."""

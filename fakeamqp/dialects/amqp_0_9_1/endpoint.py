@@ -84,6 +84,7 @@ class Endpoint:
         self.outbox = Outbox(self, lambda: notify(self))
         self.gate = self.outbox.gate
         self.heartbeats = Heartbeats(self)
+        self.heard_at = state.clock.now()
         self.credit: Credit | None = None
         """The connection-wide prefetch window (basic.qos/global-connection), in personality `spec`."""
         self.blocked_reason: str | None = None
@@ -109,7 +110,7 @@ class Endpoint:
         self._ending: Timer | None = None
         state.connections[self] = None
         if state.tap is not None:
-            state.tap.connection(self.name, "connected")
+            state.tap.connection(self.name, "connected", "AMQP {}-{}-{}-{}".format(*c.PROTOCOL_HEADER[4:]))
         connection_class.start(self)
 
     def __repr__(self) -> str:
@@ -227,7 +228,7 @@ class Endpoint:
         """See `Connection`: cut frames and hand each to its channel."""
         heartbeats = self.heartbeats
         heartbeats.heard_before = heartbeats.heard_at
-        heartbeats.heard_at = self.broker.clock.now()
+        heartbeats.heard_at = self.heard_at = self.broker.clock.now()
         if self._is_deaf():
             return
         if self._held_back:

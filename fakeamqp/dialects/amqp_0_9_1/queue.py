@@ -117,6 +117,13 @@ def purge(channel: ChannelEnd, method: m.QueuePurge) -> None:
     name = channel.queue_name(method.queue)
     channel.authorise("read", "queue", name)
     count = channel.virtual_host.queue(name, channel.endpoint).purge()
+    channel.virtual_host.note(
+        "queue purged",
+        queue=name,
+        messages=count,
+        connection=channel.endpoint.name,
+        channel=channel.number,
+    )
     if not method.no_wait:
         channel.send(m.QueuePurgeOk(message_count=count))
 

@@ -676,6 +676,15 @@ class QuorumQueue(Queue):
                 holders[delivery.holder] = None
                 self._late.setdefault(delivery.holder, {})[delivery] = None
                 self._line.remove(delivery.holder)
+            self.virtual_host.note(
+                "requeued",
+                message=delivery.queued.message,
+                queue=self.name,
+                consumer=None if delivery.holder is None else delivery.holder.tag,
+                connection=getattr(delivery.owner, "name", None),
+                delivery_tag=delivery.tag,
+                detail="it was held too long",
+            )
             self._come_back(cast(QuorumMessage, delivery.queued), "timed out")
         if self._single is not None and self._single.active in holders:
             self._single.stand_back()
