@@ -1,0 +1,515 @@
+"""A network that fails, as clients see it: over real sockets, with and without a client library."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from typing import Any
+
+import aio_pika
+import pika
+import pytest
+from pika.adapters.blocking_connection import BlockingChannel
+from pika.exceptions import AMQPConnectionError, AMQPError, ProbableAccessDeniedError
+
+from fakeamqp import Broker, FakeAMQPError
+
+SECONDS = 20  # until a test that waits in vain gives up
+HEADER = b"AMQP\x00\x00\x09\x01"
+
+
+@pytest.fixture(params=["real", "virtual"])
+def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    with Broker(clock=request.param) as broker:
+        yield broker
+        broker.faults.network.restore()
+        works(broker)
+    check(broker)
+
+
+@pytest.fixture
+def virtual() -> Iterator[Broker]:
+    with Broker(clock="virtual") as broker:
+        yield broker
+        broker.faults.network.restore()
+        works(broker)
+    check(broker)
+
+
+def check(broker: Broker) -> None:
+    """Nothing is left of a broker that has stopped."""
+    assert broker.failures == ()
+    assert broker.look(lambda state: list(state.connections)) == []
+    assert broker.faults.network._wiring.cables == ()
+    assert not [each for each in threading.enumerate() if each.name == "fakeamqp"]
+
+
+def works(broker: Broker) -> None:
+    """The next client is served."""
+    with closing(connect(broker)) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        queue = channel.queue_declare("", exclusive=True).method.queue
+        channel.basic_publish("", queue, b"still here")
+        assert channel.basic_get(queue, auto_ack=True)[2] == b"still here"
+
+
+def connect(broker: Broker, name: str | None = None, heartbeat: int | None = None) -> pika.BlockingConnection:
+    parameters = pika.URLParameters(broker.url)
+    parameters.socket_timeout = parameters.blocked_connection_timeout = SECONDS
+    parameters.stack_timeout = SECONDS
+    if heartbeat is not None:
+        parameters.heartbeat = heartbeat
+    if name is not None:
+        parameters.client_properties = {"connection_name": name}
+    return pika.BlockingConnection(parameters)
+
+
+def dial(broker: Broker) -> socket.socket:
+    return socket.create_connection((broker.host, broker.port), timeout=SECONDS)
+
+
+def socket_of(connection: pika.BlockingConnection) -> socket.socket:
+    sock: socket.socket = connection._impl._transport._sock
+    return sock
+
+
+def read_to_end(sock: socket.socket) -> tuple[bytes, str]:
+    """All there is, and how it ended."""
+    data = b""
+    try:
+        while piece := sock.recv(65536):
+            data += piece
+    except ConnectionResetError:
+        return data, "reset"
+    return data, "fin"
+
+
+def untold(sock: socket.socket) -> bool:
+    """Whether a client has nothing to read, not even an end."""
+    return not select.select([sock], [], [], 0)[0]
+
+
+def start_frame(broker: Broker) -> bytes:
+    """What the broker says first."""
+    with dial(broker) as sock:
+        sock.sendall(HEADER)
+        data = b""
+        while len(data) < 7 or len(data) < int.from_bytes(data[3:7], "big") + 8:
+            data += sock.recv(65536)
+    return data
+
+
+# --- who dials -----------------------------------------------------------------------------------------
+
+
+def test_the_operating_system_refuses(broker: Broker) -> None:
+    with closing(connect(broker)) as connection:
+        fault = broker.faults.network.refuse()
+        with pytest.raises(ConnectionRefusedError):
+            dial(broker)
+        with pytest.raises(AMQPConnectionError):
+            connect(broker)
+        connection.channel().queue_declare("who is in stays in")
+    broker.restart()
+    with pytest.raises(ConnectionRefusedError):
+        dial(broker)
+    fault.remove()
+    works(broker)
+
+
+def test_a_refusal_lasts_over_stop_and_start() -> None:
+    with Broker() as broker:
+        port = broker.port
+        fault = broker.faults.network.refuse()
+        broker.stop()
+        broker.start()
+        assert broker.port == port
+        with pytest.raises(ConnectionRefusedError):
+            dial(broker)
+        fault.remove()
+        works(broker)
+    check(broker)
+
+
+@pytest.mark.parametrize(("how", "end"), [("close", "fin"), ("reset", "reset")])
+def test_dials_are_taken_and_ended(broker: Broker, how: str, end: str) -> None:
+    with closing(connect(broker)) as connection, broker.faults.network.refuse(how) as fault:
+        for number in (1, 2):
+            if end == "reset":
+                with pytest.raises(ConnectionResetError), dial(broker) as sock:
+                    sock.recv(1)
+            else:
+                with dial(broker) as sock:
+                    assert sock.recv(1) == b""
+            fault.wait(number, SECONDS)
+        connection.channel()
+    works(broker)
+
+
+def test_a_broker_that_hangs(broker: Broker) -> None:
+    with dial(broker) as before:
+        before.sendall(HEADER[:4])
+        with broker.faults.network.hang() as fault, dial(broker) as sock:
+            fault.wait(timeout=SECONDS)
+            before.sendall(HEADER[4:])
+            sock.sendall(HEADER)
+            broker.wait_until_idle()
+            assert untold(sock) and untold(before)
+            fault.remove()
+            assert sock.recv(1) == before.recv(1) == b"\x01"
+
+
+# --- ends ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("call", "end"), [("reset", "reset"), ("disconnect", "fin")])
+def test_connections_end_at_once(broker: Broker, call: str, end: str) -> None:
+    with dial(broker) as sock:
+        sock.sendall(HEADER)
+        start = sock.recv(65536)
+        assert start[0] == 1
+        fault = getattr(broker.faults.network, call)()
+        assert (read_to_end(sock), fault.hits) == ((b"", end), 1)
+
+
+@pytest.mark.parametrize("call", ["reset", "disconnect"])
+def test_what_a_client_held_goes_back_to_its_queue(broker: Broker, call: str) -> None:
+    connection = connect(broker)
+    channel = connection.channel()
+    channel.queue_declare("q")
+    broker.publish(b"x", routing_key="q")
+    assert channel.basic_get("q")[2] == b"x"
+    getattr(broker.faults.network, call)()
+    assert (broker.queue("q").ready, broker.queue("q").unacked) == (1, 0)
+    assert broker.connections == ()
+    with pytest.raises(AMQPError):
+        channel.queue_declare("q")
+
+
+@pytest.mark.parametrize("how", ["fin", "reset"])
+@pytest.mark.parametrize("count", [0, 1, 6, 7, 8, 9, 100])
+def test_a_cut_amid_a_frame(broker: Broker, how: str, count: int) -> None:
+    start = start_frame(broker)
+    with broker.faults.network.cut_after(bytes=count, how=how) as fault, dial(broker) as sock:
+        sock.sendall(HEADER)
+        assert read_to_end(sock) == (start[:count], how)
+        assert fault.hits == 1
+
+
+def test_a_cut_counts_whole_frames(broker: Broker) -> None:
+    with broker.faults.network.cut_after(frames=2) as fault:
+        with pytest.raises(ProbableAccessDeniedError):  # so it calls an end between tune and open-ok
+            connect(broker)
+        fault.wait(timeout=SECONDS)
+
+
+def test_a_publish_that_is_cut_off_is_none(broker: Broker) -> None:
+    connection = connect(broker)
+    channel = connection.channel()
+    channel.queue_declare("q")
+    with broker.faults.network.cut_after(frames=2, direction="received") as fault:
+        with suppress(AMQPError):
+            channel.basic_publish("", "q", b"method and header arrive, the body does not")
+        fault.wait(timeout=SECONDS)
+    assert broker.queue("q").ready == 0
+    assert broker.connections == ()
+    with pytest.raises(AMQPError):
+        connection.close()
+
+
+def test_a_publish_arrives_and_its_confirm_does_not(broker: Broker) -> None:
+    connection = connect(broker)
+    channel = connection.channel()
+    channel.confirm_delivery()
+    channel.queue_declare("q")
+    cut = broker.faults.network.cut_after(frames=3, direction="received", how="reset")
+    with cut, pytest.raises(AMQPConnectionError):
+        channel.basic_publish("", "q", b"x")
+    assert [each.body for each in broker.queue("q").messages] == [b"x"]
+
+
+def test_tls_is_cut_by_octets_of_amqp() -> None:
+    import ssl
+
+    with Broker(tls=True) as broker:
+        plain = broker.connect()
+        plain.settimeout(SECONDS)
+        with plain:
+            plain.sendall(HEADER)
+            start = plain.recv(65536)
+        context = broker.tls.client_context
+        for how in ("fin", "reset"):
+            with (
+                broker.faults.network.cut_after(bytes=10, how=how),
+                context.wrap_socket(
+                    dial(broker), server_hostname="localhost", suppress_ragged_eofs=False
+                ) as sock,
+            ):
+                sock.sendall(HEADER)
+                data, end = b"", "fin"
+                try:
+                    while piece := sock.recv(65536):
+                        data += piece
+                except (ConnectionResetError, ssl.SSLEOFError):  # which of them depends on OpenSSL
+                    end = "reset"
+                assert (data, end) == (start[:10], how)
+    check(broker)
+
+
+# --- half-open -------------------------------------------------------------------------------------------
+
+
+def test_half_open_until_heartbeats_are_missed(virtual: Broker) -> None:
+    connection = connect(virtual, heartbeat=10)
+    channel = connection.channel()
+    channel.queue_declare("q")
+    virtual.publish(b"x", routing_key="q")
+    channel.basic_get("q")
+    silence = virtual.faults.network.silence()
+    assert silence.hits == 1
+    virtual.clock.advance(19)
+    assert virtual.queue("q").unacked == 1
+    virtual.clock.advance(2)
+    assert (virtual.queue("q").ready, virtual.queue("q").unacked) == (1, 0)
+    assert virtual.connections == ()
+    assert untold(socket_of(connection)), "the client is not told"
+    silence.remove()
+    with pytest.raises(AMQPError):
+        channel.queue_declare("q")
+
+
+def test_the_broker_does_not_see_that_a_client_has_gone(broker: Broker) -> None:
+    connection = connect(broker)
+    channel = connection.channel()
+    channel.queue_declare("q")
+    broker.publish(b"x", routing_key="q")
+    channel.basic_get("q")
+    with broker.faults.network.silence():
+        socket_of(connection).shutdown(socket.SHUT_RDWR)
+        broker.wait_until_idle()
+        assert broker.queue("q").unacked == 1
+        assert len(broker.connections) == 1
+    broker.queue("q").wait_for(count=1, unacked=0, timeout=SECONDS)
+    with suppress(AMQPError):
+        connection.close()
+
+
+def test_what_was_held_flows_when_the_partition_heals(broker: Broker) -> None:
+    with closing(connect(broker)) as connection:
+        channel = connection.channel()
+        channel.queue_declare("q")
+        channel.basic_consume("q", lambda *_: channel.stop_consuming(), auto_ack=True)
+        with broker.faults.network.on(broker.connections[0]).silence():
+            channel.basic_publish("", "q", b"from the client")
+            broker.publish(b"to the client", routing_key="q")
+            broker.wait_until_idle()
+            assert untold(socket_of(connection))
+            assert [each.body for each in broker.published] == [b"to the client"]
+        connection.call_later(SECONDS, channel.stop_consuming)
+        channel.start_consuming()
+        broker.expect_published(body=b"from the client", timeout=SECONDS)
+
+
+def test_a_silent_cut_stays_silent(broker: Broker) -> None:
+    with broker.faults.network.cut_after(bytes=100, how="silence") as fault, dial(broker) as sock:
+        sock.sendall(HEADER)
+        fault.wait(timeout=SECONDS)
+        data = b""
+        while len(data) < 100:
+            data += sock.recv(65536)
+        assert len(data) == 100 and untold(sock)
+        fault.remove()
+        assert sock.recv(1)
+
+
+# --- slow ------------------------------------------------------------------------------------------------
+
+
+def test_latency_on_a_virtual_clock(virtual: Broker) -> None:
+    start = start_frame(virtual)
+    with dial(virtual) as sock:
+        fault = virtual.faults.network.latency(0.5)
+        sock.sendall(HEADER)
+        fault.wait(8, SECONDS)
+        virtual.clock.advance(0.5)
+        assert untold(sock)
+        virtual.clock.advance(0.499)
+        assert untold(sock)
+        virtual.clock.advance(0.001)
+        data = b""
+        while len(data) < len(start):
+            data += sock.recv(65536)
+        assert data == start
+        assert fault.hits == 8 + len(start)
+
+
+def test_one_leap_of_time_takes_a_message_all_the_way(virtual: Broker) -> None:
+    publisher, consumer = connect(virtual, "publisher"), connect(virtual, "consumer")
+    with closing(publisher), closing(consumer):
+        channel = publisher.channel()
+        channel.queue_declare("q")
+        receiving = consumer.channel()
+        got: list[bytes] = []
+        receiving.basic_consume("q", lambda _c, _m, _p, body: got.append(body), auto_ack=True)
+        with virtual.faults.network.latency(1) as fault:
+            channel.basic_publish("", "q", b"x" * 100)
+            fault.wait(100, SECONDS)
+            virtual.wait_until_idle()
+            virtual.clock.advance(2)
+            while not got:
+                consumer.process_data_events(time_limit=SECONDS)
+        assert got == [b"x" * 100]
+
+
+def test_bandwidth_on_a_virtual_clock(virtual: Broker) -> None:
+    start = start_frame(virtual)
+    with dial(virtual) as sock, virtual.faults.network.bandwidth(100, direction="sent") as fault:
+        sock.sendall(HEADER)
+        fault.wait(len(start), SECONDS)
+        data = b""
+        for second in (1, 2):
+            virtual.clock.advance(1)
+            while len(data) < 100 * second:
+                data += sock.recv(65536)
+            assert (data, untold(sock)) == (start[: 100 * second], True)
+
+
+FAULTS: dict[str, Callable[[Any], Any]] = {
+    "latency": lambda network: network.latency(0.002, jitter=0.002),
+    "bandwidth": lambda network: network.bandwidth(1_000_000),
+    "single octets": lambda network: network.slice(1),
+    "slices": lambda network: network.slice(7, pause=0.0001),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_clients_work_on_a_slow_network(fault: str) -> None:
+    with Broker() as broker, FAULTS[fault](broker.faults.network) as handle:
+        with closing(connect(broker)) as connection:
+            channel = connection.channel()
+            channel.confirm_delivery()
+            channel.queue_declare("q")
+            bodies = [bytes([number]) * 500 for number in range(5)]
+            for body in bodies:
+                channel.basic_publish("", "q", body)
+            assert [channel.basic_get("q", auto_ack=True)[2] for _ in bodies] == bodies
+        assert handle.hits > 0
+        assert str(handle) in broker.trace.timeline()
+    check(broker)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_aio_pika_works_on_a_slow_network(fault: str) -> None:
+    with Broker() as broker, FAULTS[fault](broker.faults.network):
+        connection = await aio_pika.connect(broker.url, timeout=SECONDS)
+        async with connection:
+            channel = await connection.channel()
+            queue = await channel.declare_queue("q")
+            await channel.default_exchange.publish(aio_pika.Message(b"x" * 2000), "q", timeout=SECONDS)
+            message = await queue.get(timeout=SECONDS)
+            assert message is not None and message.body == b"x" * 2000
+            await message.ack()
+    check(broker)
+
+
+@pytest.mark.asyncio
+async def test_a_robust_client_comes_back_after_a_reset() -> None:
+    import asyncio
+
+    with Broker() as broker:
+        connection = await aio_pika.connect_robust(broker.url, timeout=SECONDS, reconnect_interval=0.01)
+        back = asyncio.Event()
+        connection.reconnect_callbacks.add(lambda *_: back.set())
+        async with connection:
+            channel = await connection.channel()
+            await channel.declare_queue("q", durable=True)
+            assert broker.faults.network.reset().hits == 1
+            await asyncio.wait_for(back.wait(), SECONDS)
+            await channel.default_exchange.publish(aio_pika.Message(b"x"), "q", timeout=SECONDS)
+        assert broker.queue("q").ready == 1
+    check(broker)
+
+
+def test_a_slow_network_holds_deliveries_back(virtual: Broker) -> None:
+    with closing(connect(virtual)) as connection:
+        channel = connection.channel()
+        channel.queue_declare("q")
+        for _ in range(300):
+            virtual.publish(b"x" * 10_000, routing_key="q")
+        virtual.faults.network.latency(60, direction="sent")
+        channel._impl.basic_consume("q", lambda *_: None, auto_ack=True)
+        connection._flush_output()
+        virtual.queue("q").wait_for(consumers=1, timeout=SECONDS)
+        virtual.wait_until_idle()
+        assert 150 < virtual.queue("q").ready < 250
+        virtual.faults.network.restore()
+        with suppress(FakeAMQPError):
+            virtual.queue("q").wait_for(count=0, timeout=0)
+
+
+# --- one connection only ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["name", "handle", "connection name", "alias"])
+def test_only_one_connection_is_reset(broker: Broker, how: str) -> None:
+    with closing(connect(broker, "shipping")) as shipping:
+        billing = connect(broker, "billing")
+        handle = broker.connections[1]
+        said = {"name": handle.name, "handle": handle, "connection name": "billing", "alias": "c2"}[how]
+        assert broker.faults.network.on(said).reset().hits == 1
+        with pytest.raises(AMQPError):
+            billing.channel()
+        shipping.channel()
+
+
+def test_a_client_is_known_by_name_when_it_comes(broker: Broker) -> None:
+    with broker.faults.network.on("billing").cut_after(frames=3) as fault:
+        with closing(connect(broker, "shipping")) as shipping:
+            channel: BlockingChannel = shipping.channel()
+            channel.queue_declare("q")
+        with pytest.raises(AMQPError):
+            # Three frames after its name is known: tune, open-ok, channel.open-ok; not queue.declare-ok.
+            connect(broker, "billing").channel().queue_declare("q")
+        assert fault.hits == 1
+
+
+# --- the broker itself --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["silence", "hang", "latency", "bandwidth"])
+def test_stops_and_restarts_while_faults_are_installed(virtual: Broker, call: str) -> None:
+    network = virtual.faults.network
+    connection = connect(virtual)
+    arguments = {"latency": (60,), "bandwidth": (1,)}.get(call, ())
+    fault = getattr(network, call)(*arguments)
+    virtual.restart()
+    assert virtual.connections == ()
+    hits = fault.hits
+    with dial(virtual) as sock:
+        sock.sendall(HEADER)
+        fault.wait(hits + 1, SECONDS)
+        virtual.wait_until_idle()
+        assert untold(sock), "the fault is in force after a restart"
+        virtual.stop()
+        assert read_to_end(sock)[0] == b""
+    assert virtual.look(lambda state: len(state.timers)) == 0
+    with suppress(AMQPError):
+        connection.close()
+    virtual.start()
+
+
+def test_the_cost_is_gone_with_the_last_fault(broker: Broker) -> None:
+    with closing(connect(broker)) as connection:
+        fault = broker.faults.network.slice(1)
+        connection.channel()
+        with broker._engine:
+            assert all(link.wrapping is not None for link in broker._engine._loop.links)
+        fault.remove()
+        with broker._engine:
+            assert all(link.wrapping is None for link in broker._engine._loop.links)
+        connection.channel()
