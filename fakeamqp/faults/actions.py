@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from fakeamqp.faults.errors import FaultError, near_match
 from fakeamqp.faults.malformed import CONTENT_ONLY, MALFORMATIONS, malformed
-from fakeamqp.faults.subjects import PROPERTIES
+from fakeamqp.faults.subjects import CONFIRMS, PROPERTIES
 from fakeamqp.faults.units import HEARTBEAT
 from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_METHOD, frame
+from fakeamqp.wire.amqp_0_9_x.frames import frame
 from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.flight import Flight
     from fakeamqp.faults.malformed import Malformation
     from fakeamqp.faults.subjects import Subject
+    from fakeamqp.faults.tap import Wire
     from fakeamqp.faults.units import Unit
 
 __all__ = [
@@ -86,9 +87,12 @@ class Drop(Action):
         for unit in flight.units:
             if unit.direction == "received":
                 if unit.name == _PUBLISH:
-                    unit.line.skip_publish(unit.channel, None)
+                    _count_lost(flight, unit)
                 elif unit.name == HEARTBEAT:
+                    unit.line.hold_to_heartbeats()
                     unit.line.unhear()
+            elif unit.name in CONFIRMS and unit.line.channel_open(unit.channel):
+                flight.wire.never_confirmed(unit.channel, unit.method.delivery_tag)
         flight.consume()
 
 
@@ -109,13 +113,15 @@ class Nack(Action):
             for unit in flight.units:
                 if unit.line.next_publish(unit.channel) is None:
                     flight.tap.note(unit.line, "no confirms on this channel: the message is lost, untold")
-                unit.line.skip_publish(unit.channel, False)
+                if not unit.copy:
+                    unit.line.skip_publish(unit.channel, False)
             flight.consume()
             return
+        nacks = []
         for unit in flight.units:
             nack = m.BasicNack(delivery_tag=unit.method.delivery_tag, multiple=unit.method.multiple)
-            unit.frames[0] = (FRAME_METHOD, nack.encode())
-        flight.units = [unit.changed() for unit in flight.units]
+            nacks.append(unit.with_method(nack))
+        flight.units = nacks
 
 
 class Return(Action):
@@ -135,10 +141,11 @@ class Return(Action):
         """Send basic.return with the content, and confirm."""
         for unit in flight.units:
             method = m.BasicReturn(self._code, self._text, unit.method.exchange, unit.method.routing_key)
-            flight.tap.go_on(unit.answered(method))
-            unit.line.skip_publish(unit.channel, True)
-            if not flight.tap.turns:
-                unit.line.confirm_now()
+            answer = unit.answered(method)
+            answer.life = flight.wire.lives.get(unit.channel, 0)
+            flight.tap.go_on(flight.wire, answer)
+            if not unit.copy:
+                unit.line.skip_publish(unit.channel, True)
         flight.consume()
 
 
@@ -170,17 +177,17 @@ class _Ending(Action):
         """Have it end at the right moment."""
         tap = flight.tap
         unit = flight.unit
-        wire = tap.wire_of(unit.line)
-        if wire is None:
+        wire = flight.wire
+        if wire.ended:
             flight.consume()
             return
-        channel = unit.channel if self.channel_only else None
-        if unit.direction == "received" and self._when == "after":
+        channel = unit.channel if self.channel_only and unit.channel else None
+        if self._when == "after":
             flight.pass_on()
+        if unit.direction == "received":
+            # What was to be confirmed before is none of the fault's.
             unit.line.confirm_now()
-        elif unit.direction == "sent" and self._when == "after":
-            flight.pass_on()
-        wire.mute(channel, but=self.exempt)
+        wire.mute(channel, but=self.exempt if channel or not self.channel_only else "connection.close")
         if unit.direction == "received":
             if self._when == "before":
                 flight.pass_on(secured=not self.crashes)
@@ -196,7 +203,7 @@ class _Ending(Action):
                 if not self.crashes:
                     wire.unmute(channel)
 
-            tap.soon(end, f"fault: {unit.name} ends something")
+            tap.soon(flight, end, f"fault: {unit.name} ends something")
 
 
 class CloseChannel(_Ending):
@@ -267,10 +274,10 @@ class Crash(_Ending):
     def perform(self, flight: Flight) -> None:
         """Have the broker restart, when nobody is in the midst of anything."""
         tap = flight.tap
-        wire = tap.wire_of(flight.unit.line)
-        if wire is not None:
-            wire.deaf = True
-        tap.soon(lambda: tap.host.restart(crash=True, durable=self._durable), "fault: the broker crashes")
+        flight.wire.deaf = True
+        tap.soon(
+            flight, lambda: tap.host.restart(crash=True, durable=self._durable), "fault: the broker crashes"
+        )
 
 
 class RefuseLogin(_Ending):
@@ -351,9 +358,8 @@ class Delay(Action):
     def act(self, flight: Flight) -> None:
         """Wait on the broker's clock."""
         seconds = self._seconds + (self._random.uniform(0, self._jitter) if self._jitter else 0.0)
-        host = flight.tap.host
-        flight.stop()
-        host.call_at(host.now() + seconds, flight.resume, f"fault: {flight.unit.name} goes on")
+        if seconds:
+            flight.wait(seconds)
 
 
 class Hold(Action):
@@ -366,8 +372,8 @@ class Hold(Action):
 
     def act(self, flight: Flight) -> None:
         """Wait."""
-        self._held.append(flight)
-        flight.stop()
+        if flight.wait():
+            self._held.append(flight)
 
 
 class Duplicate(Action):
@@ -486,17 +492,48 @@ class Call(Action):
 
 
 def put_together(flights: Iterable[Flight]) -> Iterator[Flight]:
-    """Confirms that are to go, with one in the place of all that say the same on one channel."""
-    latest: dict[tuple[Any, int, str], Flight] = {}
+    """Confirms that are to go, in the order of their tags, one in the place of all that follow each other.
+
+    A confirm that is `multiple` covers everything below it that the client still waits for, so one must not
+    go over anything that is still open, or says something else.
+    """
+    by_channel: dict[tuple[Wire, int], list[Flight]] = {}
     for flight in flights:
-        unit = flight.unit
-        key = (unit.line, unit.channel, unit.name)
-        earlier = latest.get(key)
-        if earlier is None or earlier.unit.method.delivery_tag < unit.method.delivery_tag:
-            latest[key] = flight
-    for flight in latest.values():
-        flight.units = [unit.changed(fields={"multiple": True}) for unit in flight.units]
-        yield flight
+        by_channel.setdefault((flight.wire, flight.unit.channel), []).append(flight)
+    for (wire, channel), group in by_channel.items():
+        group.sort(key=_tag)
+        tags = {_tag(flight) for flight in group}
+        foreign = [tag for tag in group[0].tap.outstanding(wire, channel) if tag not in tags]
+        run: list[Flight] = []
+        for flight in group:
+            if run and (flight.unit.name != run[-1].unit.name or (foreign and foreign[0] < _tag(flight))):
+                yield _run(run)
+                run = []
+            run.append(flight)
+        if run:
+            yield _run(run)
+
+
+def _run(flights: list[Flight]) -> Flight:
+    *covered, last = flights
+    for flight in covered:
+        flight.abandon()
+    if covered:
+        last.units = [unit.changed(fields={"multiple": True}) for unit in last.units]
+    return last
+
+
+def _tag(flight: Flight) -> int:
+    tag: int = flight.unit.method.delivery_tag
+    return tag
+
+
+def _count_lost(flight: Flight, unit: Unit) -> None:
+    """A publish that never comes keeps its place in the count of confirms, and is never confirmed."""
+    tag = unit.line.next_publish(unit.channel)
+    if tag is not None and not unit.copy:
+        unit.line.skip_publish(unit.channel, None)
+        flight.wire.never_confirmed(unit.channel, tag)
 
 
 def _one_of(value: Any, known: Iterable[str], name: str) -> Any:

@@ -44,6 +44,8 @@ class Handle:
         self._hits = 0
         self._removed = False
         self._optional = False
+        self._error: BaseException | None = None
+        self._error_told = False
 
     # --- what a subclass says -------------------------------------------------------------------------
 
@@ -63,6 +65,11 @@ class Handle:
         """It has happened; to be called inside the engine."""
         self._hits += count
 
+    def _fail(self, error: BaseException) -> None:
+        """A function of the test's has raised this, inside the engine, where nobody can be told."""
+        if self._error is None:
+            self._error = error
+
     # --- what a test sees -----------------------------------------------------------------------------
 
     @property
@@ -80,6 +87,11 @@ class Handle:
         """Whether it has happened, or need not."""
         return self._hits > 0 or self._optional
 
+    @property
+    def error(self) -> BaseException | None:
+        """The first thing that a function of the test's has raised in it; `wait` and `verify` raise that."""
+        return self._error
+
     def optional(self) -> Self:
         """Do not complain if it never happens."""
         self._optional = True
@@ -95,13 +107,16 @@ class Handle:
         Raises:
             FaultNotSeen: it has not; the text says how often it did, and what almost fitted.
             FaultError: `n` is no positive number.
+            Exception: what a function of the test's raised in it meanwhile, if one did.
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise FaultError(f"wait for at least one hit: wait(1), not wait({n!r})")
-        if not self._stage.wait_until(lambda: self._hits >= n, timeout):
+        seen = self._stage.wait_until(lambda: self._hits >= n or self._failed, timeout)
+        self.raise_error()
+        if not seen:
             with self._stage:
-                often = "not at all" if not self._hits else f"only {self._hits} times"
-                lines = [f"waited {timeout:g} s, and this happened {often} instead of {n} times:"]
+                often = "not at all" if not self._hits else f"only {_times(self._hits)}"
+                lines = [f"waited {timeout:g} s, and this happened {often} instead of {_times(n)}:"]
                 lines += [f"  {self.sentence}", *self._misses()]
                 raise FaultNotSeen("\n".join(lines) + self._stage.remark())
 
@@ -110,6 +125,18 @@ class Handle:
         import asyncio
 
         await asyncio.to_thread(self.wait, n, timeout)
+
+    def raise_error(self) -> None:
+        """Raise what a function of the test's raised in it, once."""
+        if self._failed:
+            self._error_told = True
+            assert self._error is not None
+            raise self._error
+
+    @property
+    def _failed(self) -> bool:
+        """Whether a function has raised something that nobody was told of."""
+        return self._error is not None and not self._error_told
 
     def remove(self) -> None:
         """Take it away: what it held goes on its way. Twice is once."""
@@ -174,7 +201,10 @@ class Handles:
 
         Raises:
             UnusedFault: there are some, and they are not optional.
+            Exception: what a function of the test's raised in one of them, if that is not known yet.
         """
+        for handle in self._handles:
+            handle.raise_error()
         unused = [handle for handle in self._handles if not handle.used]
         if not unused:
             return
@@ -182,3 +212,7 @@ class Handles:
         lines = [f"{number} installed and never happened (say .optional() where that is all right):"]
         lines += [f"  - {handle.complaint()}" for handle in unused]
         raise UnusedFault("\n".join(lines))
+
+
+def _times(n: int) -> str:
+    return "once" if n == 1 else f"{n} times"

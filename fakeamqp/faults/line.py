@@ -52,6 +52,9 @@ class Line(Protocol):
     def confirm_now(self) -> None:
         """Send the confirms that are due."""
 
+    def pause(self, paused: bool) -> None:
+        """Read no further from the client, or go on."""
+
     def put(self, octets: bytes) -> None:
         """Send octets as they are."""
 
@@ -78,6 +81,9 @@ class Line(Protocol):
 
     def skip_publish(self, number: int, accepted: bool | None) -> None:
         """Count a publish that never comes."""
+
+    def confirm_singly(self, number: int) -> None:
+        """Have no confirm cover other publishes from now on."""
 
     def destinations(self, number: int, method: Any, properties: Any) -> tuple[str, ...]:
         """The queues that a publish goes to."""

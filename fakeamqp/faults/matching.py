@@ -92,47 +92,60 @@ def _check_exchange_type(name: str, known: frozenset[str]) -> None:
 
 
 def _comparison(name: str, wanted: Any) -> Callable[[Any], bool]:
+    if not isinstance(wanted, re.Pattern) and not callable(wanted):
+        if name == "routing_key" and isinstance(wanted, str):
+            pattern = wanted.split(".")
+            return lambda value: isinstance(value, str) and topic_matches(pattern, value.split("."))
+        if name == "body":
+            if isinstance(wanted, str):
+                wanted = wanted.encode()
+            elif not isinstance(wanted, bytes):
+                raise FaultError(
+                    f"a body is compared with bytes, str, a pattern or a function, not {wanted!r}"
+                )
+        if name == "headers":
+            return _headers(wanted)
+    return _fits(wanted)
+
+
+def _fits(wanted: Any) -> Callable[[Any], bool]:
+    """A value is found by a pattern, or liked by a function, or equal."""
     if isinstance(wanted, re.Pattern):
         octets = isinstance(wanted.pattern, bytes)
-        return lambda value: value is not ABSENT and wanted.search(_as(value, octets)) is not None
+        return lambda value: (
+            value is not ABSENT and value is not None and wanted.search(_as(value, octets)) is not None
+        )
     if callable(wanted):
         return lambda value: value is not ABSENT and bool(wanted(value))
-    if name == "routing_key" and isinstance(wanted, str):
-        pattern = wanted.split(".")
-        return lambda value: isinstance(value, str) and topic_matches(pattern, value.split("."))
-    if name == "body":
-        if isinstance(wanted, str):
-            wanted = wanted.encode()
-        elif not isinstance(wanted, bytes):
-            raise FaultError(f"a body is compared with bytes, str, a pattern or a function, not {wanted!r}")
-    if name == "headers":
-        if not isinstance(wanted, Mapping):
-            raise FaultError(f"headers are compared with a dict of those that must be there, not {wanted!r}")
-        items = wanted.items()
-        return lambda value: (
-            isinstance(value, Mapping)
-            and all(
-                key in value and (want(value[key]) if callable(want) else value[key] == want)
-                for key, want in items
-            )
-        )
     return lambda value: value is not ABSENT and bool(value == wanted)
+
+
+def _headers(wanted: Any) -> Callable[[Any], bool]:
+    if not isinstance(wanted, Mapping):
+        raise FaultError(f"headers are compared with a dict of those that must be there, not {wanted!r}")
+    fitting = {key: _fits(value) for key, value in wanted.items()}
+    return lambda value: (
+        isinstance(value, Mapping) and all(key in value and fits(value[key]) for key, fits in fitting.items())
+    )
 
 
 def _as(value: Any, octets: bool) -> Any:
     """A value as a pattern can be searched for in it."""
     if octets:
-        return value if isinstance(value, bytes) else str(value).encode()
+        return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def topic_matches(pattern: list[str], words: list[str]) -> bool:
     """Whether a routing key, in words, fits a topic pattern, in words: `*` is one word, `#` any number."""
-    if not pattern:
-        return not words
-    if pattern[0] == "#":
-        return any(topic_matches(pattern[1:], words[start:]) for start in range(len(words) + 1))
-    return bool(words) and pattern[0] in ("*", words[0]) and topic_matches(pattern[1:], words[1:])
+    # How many of the words may have been used up by now.
+    used = {0}
+    for each in pattern:
+        if each == "#":
+            used = set(range(min(used), len(words) + 1)) if used else used
+        else:
+            used = {count + 1 for count in used if count < len(words) and each in ("*", words[count])}
+    return len(words) in used
 
 
 # --- what can be looked at ----------------------------------------------------------------------------
@@ -164,6 +177,8 @@ def _reads_address(field: str) -> Callable[[Unit], tuple[Any, ...]]:
 def _read_queue(unit: Unit) -> tuple[Any, ...]:
     method = unit.method
     line = unit.line
+    if unit.queues is not None:
+        return unit.queues
     if unit.name == "basic.publish":
         return line.destinations(unit.channel, method, unit.properties)
     if unit.settles:
@@ -171,15 +186,14 @@ def _read_queue(unit: Unit) -> tuple[Any, ...]:
     if hasattr(method, "queue"):
         return (method.queue,)
     if hasattr(method, "consumer_tag"):
-        return (line.consumed_queue(unit.channel, method.consumer_tag),)
-    if unit.name == "basic.get-ok":
-        return tuple(name for name, _ in line.held_messages(unit.channel, method.delivery_tag, False))
+        queue = line.consumed_queue(unit.channel, method.consumer_tag)
+        return () if queue is None else (queue,)
     return tuple(name for name, _ in _messages(unit))
 
 
 def _read_exchange_type(unit: Unit) -> tuple[Any, ...]:
     if unit.name == "exchange.declare":
-        return (unit.method.type_,) if hasattr(unit.method, "type_") else (unit.method.type,)
+        return (unit.method.type,)
     return tuple(
         kind for name in _READERS["exchange"](unit) if (kind := unit.line.exchange_type(name)) is not None
     )

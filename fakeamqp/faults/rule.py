@@ -58,7 +58,7 @@ class Rule(Handle):
         self._after = 0
         self._probability: float | None = None
         self._held: list[Flight] = []
-        self._near: list[str] = []
+        self._near: dict[str, None] = {}
 
     # --- when it fires --------------------------------------------------------------------------------
 
@@ -100,11 +100,32 @@ class Rule(Handle):
             return False
         if self._wanted and unit.method is None:
             return False
-        for condition in self._wanted:
-            if not condition.holds(unit):
-                self._miss(unit, condition.miss(unit))
-                return False
+        try:
+            for condition in self._wanted:
+                if not condition.holds(unit):
+                    self._miss(unit, condition.miss(unit))
+                    return False
+        except BaseException as error:
+            self.fail(error, unit)
+            return False
         return True
+
+    def fail(self, error: BaseException, unit: Unit) -> None:
+        """A condition or an action has failed at this one, which nobody here can do anything about.
+
+        Raises:
+            KeyboardInterrupt, SystemExit: it was none of the rule's.
+        """
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            raise error
+        self._tap.note(unit.line, f"{self} has failed: {error!r}")
+        if hasattr(error, "add_note"):  # since Python 3.11
+            error.add_note(f"raised in a fault rule: {self}\nat: {unit}")
+        self._fail(error)
+
+    def asks(self, name: str) -> bool:
+        """Whether it has a condition of this name."""
+        return any(condition.name == name for condition in self._wanted)
 
     def fires(self, unit: Unit) -> bool:
         """One that fits has come: whether something is done to it."""
@@ -121,7 +142,7 @@ class Rule(Handle):
 
     def _miss(self, unit: Unit, why: str) -> None:
         if len(self._near) < _MOST_MISSES:
-            self._near.append(f"{unit}: {why}")
+            self._near.setdefault(f"{unit}: {why}")
 
     @property
     def calls(self) -> int:
@@ -237,33 +258,52 @@ class Rule(Handle):
     def release(self, count: int | None = None, *, reverse: bool = False, multiple: bool = False) -> int:
         """Let go of what `hold` keeps, oldest first.
 
+        Where one is let go that others on its channel wait behind, these are dealt with in turn: without
+        a `count` they are let go as well.
+
         Args:
             count: how many; all when left out.
             reverse: the latest first.
-            multiple: put publisher confirms of one channel together in one, with `multiple` set.
+            multiple: put publisher confirms of one channel together, with `multiple` set, where nothing else
+                that is still to be confirmed would be covered.
 
         Returns:
             How many there were.
+
+        Raises:
+            FaultError: `count` is no number, or only confirms can be put together, and only in their order.
         """
+        if count is not None:
+            _count(count, "release", least=0)
         if multiple and not self.subject.confirms:
             raise FaultError(
                 "only confirms can be put together: on('confirm').hold(), release(multiple=True)"
             )
+        if multiple and reverse:
+            raise FaultError("a confirm that is multiple covers those before it: release them in their order")
         with self._stage:
-            # In place: the action that holds has the same list.
-            released = self._held[: len(self._held) if count is None else count]
-            del self._held[: len(released)]
-            if reverse:
-                released.reverse()
-            for flight in actions.put_together(released) if multiple else released:
-                flight.resume()
-            return len(released)
+            released: set[Flight] = set()
+            while True:
+                among = [flight for flight in self._held if flight not in released]
+                if reverse:
+                    among.reverse()
+                among = among[: None if count is None else count - len(released)]
+                if not among:
+                    return len(released)
+                released.update(among)
+                # In place: the action that holds has the same list.
+                self._held[:] = [flight for flight in self._held if flight not in released]
+                for flight in actions.put_together(among) if multiple else among:
+                    flight.resume()
+
+    def forget(self, flight: Flight) -> None:
+        """The connection of one that waits is gone."""
+        if flight in self._held:
+            self._held.remove(flight)
 
     def _withdraw(self) -> None:
+        self._held.clear()
         self._tap.remove(self)
-        held, self._held[:] = list(self._held), []
-        for flight in held:
-            flight.resume()
         self._tap.settle()
 
     # --- what it says ---------------------------------------------------------------------------------
@@ -301,7 +341,7 @@ class Rule(Handle):
         """What passed and almost fitted."""
         if self._calls:
             return [f"{self._calls} fitted, but the rule was not to fire{self._times_in_words()}"]
-        return tuple(dict.fromkeys(self._near))
+        return tuple(self._near)
 
 
 class Connection:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.faults.flight import Flight
 from fakeamqp.faults.line import Nobody
@@ -32,8 +32,13 @@ __all__ = ["FaultTap", "Wire"]
 
 _ENDS = frozenset(("closed", "aborted", "lost"))
 _PUBLISH = "basic.publish"
+_CONFIRMS = frozenset(("basic.ack", "basic.nack"))
+_ENDS_OF_CHANNELS = frozenset(("channel.close", "channel.close-ok"))
+_LAST_WORD = "connection.close-ok"
 _CONNECTION = -1
 """Stands for all channels of a connection where something is muted."""
+_TOO_MUCH = 1024 * 1024
+"""Octets behind what is delayed or held, beyond which a connection is read from no further."""
 
 
 class Wire:
@@ -46,12 +51,25 @@ class Wire:
         """By channel: a method whose content is still coming."""
         self.backlog: dict[int, deque[tuple[int, bytes]]] = {}
         """By channel: the frames behind one that is delayed or held."""
+        self.behind = 0
+        """Octets of payload in the backlog."""
         self.published: dict[int, dict[int, Unit]] = {}
         """By channel and tag: the publishes still to be confirmed."""
+        self.unconfirmed: dict[int, int] = {}
+        """By channel: the first publish that will never be confirmed, since a fault has seen to it."""
+        self.lives: dict[int, int] = {}
+        """By channel: how often it has been closed."""
         self.muted: dict[int, str] = {}
         """By channel: all that is not said there, except this method."""
         self.deaf = False
         """Whether what comes is not heard any more."""
+        self.ended = False
+        """Whether the connection is gone."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is kept here, or kept from being said."""
+        return bool(self.gathering or self.backlog or self.muted or self.deaf)
 
     def mute(self, channel: int | None, but: str) -> None:
         """Say nothing more on a channel, or (None) on any, except one method."""
@@ -64,6 +82,17 @@ class Wire:
     def is_muted(self, channel: int, name: str) -> bool:
         """Whether a method is not to be sent."""
         return any(self.muted.get(each, name) != name for each in (channel, _CONNECTION))
+
+    def never_confirmed(self, channel: int, tag: int) -> None:
+        """A publish is never confirmed: no confirm of a later one may cover it."""
+        self.unconfirmed[channel] = min(tag, self.unconfirmed.get(channel, tag))
+        self.line.confirm_singly(channel)
+
+    def channel_ends(self, channel: int) -> None:
+        """The channel is being closed: what was on its way there is not for the next of this number."""
+        self.lives[channel] = self.lives.get(channel, 0) + 1
+        self.published.pop(channel, None)
+        self.unconfirmed.pop(channel, None)
 
 
 class FaultTap:
@@ -78,16 +107,22 @@ class FaultTap:
         self.host = host
         self.silence = silence
         self.rules: list[Rule] = []
+        self.waiting: dict[Flight, None] = {}
+        """What is delayed or held, in the order it came."""
         self.confirms_singly = False
-        self.turns = 0
-        """How deep in the reading of frames we are; 0 where somebody else has called."""
         self._behind: Onlooker = host.onlooker() or Nobody()
         # Faults have no interest in these, so nothing stands between the broker and who has.
         self.published = self._behind.published
         self.refused = self._behind.refused
-        self.delivered = self._behind.delivered
         self.settled = self._behind.settled
         self.model = self._behind.model
+        self._installed = False
+        self._reading: Wire | None = None
+        """The connection whose input is being dealt with; it sends its confirms by itself when that ends."""
+        self._pending = 0
+        """Ends that come as soon as nobody is in the midst of anything."""
+        self._got: tuple[object, int, int, str] | None = None
+        """Connection, channel, delivery tag and queue of the latest delivery."""
         self._wires: dict[Linked, Wire] = {}
         self._wanted: dict[Direction, frozenset[str]] = {"received": frozenset(), "sent": frozenset()}
 
@@ -97,18 +132,32 @@ class FaultTap:
         """Let a rule look at what passes from now on, after those that are there."""
         self.rules.append(rule)
         self._changed()
-        self.host.install(self)
+        if not self._installed:
+            self._installed = True
+            self.host.install(self)
 
     def remove(self, rule: Rule) -> None:
-        """Let it look no further."""
-        if rule in self.rules:
-            self.rules.remove(rule)
-            self._changed()
+        """Let it look no further. What it delays or holds goes on, and is neither delayed nor held again."""
+        if rule not in self.rules:
+            return
+        self.rules.remove(rule)
+        self._changed()
+        for flight in [flight for flight in self.waiting if flight.rule is rule]:
+            flight.resume()
+        for wire in list(self._wires.values()):
+            for channel, unit in list(wire.gathering.items()):
+                if unit.name not in self._wanted["received"]:
+                    # Nobody wants to see it whole any more.
+                    del wire.gathering[channel]
+                    if not wire.deaf:
+                        wire.line.take(unit.octets)
 
     def settle(self) -> None:
         """Get out of the way where there is nothing to do: no rules, and nothing kept."""
-        busy = any(wire.gathering or wire.backlog or wire.muted for wire in self._wires.values())
-        if not self.rules and not busy:
+        if self.rules or self.waiting or self._pending or not self._installed:
+            return
+        if not any(wire.busy for wire in self._wires.values()):
+            self._installed = False
             self._wires.clear()
             self.host.install(None)
 
@@ -116,16 +165,17 @@ class FaultTap:
         for direction in self._wanted:
             names = [rule.subject.names for rule in self.rules if rule.subject.direction == direction]
             self._wanted[direction] = frozenset().union(*names)
-        confirms = any(rule.subject.confirms for rule in self.rules)
-        if confirms:
+        self.confirms_singly = bool(self._wanted["sent"] & _CONFIRMS)
+        if self.confirms_singly:
             self._wanted["received"] |= {_PUBLISH}
-        self.confirms_singly = confirms or bool(self._wanted["sent"] & {"basic.ack", "basic.nack"})
 
     def wire(self, linked: Linked) -> Wire:
         """What is under way on a connection."""
         found = self._wires.get(linked)
         if found is None:
-            found = self._wires[linked] = Wire(linked)
+            found = Wire(linked)
+            if self._installed and found.line.open:
+                self._wires[linked] = found
         return found
 
     # --- the tap --------------------------------------------------------------------------------------
@@ -133,30 +183,54 @@ class FaultTap:
     def received(self, connection: Linked, frame_type: int, channel: int, payload: bytes) -> bool:
         """See `model.tap.Tap`."""
         self._behind.received(connection, frame_type, channel, payload)
-        self.turns += 1
+        wire = self.wire(connection)
+        if wire.deaf:
+            return True
+        before, self._reading = self._reading, wire
         try:
-            wire = self.wire(connection)
-            return wire.deaf or self._come(wire, frame_type, channel, payload)
+            return self._come(wire, frame_type, channel, payload)
         finally:
-            self.turns -= 1
+            self._reading = before
 
     def sending(self, connection: Linked, octets: bytes) -> bytes:
         """See `model.tap.Tap`."""
         wire = self.wire(connection)
-        passed = [
-            unit.octets
-            for unit in _units(wire.line, octets)
-            if not wire.is_muted(unit.channel, unit.name) and not self._sent(wire, unit)
-        ]
-        octets = b"".join(passed)
+        if self._wanted["sent"] or wire.muted or wire.published or self.waiting:
+            octets = b"".join(
+                [
+                    unit.octets
+                    for unit in _units(wire, octets)
+                    if not wire.is_muted(unit.channel, unit.name) and not self._sent(wire, unit)
+                ]
+            )
         return self._behind.sending(connection, octets) if octets else octets
+
+    def delivered(
+        self,
+        message: Any,
+        queue: str,
+        consumer: str | None,
+        connection: Any,
+        channel: int,
+        tag: int,
+        redelivered: bool,
+    ) -> None:
+        """See `model.tap.Tap`. The frames come next, and do not say from which queue."""
+        self._got = (connection, channel, tag, queue)
+        self._behind.delivered(message, queue, consumer, connection, channel, tag, redelivered)
 
     def connection(self, connection: str, event: str, detail: str = "") -> None:
         """See `model.tap.Tap`."""
         self._behind.connection(connection, event, detail)
         if event in _ENDS:
+            self._got = None
             for linked in [linked for linked in self._wires if linked.name == connection]:
-                del self._wires[linked]
+                wire = self._wires.pop(linked)
+                wire.ended = True
+            for flight in [flight for flight in self.waiting if flight.wire.ended]:
+                if flight.unit.name != _LAST_WORD:
+                    flight.abandon()
+            self.settle()
 
     def note(self, line: Line, sentence: str) -> None:
         """Have the trace say what a fault did."""
@@ -168,10 +242,15 @@ class FaultTap:
         """One received frame; whether it is kept."""
         if frame_type == FRAME_HEARTBEAT:
             wanted = HEARTBEAT in self._wanted["received"]
-            return wanted and self._take(wire, Unit(wire.line, "received", channel, [(frame_type, payload)]))
+            return wanted and self._consider(
+                wire, Unit(wire.line, "received", channel, [(frame_type, payload)])
+            )
         backlog = wire.backlog.get(channel)
         if backlog is not None:
             backlog.append((frame_type, payload))
+            wire.behind += len(payload)
+            if wire.behind > _TOO_MUCH:
+                wire.line.pause(True)
             return True
         unit = wire.gathering.get(channel)
         if unit is None:
@@ -182,7 +261,9 @@ class FaultTap:
                 return False
             unit = Unit(wire.line, "received", channel, [(frame_type, payload)])
             if not unit.has_content:
-                return self._take(wire, unit)
+                return self._consider(wire, unit)
+            if not wire.line.channel_open(channel):
+                return False  # It will be discarded, or be an error: no rule is about such a publish.
             wire.gathering[channel] = unit
             return True
         if frame_type != (FRAME_CONTENT_HEADER if len(unit.frames) == 1 else FRAME_BODY):
@@ -191,83 +272,102 @@ class FaultTap:
             wire.line.take(unit.octets)
             return False
         unit.frames.append((frame_type, payload))
-        if not unit.complete:
-            if frame_type == FRAME_CONTENT_HEADER and self._consider(wire, unit, part="header"):
-                del wire.gathering[channel]
-            return True
+        # Not to be found there while rules act: one of them might be removed.
         del wire.gathering[channel]
-        if len(unit.frames) == 2 and self._consider(wire, unit, part="header"):
-            return True
-        if not self._take(wire, unit):
-            self.go_on(unit)
+        if frame_type == FRAME_CONTENT_HEADER and self._consider(wire, unit, part="header"):
+            return True  # What is left of it goes to the connection by itself.
+        if not unit.complete:
+            wire.gathering[channel] = unit
+        elif not self._consider(wire, unit):
+            self.go_on(wire, unit)
         return True
 
-    def _take(self, wire: Wire, unit: Unit) -> bool:
-        """Whether a rule takes a whole unit."""
-        return self._consider(wire, unit)
-
-    def go_on(self, unit: Unit, *, secured: bool = True) -> None:
+    def go_on(self, wire: Wire, unit: Unit, *, secured: bool = True) -> None:
         """A unit goes its way, received or sent. A crash takes a publish that is not `secured`."""
-        wire = self.wire_of(unit.line)
+        line = unit.line
         if unit.direction == "sent":
-            if wire is None or not unit.line.channel_open(unit.channel):
-                self.note(unit.line, f"{unit} is not sent any more: its channel has been closed")
+            if not self._may_be_said(wire, unit):
+                self.note(line, f"{unit} is not sent any more: its channel has been closed")
                 return
-            unit.line.put(self._behind.sending(wire.linked, unit.octets))
+            line.put(self._behind.sending(wire.linked, unit.octets))
             return
-        if wire is not None and unit.name == _PUBLISH and self.confirms_singly and not unit.copy:
+        if unit.name == _PUBLISH and self.confirms_singly and not unit.copy:
             self._remember(wire, unit)
         if not secured and unit.name == _PUBLISH:
-            unit.line.take_unsecured(unit.channel, unit.octets)
+            line.take_unsecured(unit.channel, unit.octets)
         elif unit.copy and unit.name == _PUBLISH:
-            unit.line.take_copy(unit.channel, unit.octets)
+            line.take_copy(unit.channel, unit.octets)
         else:
-            unit.line.take(unit.octets)
-        if not self.turns:
-            unit.line.confirm_now()
+            line.take(unit.octets)
+
+    def _may_be_said(self, wire: Wire, unit: Unit) -> bool:
+        """Whether there still is what a unit that is to be sent belongs to."""
+        line = unit.line
+        if unit.name == _LAST_WORD:
+            return True
+        if wire.ended or not line.open:
+            return False
+        if unit.channel == 0 or unit.name in _ENDS_OF_CHANNELS:
+            return True
+        return unit.life == wire.lives.get(unit.channel, 0) and line.channel_open(unit.channel)
+
+    def confirm(self, wire: Wire) -> None:
+        """Have the confirms sent that are due, unless that is done anyway when all input is dealt with."""
+        if wire is not self._reading and not wire.ended:
+            wire.line.confirm_now()
 
     def _remember(self, wire: Wire, unit: Unit) -> None:
         """Keep a publish until it is confirmed, so that rules about confirms can look at it."""
         tag = unit.line.next_publish(unit.channel)
         if tag is not None:
-            if tag == 1:
-                wire.published.pop(unit.channel, None)
+            if any(rule.subject.direction == "sent" and rule.asks("queue") for rule in self.rules):
+                unit.note_destinations()  # By the time of the confirm it might go somewhere else.
             wire.published.setdefault(unit.channel, {})[tag] = unit
 
-    def wire_of(self, line: Line) -> Wire | None:
-        """What is under way on a line; None when it has ended."""
-        return next((wire for wire in self._wires.values() if wire.line is line), None)
-
-    def block(self, unit: Unit) -> None:
-        """Let what is behind a received unit on its channel wait for it."""
-        wire = self.wire_of(unit.line)
-        if wire is not None and unit.direction == "received" and unit.name != HEARTBEAT:
+    def block(self, wire: Wire, unit: Unit) -> bool:
+        """Let what is behind a received unit on its channel wait for it; whether that is so."""
+        blocks = unit.direction == "received" and unit.name != HEARTBEAT
+        if blocks:
             wire.backlog.setdefault(unit.channel, deque())
+        return blocks
 
-    def unblock(self, unit: Unit) -> None:
-        """Go on with what waited behind a received unit."""
-        wire = self.wire_of(unit.line)
-        backlog = None if wire is None else wire.backlog.pop(unit.channel, None)
-        if wire is None or not backlog or unit.direction == "sent":
-            return
+    def unblock(self, wire: Wire, channel: int) -> None:
+        """Go on with what waited behind a received unit on a channel."""
+        backlog = wire.backlog.pop(channel, None)
         while backlog:
             frame_type, payload = backlog.popleft()
-            if not self._come(wire, frame_type, unit.channel, payload):
-                wire.line.take(frame(frame_type, unit.channel, payload))
-            if unit.channel in wire.backlog:
-                wire.backlog[unit.channel].extend(backlog)
-                return
-        if not self.turns:
-            wire.line.confirm_now()
+            wire.behind -= len(payload)
+            if wire.deaf or wire.ended:
+                continue
+            if not self._come(wire, frame_type, channel, payload):
+                wire.line.take(frame(frame_type, channel, payload))
+            if channel in wire.backlog:
+                wire.backlog[channel].extend(backlog)
+                break
+        if wire.behind <= _TOO_MUCH // 2:
+            wire.line.pause(False)
 
     # --- sent -----------------------------------------------------------------------------------------
 
     def _sent(self, wire: Wire, unit: Unit) -> bool:
         """Whether a rule takes a unit that is about to be sent."""
-        if unit.name in ("basic.ack", "basic.nack"):
-            publish = wire.published.get(unit.channel, {}).pop(unit.method.delivery_tag, None)
-            unit.settles = () if publish is None else (publish,)
-        return unit.name in self._wanted["sent"] and self._consider(wire, unit)
+        name = unit.name
+        if name in _CONFIRMS:
+            published = wire.published.get(unit.channel)
+            if published:
+                method = unit.method
+                tags = [method.delivery_tag]
+                if method.multiple:
+                    tags = [tag for tag in published if tag <= method.delivery_tag]
+                unit.settles = tuple(published.pop(tag) for tag in tags if tag in published)
+        elif name in _ENDS_OF_CHANNELS:
+            wire.channel_ends(unit.channel)
+        elif name == "basic.get-ok" and self._got is not None:
+            connection, channel, tag, queue = self._got
+            here = connection is wire.linked and channel == unit.channel
+            if here and tag == unit.method.delivery_tag:
+                unit.queues = (queue,)
+        return name in self._wanted["sent"] and self._consider(wire, unit)
 
     # --- rules and units ------------------------------------------------------------------------------
 
@@ -278,20 +378,44 @@ class FaultTap:
                 if not rule.actions:
                     continue  # It only looks on.
                 self.note(unit.line, f"{rule}: {unit}")
-                Flight(self, rule, unit).run()
+                Flight(self, wire, rule, unit).run()
                 return True
         return False
 
-    def soon(self, callback: Callable[[], object], label: str) -> None:
+    def outstanding(self, wire: Wire, channel: int) -> list[int]:
+        """The publishes for whose confirms a client waits, as far as they are known, by ascending tag.
+
+        Of those that are never confirmed only the first is there.
+        """
+        tags = set(wire.published.get(channel, ()))
+        if channel in wire.unconfirmed:
+            tags.add(wire.unconfirmed[channel])
+        for flight in self.waiting:
+            unit = flight.unit
+            if flight.wire is wire and unit.channel == channel and unit.name in _CONFIRMS:
+                tags.add(unit.method.delivery_tag)
+        return sorted(tags)
+
+    def soon(self, flight: Flight, callback: Callable[[], object], label: str) -> None:
         """Have something done as soon as nobody is in the midst of anything."""
-        self.host.call_at(self.host.now(), callback, label)
+        self._pending += 1
+
+        def do() -> None:
+            self._pending -= 1
+            try:
+                callback()
+            except Exception as error:
+                flight.rule.fail(error, flight.unit)
+            self.settle()
+
+        self.host.call_at(self.host.now(), do, label)
 
     def lines(self) -> Iterable[Line]:
         """The open connections, oldest first."""
         return [linked.line for linked in self.host.linked()]
 
 
-def _units(line: Line, octets: bytes) -> list[Unit]:
+def _units(wire: Wire, octets: bytes) -> list[Unit]:
     """The units in whole frames."""
     units: list[Unit] = []
     position = 0
@@ -303,5 +427,6 @@ def _units(line: Line, octets: bytes) -> list[Unit]:
         if frame_type in (FRAME_CONTENT_HEADER, FRAME_BODY) and units:
             units[-1].frames.append(piece)
         else:
-            units.append(Unit(line, "sent", channel, [piece]))
+            units.append(Unit(wire.line, "sent", channel, [piece]))
+            units[-1].life = wire.lives.get(channel, 0)
     return units

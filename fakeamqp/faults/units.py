@@ -38,7 +38,19 @@ class Unit:
         frames: type and payload of each.
     """
 
-    __slots__ = ("_content", "_method", "channel", "copy", "direction", "frames", "line", "name", "settles")
+    __slots__ = (
+        "_content",
+        "_method",
+        "channel",
+        "copy",
+        "direction",
+        "frames",
+        "life",
+        "line",
+        "name",
+        "queues",
+        "settles",
+    )
 
     def __init__(
         self, line: Line, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
@@ -55,6 +67,10 @@ class Unit:
         """The publishes that this confirm is about, as far as they are known."""
         self.copy = False
         """Whether it is one more of a publish that was counted already."""
+        self.queues: tuple[str, ...] | None = None
+        """The queues that it goes to or comes from, where that was noted."""
+        self.life = 0
+        """How often its channel had been closed before."""
         self._method: Method | str | None = "unread"
         self._content: tuple[BasicProperties, int] | str | None = "unread"
 
@@ -137,7 +153,21 @@ class Unit:
             octets = content_frames(0, 60, made.encode(), self.body if body is None else body, limit)
             frames[1:] = [(each[0], each[7:-1]) for each in octets]
         unit = Unit(self.line, self.direction, self.channel if channel is None else channel, frames)
-        unit.settles = self.settles
+        return self._marked(unit)
+
+    def note_destinations(self) -> None:
+        """Remember the queues that a publish goes to now."""
+        self.queues = self.line.destinations(self.channel, self.method, self.properties)
+
+    def with_method(self, method: Method) -> Unit:
+        """A copy with another method in the place of its own."""
+        frames = [(FRAME_METHOD, method.encode()), *self.frames[1:]]
+        return self._marked(Unit(self.line, self.direction, self.channel, frames))
+
+    def _marked(self, unit: Unit) -> Unit:
+        """A unit that takes the place of this one, or is one more of it."""
+        for slot in ("settles", "copy", "queues", "life"):
+            setattr(unit, slot, getattr(self, slot))
         return unit
 
     def answered(self, method: Method) -> Unit:

@@ -101,6 +101,7 @@ class Endpoint:
         self._unframed = False
         """Where frames start and end is not known any more: see `_receive_unframed`."""
         self._held_back = False
+        self._paused = False
         self._patience: Patience | None = Patience(
             state,
             _HANDSHAKE_TIMEOUT,
@@ -208,7 +209,13 @@ class Endpoint:
     @property
     def reading(self) -> bool:
         """See `Connection`."""
-        return not self._held_back and not self.outbox.stuffed
+        return not (self._held_back or self._paused or self.outbox.stuffed)
+
+    def pause(self, paused: bool) -> None:
+        """Read no further, or go on: for who keeps what has come and has enough of it."""
+        if paused != self._paused:
+            self._paused = paused
+            self.outbox.note()
 
     def send(self, channel: int, method: Method) -> None:
         """Send a method frame."""
@@ -257,10 +264,13 @@ class Endpoint:
     def take(self, frames: bytes) -> None:
         """Go on with whole frames that the tap has kept."""
         if not self._is_deaf():
-            self._cut_frames(frames, None)
+            self._cut_frames(frames, None, kept=True)
 
-    def _cut_frames(self, data: bytes, tap: Tap | None) -> None:
-        """Cut frames and hand each to its channel, unless the tap keeps it."""
+    def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
+        """Cut frames and hand each to its channel, unless the tap keeps it.
+
+        Those that it has `kept` were read before the client was held back, if it is.
+        """
         position = 0
         end = len(data)
         channels = self.channels
@@ -294,7 +304,7 @@ class Endpoint:
                         channel.receive_body(payload)
                     elif frame_type == FRAME_CONTENT_HEADER:
                         channel.receive_header(payload)
-                        if self._held_back:
+                        if self._held_back and not kept:
                             break
                     elif frame_type == FRAME_METHOD:
                         channel.receive_method(payload)

@@ -77,17 +77,21 @@ class Line:
         channel = self._channel(number)
         if channel is not None:
             channel.secures = False
-        self.take(frames)
-        if channel is not None:
-            channel.secures = True
+        try:
+            self.take(frames)
+        finally:
+            if channel is not None:
+                channel.secures = True
 
     def take_copy(self, number: int, frames: bytes) -> None:
         """Go on with one more copy of a publish: it has no place of its own in the count of confirms."""
         channel = self._channel(number)
         if channel is not None and channel.mode == "confirm":
             channel.mode = None
-            self.take(frames)
-            channel.mode = "confirm"
+            try:
+                self.take(frames)
+            finally:
+                channel.mode = "confirm"
         else:
             self.take(frames)
 
@@ -95,6 +99,10 @@ class Line:
         """Send the confirms that are due: for those who take frames while no input is being dealt with."""
         for channel in list(self._endpoint.channels.values()):
             channel.confirm_now()
+
+    def pause(self, paused: bool) -> None:
+        """Read no further from the client, since enough of it waits; or go on."""
+        self._endpoint.pause(paused)
 
     def put(self, octets: bytes) -> None:
         """Send octets as they are."""
@@ -146,6 +154,12 @@ class Line:
         channel = self._channel(number)
         if channel is not None and channel.mode == "confirm":
             channel.skip_publish(accepted)
+
+    def confirm_singly(self, number: int) -> None:
+        """Have no confirm on a channel cover other publishes from now on."""
+        channel = self._channel(number)
+        if channel is not None:
+            channel.confirms_singly = True
 
     def destinations(
         self, number: int, method: m.BasicPublish, properties: BasicProperties
