@@ -28,6 +28,7 @@ __all__ = [
     "Recorded",
     "aside_view",
     "content_of",
+    "delayed_view",
     "elsewhere",
     "history",
     "instant",
@@ -129,7 +130,7 @@ class MessageView(ContentView):
 
     Args:
         state: "ready", "unacked" while a client holds it, or "set aside" while a quorum queue keeps it for a
-            retry, or until it has arrived as a dead letter.
+            retry, or until it has arrived as a dead letter; "delayed" while an exchange keeps it.
         redelivered: it has been with a client before (or, unacked, had been before this time).
         consumer_tag: the consumer that holds it; None while it is ready, and where it was got with basic.get.
         connection: the name of the connection that holds it, or None.
@@ -138,9 +139,10 @@ class MessageView(ContentView):
         held_since: when that was, on the broker's clock; an aware datetime in UTC, or None.
         expires_in: seconds until its time to live is over, 0.0 where it is; None where it has none.
         offset: its place in a stream; None in other queues.
+        due_in: seconds until an exchange publishes it that keeps it for later; None in queues.
     """
 
-    state: Literal["ready", "unacked", "set aside"]
+    state: Literal["ready", "unacked", "set aside", "delayed"]
     redelivered: bool = False
     consumer_tag: str | None = None
     connection: str | None = None
@@ -149,6 +151,7 @@ class MessageView(ContentView):
     held_since: datetime | None = None
     expires_in: float | None = None
     offset: int | None = None
+    due_in: float | None = None
 
     def __repr__(self) -> str:
         words = [f"<message {self.said()}"]
@@ -158,6 +161,8 @@ class MessageView(ContentView):
             words.append("redelivered")
         if self.expires_in is not None:
             words.append(f"expires_in={self.expires_in:.3f}")
+        if self.due_in is not None:
+            words.append(f"due_in={self.due_in:.3f}")
         if self.state == "unacked":
             how = "a get" if self.consumer_tag is None else f"consumer {self.consumer_tag!r}"
             where = "" if self.channel is None else f" channel {self.channel}"
@@ -336,6 +341,11 @@ def queued_view(queued: QueuedMessage, now: float) -> MessageView:
 def aside_view(message: Message) -> MessageView:
     """A message that a queue has set aside."""
     return MessageView(**content_of(message), state="set aside", redelivered=True)
+
+
+def delayed_view(message: Message, due_in: float) -> MessageView:
+    """A message that an exchange keeps for later."""
+    return MessageView(**content_of(message), state="delayed", due_in=due_in)
 
 
 def unacked_view(delivery: Delivery, now: float, time: float) -> MessageView:

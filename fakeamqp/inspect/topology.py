@@ -10,6 +10,7 @@ from fakeamqp.inspect.frozen import FrozenDict, frozen
 from fakeamqp.inspect.messages import (
     MessageView,
     aside_view,
+    delayed_view,
     elsewhere,
     name_of,
     number_of,
@@ -172,6 +173,7 @@ class ExchangeView:
         alternate_exchange: where a message goes that finds no way, by argument or policy, or None.
         bindings: those that begin here, in the order they were made.
         delayed: how many messages it keeps for later.
+        messages: these messages, soonest first.
     """
 
     name: str
@@ -186,6 +188,7 @@ class ExchangeView:
     alternate_exchange: str | None
     bindings: tuple[BindingView, ...]
     delayed: int = 0
+    messages: tuple[MessageView, ...] = ()
 
     def __repr__(self) -> str:
         flags = [name for name in ("durable", "auto_delete", "internal") if getattr(self, name)]
@@ -321,6 +324,8 @@ def exchange_view(state: BrokerState, name: str, virtual_host: str = "/") -> Exc
     if exchange is None:
         hint = nearest(name, exchanges)
         raise NoSuchExchange(f"there is no exchange {name!r} in virtual host {virtual_host!r}{hint}")
+    now = exchange.virtual_host.now()
+    kept = exchange.virtual_host.delays.messages(exchange.name)
     return ExchangeView(
         name=exchange.name,
         virtual_host=virtual_host,
@@ -333,7 +338,8 @@ def exchange_view(state: BrokerState, name: str, virtual_host: str = "/") -> Exc
         operator_policy=None if exchange.operator_policy is None else exchange.operator_policy.name,
         alternate_exchange=exchange.alternate_exchange,
         bindings=tuple(_binding_view(binding) for binding in exchange.bindings.values()),
-        delayed=exchange.virtual_host.delays.count(exchange.name),
+        delayed=len(kept),
+        messages=tuple(delayed_view(message, due - now) for message, due in kept),
     )
 
 

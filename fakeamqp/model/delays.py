@@ -53,6 +53,16 @@ class DelayedMessages:
         """How many messages wait that an exchange of this name keeps."""
         return self._counts.get(exchange, 0)
 
+    def messages(self, exchange: str) -> list[tuple[Message, float]]:
+        """What an exchange of this name keeps, soonest first, with the instant it is due."""
+        return [
+            (message, batch.timer.due)
+            for due in sorted(self._waiting)
+            for name, batch in self._waiting[due].items()
+            if name == exchange and batch.timer is not None
+            for _, message, _ in batch.messages
+        ]
+
     def add(self, exchange: Exchange, message: Message, delay: int) -> None:
         """Keep a message for `delay` milliseconds."""
         now = self._virtual_host.now()

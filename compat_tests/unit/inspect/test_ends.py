@@ -13,6 +13,7 @@ from fakeamqp.inspect import (
     NoHistory,
     dead_lettered_views,
     dropped_views,
+    exchange_view,
     published_views,
     queue_view,
     returned_views,
@@ -418,6 +419,20 @@ def test_a_dead_letter_an_exchange_keeps_for_later_is_not_lost(server: Server, c
     assert (dead_letters(server), drops(server)) == ([(b"1", "q", "rejected", ())], [])
     server.advance(6)
     assert drops(server) == [(b"1", None, "unroutable")]
+
+
+def test_messages_an_exchange_keeps_for_later_are_seen(server: Server, client: Client):
+    exchange(client, "later", "x-delayed-message", {"x-delayed-type": "fanout"})
+    for body, delay in ((b"1", 5000), (b"2", 2000)):
+        client.publish(body, exchange="later", headers={"x-delay": delay})
+    server.advance(1)
+    view = exchange_view(server.state, "later")
+    assert view.delayed == 2
+    assert [(each.body, each.state, each.due_in) for each in view.messages] == [
+        (b"2", "delayed", 1.0),
+        (b"1", "delayed", 4.0),
+    ]
+    assert repr(view.messages[0]).endswith("due_in=1.000 delayed>")
 
 
 def test_messages_that_wait_for_a_retry_are_seen(client: Client, server: Server):

@@ -1,0 +1,122 @@
+"""What a test sees of a running broker, and does to it, with real clients."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pika
+import pytest
+from pika.adapters.blocking_connection import BlockingChannel
+
+from fakeamqp import Broker, NotDropped, NotPublished
+
+TO_GRAVE = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "grave"}
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(clock="virtual", now=1_700_000_000) as broker:
+        yield broker
+        assert broker.failures == ()
+
+
+@pytest.fixture
+def channel(broker: Broker) -> Iterator[BlockingChannel]:
+    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+    yield connection.channel()
+    with suppress(pika.exceptions.AMQPError):  # Some tests have the broker close it.
+        connection.close()
+
+
+def test_what_became_of_messages(broker: Broker, channel: BlockingChannel) -> None:
+    channel.queue_declare("grave")
+    channel.queue_declare("q", arguments={"x-message-ttl": 60_000, **TO_GRAVE})
+    channel.basic_publish("", "q", b"late")
+    channel.basic_publish("", "nowhere", b"lost")
+    channel.basic_publish("", "nowhere", b"back", mandatory=True)
+    [returned] = broker.expect_returned(reply_code=312, count=1)
+    assert (returned.body, returned.channel) == (b"back", channel.channel_number)
+    [dropped] = broker.expect_dropped(reason="unroutable", count=1)
+    assert dropped.body == b"lost"
+    broker.clock.advance(61)
+    [dead] = broker.expect_dead_lettered(queue="q", reason="expired", count=1, timeout=0)
+    assert (dead.body, dead.queues) == (b"late", ("grave",))
+    assert dead.when.timestamp() == 1_700_000_060
+    broker.reset()
+    assert (len(broker.returned), len(broker.dead_lettered), len(broker.dropped)) == (0, 0, 0)
+
+
+def test_a_restart_says_what_it_lost(broker: Broker, channel: BlockingChannel) -> None:
+    channel.queue_declare("q", durable=True)
+    channel.basic_publish("", "q", b"transient")
+    broker.queue("q").wait_for(count=1)
+    broker.restart()
+    [lost] = broker.expect_dropped(timeout=0)
+    assert (lost.body, lost.queue, lost.reason) == (b"transient", "q", "restart")
+
+
+def test_coroutines_go_on_while_they_wait(broker: Broker) -> None:
+    async def body() -> None:
+        waiting = asyncio.gather(
+            broker.expect_published_async(routing_key="a"),
+            broker.expect_dropped_async(reason="unroutable"),
+            broker.wait_for_async(lambda state: state.published),
+            broker.queue("q").wait_for_async(),
+        )
+        await asyncio.sleep(0)
+        broker.publish(b"1", routing_key="a")
+        broker.look(lambda state: state.virtual_host("/").declare_queue("q", owner=None))
+        published, dropped, seen, queue = await waiting
+        assert (len(published), len(dropped), seen, queue.name) == (1, 1, True, "q")
+        await broker.wait_until_idle_async()
+        await broker.expect_nothing_published_async(routing_key="b")
+        with pytest.raises(NotDropped):
+            await broker.expect_dropped_async(reason="expired", timeout=0)
+
+    asyncio.run(body())
+
+
+def test_nothing_published_counts_what_is_still_on_its_way(broker: Broker, channel: BlockingChannel) -> None:
+    for number in range(200):
+        channel.basic_publish("", "nowhere", str(number).encode())
+    with pytest.raises(NotPublished, match="but 1 of 200 published does"):
+        broker.expect_nothing_published(body="199")
+
+
+def test_consumers_are_told_what_was_done_to_their_queue(broker: Broker, channel: BlockingChannel) -> None:
+    cancelled: list[str] = []
+    channel.add_on_cancel_callback(lambda frame: cancelled.append(frame.method.consumer_tag))
+    for name in ("q", "r"):
+        channel.queue_declare(name)
+        channel.basic_consume(name, lambda *delivery: None, consumer_tag=name)
+    assert [each.tag for each in broker.consumers] == ["q", "r"]
+    assert broker.queue("q").cancel_consumers() == 1
+    assert broker.queue("r").delete() == 0
+    while len(cancelled) < 2:
+        channel.connection.process_data_events(time_limit=1)
+    assert cancelled == ["q", "r"]
+    assert broker.queues == ("q",)
+    channel.basic_publish("", "q", b"1")
+    broker.queue("q").wait_for(count=1)
+    assert broker.queue("q").purge() == 1
+
+
+def test_an_explanation_and_the_topology_of_a_running_broker(
+    broker: Broker, channel: BlockingChannel
+) -> None:
+    channel.exchange_declare("events", "topic")
+    channel.queue_declare("orders")
+    channel.queue_bind("orders", "events", "order.*")
+    explanation = broker.explain("events", "order.placed", {"shop": "north"}, virtual_host="/")
+    channel.basic_publish("events", "order.placed", b"1")
+    [published] = broker.expect_published()
+    assert published.queues == explanation.queues == ("orders",)
+    assert str(broker.topology()).splitlines() == [
+        'virtual host "/"',
+        '  exchange "events" topic',
+        '    "order.*" -> queue "orders"',
+        '  queue "orders" classic',
+    ]
+    assert broker.topology("/", counts=True) != broker.topology("/")
