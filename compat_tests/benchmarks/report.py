@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from compat_tests.benchmarks import expiry, load
+from compat_tests.benchmarks import expiry, load, trace
 from compat_tests.benchmarks.cases import CASES, Case
 from compat_tests.benchmarks.cycle import client_cycle, fresh_broker_cycle
 from compat_tests.benchmarks.imports import import_seconds
@@ -47,6 +47,17 @@ Another process publishes encoded messages of 100 octets as fast as the broker r
 consumer without acknowledgements is sent. `bare loop` is a server that only moves as many octets: what
 the measuring itself could see at most. `fakeamqp serve` keeps neither history nor trace.
 
+"""
+TRACE = """
+## Trace
+
+Messages per second without a trace and with one of 10,000 events that is full, and what part of the
+throughput it costs. All but the last row: one thread without sockets, spells of a thousand messages by turns,
+by processor time; costs are medians over the pairs. Last row: the load from above on two brokers by turns, by
+the clock on the wall.
+
+| | off | on | cost |
+|---|---:|---:|---:|
 """
 IMPORTS = """
 ## Imports
@@ -100,6 +111,8 @@ def main() -> None:
             *cycle_rows(node, 20 if options.quick else 150),
             LOAD,
             *load_rows(node, *((20_000, 1) if options.quick else (300_000, 7))),
+            TRACE,
+            *trace.rows(*((5, 20_000, 1) if options.quick else (400, 200_000, 7))),
             IMPORTS,
             *import_rows(2 if options.quick else 10),
             LADDER,

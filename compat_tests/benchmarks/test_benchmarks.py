@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from compat_tests.benchmarks import expiry, load
+from compat_tests.benchmarks import expiry, load, trace
 from compat_tests.benchmarks.cases import CASES, Case
 from compat_tests.benchmarks.cycle import client_cycle, fresh_broker_cycle
 from compat_tests.benchmarks.imports import import_seconds
@@ -83,6 +83,18 @@ def test_the_load_of_a_broker_and_of_none_in_processes_of_their_own() -> None:
     with load.fakeamqp_serving() as fake, load.sink_serving() as sink:
         rates = load.take_turns([fake, sink], 1000, 2)
     assert {name: len(measured) for name, measured in rates.items()} == {"fakeamqp": 2, "bare loop": 2}
+
+
+@pytest.mark.parametrize("name", trace.CONVERSATIONS)
+def test_a_conversation_with_a_trace_and_without(name: str) -> None:
+    pair = trace.converse(name, 2)
+    assert len(pair.off) == len(pair.on) == 2
+
+
+def test_what_a_trace_costs() -> None:
+    table = list(trace.rows(1, 1000, 1))
+    assert [row.count("|") for row in table] == [5] * (len(trace.CONVERSATIONS) + 1)
+    assert trace.Pair([1.0, 2.0, 1.0], [2.0, 4.0, 2.0]).cost == 0.5
 
 
 def test_import_seconds() -> None:
