@@ -12,7 +12,6 @@ from typing import Any
 from fakeamqp.replay.replies import Assembler, Names, Reply, Strand
 from fakeamqp.trace.amqp_0_9_1 import decode_header, decode_method
 from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 from fakeamqp.wire.amqp_0_9_x.frames import (
     CONTENT_HEADER,
     FRAME_CONTENT_HEADER,
@@ -52,9 +51,10 @@ class Peer:
         line: a connected socket; the peer closes it.
         login: with what to log in.
         names: what the broker has made up, shared by all peers.
+        header: the protocol header to begin with.
     """
 
-    def __init__(self, line: socket.socket, login: Login, names: Names) -> None:
+    def __init__(self, line: socket.socket, login: Login, names: Names, header: bytes) -> None:
         self.line = line
         self.ended = False
         self.arrived: dict[tuple[int, Strand], deque[Reply]] = defaultdict(deque)
@@ -65,7 +65,7 @@ class Peer:
         self._buffer = bytearray()
         self._assembler = Assembler()
         self._tune: m.ConnectionTune | None = None
-        self.send_octets(PROTOCOL_HEADER)
+        self.send_octets(header)
 
     def send(self, frame_type: int, channel: int, payload: bytes) -> None:
         """Send what the other client sent, with the names and numbers that this broker knows."""

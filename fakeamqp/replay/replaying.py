@@ -18,6 +18,7 @@ from fakeamqp.replay.replies import Assembler, Names, Reply, same
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, Trace
 from fakeamqp.trace.parts import Cut
 from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_HEARTBEAT
 from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
 
@@ -322,7 +323,9 @@ class _Replaying:
 
     def _peer(self, event: Event) -> Peer:
         if event.alias not in self._peers:
-            peer = Peer(self._trial.connect(), self._trial.login, self._names)
+            header = event.protocol_header if isinstance(event, ConnectionEvent) else b""
+            line = self._trial.connect()
+            peer = Peer(line, self._trial.login, self._names, header or PROTOCOL_HEADER)
             self._peers[event.alias] = peer
             self._selector.register(peer.line, selectors.EVENT_READ, peer)
             self._recorded[event.alias] = Assembler()

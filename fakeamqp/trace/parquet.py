@@ -139,7 +139,8 @@ def _details(said: dict[str, Any]) -> Any:
 def _of_facts(facts: dict[str, Any]) -> dict[str, Any]:
     """The columns that an event of the model fills: its own facts first, then those of the message."""
     fact = facts.get("message")
-    message = fact.get("message") if isinstance(fact, dict) else None
+    # A table of several fields is none that `plain` has marked as a message.
+    message = fact.get("message") if isinstance(fact, dict) and len(fact) == 1 else None
     row: dict[str, Any] = {}
     if isinstance(message, dict):
         row = {

@@ -78,7 +78,10 @@ def test_any_trace_is_a_table(tmp_path, events):
 
 def test_facts_of_other_kinds_than_expected_do_no_harm(tmp_path):
     facts = {"queue": 7, "channel": "one", "redelivered": 1, "code": None, "message": "m", "exchange": ["e"]}
-    (row,) = rows(Trace.of([ModelEvent(0.0, None, "", "odd", facts)]), tmp_path / "trace.parquet")
+    table = {"message": {"message": {"a": 1}, "other": 1}}
+    events = [ModelEvent(0.0, None, "", "odd", each) for each in (facts, table)]
+    row, other = rows(Trace.of(events), tmp_path / "trace.parquet")
+    assert other["exchange"] is None
     assert (row["queue"], row["exchange"]) == ("7", '["e"]')
     assert (row["channel"], row["redelivered"], row["reply_code"]) == (None, None, None)
 

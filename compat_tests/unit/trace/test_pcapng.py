@@ -178,6 +178,11 @@ def test_the_client_ends_first_where_its_transport_was_lost(tmp_path):
     assert [each.source for each in file.segments[-3:]] == [CLIENT, SERVER, CLIENT]
 
 
+def test_the_protocol_header_is_that_which_the_client_sent(tmp_path):
+    file = written(tmp_path, [happened("connected", "AMQP 1-1-0-9")])
+    assert file.sent_by(CLIENT) == b"AMQP\x01\x01\x00\x09"
+
+
 def test_who_was_refused_has_sent_no_protocol_header(tmp_path):
     file = written(tmp_path, [happened("refused", "it sent b'GET / HT' instead of a protocol header")])
     assert file.sent_by(CLIENT, SERVER) == b""

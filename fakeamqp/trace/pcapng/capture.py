@@ -111,16 +111,19 @@ class _Capture:
     def _open(self, event: Event) -> None:
         """Let the connection begin: TCP's handshake and the protocol header.
 
-        The header is no event of its own. Only 0-9-1 has the frames that follow, and without its header a
-        dissector could but guess that. Who was refused has sent none.
+        Where the trace has lost the beginning there is a header all the same: without one a dissector could
+        but guess what follows. Who was refused has sent none.
         """
         number = len(self._streams) + 1
         client, server, remark = _addresses(event.connection or "", number)
         stream = self._streams[event.alias] = Stream(client, server, number)
         self.early.append(f"{event.alias} is {event.connection}{remark}")
         self._write(event, stream.open())
-        if not (isinstance(event, ConnectionEvent) and event.event == "refused"):
-            self._write(event, stream.data("received", PROTOCOL_HEADER))
+        header = PROTOCOL_HEADER
+        if isinstance(event, ConnectionEvent):
+            header = b"" if event.event == "refused" else event.protocol_header or header
+        if header:
+            self._write(event, stream.data("received", header))
             self._latest[event.alias].fresh = True
 
     def _write(self, event: Event, packets: Iterable[bytes]) -> None:
