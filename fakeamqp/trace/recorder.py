@@ -130,7 +130,6 @@ class Recorder:
         keep = self._entries.append
         peers = self._peers
         introduce = self._introduce
-        most = self.capacity
         count = 0
 
         def received(connection: Named, frame_type: int, channel: int, payload: bytes) -> None:
@@ -198,7 +197,7 @@ class Recorder:
             instant = now()
             count += len(deliveries)
             # An entry for each, so that what is kept stays bounded however many end at once.
-            for delivery in deliveries if len(deliveries) <= most else deliveries[-most:]:
+            for delivery in deliveries:
                 message = delivery.queued.message
                 kept = message if len(message.body) <= _LONG_BODY else MessagePart(message, _LONG_BODY)
                 holder = delivery.holder
