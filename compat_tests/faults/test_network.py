@@ -13,7 +13,12 @@ import aio_pika
 import pika
 import pytest
 from pika.adapters.blocking_connection import BlockingChannel
-from pika.exceptions import AMQPConnectionError, AMQPError, ProbableAccessDeniedError
+from pika.exceptions import (
+    AMQPConnectionError,
+    AMQPError,
+    ConnectionClosedByBroker,
+    ProbableAccessDeniedError,
+)
 
 from fakeamqp import Broker, FakeAMQPError
 
@@ -118,6 +123,12 @@ def test_the_operating_system_refuses(broker: Broker) -> None:
     with pytest.raises(ConnectionRefusedError):
         dial(broker)
     fault.remove()
+    works(broker)
+
+
+def test_a_refusal_ends_with_the_block(broker: Broker) -> None:
+    with broker.faults.network.refuse(), pytest.raises(ConnectionRefusedError):
+        dial(broker)
     works(broker)
 
 
@@ -501,6 +512,22 @@ def test_stops_and_restarts_while_faults_are_installed(virtual: Broker, call: st
     with suppress(AMQPError):
         connection.close()
     virtual.start()
+    hits = fault.hits
+    with dial(virtual) as sock:
+        sock.sendall(HEADER)
+        fault.wait(hits + 1, SECONDS)
+        virtual.wait_until_idle()
+        assert untold(sock), "and after a stop"
+
+
+def test_the_last_words_of_a_broker_come_in_slices_as_well() -> None:
+    with Broker() as broker:
+        connection = connect(broker)
+        broker.faults.network.slice(1, direction="sent")
+        broker.stop()
+        with pytest.raises(ConnectionClosedByBroker, match="CONNECTION_FORCED"):
+            connection.process_data_events(time_limit=SECONDS)
+    check(broker)
 
 
 def test_the_cost_is_gone_with_the_last_fault(broker: Broker) -> None:
@@ -513,3 +540,6 @@ def test_the_cost_is_gone_with_the_last_fault(broker: Broker) -> None:
         with broker._engine:
             assert all(link.wrapping is None for link in broker._engine._loop.links)
         connection.channel()
+        broker.faults.network.on("somebody else").latency(1).remove()
+        with broker._engine:
+            assert all(link.wrapping is None for link in broker._engine._loop.links)

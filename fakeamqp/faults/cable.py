@@ -106,8 +106,8 @@ class _Lane:
         self.slices: list[tuple[Bender, Slices]] = []
         self.cuts: list[tuple[Bender, Cut]] = []
         self._ready = Octets()
-        self._next = float("-inf")
-        """Before this instant no further slice goes."""
+        self._pause_ends: float | None = None
+        """Before this instant no further slice goes. None: there is no pause, or it was seen to be over."""
 
     @property
     def held(self) -> int:
@@ -133,6 +133,8 @@ class _Lane:
         for index, (_, queue) in enumerate(self.queues):
             for octets in queue.take(now):
                 self._after(index, cable, octets, now)
+        if self._pause_ends is not None and self._pause_ends <= now:
+            self._pause_ends = None
 
     def _after(self, index: int, cable: Cable, octets: bytes, now: float) -> None:
         if index + 1 < len(self.queues):
@@ -142,16 +144,16 @@ class _Lane:
         else:
             self._ready.put(octets)
 
-    def due(self, now: float) -> float | None:
-        """When something can move that cannot at this instant."""
+    def due(self) -> float | None:
+        """When to call `move` next; it may be in the past, since time passes while one looks at the clock."""
         dues = [due for _, queue in self.queues if (due := queue.due()) is not None]
-        if self._ready.size and self._next > now:
-            dues.append(self._next)
+        if self._ready.size and self._pause_ends is not None:
+            dues.append(self._pause_ends)
         return min(dues, default=None)
 
     def may_go(self, now: float) -> bool:
         """Whether there is something at the end that may leave at this instant."""
-        return self._ready.size > 0 and self._next <= now
+        return self._ready.size > 0 and (self._pause_ends is None or self._pause_ends <= now)
 
     def next(self, cable: Cable, now: float) -> tuple[bytes, tuple[Bender, Cut] | None]:
         """The next piece to leave, and what cuts the lane off behind it."""
@@ -162,8 +164,7 @@ class _Lane:
             for bender, _ in self.slices:
                 bender.hit(cable, 1)
             pause = max(each.pause for _, each in self.slices)
-            if pause:
-                self._next = now + pause
+            self._pause_ends = now + pause if pause else None
         else:
             piece = self._ready.take_piece()
         for bender, cut in list(self.cuts):
@@ -193,7 +194,7 @@ class _Lane:
         self.slices = [each for each in self.slices if each[0] is not bender]
         self.cuts = [each for each in self.cuts if each[0] is not bender]
         if not self.slices:
-            self._next = float("-inf")
+            self._pause_ends = None
 
     def drain(self) -> bytes:
         """All that waits, whatever the time."""
@@ -478,8 +479,7 @@ class Cable:
         """Set the timer to when something moves by itself next."""
         if self._mutes or self._over or self._eof_told:
             return
-        now = self._surroundings.now()
-        dues = [due for lane in (self._in, self._out) if (due := lane.due(now)) is not None]
+        dues = [due for lane in (self._in, self._out) if (due := lane.due()) is not None]
         due = min(dues, default=None)
         if due == self._due:
             return

@@ -32,8 +32,11 @@ class ManualClock:
 
     def __init__(self) -> None:
         self.instant = 0.0
+        #: Whether time passes while one looks at the clock, as it does in reality.
+        self.step = 0.0
 
     def now(self) -> float:
+        self.instant += self.step
         return self.instant
 
     def time(self) -> float:
@@ -419,6 +422,21 @@ def test_pauses_between_slices(host: Host) -> None:
     host.advance(1)
     assert transport.writes == [b"ab", b"cd", b"e"]
     assert fault.hits == 5
+
+
+@pytest.mark.parametrize("step", [0.00003, 0.0001, 0.0004])
+def test_nothing_is_missed_while_time_passes(host: Host, step: float) -> None:
+    inner, transport = host.plug()
+    host.clock.step = step
+    host.network.slice(3, pause=0.0002)
+    host.network.latency(0.0001)
+    host.network.bandwidth(100_000)
+    inner.say(b"abcdefghijklmnopqrst")
+    host.send(transport, b"ABCDEFGHIJKLMNOPQRST")
+    for _ in range(200):
+        host.advance(0.0001)
+    assert transport.writes[0] == b"abc"
+    assert (transport.written, inner.received) == (b"abcdefghijklmnopqrst", b"ABCDEFGHIJKLMNOPQRST")
 
 
 def test_faults_work_together(host: Host) -> None:
