@@ -214,15 +214,16 @@ def test_purging_drops_what_waits_and_not_what_is_held(server: Server, client: C
 def test_cancelling_the_consumers_leaves_the_messages_where_they_are(server: Server):
     client = capable(server)
     client.declare("q", arguments={"x-single-active-consumer": True})
+    client.qos(1)
     client.consume("q", "first")
     client.consume("q", "second")
-    client.fill("q", b"1")
+    client.publish(b"1", routing_key="q")
+    client.publish(b"2", routing_key="q")
     client.delivery()
     queue = Face(server).queue("q")
     assert queue.cancel_consumers() == 2
     assert {client.expect(m.BasicCancel).consumer_tag for _ in range(2)} == {"first", "second"}
-    assert (queue.consumers, queue.unacked) == ((), 1)
-    client.publish(b"2", routing_key="q")
+    assert (queue.consumers, queue.unacked, queue.ready) == ((), 1, 1)
     client.expect_nothing()
     assert queue.cancel_consumers() == 0
     client.ack(1)

@@ -219,9 +219,10 @@ def test_the_picture_for_graphviz(server: Server):
 def test_nothing_in_a_name_is_taken_for_dot(server: Server):
     nasty(server)
     picture = topology(server.state).graphviz()
-    statement = re.compile(
-        r'    (label="(\\.|[^"\\])*"|[eqx]\d+( -> [eqx]\d+)? \[label="(\\.|[^"\\])*".*\]);'
-    )
+    text = r'"(\\.|[^"\\])*"'
+    node = rf"[eqx]\d+ \[label={text}, shape=\w+\]"
+    edge = rf"[eqx]\d+ -> [eqx]\d+ \[label={text}(, style=dashed)?\]"
+    statement = re.compile(rf"    (label={text}|{node}|{edge});")
     inner = picture.splitlines()[4:-2]
     assert len(inner) == 6
     for line in inner:

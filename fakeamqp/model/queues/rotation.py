@@ -85,10 +85,9 @@ class Rotation:
         return None
 
     def first_able(self, size: int) -> Subscription | None:
-        """Whom `next_able` would choose; the rotation itself does not move."""
-        for priority, group in self._groups.items():
-            rested = (each for each in self._resting if each.priority == priority and not each.paused)
-            for subscription in (*group, *rested):
+        """Whom `next_able` would choose after a `dispatch`; the rotation itself does not move."""
+        for group in self._groups.values():
+            for subscription in group:
                 if all(limit.admits(size) for limit in subscription.limits):
                     return subscription
         return None
