@@ -345,6 +345,25 @@ class TestFromFiles:
             ServerTLS.from_files(files["certificate"], files["key"], require_client_certificate=True)
 
 
+@pytest.mark.parametrize("how", ["finished", "aborted"])
+def test_a_reset_is_one_of_tcp(
+    engine: Engine, listener: Listener, tls: ServerTLS, echoes: Echoes, how: str
+) -> None:
+    with dial(listener, tls.client_context) as client:
+        client.sendall(b"x")
+        assert read(client, 1) == b"x"
+        with engine:
+            connection = echoes.accepted[0]
+            connection.resets = True
+            setattr(connection, how, True)
+            connection.notify(connection)
+        # TLS would tell an end without a farewell and a reset apart, or not, as OpenSSL likes.
+        with socket.socket(fileno=os.dup(client.fileno())) as below, pytest.raises(ConnectionResetError):
+            below.settimeout(SECONDS)
+            while below.recv(65536):
+                pass
+
+
 def test_without_trustme_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trustme", None)
     with pytest.raises(TLSUnavailable, match=r"pip install 'fakeamqp\[tls\]'"):
