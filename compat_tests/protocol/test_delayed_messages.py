@@ -727,3 +727,19 @@ def test_the_tap_sees_both_halves(rabbitmq: Server, client: Client, key: str, ou
     event, facts = tap.events[1]
     assert (event, facts["exchange"], str(facts["outcome"])) == ("delay over", "x", outcome)
     assert facts["message"].body == b"m"
+
+
+def test_what_a_broker_without_its_disk_has_forgotten_is_dropped() -> None:
+    server = Server(history=10)
+    client = server.client()
+    declare(client)
+    later(client, b"m", 1500)
+    client.drop()
+    server.state.restart(crash=False)
+    assert server.state.ends is not None
+    assert list(server.state.ends.dropped) == []
+    server.state.forget("the broker came back without its disk")
+    [dropped] = server.state.ends.dropped
+    assert (dropped.message.body, dropped.queue, dropped.reason) == (b"m", None, "crash")
+    assert dropped.detail == "exchange 'x' kept it; the broker came back without its disk"
+    assert not [label for label in server.state.timers.pending() if "publishes" in label.words]

@@ -97,11 +97,13 @@ class DelayedMessages:
             if not batches:
                 del self._waiting[due]
 
-    def clear(self) -> None:
-        """Forget everything."""
+    def clear(self, why: str) -> None:
+        """Forget everything, for a reason said in words."""
         for batches in self._waiting.values():
-            for batch in batches.values():
+            for name, batch in batches.items():
                 _stop(batch)
+                lost = [message for _, message, _ in batch.messages]
+                self._virtual_host.ends.dropped_all(lost, None, "crash", f"exchange {name!r} kept it; {why}")
         self._waiting.clear()
         self._counts.clear()
 

@@ -193,7 +193,7 @@ class BrokerState:
         for virtual_host in self.virtual_hosts.values():
             for queue in list(virtual_host.queues.values()):
                 virtual_host.remove_queue(queue, why, "crash")
-            virtual_host.delays.clear()
+            virtual_host.delays.clear(why)
         self.virtual_hosts.clear()
         self.global_parameters.clear()
         self.access.users.clear()
