@@ -319,7 +319,7 @@ def publishes(draw: st.DrawFn) -> tuple[str, str, dict[str, Any], bool]:
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_a_publish_does_what_was_explained(data: st.DataObject):
     server = Server(history=10)
