@@ -1,0 +1,45 @@
+"""aio-pika's `connect`: it never reconnects by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aio_pika
+
+from compat_tests.faults.drivers.asynchronous import Work
+from compat_tests.faults.scenario import QUEUE
+
+TITLE = "aio-pika `connect`"
+
+
+class Plain(Work):
+    connection: Any = None
+    channel: Any = None
+    queue: Any = None
+
+    async def connect(self) -> None:
+        self.connection = await aio_pika.connect(self.url, timeout=self.stage.patience * 0.75)
+
+    async def declare(self) -> None:
+        self.channel = await self.connection.channel()
+        self.queue = await self.channel.declare_queue(QUEUE, durable=True)
+
+    async def publish(self, body: str) -> None:
+        message = aio_pika.Message(body.encode(), delivery_mode=aio_pika.DeliveryMode.PERSISTENT)
+        await self.channel.default_exchange.publish(message, QUEUE)
+
+    async def consume(self) -> None:
+        async with self.queue.iterator() as messages:
+            async for message in messages:
+                self.seen.take(message.body, message.redelivered)
+                await message.ack()
+
+    def usable(self) -> bool:
+        return not (self.connection.is_closed or self.channel.is_closed)
+
+    async def close(self) -> None:
+        if self.connection is not None:
+            await self.connection.close()
+
+
+run = Plain.run
