@@ -139,8 +139,7 @@ class Explanation:
                 lines.append(f"    ... and {len(hop.near_misses) - _MOST_NEAR} more that do not match")
         for route in self.routes:
             when = f", after {route.after:g} s" if route.after else ""
-            chance = "" if route.certain else ", if chance wants it so"
-            lines.append(f"  queue {route.queue!r}{when}{chance}: {'; '.join(route.says)}")
+            lines.append(f"  queue {route.queue!r}{when}{_chance(route.certain)}: {'; '.join(route.says)}")
         return "\n".join([*lines, f"  so it is {self._result()}"])
 
     def _result(self) -> str:
@@ -208,8 +207,15 @@ def explain(
     for delay in possible.delays:
         routes += _later(host, walk, sent, delay.exchange, delay.seconds)
     return replace(
-        told, hops=tuple(walk.hops), routes=tuple(routes), delays=tuple(str(each) for each in possible.delays)
+        told,
+        hops=tuple(walk.hops),
+        routes=tuple(routes),
+        delays=tuple(f"{each}{_chance(each in certain.delays)}" for each in possible.delays),
     )
+
+
+def _chance(certain: bool) -> str:
+    return "" if certain else ", if chance wants it so"
 
 
 def _condition(error: ModelError) -> str:

@@ -363,8 +363,10 @@ def check(explanation: Explanation, outcome: Outcome, message: Message, mandator
     chance = set(explanation.possible_queues)
     assert [name for name in names if name not in chance] == list(explanation.queues)
     assert set(names) <= chance | set(explanation.queues)
-    assert bool(outcome.delays) == bool(explanation.delays)
-    if not chance:
+    kept = {str(each) for each in outcome.delays}
+    assert {each for each in explanation.delays if "chance" not in each} <= kept
+    assert kept <= {each.removesuffix(", if chance wants it so") for each in explanation.delays}
+    if not chance and not any("chance" in each for each in explanation.delays):
         assert explanation.unroutable == (not names and not outcome.delays)
         assert explanation.returned == (mandatory and not names)
     refusing = {route.queue for route in explanation.routes if route.does == "refuse" and not route.after}
