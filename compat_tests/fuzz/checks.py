@@ -113,7 +113,8 @@ def inconsistencies(state: BrokerState) -> list[str]:
                 if binding.identity not in binding.source.bindings or id(binding.source) not in known:
                     found.append(f"{binding} comes from what is no more")
         for queue in virtual_host.queues.values():
-            found += _queue_inconsistencies(queue)
+            if queue.type_name == "classic":
+                found += _queue_inconsistencies(queue)
     named = {queue.name for queue in queues(state)}
     for label in active_timers(state):
         if label.startswith("q '") and label.split("'")[1] not in named:

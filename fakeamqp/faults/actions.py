@@ -181,6 +181,8 @@ class _Ending(Action):
         if wire.ended:
             flight.consume()
             return
+        if flight.rule.removed:
+            return  # What a rule has held when it is removed goes on, and nothing ends any more.
         channel = unit.channel if self.channel_only and unit.channel else None
         if self._when == "after":
             flight.pass_on()
@@ -191,6 +193,10 @@ class _Ending(Action):
         if unit.direction == "received":
             if self._when == "before":
                 flight.pass_on(secured=not self.crashes)
+            for each in flight.units:
+                if each.name == _PUBLISH:
+                    # Silence may end: the confirms that come then are those of others.
+                    _count_lost(flight, each)
             flight.consume()
             self.perform(flight)
             if not self.crashes:
@@ -339,7 +345,8 @@ class Cut(_Ending):
 def _disconnect(flight: Flight, how: str) -> None:
     line = flight.unit.line
     if how == "silence":
-        flight.tap.silence(line)
+        if not flight.rule.removed:  # Nobody would know whose silence that is, nor end it.
+            flight.tap.silence(line)
     else:
         line.end(reset=how == "reset")
 

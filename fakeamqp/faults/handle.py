@@ -192,9 +192,9 @@ class Handles:
 
     def clear(self) -> None:
         """Remove all, the latest first, and forget them."""
-        handles, self._handles = self._handles, []
-        for handle in reversed(handles):
-            handle.remove()
+        # What goes on meanwhile may meet faults that are still there, and those make new ones.
+        while self._handles:
+            self._handles.pop().remove()
 
     def verify(self) -> None:
         """Complain of those that never happened, removed or not.

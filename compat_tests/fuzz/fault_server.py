@@ -1,0 +1,205 @@
+"""A broker without sockets that has faults, and a network that they can bend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from compat_tests.protocol.driver import Server
+from fakeamqp.dialects import PeerAddress, accept
+from fakeamqp.faults import Faults
+from fakeamqp.model.exchanges import EXCHANGE_TYPES
+from fakeamqp.model.timers import Timer
+
+__all__ = ["FaultServer", "Link"]
+
+_MOST_TURNS = 100_000
+
+
+class Link:
+    """A transport: what the client sends goes in by `send`, what comes for it is in `arrived`."""
+
+    def __init__(self, server: FaultServer, peer: PeerAddress) -> None:
+        self.server = server
+        self.arrived = b""
+        self.over = False
+        self.wrapping: Any = None
+        self._waiting = b""
+        self.connection: Any = accept(server.state, peer, self._stir)
+        if server.wrap is not None:
+            self.wrap(server.wrap)
+
+    def wrap(self, wrap: Callable[..., Any]) -> None:
+        if self.wrapping is None and not self.over:
+            self.connection = self.wrapping = wrap(self.connection, self._stir)
+
+    def _stir(self, _connection: object = None) -> None:
+        if self.wrapping is not None:
+            self.wrapping.stirred()
+
+    def send(self, octets: bytes) -> None:
+        """Octets of the client's; they wait as long as the broker does not read."""
+        self._waiting += octets
+        self._read()
+
+    def _read(self) -> bool:
+        if self.over or not self._waiting or not self.connection.reading:
+            return False
+        octets, self._waiting = self._waiting, b""
+        self.connection.receive(octets)
+        return True
+
+    def flush(self) -> bool:
+        """Move octets both ways; whether there were any."""
+        if self.over:
+            return False
+        if self.wrapping is not None and self.server.wrap is None:
+            inner = self.wrapping.unwrap()
+            if inner is not None:
+                self.connection, self.wrapping = inner, None
+        connection = self.connection
+        if connection.aborted:
+            self.end()
+            return True
+        octets = b"".join(connection.pending())
+        connection.sent(len(octets))
+        self.arrived += octets
+        moved = self._read() or bool(octets)
+        if connection.aborted or connection.finished:
+            self.end()
+            return True
+        return moved
+
+    def end(self) -> None:
+        """The transport is no more."""
+        if not self.over:
+            self.over = True
+            self.connection.receive_eof()
+            self.server.links.remove(self)
+
+
+class FaultServer(Server):
+    """A `Server` with `faults`. `onlooker` stands behind them, as the recorder does in a broker."""
+
+    def __init__(self, name: str = "rabbitmq-4.2", onlooker: Any = None, **state: Any) -> None:
+        super().__init__(name, **state)
+        self.onlooker = onlooker
+        self.state.tap = onlooker
+        self.links: list[Link] = []
+        self.wrap: Callable[..., Any] | None = None
+        self.refusing = False
+        self.forgetting = False
+        """Whether it is just losing its disk."""
+        self.faults = Faults(_Host(self))  # type: ignore[arg-type]
+
+    def dial(self) -> Link | None:
+        """A new transport, or None where the operating system would refuse."""
+        if self.refusing:
+            return None
+        self._port += 1
+        link = Link(self, PeerAddress(port=self._port))
+        self.links.append(link)
+        return link
+
+    def pump(self, read: Callable[[], object] = lambda: None) -> None:
+        """Let everything happen that can at this instant; `read` has clients look at what has come."""
+        for _ in range(_MOST_TURNS):
+            due = self.state.timers.next_due()
+            moved = due is not None and due <= self.clock.now() and self.state.timers.run_due() > 0
+            for link in list(self.links):
+                moved |= link.flush()
+            read()
+            if not moved:
+                return
+        raise AssertionError("something goes on for ever at one instant")
+
+    def advance(self, seconds: float, read: Callable[[], object] = lambda: None) -> None:
+        """Move time, instant by instant."""
+        target = self.clock.now() + seconds
+        self.pump(read)
+        while (due := self.state.timers.next_due()) is not None and due <= target:
+            self.clock.advance(max(0.0, due - self.clock.now()))
+            self.pump(read)
+        self.clock.advance(max(0.0, target - self.clock.now()))
+        self.pump(read)
+
+    def restart(self, *, crash: bool = False, durable: bool = True) -> None:
+        """As `Broker.restart`."""
+        if not crash:
+            for connection in list(self.state.connections):
+                connection.close_by_operator(320, "CONNECTION_FORCED - broker forced connection closure")
+        for link in list(self.links):
+            link.flush()
+            link.end()
+        for connection in list(self.state.connections):
+            connection.receive_eof()  # type: ignore[attr-defined]
+        self.state.restart(crash=crash)
+        if not durable:
+            self.forgetting = True
+            self.state.forget("the broker came back without its disk")
+            self.forgetting = False
+            self.state.populate()
+
+
+class _Host:
+    """See `fakeamqp.faults.line.Host`."""
+
+    exchange_types = frozenset(EXCHANGE_TYPES)
+
+    def __init__(self, server: FaultServer) -> None:
+        self._server = server
+        self.restart = server.restart
+
+    seed = property(lambda self: self._server.state.seed)
+
+    def __enter__(self) -> _Host:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def now(self) -> float:
+        return self._server.clock.now()
+
+    def call_at(self, due: float, callback: Callable[[], object], label: str) -> Timer:
+        return self._server.state.timers.call_at(due, callback, label)
+
+    def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
+        return bool(predicate())
+
+    def remark(self) -> str:
+        return ""
+
+    def linked(self) -> Iterable[Any]:
+        return list(self._server.state.connections)
+
+    def alias(self, name: str) -> str | None:
+        return None
+
+    def onlooker(self) -> Any:
+        return self._server.onlooker
+
+    def install(self, tap: Any) -> None:
+        self._server.state.tap = self._server.onlooker if tap is None else tap
+
+    def note(self, connection: str, event: str, detail: str) -> None:
+        if self._server.onlooker is not None:
+            self._server.onlooker.connection(connection, event, detail)
+
+    def wrap_connections(self, wrap: Callable[..., Any] | None) -> None:
+        self._server.wrap = wrap
+        if wrap is not None:
+            for link in list(self._server.links):
+                link.wrap(wrap)
+
+    def refuse(self, refusing: bool) -> None:
+        self._server.refusing = refusing
+
+    def block(self, reason: str | None) -> None:
+        if reason is None:
+            self._server.state.unblock()
+        else:
+            self._server.state.block(reason)
+
+    def cancel_consumers(self, queue: str, virtual_host: str) -> int:
+        return self._server.state.virtual_hosts[virtual_host].queue(queue).cancel_all()

@@ -1,0 +1,62 @@
+"""What the machine of `test_chaos_machine` has found: faults that had not ended when they were removed."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.fuzz.chaos_world import ORDERS, TARGETS, WORK, World
+
+PLAIN = TARGETS.index(("", "plain", 0))
+
+
+def publish(world: World, count: int = 1) -> None:
+    world.peers[0].publish(PLAIN, count, persistent=True, mandatory=False, keep=None)
+    world.settle()
+
+
+@pytest.fixture
+def world() -> World:
+    world = World((PLAIN,))
+    for peer in world.peers:
+        world.bring_back(peer)
+    return world
+
+
+def test_a_publish_that_silence_has_swallowed_keeps_its_place_among_the_confirms(world: World) -> None:
+    world.faults.on("basic.publish").once().disconnect("silence")
+    publish(world, 3)
+    world.faults.clear()
+    world.settle()
+    channel = world.peers[0].channels[ORDERS]
+    assert (channel.settled, channel.unconfirmed) == ({2, 3}, {1: 1})
+
+
+@pytest.mark.parametrize("method", ["basic.publish", "confirm"])
+@pytest.mark.parametrize("how", ["silence", "reset"])
+def test_what_a_removed_rule_has_delayed_ends_nothing_any_more(world: World, method: str, how: str) -> None:
+    link = world.peers[0].link
+    world.faults.on(method).once().delay(1.0).disconnect(how)
+    publish(world)
+    assert not world.books.confirmed
+    world.faults.clear()
+    world.settle()
+    assert world.books.confirmed == {1}
+    assert world.peers[0].link is link
+    world.check_faults_are_gone()
+
+
+def test_faults_made_while_faults_are_cleared_are_cleared_as_well(world: World) -> None:
+    world.faults.on("basic.ack").disconnect("silence")
+    held = world.faults.on("basic.consume").hold()
+    peer = world.peers[0]
+    publish(world)
+    peer.get("plain", WORK)
+    world.settle()
+    peer.consume("plain", WORK)
+    peer.settle(0, "acked", multiple=False)
+    world.settle()
+    assert held.held == 1
+    world.faults.clear()
+    world.settle()
+    world.check_faults_are_gone()
+    world.tear_down()
