@@ -128,8 +128,6 @@ def timeline_lines(config: pytest.Config) -> int:
 
 def trace_folder(config: pytest.Config) -> Path | None:
     """Where the traces of tests are written, or None if they are not."""
-    if real_url(config) is not None:
-        return None
     given = config.getoption(_TRACE)
     if given:
         return Path(config.invocation_params.dir, given)

@@ -277,27 +277,27 @@ def test_faults_end_before_fixtures_say_goodbye(run_tests):
         import pytest
 
         @pytest.fixture
-        def client_that_closes_last(amqp_faults, pika_connection):
+        def orders(amqp_faults, pika_connection):
             # pika waits for the answer to its goodbye: for ever, if that were lost.
-            yield pika_connection
-            assert not amqp_faults.rules
+            rule = amqp_faults.on("connection.close").optional().drop()
+            yield rule
+            in_force = amqp_faults.rules
+            amqp_faults.clear()
+            assert not in_force
             pika_connection.close()
+            assert rule.hits == 0
 
         @pytest.mark.parametrize("fails", [False, True])
-        def test_call(client_that_closes_last, amqp_faults, fails):
-            amqp_faults.on("connection.close").optional().drop()
-            amqp_faults.on("connection.close-ok").optional().drop()
+        def test_call(orders, fails):
             assert not fails
 
         @pytest.fixture
-        def fails(client_that_closes_last, amqp_faults):
-            amqp_faults.on("connection.close").drop()
+        def fails(orders):
             raise ValueError("on purpose")
 
         def test_set_up(fails):
             pass
-        """,
-        "--timeout=20",
+        """
     )
     result.assert_outcomes(passed=1, failed=1, errors=1)
 

@@ -197,7 +197,7 @@ def test_the_folder_may_be_in_the_ini_file_and_is_beside_it(run_tests, pytester,
 def test_the_folder_stays_where_it_was_when_a_test_goes_elsewhere(run_tests, folder):
     result = run_tests(
         """
-        def test_it(pika_channel, monkeypatch, tmp_path):
+        def test_it(monkeypatch, tmp_path, pika_channel):
             monkeypatch.chdir(tmp_path)
             assert False
         """,
@@ -319,6 +319,8 @@ def test_a_test_that_runs_again_does_not_replace_its_recording(run_tests, pytest
 # --- names ------------------------------------------------------------------------------------------------
 
 AWKWARD = [
+    "x",
+    "X",
     "a b",
     "a-b",
     "A B",
