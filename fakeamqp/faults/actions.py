@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from fakeamqp.faults.errors import FaultError, near_match
 from fakeamqp.faults.malformed import CONTENT_ONLY, MALFORMATIONS, malformed
-from fakeamqp.faults.subjects import CONFIRMS, PROPERTIES
+from fakeamqp.faults.subjects import BY_NAME, CONFIRMS, PROPERTIES
 from fakeamqp.faults.units import HEARTBEAT
 from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import frame
-from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
     from random import Random
@@ -64,7 +64,7 @@ class Action:
             FaultError: no.
         """
         if part is not None and not isinstance(self, (_Ending, Delay, Hold, Call)):
-            raise FaultError(f"half a {subject} can only be followed by an end, not: {self.words}")
+            raise FaultError(f"half of {subject} can only be followed by an end, not: {self.words}")
 
     def act(self, flight: Flight) -> None:
         """Do it."""
@@ -429,36 +429,63 @@ class Replace(Action):
                 raise FaultError(f"there is no property {name!r}{near_match(name, (*PROPERTIES, 'headers'))}")
         if (self._body is not None or self._properties) and not subject.has_content:
             raise FaultError(f"{subject} has no content in which something could be replaced")
-        said = [f"{name}={value!r}" for name, value in {**changes}.items()]
-        said += [f"body={self._body!r}"] if self._body is not None else []
-        said += [f"channel={self._channel!r}"] if self._channel is not None else []
-        said += [f"properties={self._properties!r}"] if self._properties and not said else []
-        self.words = "replace " + ", ".join(said)
+        self._check_values(subject)
+        said = {**self._fields, **self._properties}
+        said.update({} if self._body is None else {"body": self._body})
+        said.update({} if self._channel is None else {"channel": self._channel})
+        self.words = "replace " + ", ".join(f"{name}={_in_words(value)}" for name, value in said.items())
+
+    def _check_values(self, subject: Subject) -> None:
+        """Whether frames can carry them, as far as that is known before they are made.
+
+        Raises:
+            FaultError: no.
+        """
+        kinds = [BY_NAME[name] for name in subject.names & BY_NAME.keys()]
+        for name, value in self._fields.items():
+            for kind in kinds:
+                field = _field(kind, name)
+                if field is not None and not callable(value):
+                    _check_value(subject, name, value, kind(**{field: value}))
+        for name, value in self._properties.items():
+            if not callable(value):
+                _check_value("no content", name, value, BasicProperties(**{name: value}))
 
     def act(self, flight: Flight) -> None:
-        """Make changed copies; what no frame can carry is noted and passes as it was."""
-        changed = []
-        for unit in flight.units:
-            try:
-                changed.append(self._changed(unit))
-            except WireError as problem:
-                flight.tap.note(unit.line, f"cannot {self.words}: {problem}")
-                changed.append(unit)
-        flight.units = changed
+        """Make changed copies. Where no frame can carry what a function says, all passes as it was."""
+        flight.units = [self._changed(unit) for unit in flight.units]
 
     def _changed(self, unit: Unit) -> Unit:
         body = self._body(unit.body) if callable(self._body) else self._body
-        known = unit.properties
+        known = unit.properties or BasicProperties()
         properties = {
             name: value(getattr(known, name)) if callable(value) else value
             for name, value in self._properties.items()
         }
         fields = {
-            next(known for known, _ in unit.method.LAYOUT if known.rstrip("_") == name): value
+            field: value
             for name, value in self._fields.items()
-            if any(known.rstrip("_") == name for known, _ in unit.method.LAYOUT)
+            if (field := _field(unit.method, name)) is not None
         }
-        return unit.changed(fields=fields, properties=properties, body=body, channel=self._channel)
+        octets = body.encode() if isinstance(body, str) else body
+        return unit.changed(fields=fields, properties=properties, body=octets, channel=self._channel)
+
+
+def _field(method: Any, name: str) -> str | None:
+    """What a field is called in Python, where a method or a kind of method has it."""
+    return next((field for field, _ in getattr(method, "LAYOUT", ()) if field.rstrip("_") == name), None)
+
+
+def _check_value(subject: object, name: str, value: Any, carrier: Any) -> None:
+    try:
+        carrier.encode()
+    except Exception as problem:  # by whatever it is made of
+        can = f"{subject} can have" if subject == "no content" else f"{subject} cannot have"
+        raise FaultError(f"{can} {name}={value!r}: {problem}") from problem
+
+
+def _in_words(value: Any) -> str:
+    return f"by {getattr(value, '__name__', 'a function')}" if callable(value) else repr(value)
 
 
 class Malform(Action):

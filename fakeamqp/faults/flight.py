@@ -90,10 +90,10 @@ class Flight:
         self.run()
         if self.waiting:
             return
+        self.tap.confirm(self.wire)
         if self._blocks:
             self._blocks = False
             self.tap.unblock(self.wire, self.unit.channel)
-        self.tap.confirm(self.wire)
         self.tap.settle()
 
     def abandon(self) -> None:

@@ -94,8 +94,7 @@ def _check_exchange_type(name: str, known: frozenset[str]) -> None:
 def _comparison(name: str, wanted: Any) -> Callable[[Any], bool]:
     if not isinstance(wanted, re.Pattern) and not callable(wanted):
         if name == "routing_key" and isinstance(wanted, str):
-            pattern = wanted.split(".")
-            return lambda value: isinstance(value, str) and topic_matches(pattern, value.split("."))
+            return lambda value: isinstance(value, str) and topic_matches(wanted, value)
         if name == "body":
             if isinstance(wanted, str):
                 wanted = wanted.encode()
@@ -136,11 +135,12 @@ def _as(value: Any, octets: bool) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def topic_matches(pattern: list[str], words: list[str]) -> bool:
-    """Whether a routing key, in words, fits a topic pattern, in words: `*` is one word, `#` any number."""
+def topic_matches(pattern: str, routing_key: str) -> bool:
+    """Whether a routing key fits a topic pattern: `*` is one word, `#` any number, none included."""
+    words = routing_key.split(".") if routing_key else []
     # How many of the words may have been used up by now.
     used = {0}
-    for each in pattern:
+    for each in pattern.split(".") if pattern else []:
         if each == "#":
             used = set(range(min(used), len(words) + 1)) if used else used
         else:

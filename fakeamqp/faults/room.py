@@ -12,7 +12,7 @@ from fakeamqp.faults.handle import Handle, Handles
 from fakeamqp.faults.matching import conditions
 from fakeamqp.faults.network import Network
 from fakeamqp.faults.rule import Connection, Rule
-from fakeamqp.faults.subjects import subject_of
+from fakeamqp.faults.subjects import PROPERTIES, subject_of
 from fakeamqp.faults.tap import FaultTap
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import FRAME_METHOD, content_frames, frame
@@ -95,17 +95,25 @@ class Faults:
         return self._handles.in_force
 
     def clear(self) -> None:
-        """Remove all of them; what they held goes on."""
-        self._handles.clear()
+        """Remove all of them; what they held goes on. Rules made from now on draw as in the beginning."""
+        with self._host:
+            self._handles.clear()
+            self._rules_made = 0
 
     def verify(self) -> None:
         """Complain of faults that never happened.
 
         Raises:
             UnusedFault: there are some that are not optional; the text has each with its nearest misses.
+            Exception: what a function of the test's raised in a rule, if that is not known yet.
         """
         with self._host:
             self._handles.verify()
+
+    def raise_errors(self) -> None:
+        """Raise the first thing that a function of the test's raised in a rule, if that is not known yet."""
+        for handle in self._handles:
+            handle.raise_error()
 
     # --- at once --------------------------------------------------------------------------------------
 
@@ -190,9 +198,12 @@ class Faults:
             To how many connections it went.
 
         Raises:
-            FaultError: there is no such connection.
+            FaultError: there is no such connection or property.
             FieldError: a value does not fit its field.
         """
+        for name in properties:
+            if name not in (*PROPERTIES, "headers"):
+                raise FaultError(f"there is no property {name!r}{near_match(name, (*PROPERTIES, 'headers'))}")
         with self._host:
             lines = self._lines(connection)
             if not lines:
@@ -207,7 +218,7 @@ class Faults:
                 else:
                     octets = bytes(what)
                 self._tap.note(line, f"sent {what!r} because the test asked for it")
-                line.put(octets)
+                line.put(self._tap.shown(line, octets) if isinstance(what, Method) else octets)
             return len(lines)
 
     def chaos(

@@ -96,7 +96,9 @@ class Rule(Handle):
         if subject.confirms and not unit.settles:
             return False
         if self._connection is not None and not self._connection.is_line(unit.line):
-            self._miss(unit, f"the connection is {unit.line.name!r}, not {self._connection.said!r}")
+            self._miss(
+                unit, f"the connection is {self._connection.called(unit.line)}, not {self._connection.said!r}"
+            )
             return False
         if self._wanted and unit.method is None:
             return False
@@ -357,6 +359,11 @@ class Connection:
         if not isinstance(self.said, str):
             raise FaultError(f"a connection is named by a str, or is one of broker.connections, not {said!r}")
         self._alias = alias
+
+    def called(self, line: Any) -> str:
+        """All that a connection is called."""
+        others = [repr(name) for name in (line.client_name, self._alias(line.name)) if name]
+        return repr(line.name) + (f" ({', '.join(others)})" if others else "")
 
     def is_line(self, line: Any) -> bool:
         """Whether this is the one."""

@@ -58,8 +58,9 @@ class Subject(NamedTuple):
     def __str__(self) -> str:
         if self.confirms:
             return "a publisher confirm"
-        names = " or ".join("anything" if name == "*" else name for name in self.said)
-        return names if self.said == ("*",) else f"a {names}"
+        names = ["anything" if name == "*" else name for name in self.said]
+        article = "" if self.said[0] == "*" else "an " if names[0][0] in "aeiou" else "a "
+        return article + " or ".join(names)
 
 
 def subject_of(said: tuple[str, ...], direction: str | None) -> Subject:
@@ -99,7 +100,8 @@ def _named(pattern: str) -> Iterable[str]:
         return (pattern,)
     found = [name for name in BY_NAME if fnmatchcase(name, pattern)] if "*" in pattern else []
     if not found:
-        hint = near_match(pattern, (*BY_NAME, HEARTBEAT, CONFIRM))
+        classes = {f"{name.partition('.')[0]}.*" for name in BY_NAME} if "*" in pattern else ()
+        hint = near_match(pattern, classes or (*BY_NAME, HEARTBEAT, CONFIRM))
         raise FaultError(f"there is no method {pattern!r}{hint}")
     return found
 

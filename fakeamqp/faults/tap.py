@@ -236,6 +236,13 @@ class FaultTap:
         """Have the trace say what a fault did."""
         self._behind.connection(line.name, "fault", sentence)
 
+    def shown(self, line: Line, octets: bytes) -> bytes:
+        """Have the trace see whole frames that no rule looks at, before they are sent."""
+        for linked in self.host.linked():
+            if linked.line is line:
+                return self._behind.sending(linked, octets)
+        return octets
+
     # --- received -------------------------------------------------------------------------------------
 
     def _come(self, wire: Wire, frame_type: int, channel: int, payload: bytes) -> bool:
@@ -307,9 +314,9 @@ class FaultTap:
             return True
         if wire.ended or not line.open:
             return False
-        if unit.channel == 0 or unit.name in _ENDS_OF_CHANNELS:
+        if unit.home == 0 or unit.name in _ENDS_OF_CHANNELS:
             return True
-        return unit.life == wire.lives.get(unit.channel, 0) and line.channel_open(unit.channel)
+        return unit.life == wire.lives.get(unit.home, 0) and line.channel_open(unit.home)
 
     def confirm(self, wire: Wire) -> None:
         """Have the confirms sent that are due, unless that is done anyway when all input is dealt with."""
@@ -341,6 +348,7 @@ class FaultTap:
                 continue
             if not self._come(wire, frame_type, channel, payload):
                 wire.line.take(frame(frame_type, channel, payload))
+            self.confirm(wire)
             if channel in wire.backlog:
                 wire.backlog[channel].extend(backlog)
                 break

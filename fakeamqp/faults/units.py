@@ -45,6 +45,7 @@ class Unit:
         "copy",
         "direction",
         "frames",
+        "home",
         "life",
         "line",
         "name",
@@ -69,8 +70,10 @@ class Unit:
         """Whether it is one more of a publish that was counted already."""
         self.queues: tuple[str, ...] | None = None
         """The queues that it goes to or comes from, where that was noted."""
+        self.home = channel
+        """The channel it came on; `channel` may be another where that was replaced."""
         self.life = 0
-        """How often its channel had been closed before."""
+        """How often that channel had been closed before."""
         self._method: Method | str | None = "unread"
         self._content: tuple[BasicProperties, int] | str | None = "unread"
 
@@ -166,7 +169,7 @@ class Unit:
 
     def _marked(self, unit: Unit) -> Unit:
         """A unit that takes the place of this one, or is one more of it."""
-        for slot in ("settles", "copy", "queues", "life"):
+        for slot in ("settles", "copy", "queues", "home", "life"):
             setattr(unit, slot, getattr(self, slot))
         return unit
 

@@ -218,9 +218,12 @@ class Ledger:
             delivery = outstanding.pop(tag, None)
             return self._spared(tag) if delivery is None else [delivery]
         if tag == 0:
+            self.spares.clear()
             return self.take_all()
         if tag not in outstanding and self._spared(tag) is None:
             return None
+        if self.spares:
+            self.spares = {spare for spare in self.spares if spare > tag}
         taken = []
         for each in outstanding:
             if each > tag:

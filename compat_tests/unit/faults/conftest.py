@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.unit.faults.server import FaultServer
+from fakeamqp.faults import Faults
+
+
+@pytest.fixture
+def server() -> FaultServer:
+    return FaultServer()
+
+
+@pytest.fixture
+def faults(server: FaultServer) -> Faults:
+    """What goes wrong in `server`."""
+    return server.faults

@@ -1,0 +1,176 @@
+"""A broker with faults and without sockets: the model, raw clients, and time that is moved by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from compat_tests.protocol.driver import Client, Frame, Server
+from fakeamqp.faults import Faults
+from fakeamqp.faults.line import Host
+from fakeamqp.model.exchanges import EXCHANGE_TYPES
+from fakeamqp.model.personality import Personality
+from fakeamqp.model.timers import Timer
+from fakeamqp.trace import ConnectionEvent, Recorder
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER, frame, method_frame
+
+__all__ = ["FaultServer", "Publisher", "octets_of", "publish_octets"]
+
+
+class FaultHost:
+    """A `faults.line.Host` on a `Server`. Leaving it deals with what is due; nobody ever waits."""
+
+    exchange_types = frozenset(EXCHANGE_TYPES)
+
+    def __init__(self, server: FaultServer) -> None:
+        self._server = server
+        self._depth = 0
+
+    @property
+    def seed(self) -> int | str | None:
+        return self._server.state.seed
+
+    def __enter__(self) -> FaultHost:
+        self._depth += 1
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._depth -= 1
+
+    def now(self) -> float:
+        return self._server.clock.now()
+
+    def call_at(self, due: float, callback: Callable[[], object], label: str) -> Timer:
+        return self._server.state.timers.call_at(due, callback, label)
+
+    def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
+        return bool(predicate())
+
+    def remark(self) -> str:
+        return ""
+
+    def linked(self) -> Iterable[Any]:
+        return list(self._server.state.connections)
+
+    def alias(self, name: str) -> str | None:
+        recorder = self._server.recorder
+        return None if recorder is None else recorder.alias(name)
+
+    def onlooker(self) -> Any:
+        return self._server.recorder
+
+    def install(self, tap: Any) -> None:
+        self._server.state.tap = self._server.recorder if tap is None else tap
+
+    def note(self, connection: str, event: str, detail: str) -> None:
+        if self._server.recorder is not None:
+            self._server.recorder.connection(connection, event, detail)
+
+    def wrap_connections(self, wrap: Callable[[Any, Callable[[], object]], Any] | None) -> None:
+        raise AssertionError("rules have no business with transports")
+
+    def refuse(self, refusing: bool) -> None:
+        raise AssertionError("rules have no business with listeners")
+
+    def restart(self, *, crash: bool, durable: bool) -> None:
+        self._server.restarts.append((crash, durable))
+        self._server.restart(crash=crash)
+        if not durable:
+            self._server.state.forget("the disk is gone")
+            self._server.state.populate()
+
+    def block(self, reason: str | None) -> None:
+        if reason is None:
+            self._server.state.unblock()
+        else:
+            self._server.state.block(reason)
+
+    def cancel_consumers(self, queue: str, virtual_host: str) -> int:
+        count = 0
+        for subscription in list(self._server.state.virtual_hosts[virtual_host].queues[queue].subscriptions):
+            subscription.queue.unsubscribe(subscription)
+            subscription.subscriber.cancelled(subscription)
+            count += 1
+        return count
+
+
+class FaultServer(Server):
+    """A `Server` with `faults`; with `trace=False` nobody else watches."""
+
+    def __init__(self, name: str | Personality = "rabbitmq-4.2", *, trace: bool = True, **state: Any) -> None:
+        super().__init__(name, **state)
+        self.recorder = Recorder(self.clock.now) if trace else None
+        self.state.tap = self.recorder
+        self.restarts: list[tuple[bool, bool]] = []
+        host: Host = FaultHost(self)
+        self.faults = Faults(host)
+
+    def settle(self) -> None:
+        """Have done what is to be done as soon as possible."""
+        self.advance(0)
+
+    @property
+    def said(self) -> list[str]:
+        """What the trace tells of faults."""
+        assert self.recorder is not None
+        return [
+            event.detail
+            for event in self.recorder.trace().events
+            if isinstance(event, ConnectionEvent) and event.event == "fault"
+        ]
+
+    def publisher(self, queue: str = "q", **handshake: Any) -> Publisher:
+        """A client that has declared a queue and has its publishes confirmed."""
+        client = self.client(**handshake)
+        client.declare(queue)
+        client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+        return Publisher(client, queue)
+
+
+class Publisher:
+    """A client that publishes to one queue and looks at its confirms."""
+
+    def __init__(self, client: Client, queue: str) -> None:
+        self.client = client
+        self.queue = queue
+
+    def publish(self, *bodies: bytes, **how: Any) -> None:
+        """Publish each by itself, so that each is a turn of its own."""
+        for body in bodies:
+            self.client.publish(body, **{"routing_key": self.queue, **how})
+
+    @property
+    def confirms(self) -> list[str]:
+        """The confirms that have come; nothing else may have: "ack 1", "nack 2", "ack 5 multiple"."""
+        said = []
+        while self.client.inbox:
+            said.append(self._words(self.client.take_frame()))
+        return said
+
+    @staticmethod
+    def _words(got: Frame) -> str:
+        method = got.method
+        assert isinstance(method, (m.BasicAck, m.BasicNack)), f"expected a confirm, got {got}"
+        verdict = "ack" if isinstance(method, m.BasicAck) else "nack"
+        return f"{verdict} {method.delivery_tag}" + " multiple" * bool(method.multiple and verdict == "ack")
+
+    @property
+    def stored(self) -> list[bytes]:
+        """The bodies in the queue, as far as they are ready."""
+        queue = self.client.server.vhost.queues[self.queue]
+        return [queued.message.body for queued in queue.ready]
+
+
+def octets_of(*frames: Any, channel: int = 1) -> bytes:
+    """Methods, and (type, payload) for other frames, as octets on a channel."""
+    return b"".join(
+        frame(each[0], channel, each[1]) if isinstance(each, tuple) else method_frame(channel, each.encode())
+        for each in frames
+    )
+
+
+def publish_octets(body: bytes, routing_key: str, *, channel: int = 1) -> bytes:
+    """A publish through the default exchange, in three frames."""
+    header = CONTENT_HEADER.pack(60, 0, len(body)) + b"\0\0"
+    return octets_of(m.BasicPublish(routing_key=routing_key), (2, header), (3, body), channel=channel)

@@ -1,0 +1,339 @@
+"""What a rule can ask of a method, and that it asks exactly that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat_tests.protocol.driver import Client
+from compat_tests.unit.faults.server import FaultServer, octets_of, publish_octets
+from fakeamqp.faults import Faults
+from fakeamqp.faults.matching import topic_matches
+from fakeamqp.model.exchanges.topic import TopicExchange
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+
+def publish_of_every_kind(client: Client) -> None:
+    """One publish to "orders" through an exchange of each type, with body and headers that say which."""
+    client.declare("orders")
+    client.declare("other")
+    ways: dict[str, tuple[str, str, dict[str, Any]]] = {
+        "default": ("", "orders", {}),
+        "direct": ("direct", "key", {}),
+        "fanout": ("fanout", "whatever", {}),
+        "topic": ("topic", "orders.new.eu", {}),
+        "headers": ("headers", "", {"kind": "order"}),
+    }
+    for kind in ("direct", "fanout", "topic", "headers"):
+        client.call(m.ExchangeDeclare(exchange=kind, type=kind), m.ExchangeDeclareOk)
+    client.bind("orders", "direct", "key")
+    client.bind("orders", "fanout")
+    client.bind("orders", "topic", "orders.#")
+    client.bind("orders", "headers", arguments={"x-match": "all", "kind": "order"})
+    for name, (exchange, key, headers) in ways.items():
+        client.publish(name.encode(), exchange=exchange, routing_key=key, headers=headers or None)
+    client.publish(b"astray", routing_key="other")
+
+
+def seen_by(faults: Faults, **wanted: Any) -> list[bytes]:
+    """The bodies of the publishes that a rule fires for."""
+    seen: list[bytes] = []
+    faults.on("basic.publish", optional=True, **wanted).call(lambda unit: seen.append(unit.body))
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({}, ["default", "direct", "fanout", "topic", "headers", "astray"]),
+        ({"queue": "orders"}, ["default", "direct", "fanout", "topic", "headers"]),
+        ({"queue": "other"}, ["astray"]),
+        ({"queue": re.compile("^o")}, ["default", "direct", "fanout", "topic", "headers", "astray"]),
+        ({"exchange": ""}, ["default", "astray"]),
+        ({"exchange": "fanout"}, ["fanout"]),
+        ({"exchange": re.compile("^(direct|topic)$")}, ["direct", "topic"]),
+        ({"exchange_type": "direct"}, ["default", "direct", "astray"]),
+        ({"exchange_type": "headers"}, ["headers"]),
+        ({"routing_key": "orders.#"}, ["default", "topic"]),
+        ({"routing_key": "orders.*.eu"}, ["topic"]),
+        ({"routing_key": "orders"}, ["default"]),
+        ({"routing_key": "*"}, ["default", "direct", "fanout", "astray"]),
+        ({"routing_key": re.compile("e")}, ["default", "direct", "fanout", "topic", "astray"]),
+        ({"routing_key": lambda key: len(key) == 3}, ["direct"]),
+        ({"body": b"topic"}, ["topic"]),
+        ({"body": "topic"}, ["topic"]),
+        ({"body": re.compile("^(top|dir)")}, ["direct", "topic"]),
+        ({"body": re.compile(b"ad")}, ["headers"]),
+        ({"body": lambda body: body.endswith(b"t")}, ["default", "direct", "fanout"]),
+        ({"headers": {"kind": "order"}}, ["headers"]),
+        ({"headers": {"kind": re.compile("^ord")}}, ["headers"]),
+        ({"headers": {"kind": lambda value: value == "order"}}, ["headers"]),
+        ({"headers": {"kind": "bill"}}, []),
+        ({"headers": lambda headers: headers is None}, ["default", "direct", "fanout", "topic", "astray"]),
+        ({"channel": 1}, ["default", "direct", "fanout", "topic", "headers", "astray"]),
+        ({"channel": 2}, []),
+        ({"exchange": "", "queue": "orders"}, ["default"]),
+        ({"exchange": None, "body": b"fanout"}, ["fanout"]),
+    ],
+    ids=str,
+)
+def test_publishes(
+    server: FaultServer, faults: Faults, wanted: dict[str, Any], expected: Iterable[str]
+) -> None:
+    seen = seen_by(faults, **wanted)
+    publish_of_every_kind(server.client())
+    assert seen == [name.encode() for name in expected]
+
+
+def test_properties(server: FaultServer, faults: Faults) -> None:
+    by_value = seen_by(faults, message_id="m-2")
+    by_pattern = seen_by(faults, message_id=re.compile("m-[13]"))
+    by_nothing = seen_by(faults, message_id=re.compile("None"))
+    by_function = seen_by(faults, priority=lambda priority: priority is None)
+    client = server.client()
+    for number in (1, 2, 3):
+        client.publish(b"%d" % number, message_id=f"m-{number}", priority=1)
+    client.publish(b"without")
+    assert (by_value, by_pattern, by_nothing, by_function) == ([b"2"], [b"1", b"3"], [], [b"without"])
+
+
+def test_the_destination_of_chance_is_the_one_that_it_goes_to(server: FaultServer, faults: Faults) -> None:
+    """Asking draws nothing: the message goes where the rule said it would."""
+    client = server.client()
+    client.call(m.ExchangeDeclare(exchange="any", type="x-random"), m.ExchangeDeclareOk)
+    for name in ("one", "two"):
+        client.declare(name)
+        client.bind(name, "any")
+    seen = seen_by(faults, queue="one")
+    for number in range(20):
+        client.publish(b"%d" % number, exchange="any")
+    assert seen == client.empty("one")
+    assert 0 < len(seen) < 20
+
+
+def test_carbon_copies_are_destinations(server: FaultServer, faults: Faults) -> None:
+    client = server.client()
+    client.declare("orders")
+    seen = seen_by(faults, queue="orders")
+    client.publish(b"copy", routing_key="nowhere", headers={"CC": ["orders"]})
+    assert seen == [b"copy"]
+
+
+def test_nowhere_is_no_queue(server: FaultServer, faults: Faults) -> None:
+    client = server.client()
+    seen = seen_by(faults, queue=re.compile(""))
+    client.publish(b"1", routing_key="nowhere")
+    assert seen == []
+    client.publish(b"2", exchange="no such exchange")
+    client.expect_channel_close(404)
+    assert seen == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "queue.declare",
+        "queue.bind",
+        "queue.purge",
+        "queue.delete",
+        "queue.unbind",
+        "basic.consume",
+        "basic.cancel",
+        "basic.get",
+    ],
+)
+def test_methods_that_name_a_queue(server: FaultServer, faults: Faults, name: str) -> None:
+    here = faults.on(name, queue="here")
+    elsewhere = faults.on(name, queue="elsewhere", optional=True)
+    client = server.client()
+    client.call(m.ExchangeDeclare(exchange="e", type="fanout"), m.ExchangeDeclareOk)
+    client.declare("here")
+    client.bind("here", "e")
+    client.call(m.QueueUnbind(queue="here", exchange="e"), m.QueueUnbindOk)
+    client.consume("here", "tag")
+    client.call(m.BasicCancel(consumer_tag="tag"), m.BasicCancelOk)
+    client.get("here")
+    client.call(m.QueuePurge(queue="here"), m.QueuePurgeOk)
+    client.call(m.QueueDelete(queue="here"), m.QueueDeleteOk)
+    assert (here.hits, elsewhere.hits) == (1, 0)
+
+
+@pytest.mark.parametrize("no_ack", [False, True])
+def test_the_queue_of_what_is_sent(server: FaultServer, faults: Faults, no_ack: bool) -> None:
+    rules = {
+        (name, queue): faults.on(name, queue=queue, optional=True)
+        for name in ("basic.deliver", "basic.get-ok", "basic.consume-ok")
+        for queue in ("here", "elsewhere")
+    }
+    client = server.client()
+    for queue in ("here", "elsewhere"):
+        client.declare(queue)
+    client.fill("here", b"1", b"2")
+    client.get("here", no_ack=no_ack)
+    client.consume("here", "tag", no_ack=no_ack)
+    assert client.bodies() == [b"2"]
+    assert {key: rule.hits for key, rule in rules.items()} == {
+        (name, queue): int(queue == "here") for name, queue in rules
+    }
+
+
+@pytest.mark.parametrize("settle", ["ack", "nack", "reject"])
+def test_what_is_settled(server: FaultServer, faults: Faults, settle: str) -> None:
+    """A settlement is known by the message that it is about."""
+    by_queue = faults.on(f"basic.{settle}", queue="here")
+    by_body = faults.on(f"basic.{settle}", body=b"second")
+    by_key = faults.on(f"basic.{settle}", routing_key="he*", optional=True)
+    by_property = faults.on(f"basic.{settle}", message_id="b", exchange="")
+    client = server.client()
+    client.declare("here")
+    client.declare("there")
+    client.fill("here", b"first", message_id="a")
+    client.fill("there", b"second", message_id="b")
+    client.get("here")
+    client.get("there")
+    for tag in (1, 2):
+        getattr(client, settle)(tag)
+    assert [by_queue.hits, by_body.hits, by_key.hits, by_property.hits] == [1, 1, 0, 1]
+
+
+def test_one_of_several_that_are_settled_will_do(server: FaultServer, faults: Faults) -> None:
+    rule = faults.on("basic.ack", body=b"2", multiple=True)
+    client = server.client()
+    client.declare("q")
+    client.fill("q", b"1", b"2", b"3")
+    for _ in range(3):
+        client.get("q")
+    client.ack(3, multiple=True)
+    assert rule.hits == 1
+
+
+def test_confirms_are_known_by_the_publish(server: FaultServer, faults: Faults) -> None:
+    rules = [
+        faults.on("confirm", body=b"2"),
+        faults.on("confirm", routing_key="q.*", exchange=""),
+        faults.on("confirm", queue="q.1"),
+        faults.on("confirm", queue="other", optional=True),
+        faults.on("confirm", headers={"n": 2}),
+        faults.on("confirm", delivery_tag=2),
+        faults.on("basic.ack", direction="sent", queue="q.1"),
+    ]
+    publisher = server.publisher("q.1")
+    publisher.publish(b"1", headers={"n": 1})
+    publisher.publish(b"2", headers={"n": 2})
+    assert [rule.hits for rule in rules] == [1, 2, 2, 0, 1, 1, 2]
+    assert publisher.confirms == ["ack 1", "ack 2"]
+
+
+def test_the_queue_of_a_confirm_is_that_of_the_publish(server: FaultServer, faults: Faults) -> None:
+    """Not that to which it would go when the confirm comes."""
+    client = server.client()
+    client.declare("one")
+    client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    late = faults.on("confirm", queue="one")
+    client.send_octets(publish_octets(b"1", "one") + octets_of(m.QueueDelete(queue="one", no_wait=True)))
+    assert late.hits == 1
+
+
+def test_any_field_of_the_method(server: FaultServer, faults: Faults) -> None:
+    rules = [
+        faults.on("queue.declare", durable=True),
+        faults.on("queue.declare", passive=True, optional=True),
+        faults.on("queue.declare", arguments=lambda arguments: "x-max-length" in arguments),
+        faults.on("exchange.declare", type="topic"),
+        faults.on("exchange.declare", exchange_type="topic"),
+        faults.on("exchange.declare", exchange_type="fanout", optional=True),
+        faults.on("queue.declare", "exchange.declare", type="topic"),
+        faults.on("queue.*", queue="q"),
+    ]
+    client = server.client()
+    client.declare("q", durable=True)
+    client.declare("p", arguments={"x-max-length": 1})
+    client.call(m.ExchangeDeclare(exchange="e", type="topic"), m.ExchangeDeclareOk)
+    client.bind("q", "e")
+    assert [rule.hits for rule in rules] == [1, 0, 1, 1, 1, 0, 1, 2]
+
+
+class TestConnections:
+    def test_by_every_name(self, server: FaultServer, faults: Faults) -> None:
+        billing = server.client(client_properties={"connection_name": "billing"})
+        shop = server.client(client_properties={"connection_name": "shop"})
+        names = [billing.connection.name, "billing", "c1", billing.connection]
+        rules = [faults.on("queue.declare", connection=name) for name in names]
+        others = [faults.on("queue.declare", connection=name) for name in ("shop", "c2")]
+        billing.declare("q")
+        assert [rule.hits for rule in rules] == [1, 1, 1, 1]
+        assert [rule.hits for rule in others] == [0, 0]
+        shop.declare("q")
+        assert [rule.hits for rule in others] == [1, 1]
+        assert [rule.hits for rule in rules] == [1, 1, 1, 1]
+
+    def test_without_a_trace_there_are_no_short_names(self) -> None:
+        server = FaultServer(trace=False)
+        client = server.client(client_properties={"connection_name": "billing"})
+        short = server.faults.on("queue.declare", connection="c1")
+        named = server.faults.on("queue.declare", connection="billing")
+        client.declare("q")
+        assert (short.hits, named.hits) == (0, 1)
+
+
+class TestDirections:
+    @pytest.mark.parametrize(
+        ("name", "direction"),
+        [
+            ("basic.publish", "received"),
+            ("basic.deliver", "sent"),
+            ("basic.ack", "received"),
+            ("channel.flow", "received"),
+            ("connection.close", "received"),
+            ("channel.open-ok", "sent"),
+            ("confirm", "sent"),
+            ("heartbeat", "received"),
+            ("*", "received"),
+            ("queue.*-ok", "sent"),
+        ],
+    )
+    def test_that_in_which_it_goes(self, faults: Faults, name: str, direction: str) -> None:
+        assert faults.on(name).subject.direction == direction
+
+    def test_both_ways(self, server: FaultServer, faults: Faults) -> None:
+        received = faults.on("basic.ack")
+        sent = faults.on("basic.ack", direction="sent")
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        assert (received.hits, sent.hits) == (0, 1)
+        publisher.client.take_frame()
+        publisher.client.get("q")
+        publisher.client.ack(1)
+        assert (received.hits, sent.hits) == (1, 1)
+
+    def test_anything_in_one_direction(self, server: FaultServer, faults: Faults) -> None:
+        received = faults.on("*")
+        sent = faults.on("*", direction="sent")
+        server.client().declare("q")
+        # start-ok, tune-ok, open, channel.open and queue.declare, and what answers them.
+        assert (received.hits, sent.hits) == (5, 5)
+
+
+_WORDS = st.lists(st.sampled_from(["a", "b", ""]), max_size=5)
+_PATTERNS = st.lists(st.sampled_from(["a", "b", "*", "#", ""]), max_size=5)
+
+
+@given(_PATTERNS, _WORDS)
+def test_patterns_are_those_of_topic_exchanges(pattern: list[str], words: list[str]) -> None:
+    server = FaultServer(trace=False)
+    client = server.client()
+    client.call(m.ExchangeDeclare(exchange="t", type="topic"), m.ExchangeDeclareOk)
+    client.declare("q")
+    client.bind("q", "t", ".".join(pattern))
+    assert isinstance(server.vhost.exchanges["t"], TopicExchange)
+    client.publish(exchange="t", routing_key=".".join(words))
+    assert topic_matches(".".join(pattern), ".".join(words)) == (client.count("q") == 1)
+
+
+def test_patterns_take_no_time() -> None:
+    assert not topic_matches(".".join(["#", "a"] * 60), ".".join(["a"] * 59 + ["b"] * 68))

@@ -1,0 +1,629 @@
+"""Every action on what the broker receives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.unit.faults.server import FaultServer, octets_of, publish_octets
+from fakeamqp.faults import Faults, Unit
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
+
+
+class TestDrop:
+    def test_a_publish_is_lost_and_never_confirmed(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish", body=b"2").drop()
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2", b"3")
+        assert publisher.confirms == ["ack 1", "ack 3"]
+        assert publisher.stored == [b"1", b"3"]
+
+    def test_no_later_confirm_covers_it(self, server: FaultServer, faults: Faults) -> None:
+        """Also when no rule is left."""
+        rule = faults.on("basic.publish", body=b"1").drop()
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        rule.remove()
+        publisher.client.send_octets(publish_octets(b"2", "q") + publish_octets(b"3", "q"))
+        assert publisher.confirms == ["ack 2", "ack 3"]
+
+    def test_a_method_without_an_answer(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("queue.declare").drop().once()
+        client = server.client()
+        client.send(m.QueueDeclare(queue="q"))
+        client.expect_nothing()
+        assert "q" not in server.vhost.queues
+        client.declare("q")
+
+    def test_an_ack_is_lost(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.ack").drop()
+        client = server.client()
+        client.declare("q")
+        client.fill("q", b"1")
+        client.get("q")
+        client.ack(1)
+        client.close_channel()
+        client.open_channel()
+        content = client.get("q")
+        assert content is not None
+        assert content.method.redelivered
+
+
+class TestNack:
+    def test_without_confirms_it_is_lost(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").nack()
+        client = server.client()
+        client.declare("q")
+        client.publish(routing_key="q")
+        assert client.count("q") == 0
+
+    def test_after_a_delay(self, server: FaultServer, faults: Faults) -> None:
+        """Nobody is dealing with input when it is refused; the client is told all the same."""
+        faults.on("basic.publish", body=b"1").delay(2).nack()
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2")
+        assert publisher.confirms == []
+        server.advance(2)
+        assert publisher.confirms == ["nack 1", "ack 2"]
+        assert publisher.stored == [b"2"]
+
+    def test_after_replace_and_duplicate(self, server: FaultServer, faults: Faults) -> None:
+        """Copies have no place in the count, whatever becomes of them."""
+        faults.on("basic.publish", body=b"1").duplicate(2).replace(body=b"x").nack()
+        faults.on("basic.publish", body=b"2").duplicate().drop()
+        faults.on("basic.publish", body=b"3").duplicate().return_message()
+        faults.on("basic.publish", body=b"4").duplicate().replace(body=b"y")
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2", b"3", b"4", b"5")
+        returned = [publisher.client.inbox.pop(1) for _ in range(6)]
+        assert [frame.method for frame in returned[::3]] == [m.BasicReturn(312, "NO_ROUTE", "", "q")] * 2
+        assert publisher.confirms == ["nack 1", "ack 3", "ack 4", "ack 5"]
+        assert publisher.stored == [b"y", b"y", b"5"]
+
+
+class TestReturn:
+    def test_it_comes_back_and_is_confirmed(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").return_message(313, "NO_CONSUMERS").once()
+        publisher = server.publisher()
+        publisher.publish(b"1", message_id="m")
+        content = publisher.client.expect_content(m.BasicReturn)
+        assert content.method == m.BasicReturn(313, "NO_CONSUMERS", "", "q")
+        assert (content.properties.message_id, content.body) == ("m", b"1")
+        assert publisher.confirms == ["ack 1"]
+        assert publisher.stored == []
+
+    def test_without_confirms(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").return_message()
+        client = server.client()
+        client.publish(b"1", routing_key="q")
+        assert client.expect_content(m.BasicReturn).body == b"1"
+        client.expect_nothing()
+
+    def test_after_a_delay(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").delay(1).return_message()
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        server.advance(1)
+        publisher.client.expect_content(m.BasicReturn)
+        assert publisher.confirms == ["ack 1"]
+
+
+class TestEnds:
+    """By channel.close, by connection.close, and by the transport; instead of, before and after."""
+
+    @pytest.mark.parametrize(
+        ("when", "stored", "confirms"),
+        [("instead", [], []), ("before", [b"1"], []), ("after", [b"1"], ["ack 1"])],
+    )
+    @pytest.mark.parametrize("end", ["channel", "connection", "fin", "reset"])
+    def test_a_publish(
+        self,
+        server: FaultServer,
+        faults: Faults,
+        end: str,
+        when: Any,
+        stored: list[bytes],
+        confirms: list[str],
+    ) -> None:
+        rule = faults.on("basic.publish").once()
+        if end == "channel":
+            rule.close_channel(406, when=when)
+        elif end == "connection":
+            rule.close_connection(541, "so it is", when=when)
+        else:
+            rule.disconnect(end, when)  # type: ignore[arg-type]
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        client = publisher.client
+        # A reset throws away what was to be sent.
+        for expected in confirms if end != "reset" else []:
+            assert publisher._words(client.take_frame()) == expected
+        if end == "channel":
+            close = client.expect_channel_close(406)
+            assert close.reply_text == "PRECONDITION_FAILED - a fault that the test asked for"
+            assert (close.class_id, close.method_id) == (60, 40)
+            client.open_channel()
+            client.declare("p")
+        elif end == "connection":
+            close = client.expect_connection_close(541)
+            assert (close.reply_text, close.class_id, close.method_id) == ("so it is", 60, 40)
+        else:
+            client.expect_silent_end()
+        assert publisher.stored == stored
+
+    @pytest.mark.parametrize("when", ["instead", "before", "after"])
+    def test_what_was_to_be_confirmed_before_is_confirmed(
+        self, server: FaultServer, faults: Faults, when: Any
+    ) -> None:
+        """Though it came in one go with the publish at fault."""
+        faults.on("basic.publish", body=b"3").close_channel(when=when)
+        publisher = server.publisher()
+        publisher.client.send_octets(b"".join(publish_octets(body, "q") for body in (b"1", b"2", b"3", b"4")))
+        close = publisher.client.inbox.pop()
+        assert isinstance(close.method, m.ChannelClose)
+        told = {"ack 1", "ack 2", "ack 2 multiple", "ack 3", "ack 3 multiple"} & set(publisher.confirms)
+        assert ("ack 3" in told or "ack 3 multiple" in told) == (when == "after")
+        assert "ack 2 multiple" in told or "ack 3 multiple" in told
+
+    @pytest.mark.parametrize("when", ["instead", "before", "after"])
+    def test_a_method_with_an_answer(self, server: FaultServer, faults: Faults, when: Any) -> None:
+        faults.on("queue.declare").close_channel(403, when=when).once()
+        client = server.client()
+        client.send(m.QueueDeclare(queue="q"))
+        if when == "after":
+            client.expect(m.QueueDeclareOk)
+        client.expect_channel_close(403)
+        client.expect_nothing()
+        assert ("q" in server.vhost.queues) == (when != "instead")
+
+    def test_instead_of_opening_a_channel(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("channel.open").close_channel(504).once()
+        client = server.client(channels=0)
+        client.send(m.ChannelOpen())
+        client.expect_channel_close(504)
+        client.open_channel()
+
+    def test_methods_of_the_connection_end_the_connection(self, server: FaultServer, faults: Faults) -> None:
+        """A rule about anything may ask for the end of a channel where there is none."""
+        client = server.client()
+        faults.on("*").close_channel(504).once()
+        client.send(m.ConnectionClose(), 0)
+        client.expect_connection_close(504)
+
+    @pytest.mark.parametrize("how", ["close", "fin"])
+    def test_in_the_handshake(self, server: FaultServer, faults: Faults, how: str) -> None:
+        rule = faults.on("connection.open")
+        if how == "close":
+            rule.close_connection(530)
+        else:
+            rule.disconnect()
+        client = server.connect()
+        client.send_octets(b"AMQP\0\0\x09\x01")
+        client.expect(m.ConnectionStart, 0)
+        client.login()
+        client.expect(m.ConnectionTune, 0)
+        client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072, heartbeat=0), 0)
+        client.send(m.ConnectionOpen(virtual_host="/"), 0)
+        assert rule.hits == 1
+        if how == "close":
+            client.expect_connection_close(530)
+        else:
+            client.expect_silent_end()
+
+    def test_the_rest_of_what_came_is_not_heard(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").disconnect()
+        publisher = server.publisher()
+        publisher.client.send_octets(publish_octets(b"1", "q") + publish_octets(b"2", "q"))
+        assert publisher.stored == []
+
+
+class TestCrash:
+    @pytest.mark.parametrize(
+        ("when", "stored", "confirms"),
+        [("instead", [], []), ("before", [], []), ("after", [b"1"], ["ack 1"])],
+    )
+    def test_a_persistent_publish(
+        self, server: FaultServer, faults: Faults, when: Any, stored: list[bytes], confirms: list[str]
+    ) -> None:
+        """Before its answer: what was not confirmed is lost. After it: what was confirmed is there."""
+        faults.on("basic.publish").crash(when=when).once()
+        client = server.client()
+        client.declare("q", durable=True)
+        client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+        client.publish(b"1", routing_key="q", delivery_mode=2)
+        client.publish(b"unheard", routing_key="q", delivery_mode=2)
+        assert len(client.inbox) == len(confirms)
+        assert server.restarts == []
+        server.settle()
+        assert server.restarts == [(True, True)]
+        assert client.closed
+        assert server.client().empty("q") == stored
+
+    def test_without_its_disk(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").crash(durable=False)
+        client = server.client()
+        client.declare("q", durable=True)
+        client.publish(routing_key="q")
+        server.settle()
+        assert server.restarts == [(True, False)]
+        assert "q" not in server.vhost.queues
+
+    def test_rules_survive_it(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").crash().once()
+        faults.on("basic.publish").nack()
+        server.client().publish(routing_key="q")
+        server.settle()
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        assert publisher.confirms == ["nack 1"]
+
+
+class TestRefuseLogin:
+    def test_who_wants_to_know_is_told(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("connection.start-ok").refuse_login("no way").once()
+        client = server.connect()
+        client.send_octets(b"AMQP\0\0\x09\x01")
+        client.expect(m.ConnectionStart, 0)
+        client.login(client_properties={"capabilities": {"authentication_failure_close": True}})
+        assert client.expect_connection_close(403).reply_text == "ACCESS_REFUSED - no way"
+        server.client()
+
+    def test_others_lose_the_connection(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("connection.start-ok").refuse_login()
+        client = server.connect()
+        client.send_octets(b"AMQP\0\0\x09\x01")
+        client.expect(m.ConnectionStart, 0)
+        client.login()
+        client.expect_silent_end()
+
+
+class TestDelay:
+    def test_a_publish_and_what_is_behind_it(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish", body=b"1").delay(5)
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2")
+        publisher.client.send(m.QueueDeclare(queue="q", passive=True))
+        server.advance(4.9)
+        publisher.client.expect_nothing()
+        server.advance(0.1)
+        assert publisher._words(publisher.client.inbox.pop(0)) == "ack 1"
+        assert publisher._words(publisher.client.inbox.pop(0)) == "ack 2"
+        assert publisher.client.expect(m.QueueDeclareOk).message_count == 2
+
+    def test_each_by_itself(self, server: FaultServer, faults: Faults) -> None:
+        """They wait one after another, since a channel is in order."""
+        faults.on("basic.publish").delay(1)
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2", b"3")
+        for expected in ("ack 1", "ack 2", "ack 3"):
+            server.advance(1)
+            assert publisher.confirms == [expected]
+
+    def test_other_channels_go_on(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").delay(5)
+        client = server.client(channels=2)
+        client.publish(routing_key="q", channel=1)
+        client.declare("q", channel=2)
+
+    def test_jitter_is_drawn_by_seed(self) -> None:
+        def due() -> list[float]:
+            server = FaultServer()
+            server.faults.on("basic.publish").delay(1, jitter=2)
+            client = server.client(channels=5)
+            for channel in range(1, 6):
+                client.publish(routing_key="q", channel=channel)
+            labels = [
+                timer.due - server.clock.now()
+                for timer in server.state.timers.pending()
+                if timer.words == "fault: basic.publish goes on"
+            ]
+            assert all(1 <= each <= 3 for each in labels)
+            return labels
+
+        assert due() == due()
+        assert len(set(due())) == 5
+
+    def test_none_at_all(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").delay(0)
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        assert publisher.confirms == ["ack 1"]
+
+
+class TestHold:
+    def test_until_it_is_released(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish").hold()
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2")
+        assert (rule.held, rule.hits, publisher.stored) == (1, 1, [])
+        assert rule.release() == 2
+        assert publisher.confirms == ["ack 1", "ack 2"]
+        assert rule.held == 0
+
+    def test_one_after_another(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish").hold()
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2", b"3")
+        assert rule.release(1) == 1
+        assert publisher.confirms == ["ack 1"]
+        assert rule.held == 1
+        assert rule.release(2) == 2
+        assert publisher.confirms == ["ack 2", "ack 3"]
+        assert rule.release() == 0
+
+    def test_the_latest_first(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish").hold()
+        client = server.client(channels=3)
+        client.declare("q")
+        for channel in (1, 2, 3):
+            client.publish(b"%d" % channel, routing_key="q", channel=channel)
+        rule.release(1, reverse=True)
+        rule.release(reverse=True)
+        assert client.empty("q") == [b"3", b"2", b"1"]
+
+    def test_removal_lets_go(self, server: FaultServer, faults: Faults) -> None:
+        publisher = server.publisher()
+        with faults.on("basic.publish").hold():
+            publisher.publish(b"1", b"2")
+            assert publisher.confirms == []
+        assert publisher.confirms == ["ack 1", "ack 2"]
+
+    def test_what_comes_behind_it_is_done_then(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish").hold().nack()
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        assert publisher.confirms == []
+        rule.release()
+        assert publisher.confirms == ["nack 1"]
+
+    def test_twice(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish").hold().hold()
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        assert (rule.release(), rule.held) == (1, 1)
+        assert publisher.confirms == []
+        assert (rule.release(), rule.held) == (1, 0)
+        assert publisher.confirms == ["ack 1"]
+
+    def test_two_rules_on_one_channel(self, server: FaultServer, faults: Faults) -> None:
+        """What was behind one may be held by the other."""
+        one = faults.on("basic.publish", body=b"1").hold()
+        two = faults.on("basic.publish", body=b"2").hold()
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2", b"3")
+        assert (one.held, two.held) == (1, 0)
+        one.release()
+        assert (one.held, two.held) == (0, 1)
+        assert publisher.confirms == ["ack 1"]
+        two.release()
+        assert publisher.confirms == ["ack 2", "ack 3"]
+
+    def test_a_sent_one_does_not_stir_received_ones(self, server: FaultServer, faults: Faults) -> None:
+        """They have nothing to wait for in each other, though they are on one channel."""
+        publishes = faults.on("basic.publish", body=b"2").hold()
+        confirms = faults.on("confirm").hold()
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2", b"3")
+        assert confirms.release() == 1
+        assert publisher.confirms == ["ack 1"]
+        assert publisher.stored == [b"1"]
+        publishes.release()
+        confirms.release()
+        assert publisher.confirms == ["ack 2", "ack 3"]
+
+
+class TestDuplicate:
+    def test_it_is_there_more_than_once_and_confirmed_once(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish", body=b"1").duplicate(2)
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2")
+        assert publisher.stored == [b"1", b"1", b"1", b"2"]
+        assert publisher.confirms == ["ack 1", "ack 2"]
+
+    def test_without_confirms(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").duplicate()
+        client = server.client()
+        client.declare("q")
+        client.publish(routing_key="q")
+        assert client.count("q") == 2
+
+    def test_in_a_transaction(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").duplicate()
+        client = server.client()
+        client.declare("q")
+        client.call(m.TxSelect(), m.TxSelectOk)
+        client.publish(routing_key="q")
+        assert server.client().count("q") == 0
+        client.call(m.TxCommit(), m.TxCommitOk)
+        assert client.count("q") == 2
+
+    def test_a_method_is_answered_twice(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("queue.declare").duplicate()
+        client = server.client()
+        client.send(m.QueueDeclare(queue="q"))
+        client.expect(m.QueueDeclareOk)
+        client.expect(m.QueueDeclareOk)
+
+
+class TestReplace:
+    def test_fields_body_and_properties(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").replace(
+            routing_key="q",
+            body=lambda body: body.upper(),
+            message_id=lambda old: f"{old}!",
+            properties={"type": "t"},
+        )
+        publisher = server.publisher()
+        publisher.publish(b"body", routing_key="nowhere", message_id="m", content_type="text/plain")
+        got = server.client().get("q")
+        assert got is not None
+        assert (got.method.routing_key, got.body) == ("q", b"BODY")
+        assert got.properties == BasicProperties(message_id="m!", type="t", content_type="text/plain")
+        assert publisher.confirms == ["ack 1"]
+
+    def test_a_body_of_many_frames(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").replace(body=b"x" * 20_000)
+        publisher = server.publisher(frame_max=8192)
+        publisher.publish(b"small")
+        assert publisher.stored == [b"x" * 20_000]
+
+    def test_nothing_is_a_body(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").replace(body="", headers=None)
+        publisher = server.publisher()
+        publisher.publish(b"body", headers={"a": 1})
+        got = server.client().get("q")
+        assert got is not None
+        assert (got.body, got.properties) == (b"", BasicProperties())
+
+    def test_only_methods_that_have_the_field(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("queue.declare", "exchange.declare").replace(type="fanout")
+        client = server.client()
+        client.declare("q")
+        client.call(m.ExchangeDeclare(exchange="e", type="direct"), m.ExchangeDeclareOk)
+        assert server.vhost.exchanges["e"].type_name == "fanout"
+
+    def test_a_heartbeat_has_no_fields(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("heartbeat", "queue.declare").replace(queue="other")
+        client = server.client()
+        client.send_frame(8, 0, b"")
+        client.declare("q")
+        assert (rule.hits, rule.error) == (2, None)
+        assert list(server.vhost.queues) == ["other"]
+
+    def test_another_channel(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("queue.declare", channel=1).replace(channel=2)
+        client = server.client(channels=2)
+        client.call(m.ConfirmSelect(), m.ConfirmSelectOk, 2)
+        client.send(m.QueueDeclare(queue="q"), channel=1)
+        client.expect(m.QueueDeclareOk, channel=2)
+
+
+class TestCall:
+    def test_it_passes(self, server: FaultServer, faults: Faults) -> None:
+        seen: list[Unit] = []
+        faults.on("basic.publish").call(seen.append)
+        publisher = server.publisher()
+        publisher.publish(b"1", message_id="m")
+        assert publisher.confirms == ["ack 1"]
+        (unit,) = seen
+        assert (unit.name, unit.channel, unit.direction) == ("basic.publish", 1, "received")
+        assert (unit.method, unit.body) == (m.BasicPublish(routing_key="q"), b"1")
+        assert unit.properties == BasicProperties(message_id="m")
+        assert str(unit) == "basic.publish exchange='' routing_key='q'"
+        assert repr(unit) == (
+            "<basic.publish exchange='' routing_key='q' received on 127.0.0.1:50001 -> 127.0.0.1:0 channel 1>"
+        )
+
+    def test_it_may_make_and_remove_rules(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish").once()
+
+        def change(unit: Unit) -> None:
+            rule.remove()
+            faults.on("basic.publish").nack()
+
+        rule.call(change)
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2")
+        assert publisher.confirms == ["ack 1", "nack 2"]
+
+    def test_it_may_remove_the_last_rule(self, server: FaultServer, faults: Faults) -> None:
+        """What it was called with is not lost thereby, received or sent."""
+        received = faults.on("basic.publish")
+        received.call(lambda unit: received.remove())
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        assert publisher.confirms == ["ack 1"]
+        sent = faults.on("confirm")
+        sent.call(lambda unit: sent.remove())
+        publisher.publish(b"2")
+        assert publisher.confirms == ["ack 2"]
+        half = faults.on("basic.publish", part="header")
+        half.call(lambda unit: half.remove())
+        publisher.publish(b"3")
+        assert publisher.confirms == ["ack 3"]
+        assert publisher.stored == [b"1", b"2", b"3"]
+
+    def test_it_may_release_what_other_connections_wait_for(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
+        """Those are not being dealt with, so nobody else would send their confirms."""
+        held = faults.on("basic.publish", connection="one").hold()
+        faults.on("queue.declare", queue="go").call(lambda unit: held.release())
+        one = server.publisher(client_properties={"connection_name": "one"})
+        one.publish(b"1")
+        server.client().declare("go")
+        assert one.confirms == ["ack 1"]
+
+
+class TestSeveralActions:
+    def test_in_the_order_they_are_named(self, server: FaultServer, faults: Faults) -> None:
+        seen: list[bytes] = []
+        faults.on("basic.publish").replace(body=b"one").call(lambda unit: seen.append(unit.body)).duplicate()
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        assert (seen, publisher.stored) == ([b"one"], [b"one", b"one"])
+
+    def test_nack_and_then_the_end(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").nack().close_connection(320, when="after")
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        assert publisher._words(publisher.client.take_frame()) == "nack 1"
+        publisher.client.expect_connection_close(320)
+
+    def test_return_and_then_the_end(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").return_message().disconnect(when="after")
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        publisher.client.expect_content(m.BasicReturn)
+        assert publisher._words(publisher.client.take_frame()) == "ack 1"
+        assert publisher.client.closed
+
+    def test_a_delay_and_then_the_end(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("queue.declare").delay(1).close_channel(405)
+        client = server.client()
+        client.send(m.QueueDeclare(queue="q"))
+        client.expect_nothing()
+        server.advance(1)
+        client.expect_channel_close(405)
+
+
+class TestPart:
+    def header(self, size: int) -> bytes:
+        return octets_of((2, CONTENT_HEADER.pack(60, 0, size) + b"\0\0"))
+
+    @pytest.mark.parametrize("size", [0, 4])
+    def test_between_header_and_body(self, server: FaultServer, faults: Faults, size: int) -> None:
+        rule = faults.on("basic.publish", part="header").disconnect()
+        client = server.client()
+        client.send(m.BasicPublish(routing_key="q"))
+        assert rule.hits == 0
+        client.send_octets(self.header(size))
+        assert rule.hits == 1
+        client.expect_silent_end()
+
+    def test_a_slow_body(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish", part="header").delay(1)
+        publisher = server.publisher()
+        publisher.publish(b"12345678", frame_size=3)
+        assert publisher.stored == []
+        server.advance(1)
+        assert publisher.stored == [b"12345678"]
+        assert publisher.confirms == ["ack 1"]
+
+    def test_properties_are_known_by_then(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish", part="header", message_id="m").close_channel()
+        client = server.client()
+        client.publish(b"1", message_id="n")
+        assert rule.hits == 0
+        client.publish(b"1", message_id="m")
+        client.expect_channel_close(406)
+
+    def test_who_only_looks_on(self, server: FaultServer, faults: Faults) -> None:
+        half = faults.on("basic.publish", part="header")
+        whole = faults.on("basic.publish")
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        assert (half.hits, whole.hits, publisher.confirms) == (1, 1, ["ack 1"])

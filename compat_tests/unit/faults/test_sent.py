@@ -1,0 +1,388 @@
+"""Every action on what the broker sends. It is sent in the midst of something, which goes on all the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client
+from compat_tests.unit.faults.server import FaultServer, octets_of
+from fakeamqp.faults import MALFORMATIONS, Faults
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+
+def consumer(server: FaultServer, *bodies: bytes, **how: Any) -> Client:
+    """A client that consumes from a queue with these messages."""
+    client = server.client()
+    client.declare("q")
+    client.fill("q", *bodies)
+    client.consume("q", "tag", **how)
+    return client
+
+
+def bodies_and_tags(client: Client) -> list[tuple[bytes, int]]:
+    got = []
+    while client.inbox:
+        content = client.delivery()
+        got.append((content.body, content.method.delivery_tag))
+    return got
+
+
+class TestDrop:
+    def test_a_delivery_keeps_its_tag(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.deliver", body=b"2").drop()
+        client = consumer(server, b"1", b"2", b"3")
+        assert bodies_and_tags(client) == [(b"1", 1), (b"3", 3)]
+        client.close_channel()
+        client.open_channel()
+        assert [queued.redelivered for queued in server.vhost.queues["q"].ready] == [True] * 3
+
+    @pytest.mark.parametrize("mandatory", [False, True])
+    def test_a_confirm_is_lost(self, server: FaultServer, faults: Faults, mandatory: bool) -> None:
+        rule = faults.on("confirm", body=b"2").drop()
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2", b"3", mandatory=mandatory)
+        assert publisher.confirms == ["ack 1", "ack 3"]
+        assert publisher.stored == [b"1", b"2", b"3"]
+        rule.remove()
+        publisher.client.send_octets(
+            b"".join(octets_of(m.BasicPublish(routing_key="q"), (2, HEADER)) for _ in range(3))
+        )
+        # Later ones are single, so that they do not cover the lost one.
+        assert publisher.confirms == ["ack 4", "ack 5", "ack 6"]
+
+    def test_an_answer_is_lost(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("queue.declare-ok").drop()
+        client = server.client()
+        client.send(m.QueueDeclare(queue="q"))
+        client.expect_nothing()
+        assert "q" in server.vhost.queues
+
+    def test_a_cancel_of_the_broker(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.cancel", direction="sent").drop()
+        client = server.client(client_properties={"capabilities": {"consumer_cancel_notify": True}})
+        client.declare("q")
+        client.consume("q", "tag")
+        server.vhost.remove_queue(server.vhost.queues["q"], "so it is")
+        assert rule.hits == 1
+        client.expect_nothing()
+
+
+HEADER = b"\0\x3c\0\0" + bytes(8) + b"\0\0"
+
+
+class TestNack:
+    def test_though_the_message_is_there(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("confirm").nack().once()
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2")
+        assert publisher.confirms == ["nack 1", "ack 2"]
+        assert publisher.stored == [b"1", b"2"]
+
+
+class TestWaiting:
+    def test_a_delivery_comes_late_and_others_overtake_it(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.deliver", body=b"1").delay(3)
+        client = consumer(server, b"1", b"2")
+        assert bodies_and_tags(client) == [(b"2", 2)]
+        server.advance(3)
+        assert bodies_and_tags(client) == [(b"1", 1)]
+        client.ack(2, multiple=True)
+        client.expect_nothing()
+
+    def test_order_as_the_test_wants_it(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.deliver").hold()
+        client = consumer(server, b"1", b"2", b"3", b"4")
+        assert (rule.held, bodies_and_tags(client)) == (4, [])
+        assert rule.release(1) == 1
+        assert rule.release(2, reverse=True) == 2
+        assert rule.release() == 1
+        assert bodies_and_tags(client) == [(b"1", 1), (b"4", 4), (b"3", 3), (b"2", 2)]
+
+    def test_confirms_in_another_order(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("confirm").hold()
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2", b"3")
+        rule.release(reverse=True)
+        assert publisher.confirms == ["ack 3", "ack 2", "ack 1"]
+
+    def test_an_answer(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("queue.declare-ok").delay(1)
+        client = server.client()
+        client.send(m.QueueDeclare(queue="q"))
+        client.send(m.BasicGet(queue="q"))
+        client.expect(m.BasicGetEmpty)
+        server.advance(1)
+        client.expect(m.QueueDeclareOk)
+
+    @pytest.mark.parametrize("name", ["channel.close-ok", "connection.close-ok"])
+    def test_the_last_word(self, server: FaultServer, faults: Faults, name: str) -> None:
+        """The channel or connection is over when it comes to be said; it is said all the same."""
+        faults.on(name, direction="sent").delay(0.5)
+        client = server.client()
+        if name == "channel.close-ok":
+            client.send(m.ChannelClose(reply_code=200))
+        else:
+            client.send(m.ConnectionClose(reply_code=200), 0)
+        client.expect_nothing()
+        server.advance(0.5)
+        if name == "channel.close-ok":
+            client.expect(m.ChannelCloseOk)
+            client.open_channel()
+        else:
+            client.expect(m.ConnectionCloseOk, 0)
+
+    def test_a_close_of_the_broker(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("channel.close", direction="sent").delay(1)
+        client = server.client()
+        client.send(m.QueueDeclare(queue="no such queue", passive=True))
+        client.expect_nothing()
+        server.advance(1)
+        client.expect_channel_close(404)
+        client.open_channel()
+
+
+class TestDuplicate:
+    def test_a_delivery_has_a_tag_of_its_own(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.deliver", body=b"1").duplicate(2)
+        client = consumer(server, b"1", b"2")
+        assert bodies_and_tags(client) == [(b"1", 1), (b"1", 2), (b"1", 3), (b"2", 4)]
+
+    def test_with_the_flag(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.deliver").duplicate().replace(redelivered=True)
+        client = consumer(server, b"1")
+        flags = [client.delivery().method.redelivered for _ in range(2)]
+        assert flags == [True, True]
+
+    @pytest.mark.parametrize("settle", ["ack", "nack", "reject"])
+    @pytest.mark.parametrize("first", [1, 2])
+    def test_both_can_be_settled(self, server: FaultServer, faults: Faults, settle: str, first: int) -> None:
+        """Only the one that is no copy counts."""
+        faults.on("basic.deliver").duplicate().once()
+        client = consumer(server, b"1")
+        client.bodies()
+        getattr(client, settle)(first)
+        getattr(client, settle)(3 - first)
+        client.expect_nothing() if settle != "nack" else client.delivery()
+        client.close_channel()
+
+    def test_a_spare_tag_is_settled_once(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.deliver").duplicate()
+        client = consumer(server, b"1")
+        client.bodies()
+        client.ack(2)
+        client.ack(2)
+        client.expect_channel_close(406)
+
+    @pytest.mark.parametrize("tag", [0, 2, 4])
+    def test_many_at_once(self, server: FaultServer, faults: Faults, tag: int) -> None:
+        faults.on("basic.deliver").duplicate()
+        client = consumer(server, b"1", b"2")
+        assert bodies_and_tags(client) == [(b"1", 1), (b"1", 2), (b"2", 3), (b"2", 4)]
+        client.ack(tag, multiple=True)
+        client.close_channel()
+        client.open_channel()
+        assert client.empty("q") == ([b"2"] if tag == 2 else [])
+
+    def test_spare_tags_are_forgotten(self, server: FaultServer, faults: Faults) -> None:
+        """By who settles many at once, so that a long test does not gather them."""
+        faults.on("basic.deliver").duplicate()
+        client = consumer(server, *[b"x"] * 10)
+        channel = server.state.connections.copy().popitem()[0].open_channels[0]
+        assert len(channel.ledger.spares) == 10
+        client.ack(10, multiple=True)
+        assert len(channel.ledger.spares) == 5
+        client.ack(0, multiple=True)
+        assert len(channel.ledger.spares) == 0
+
+    def test_of_what_was_fetched(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.get-ok").duplicate()
+        client = server.client()
+        client.declare("q")
+        client.fill("q", b"1")
+        client.send(m.BasicGet(queue="q"))
+        tags = [client.expect_content(m.BasicGetOk).method.delivery_tag for _ in range(2)]
+        assert tags == [1, 2]
+
+
+class TestReplace:
+    def test_the_flag_alone(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.deliver").replace(redelivered=True).once()
+        client = consumer(server, b"1", b"2")
+        assert [client.delivery().method.redelivered for _ in range(2)] == [True, False]
+
+    def test_what_a_consumer_gets(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.deliver").replace(body=b"?" * 9000, headers={"x": 1}, channel=7)
+        client = server.client(frame_max=8192)
+        client.declare("q")
+        client.fill("q", b"1")
+        client.consume("q")
+        content = client.delivery(7)
+        assert (content.body, content.properties.headers) == (b"?" * 9000, {"x": 1})
+
+
+class TestEnds:
+    @pytest.mark.parametrize("when", ["instead", "before", "after"])
+    @pytest.mark.parametrize("end", ["channel", "connection", "fin", "reset"])
+    def test_a_delivery(self, server: FaultServer, faults: Faults, end: str, when: Any) -> None:
+        """Nothing is said between it and the end, though more is to be delivered."""
+        rule = faults.on("basic.deliver", body=b"2")
+        if end == "channel":
+            rule.close_channel(406, when=when)
+        elif end == "connection":
+            rule.close_connection(541, when=when)
+        else:
+            rule.disconnect(end, when)  # type: ignore[arg-type]
+        client = consumer(server, b"1", b"2", b"3")
+        assert client.delivery().body == b"1"
+        if when == "after":
+            assert client.delivery().body == b"2"
+        client.expect_nothing()
+        server.settle()
+        if end == "channel":
+            client.expect_channel_close(406)
+            client.open_channel()
+        elif end == "connection":
+            client.expect_connection_close(541)
+        else:
+            client.expect_silent_end()
+        assert sorted(server.client().empty("q")) == [b"1", b"2", b"3"]
+
+    def test_a_confirm_and_then_a_crash(self, server: FaultServer, faults: Faults) -> None:
+        """What was confirmed survives; whether the publisher got to know is another question."""
+        faults.on("confirm").crash(when="instead")
+        client = server.client()
+        client.declare("q", durable=True)
+        client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+        client.publish(b"1", routing_key="q", delivery_mode=2)
+        client.expect_nothing()
+        server.settle()
+        assert server.restarts == [(True, True)]
+        assert server.client().empty("q") == [b"1"]
+
+    def test_start(self, server: FaultServer, faults: Faults) -> None:
+        """The first thing that a broker says."""
+        faults.on("connection.start").disconnect()
+        client = server.connect()
+        client.send_octets(b"AMQP\0\0\x09\x01")
+        server.settle()
+        client.expect_silent_end()
+
+
+class TestCut:
+    @pytest.mark.parametrize(
+        ("after", "frames"),
+        [("method", 1), ("header", 2)],
+    )
+    def test_between_frames(self, server: FaultServer, faults: Faults, after: str, frames: int) -> None:
+        faults.on("basic.deliver").cut(after=after)
+        client = consumer(server, b"body")
+        assert [frame.type for frame in client.inbox] == [1, 2, 3][:frames]
+        server.settle()
+        assert client.closed
+
+    def test_within_a_frame(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("queue.declare-ok").cut(after=9, how="reset")
+        client = server.client()
+        client.send(m.QueueDeclare(queue="q"))
+        assert client.take_octets() == octets_of(m.QueueDeclareOk(queue="q"))[:9]
+        server.settle()
+        assert client.closed
+
+    def test_nothing_follows(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.deliver", body=b"1").cut(after=3)
+        client = consumer(server, b"1", b"2")
+        client.expect_nothing()
+        assert client._octets == b"\x01\x00\x01"
+
+
+class TestMalform:
+    @pytest.mark.parametrize("how", sorted(MALFORMATIONS))
+    def test_every_way_changes_the_octets(self, server: FaultServer, faults: Faults, how: Any) -> None:
+        """And the broker stays as it was: the message is out, its tag is used."""
+        client = server.client()
+        client.declare("q")
+        client.fill("q", b"body")
+        expected = octets_of(
+            m.BasicDeliver("tag", 1, False, "", "q"),
+            (2, b"\0\x3c\0\0" + bytes(7) + b"\x04\0\0"),
+            (3, b"body"),
+        )
+        faults.on("basic.deliver").malform(how).once()
+        client.send(m.BasicConsume(queue="q", consumer_tag="tag"))
+        octets = client.take_octets()
+        ok = octets_of(m.BasicConsumeOk("tag"))
+        assert octets.startswith(ok)
+        assert octets[len(ok) :] != expected
+        assert len(octets) > len(ok)
+        client.ack(1)
+        assert list(server.vhost.queues["q"].ready) == []
+        assert server.said[-1].startswith(f"sent malformed ({how}): ")
+
+    def test_a_method_without_content(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("queue.declare-ok").malform("unknown-method")
+        client = server.client()
+        client.send(m.QueueDeclare(queue="q"))
+        assert client.take_octets()[7:11] == b"\0\x32" + (4242).to_bytes(2, "big")
+
+
+class TestAtOnce:
+    def test_a_method(self, server: FaultServer, faults: Faults) -> None:
+        client = server.client()
+        assert faults.send(m.BasicAck(7), channel=1) == 1
+        assert client.expect(m.BasicAck) == m.BasicAck(7)
+        assert server.recorder is not None
+        assert any(getattr(event, "name", "") == "basic.ack" for event in server.recorder.trace().events)
+
+    def test_a_content(self, server: FaultServer, faults: Faults) -> None:
+        client = server.client()
+        faults.send(m.BasicDeliver("nobody", 1), channel=1, body=b"1", message_id="m")
+        content = client.delivery()
+        assert (content.body, content.properties.message_id) == (b"1", "m")
+
+    def test_octets_on_one_connection(self, server: FaultServer, faults: Faults) -> None:
+        one = server.client(client_properties={"connection_name": "one"})
+        two = server.client()
+        assert faults.send(b"\1\2", connection="one") == 1
+        assert (one.take_octets(), two.take_octets()) == (b"\1\2", b"")
+        assert faults.send(b"\3") == 2
+
+    def test_no_rule_looks_at_it(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.ack", direction="sent").drop()
+        client = server.client()
+        faults.send(m.BasicAck(7), channel=1)
+        client.expect(m.BasicAck)
+        assert rule.hits == 0
+
+    def test_flow(self, server: FaultServer, faults: Faults) -> None:
+        client = server.client(channels=2)
+        flow = faults.channel_flow(channel=2)
+        assert client.expect(m.ChannelFlow, 2) == m.ChannelFlow(active=False)
+        client.send(m.ChannelFlowOk(active=False), 2)
+        flow.remove()
+        assert client.expect(m.ChannelFlow, 2) == m.ChannelFlow(active=True)
+        client.send(m.ChannelFlowOk(active=True), 2)
+        client.expect_nothing()
+        assert str(flow) == "clients are told to stop publishing on 1 channel(s)"
+
+    def test_alarms(self, server: FaultServer, faults: Faults) -> None:
+        client = server.client(client_properties={"capabilities": {"connection.blocked": True}})
+        memory = faults.memory_alarm()
+        disk = faults.disk_alarm("no disk left")
+        client.publish(routing_key="q")
+        assert client.expect(m.ConnectionBlocked, 0).reason == "no disk left"
+        assert not client.connection.reading
+        disk.remove()
+        client.expect_nothing()
+        memory.remove()
+        client.expect(m.ConnectionUnblocked, 0)
+        assert client.connection.reading
+        faults.verify()
+
+    def test_consumers_are_cancelled(self, server: FaultServer, faults: Faults) -> None:
+        client = server.client(client_properties={"capabilities": {"consumer_cancel_notify": True}})
+        client.declare("q")
+        client.consume("q", "tag")
+        assert faults.cancel_consumers("q") == 1
+        assert client.expect(m.BasicCancel).consumer_tag == "tag"

@@ -1,0 +1,417 @@
+"""What rules say of themselves, what they almost fitted, and what is said to who asks for nonsense."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from compat_tests.unit.faults.server import FaultServer
+from fakeamqp.errors import FakeAMQPError
+from fakeamqp.faults import FaultError, FaultNotSeen, Faults, UnusedFault
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+
+def big(body: bytes) -> bool:
+    return len(body) > 10
+
+
+SENTENCES: list[tuple[Callable[[Faults], Any], str]] = [
+    (lambda f: f.on("basic.publish"), "when a basic.publish comes: count it"),
+    (
+        lambda f: f.on("basic.publish", exchange="", routing_key="orders.#").nack().once(),
+        "when a basic.publish with exchange '' and routing key 'orders.#' comes: nack it (once at most)",
+    ),
+    (
+        lambda f: f.on("basic.publish", connection="billing", channel=2).drop().on_call(3),
+        "when a basic.publish with channel 2 on connection 'billing' comes: drop it (only number 3)",
+    ),
+    (
+        lambda f: f.on("basic.publish", body=re.compile("^x")).delay(2, jitter=0.5).nack().after(4),
+        "when a basic.publish with body /^x/ comes: delay it by 2 s and up to 0.5 s more, then nack it "
+        "(after 4)",
+    ),
+    (
+        lambda f: f.on("basic.publish", body=big).return_message().times(2),
+        "when a basic.publish with body as big wants it comes: return it with 312 NO_ROUTE (2 times at most)",
+    ),
+    (
+        lambda f: f.on("basic.publish", part="header").disconnect("reset"),
+        "when a basic.publish comes as far as its header: reset its connection",
+    ),
+    (
+        lambda f: f.on("confirm", queue="q").hold().with_probability(0.25),
+        "when a publisher confirm with queue 'q' is to be sent: hold it (with probability 0.25)",
+    ),
+    (
+        lambda f: f.on("basic.deliver").duplicate().replace(redelivered=True),
+        "when a basic.deliver is to be sent: duplicate it, then replace redelivered=True",
+    ),
+    (
+        lambda f: f.on("basic.deliver").duplicate(3),
+        "when a basic.deliver is to be sent: let it pass 4 times",
+    ),
+    (
+        lambda f: f.on("basic.deliver").cut(after="header"),
+        "when a basic.deliver is to be sent: send it as far as its header, then end its connection",
+    ),
+    (
+        lambda f: f.on("basic.deliver").cut(after=9, how="silence"),
+        "when a basic.deliver is to be sent: send 9 octets of it, then fall silent on it",
+    ),
+    (
+        lambda f: f.on("basic.deliver").malform("bad-frame-end"),
+        "when a basic.deliver is to be sent: malform it: the last octet of its last frame is not the frame "
+        "end",
+    ),
+    (
+        lambda f: f.on("exchange.declare", exchange_type="topic").close_channel(403),
+        "when an exchange.declare with exchange type 'topic' comes: close its channel with 403",
+    ),
+    (
+        lambda f: f.on("queue.*").close_connection(541, when="after"),
+        "when a queue.* comes: pass it on, then close its connection with 541",
+    ),
+    (
+        lambda f: f.on("basic.publish").crash(),
+        "when a basic.publish comes: crash the broker before its answer",
+    ),
+    (
+        lambda f: f.on("basic.publish").crash(when="instead", durable=False),
+        "when a basic.publish comes: crash the broker, which forgets all",
+    ),
+    (
+        lambda f: f.on("connection.start-ok").refuse_login(),
+        "when a connection.start-ok comes: refuse the login",
+    ),
+    (
+        lambda f: f.on("*", direction="sent").call(big),
+        "when anything is to be sent: call big",
+    ),
+    (lambda f: f.on("heartbeat").drop(), "when a heartbeat comes: drop it"),
+    (
+        lambda f: f.on("basic.ack", "basic.nack", direction="sent").drop(),
+        "when a basic.ack or basic.nack is to be sent: drop it",
+    ),
+    (
+        lambda f: f.on("basic.publish").replace(body=b"y", properties={"priority": 3}, routing_key="z"),
+        "when a basic.publish comes: replace routing_key='z', priority=3, body=b'y'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "sentence"), SENTENCES, ids=[text for _, text in SENTENCES])
+def test_sentences(faults: Faults, make: Callable[[Faults], Any], sentence: str) -> None:
+    assert str(make(faults)) == sentence
+
+
+def test_the_room_says_them_all(faults: Faults) -> None:
+    assert (str(faults), repr(faults)) == ("no faults", "<Faults: 0 in force>")
+    rule = faults.on("basic.get").drop()
+    faults.on("basic.publish").nack()
+    assert str(faults) == "when a basic.get comes: drop it\nwhen a basic.publish comes: nack it"
+    assert repr(rule) == "<Rule: when a basic.get comes: drop it; in force, hits=0>"
+    rule.remove()
+    assert repr(rule) == "<Rule: when a basic.get comes: drop it; removed, hits=0>"
+    assert faults.rules == (faults.rules[0],)
+
+
+NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
+    (
+        lambda f: f.on(),
+        "say what the rule is about: on('basic.publish'), on('queue.*'), on('*'), ...",
+    ),
+    (
+        lambda f: f.on("basic.pubish"),
+        "there is no method 'basic.pubish'; did you mean 'basic.publish'?",
+    ),
+    (lambda f: f.on("confrm"), "there is no method 'confrm'; did you mean 'confirm'?"),
+    (lambda f: f.on("que.*"), "there is no method 'que.*'; did you mean 'queue.*'?"),
+    (lambda f: f.on(60), "a method's name is a str such as 'basic.publish', not 60"),
+    (
+        lambda f: f.on("confirm", "basic.return"),
+        "'confirm' stands for itself, and is always sent; make another rule for the rest",
+    ),
+    (
+        lambda f: f.on("confirm", direction="received"),
+        "'confirm' stands for itself, and is always sent; make another rule for the rest",
+    ),
+    (
+        lambda f: f.on("basic.deliver", direction="received"),
+        "basic.deliver is never received by a broker, only sent",
+    ),
+    (
+        lambda f: f.on("basic.deliver", direction="recieved"),
+        "a direction is 'received' (by the broker) or 'sent', not 'recieved'; did you mean 'received'?",
+    ),
+    (
+        lambda f: f.on("basic.publish", routingkey="x"),
+        "a basic.publish has no field 'routingkey'; did you mean 'routing_key'?",
+    ),
+    (
+        lambda f: f.on("exchange.declare", type="topc"),
+        "there is no exchange type 'topc'; did you mean 'topic'?",
+    ),
+    (
+        lambda f: f.on("basic.publish", exchange_type="fan-out"),
+        "there is no exchange type 'fan-out'; did you mean 'fanout'?",
+    ),
+    (
+        lambda f: f.on("basic.publish", body=5),
+        "a body is compared with bytes, str, a pattern or a function, not 5",
+    ),
+    (
+        lambda f: f.on("basic.publish", headers="x"),
+        "headers are compared with a dict of those that must be there, not 'x'",
+    ),
+    (
+        lambda f: f.on("basic.publish", connection=5),
+        "a connection is named by a str, or is one of broker.connections, not 5",
+    ),
+    (
+        lambda f: f.on("basic.publish", part="body"),
+        "there is no part 'body' to look at; there are 'header'",
+    ),
+    (
+        lambda f: f.on("basic.deliver", part="header"),
+        "part='header' is for methods that bring the broker a content, not a basic.deliver",
+    ),
+    (
+        lambda f: f.on("queue.declare", part="header"),
+        "part='header' is for methods that bring the broker a content, not a queue.declare",
+    ),
+    (
+        lambda f: f.on("basic.publish", part="header").nack(),
+        "half of a basic.publish can only be followed by an end, not: nack it",
+    ),
+    (lambda f: f.on("queue.declare").nack(), "nack() is for basic.publish, not for a queue.declare"),
+    (
+        lambda f: f.on("basic.get").return_message(),
+        "return_message() is for basic.publish, not for a basic.get",
+    ),
+    (
+        lambda f: f.on("connection.open").refuse_login(),
+        "refuse_login() is for connection.secure-ok and connection.start-ok, not for a connection.open",
+    ),
+    (
+        lambda f: f.on("connection.open").close_channel(),
+        "a connection.open is on no channel that could be closed; use close_connection()",
+    ),
+    (
+        lambda f: f.on("basic.publish").close_channel(70000),
+        "a reply code is a number from 0 to 65535, such as 404, not 70000",
+    ),
+    (
+        lambda f: f.on("basic.publish").close_channel(when="befor"),
+        "when cannot be 'befor'; did you mean 'before'?",
+    ),
+    (
+        lambda f: f.on("basic.publish").disconnect("rst"),
+        "how cannot be 'rst'; did you mean 'reset'?",
+    ),
+    (
+        lambda f: f.on("basic.publish").cut(),
+        "cut() is for what the broker sends; a basic.publish is received: use disconnect()",
+    ),
+    (
+        lambda f: f.on("queue.declare-ok").cut(after="header"),
+        "a queue.declare-ok has no content header after which it could be cut",
+    ),
+    (
+        lambda f: f.on("basic.deliver").cut(after="body"),
+        "after cannot be 'body'; there are 'header', 'method'",
+    ),
+    (
+        lambda f: f.on("basic.publish").malform("bad-frame-end"),
+        "malform() is for what the broker sends, and a basic.publish is received",
+    ),
+    (
+        lambda f: f.on("basic.deliver").malform("bad-frame-nd"),
+        "malform cannot be 'bad-frame-nd'; did you mean 'bad-frame-end'?",
+    ),
+    (
+        lambda f: f.on("queue.declare-ok").malform("longer-body"),
+        "malform('longer-body') is for methods with a content, such as basic.deliver",
+    ),
+    (
+        lambda f: f.on("basic.publish").replace(bdy=b""),
+        "a basic.publish has no 'bdy' to be replaced; did you mean 'body'?",
+    ),
+    (
+        lambda f: f.on("basic.publish").replace(properties={"priorty": 1}),
+        "there is no property 'priorty'; did you mean 'priority'?",
+    ),
+    (
+        lambda f: f.on("queue.declare").replace(body=b""),
+        "a queue.declare has no content in which something could be replaced",
+    ),
+    (
+        lambda f: f.on("basic.publish").replace(routing_key=5),
+        "a basic.publish cannot have routing_key=5: ",
+    ),
+    (
+        lambda f: f.on("basic.publish").replace(priority="high"),
+        "no content can have priority='high': ",
+    ),
+    (
+        lambda f: f.on("basic.publish").hold().release(multiple=True),
+        "only confirms can be put together: on('confirm').hold(), release(multiple=True)",
+    ),
+    (
+        lambda f: f.on("confirm").hold().release(multiple=True, reverse=True),
+        "a confirm that is multiple covers those before it: release them in their order",
+    ),
+    (lambda f: f.send(b"x"), "there is no open connection to send to"),
+    (
+        lambda f: f.send(b"x", connection="billing"),
+        "there is no open connection to send to on 'billing'",
+    ),
+    (
+        lambda f: f.send(m.BasicDeliver(), properties=1),
+        "there is no property 'properties'",
+    ),
+    (lambda f: f.channel_flow(), "there is no open channel to be told"),
+]
+
+
+@pytest.mark.parametrize(("ask", "text"), NONSENSE, ids=[text[:70] for _, text in NONSENSE])
+def test_nonsense(faults: Faults, ask: Callable[[Faults], Any], text: str) -> None:
+    with pytest.raises(FaultError) as caught:
+        ask(faults)
+    if text.endswith(": "):
+        assert str(caught.value).startswith(text)
+    else:
+        assert str(caught.value) == text
+    assert isinstance(caught.value, FakeAMQPError)
+
+
+def test_a_rule_that_could_not_be_made_is_not_in_force(faults: Faults) -> None:
+    with pytest.raises(FaultError):
+        faults.on("basic.publish", routingkey="x")
+    assert faults.rules == ()
+
+
+class TestMisses:
+    def test_what_almost_fitted(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish", routing_key="orders.#", exchange="").nack()
+        publisher = server.publisher("invoices")
+        publisher.publish(b"1", b"2")
+        publisher.publish(b"3", exchange="amq.topic")
+        with pytest.raises(UnusedFault) as caught:
+            faults.verify()
+        assert str(caught.value) == (
+            "a fault was installed and never happened (say .optional() where that is all right):\n"
+            "  - when a basic.publish with routing key 'orders.#' and exchange '' comes: nack it\n"
+            "    near miss: basic.publish exchange='' routing_key='invoices': routing_key is 'invoices', "
+            "not 'orders.#'\n"
+            "    near miss: basic.publish exchange='amq.topic' routing_key='invoices': routing_key is "
+            "'invoices', not 'orders.#'"
+        )
+
+    def test_only_the_first_few(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish", body=b"x").nack()
+        publisher = server.publisher()
+        for number in range(5):
+            publisher.publish(b"%d" % number, routing_key=f"k{number}")
+        assert rule.complaint().splitlines()[1:] == [
+            "    near miss: basic.publish exchange='' routing_key='k0': body is b'0', not b'x'",
+            "    near miss: basic.publish exchange='' routing_key='k1': body is b'1', not b'x'",
+            "    near miss: basic.publish exchange='' routing_key='k2': body is b'2', not b'x'",
+            "    ... and 2 more",
+        ]
+
+    def test_another_connection(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("queue.declare", connection="biling").drop()
+        client = server.client(client_properties={"connection_name": "billing"})
+        client.declare("q")
+        assert rule.complaint().splitlines()[1:] == [
+            f"    near miss: queue.declare queue='q': the connection is {client.connection.name!r} "
+            "('billing', 'c1'), not 'biling'"
+        ]
+
+    def test_nothing_to_look_at(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish", queue="q").drop()
+        server.client().publish(b"", routing_key="nowhere")
+        assert rule.complaint().splitlines()[1:] == [
+            "    near miss: basic.publish exchange='' routing_key='nowhere': queue is nothing, not 'q'"
+        ]
+
+    def test_several_values(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish", queue="q").drop()
+        client = server.client()
+        for name in ("a", "b"):
+            client.declare(name)
+            client.bind(name, "amq.fanout")
+        client.publish(exchange="amq.fanout")
+        assert "queue is 'a' and 'b', not 'q'" in rule.complaint()
+
+    def test_a_trigger_that_was_not_reached(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish").nack().on_call(3)
+        server.publisher().publish(b"1", b"2")
+        assert rule.complaint().splitlines()[1:] == [
+            "    near miss: 2 fitted, but the rule was not to fire (only number 3)"
+        ]
+
+    def test_several_faults(self, faults: Faults) -> None:
+        faults.on("basic.publish").nack()
+        faults.on("basic.get").drop().remove()
+        faults.on("basic.ack").drop().optional()
+        faults.on("basic.nack", optional=True).drop()
+        with pytest.raises(UnusedFault) as caught:
+            faults.verify()
+        assert str(caught.value) == (
+            "2 faults were installed and never happened (say .optional() where that is all right):\n"
+            "  - when a basic.publish comes: nack it\n"
+            "  - when a basic.get comes: drop it"
+        )
+        faults.clear()
+        faults.verify()
+
+    def test_waiting_in_vain(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish", body=b"2").nack()
+        with pytest.raises(FaultNotSeen) as caught:
+            rule.wait(timeout=0.5)
+        assert str(caught.value) == (
+            "waited 0.5 s, and this happened not at all instead of once:\n"
+            "  when a basic.publish with body b'2' comes: nack it"
+        )
+        server.publisher().publish(b"1", b"2")
+        rule.wait()
+        with pytest.raises(FaultNotSeen) as caught:
+            rule.wait(3, timeout=0)
+        assert str(caught.value).startswith("waited 0 s, and this happened only once instead of 3 times:\n")
+
+
+class TestTrace:
+    def test_what_a_fault_did(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").nack().once()
+        server.publisher().publish(b"1", b"2")
+        assert server.said == [
+            "when a basic.publish comes: nack it (once at most): basic.publish exchange='' routing_key='q'"
+        ]
+
+    def test_a_nack_of_which_nobody_hears(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").nack()
+        client = server.client()
+        client.declare("q")
+        client.publish(routing_key="q")
+        assert server.said[-1] == "no confirms on this channel: the message is lost, untold"
+        assert client.count("q") == 0
+
+    def test_the_record_has_what_really_went_over_the_wire(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("queue.declare-ok").drop().once()
+        faults.on("queue.declare-ok").replace(message_count=7)
+        client = server.client()
+        client.send(m.QueueDeclare(queue="p"))
+        client.expect_nothing()
+        assert client.declare("q").message_count == 7
+        assert server.recorder is not None
+        sent = [
+            event.text
+            for event in server.recorder.trace().events
+            if getattr(event, "name", "") == "queue.declare-ok"
+        ]
+        assert len(sent) == 1
+        assert "message_count=7" in sent[0]
