@@ -8,7 +8,7 @@ PYTEST_ARGS ?=
 FUZZ := compat_tests/fuzz compat_tests/programs compat_tests/differential/test_random_programs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz conformance personalities bench lint format generate clean
+.PHONY: help demo test fuzz conformance personalities faults bench lint format generate clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -38,6 +38,9 @@ conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.
 
 personalities: $(VENV)/.test ## Write the tables of docs/personalities.md
 	$(PY) -m compat_tests.personalities
+
+faults: $(VENV)/.test ## Record what clients do about faults and write docs/faults.md
+	$(PY) -m pytest compat_tests/faults/test_clients.py --timeout=300 --record-faults $(PYTEST_ARGS)
 
 bench: $(VENV)/.test ## Run the benchmarks and write docs/benchmarks.md
 	$(PY) -m pytest compat_tests/benchmarks -o python_files='bench_*.py' -o python_functions='bench_*' \
