@@ -71,7 +71,7 @@ class Books:
         self.handed: Counter[tuple[str, int]] = Counter()
         self.returned: Counter[tuple[str, int]] = Counter()
         self.acked: Counter[int] = Counter()
-        self.dropped: dict[int, list[str]] = {}
+        self.gone: dict[int, list[str]] = {}
         self.sent_back: set[int] = set()
         self.flags: dict[str, set[str]] = {}
         """By connection: the faults that have happened to it, by what they do."""
@@ -137,7 +137,16 @@ class Books:
         if happened is not None:
             happened(**facts)
 
-    def _dropped(self, message: Message, queue: str | None, reason: str, detail: str, **_: Any) -> None:
+    def expired(self, *_: object) -> None:
+        pass
+
+    def dropped(
+        self, messages: Sequence[Message], queue: str | None, reason: str, detail: str, _virtual_host: str
+    ) -> None:
+        for message in messages:
+            self._dropped(message, queue, reason, detail)
+
+    def _dropped(self, message: Message, queue: str | None, reason: str, detail: str) -> None:
         number = self.known(message)
         self.history.append(f"{queue} drops {number}: {reason}")
         assert reason and detail
@@ -150,9 +159,9 @@ class Books:
             if message.history is not None:
                 # Where nobody else takes the dead letter, this is the end of it.
                 self._barred[id(message)] = (message.history.deaths[0].queue, number)
-                self.dropped.setdefault(number, []).append(reason)
+                self.gone.setdefault(number, []).append(reason)
             return
-        self.dropped.setdefault(number, []).append(reason)
+        self.gone.setdefault(number, []).append(reason)
         if queue is None:
             if reason == "unroutable":
                 self.homeless[number] -= 1
@@ -170,7 +179,15 @@ class Books:
             may_be_lost |= number not in self.confirmed or copied
         assert may_be_lost, f"{number} was confirmed, and {queue} lost it in a {reason}"
 
-    def _dead_lettered(self, message: Message, queue: str, reason: str, outcome: Outcome, **_: Any) -> None:
+    def dead_lettered(
+        self,
+        message: Message,
+        queue: str,
+        reason: str,
+        _exchange: str,
+        outcome: Outcome,
+        _virtual_host: str,
+    ) -> None:
         number = self.known(message)
         self.history.append(f"{queue} buries {number} ({reason}): {sorted(q.name for q in outcome.queues)}")
         for key, origin in reversed(self._barred.items()):
@@ -258,5 +275,5 @@ class Books:
 
     def accounted(self, number: int, streams: set[int]) -> bool:
         """Whether there is an end of a message that is in no queue any more."""
-        ended = number in self.acked or number in self.dropped or number in self.sent_back
+        ended = number in self.acked or number in self.gone or number in self.sent_back
         return ended or number in streams

@@ -6,6 +6,7 @@ to it. Everything that arrives is kept in `Client.inbox` until a test takes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -44,7 +45,7 @@ class ManualClock(Clock):
 
 
 class QuietTap:
-    """A tap that lets everything pass and keeps nothing."""
+    """A tap that lets everything pass and keeps nothing. How messages end goes to `model`, each by itself."""
 
     confirms_singly = False
 
@@ -68,6 +69,41 @@ class QuietTap:
 
     def settled(self, *_: object) -> None:
         pass
+
+    def expired(self, message: Message, queue: str, virtual_host: str) -> None:
+        self.model("expired", message=message, queue=queue, virtual_host=virtual_host)
+
+    def dead_lettered(
+        self,
+        message: Message,
+        queue: str,
+        reason: str,
+        exchange: str,
+        outcome: Outcome,
+        virtual_host: str,
+    ) -> None:
+        self.model(
+            "dead-lettered",
+            message=message,
+            queue=queue,
+            reason=reason,
+            exchange=exchange,
+            outcome=outcome,
+            virtual_host=virtual_host,
+        )
+
+    def dropped(
+        self, messages: Sequence[Message], queue: str | None, reason: str, detail: str, virtual_host: str
+    ) -> None:
+        for message in messages:
+            self.model(
+                "dropped",
+                message=message,
+                queue=queue,
+                reason=reason,
+                detail=detail,
+                virtual_host=virtual_host,
+            )
 
     def model(self, event: str, **facts: Any) -> None:
         pass

@@ -140,6 +140,15 @@ class Onlooker(Protocol):
     def settled(self, *facts: Any) -> None:
         """Deliveries end."""
 
+    def expired(self, *facts: Any) -> None:
+        """The time to live of a message is over."""
+
+    def dead_lettered(self, *facts: Any) -> None:
+        """A message died in a queue and is in others now."""
+
+    def dropped(self, *facts: Any) -> None:
+        """Messages are gone."""
+
     def model(self, event: str, **facts: object) -> None:
         """Anything else happened in the model."""
 
@@ -162,7 +171,7 @@ class Nobody:
     def published(self, *facts: Any) -> None:
         """Nobody is told."""
 
-    refused = delivered = settled = published
+    refused = delivered = settled = expired = dead_lettered = dropped = published
 
     def model(self, event: str, **facts: object) -> None:
         """Nobody is told."""

@@ -115,6 +115,9 @@ class FaultTap:
         self.published = self._behind.published
         self.refused = self._behind.refused
         self.settled = self._behind.settled
+        self.expired = self._behind.expired
+        self.dead_lettered = self._behind.dead_lettered
+        self.dropped = self._behind.dropped
         self.model = self._behind.model
         self._installed = False
         self._reading: Wire | None = None

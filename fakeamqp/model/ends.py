@@ -102,12 +102,6 @@ class Ends:
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host
 
-    @property
-    def watched(self) -> bool:
-        """Whether anybody wants to know."""
-        state = self._virtual_host.state
-        return state.ends is not None or state.tap is not None
-
     def returned(self, message: Message, code: int, text: str, channel: int | None = None) -> None:
         """The publisher is sent the message back."""
         host, state = self._virtual_host.name, self._virtual_host.state
@@ -120,7 +114,7 @@ class Ends:
         """Its time to live is over. What becomes of it is told apart from that."""
         state = self._virtual_host.state
         if state.tap is not None:
-            state.tap.model("expired", message=message, queue=queue, virtual_host=self._virtual_host.name)
+            state.tap.expired(message, queue, self._virtual_host.name)
 
     def dead_lettered(
         self, message: Message, queue: str, reason: DeathReason, dead: Message, outcome: Outcome
@@ -141,30 +135,24 @@ class Ends:
                 )
             )
         if state.tap is not None:
-            state.tap.model(
-                "dead-lettered",
-                message=message,
-                queue=queue,
-                reason=reason,
-                exchange=dead.exchange,
-                outcome=outcome,
-                virtual_host=host,
-            )
+            state.tap.dead_lettered(message, queue, reason, dead.exchange, outcome, host)
 
     def dropped(self, message: Message, queue: str | None, reason: DropReason, detail: str) -> None:
         """The message is gone; `detail` says more of why, in words."""
-        host, state = self._virtual_host.name, self._virtual_host.state
-        if state.ends is not None:
-            state.ends.dropped.append(Dropped(host, message, state.clock.time(), queue, reason, detail))
-        if state.tap is not None:
-            state.tap.model(
-                "dropped", message=message, queue=queue, reason=reason, detail=detail, virtual_host=host
-            )
+        self.dropped_all((message,), queue, reason, detail)
 
     def dropped_all(
         self, messages: Iterable[Message], queue: str | None, reason: DropReason, detail: str
     ) -> None:
         """All of these are gone."""
-        if self.watched:
-            for message in messages:
-                self.dropped(message, queue, reason, detail)
+        host, state = self._virtual_host.name, self._virtual_host.state
+        ends, tap = state.ends, state.tap
+        if ends is None and tap is None:
+            return
+        lost = tuple(messages)
+        if ends is not None:
+            when = state.clock.time()
+            for message in lost:
+                ends.dropped.append(Dropped(host, message, when, queue, reason, detail))
+        if tap is not None and lost:
+            tap.dropped(lost, queue, reason, detail, host)

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.ends import DropReason
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.queues.queue import DeathReason
 
 __all__ = ["Settlement", "Tap", "Tapped"]
 
@@ -79,5 +81,32 @@ class Tap(Protocol):
     ) -> None:
         """These deliveries are about to end in that way; the sequence is not changed afterwards."""
 
+    def expired(self, message: Message, queue: str, virtual_host: str) -> None:
+        """The time to live of a message is over. What becomes of it is told next."""
+
+    def dead_lettered(
+        self,
+        message: Message,
+        queue: str,
+        reason: DeathReason,
+        exchange: str,
+        outcome: Outcome,
+        virtual_host: str,
+    ) -> None:
+        """A message died in a queue, and that exchange passed it on to what `outcome` names."""
+
+    def dropped(
+        self,
+        messages: Sequence[Message],
+        queue: str | None,
+        reason: DropReason,
+        detail: str,
+        virtual_host: str,
+    ) -> None:
+        """These are gone, all for one reason: `detail` says it in words. The sequence does not change.
+
+        `queue` is the one that had them or did not take them, None where there was none.
+        """
+
     def model(self, event: str, **facts: object) -> None:
-        """Anything else: a message expired, was dead-lettered or dropped, a queue was declared, ..."""
+        """Anything else: a message was returned, a delay is over, a queue was declared, ..."""

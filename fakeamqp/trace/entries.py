@@ -11,6 +11,7 @@ short name), instants are on the broker's clock.
 | 6 | one frame: instant, peer, direction, type, channel, payload |
 | 8 | a settlement: instant, peer, event, message, queue, consumer, channel, delivery tag |
 | 9 | a delivery: the same, with "delivered" for the event, and whether it is redelivered |
+| 6, 8, 9 | without a peer, a message's end: instant, None, event, and the facts that `_ENDS` names |
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ __all__ = ["Entry", "frames_in", "typed"]
 Entry: TypeAlias = "tuple[Any, ...]"
 """One of the above."""
 
+_ENDS = {
+    "expired": ("message", "queue", "virtual_host"),
+    "dropped": ("message", "queue", "reason", "detail", "virtual_host"),
+    "dead-lettered": ("message", "queue", "reason", "exchange", "outcome", "virtual_host"),
+}
 _ROUTED = ("published", "dead-lettered", "delay over")
 """Events that tell which queues a message went to."""
 
@@ -44,7 +50,7 @@ def typed(entries: Iterable[Entry], began: float, known: Mapping[str, str]) -> I
     for instant, peer, *rest in entries:
         time = instant - began
         if peer is None:
-            event, facts = ("published", _publish(*rest)) if len(rest) == 3 else rest
+            event, facts = _happened(*rest)
             client = _client(facts)
             alias = aliases.get(client or "", "")
             yield ModelEvent(time, client, alias, event, facts)
@@ -70,8 +76,14 @@ def _client(facts: Mapping[str, object]) -> str | None:
     return name if isinstance(name, str) else publisher_name(facts)
 
 
-def _publish(message: object, outcome: object, virtual_host: str) -> dict[str, object]:
-    return {"message": message, "outcome": outcome, "virtual_host": virtual_host}
+def _happened(first: Any, *rest: Any) -> tuple[str, dict[str, object]]:
+    """An event of the model, and its facts."""
+    if len(rest) == 1:
+        return first, rest[0]
+    if len(rest) == 2:
+        outcome, virtual_host = rest
+        return "published", {"message": first, "outcome": outcome, "virtual_host": virtual_host}
+    return first, dict(zip(_ENDS[first], rest, strict=True))
 
 
 def _delivery(

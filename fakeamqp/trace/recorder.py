@@ -63,7 +63,10 @@ class Recorder:
         "_wall_time",
         "capacity",
         "connection",
+        "dead_lettered",
         "delivered",
+        "dropped",
+        "expired",
         "frame",
         "model",
         "published",
@@ -128,6 +131,7 @@ class Recorder:
         """
         now = self._now
         keep = self._entries.append
+        keep_all = self._entries.extend
         peers = self._peers
         introduce = self._introduce
         count = 0
@@ -204,6 +208,43 @@ class Recorder:
                 consumer = None if holder is None else holder.tag
                 keep((instant, peer, event, kept, delivery.queue.name, consumer, channel, delivery.tag))
 
+        def expired(message: Any, queue: str, virtual_host: str) -> None:
+            nonlocal count
+            kept = message if len(message.body) <= _LONG_BODY else MessagePart(message, _LONG_BODY)
+            count += 1
+            keep((now(), None, "expired", kept, queue, virtual_host))
+
+        def dead_lettered(
+            message: Any, queue: str, reason: str, exchange: str, outcome: object, virtual_host: str
+        ) -> None:
+            nonlocal count
+            kept = message if len(message.body) <= _LONG_BODY else MessagePart(message, _LONG_BODY)
+            count += 1
+            keep((now(), None, "dead-lettered", kept, queue, reason, exchange, outcome, virtual_host))
+
+        def dropped(
+            messages: Sequence[Any], queue: str | None, reason: str, detail: str, virtual_host: str
+        ) -> None:
+            nonlocal count
+            instant = now()
+            count += len(messages)
+            # An entry for each, as above; the same words in each, which takes no more memory.
+            keep_all(
+                [
+                    (
+                        instant,
+                        None,
+                        "dropped",
+                        message if len(message.body) <= _LONG_BODY else MessagePart(message, _LONG_BODY),
+                        queue,
+                        reason,
+                        detail,
+                        virtual_host,
+                    )
+                    for message in messages
+                ]
+            )
+
         def connection(name: str, event: str, detail: str = "") -> None:
             nonlocal count
             peer = None if event == "connected" else peers.get(name)
@@ -235,6 +276,9 @@ class Recorder:
         self.published = published
         self.delivered = delivered
         self.settled = settled
+        self.expired = expired
+        self.dead_lettered = dead_lettered
+        self.dropped = dropped
         self.connection = connection
         self.model = model
         self._count = counted

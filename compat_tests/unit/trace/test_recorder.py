@@ -190,7 +190,10 @@ def test_a_long_message_is_not_kept_alive(clock: Clock):
     gone = weakref.ref(long)
     recorder.frame("a", "received", 1, 1, b"")
     recorder.published(long, "unroutable", "/")
-    recorder.model("dropped", message=long, queue="q", reason="expired")
+    recorder.model("returned", message=long, code=312, text="NO_ROUTE")
+    recorder.expired(long, "q", "/")
+    recorder.dead_lettered(long, "q", "expired", "dead", "routed to d", "/")
+    recorder.dropped([long], "q", "purged", "the queue was purged", "/")
     peer = SimpleNamespace(name="b", heard_at=0.0)
     recorder.delivered(long, "q", "tag", peer, 1, 1, False)
     queue, queued = SimpleNamespace(name="q"), SimpleNamespace(message=long)
@@ -199,12 +202,54 @@ def test_a_long_message_is_not_kept_alive(clock: Clock):
     del long, delivery, queued
     gc.collect()
     assert gone() is None
-    _, published, dropped, delivered, acked = recorder.trace().events
+    _, published, returned, expired, dead_lettered, dropped, delivered, acked = recorder.trace().events
+    assert "(100000 octets) returned to its publisher" in returned.text
+    assert "(100000 octets) expired in queue 'q'" in expired.text
+    assert "(100000 octets) dead-lettered from queue 'q'" in dead_lettered.text
     assert "(100000 octets) delivered from queue 'q'" in delivered.text
     assert "(100000 octets) of queue 'q' acked" in acked.text
     assert published.text == "message with exchange='e' routing_key='k': unroutable"
     assert "(100000 octets) dropped from queue 'q'" in dropped.text
     assert (published.connection, published.alias) == ("a", "c1")
+
+
+def test_how_messages_end_is_told_by_names(clock: Clock):
+    recorder = Recorder(clock)
+    message = SimpleNamespace(body=b"m", publisher=SimpleNamespace(name="a"))
+    queue = SimpleNamespace(name="d")
+    outcome = SimpleNamespace(queues=(queue,))
+    recorder.expired(message, "q", "there")
+    recorder.dead_lettered(message, "q", "expired", "dead", outcome, "there")
+    recorder.dropped((message,), None, "unroutable", "no queue was there for it", "there")
+    expired, dead_lettered, enqueued, dropped = recorder.trace().events
+    about = {"message": message, "virtual_host": "there"}
+    assert expired.facts == {**about, "queue": "q"}
+    assert dead_lettered.facts == {
+        **about,
+        "queue": "q",
+        "reason": "expired",
+        "exchange": "dead",
+        "outcome": outcome,
+    }
+    assert enqueued.facts == {**about, "queue": "d"}
+    assert dropped.facts == {
+        **about,
+        "queue": None,
+        "reason": "unroutable",
+        "detail": "no queue was there for it",
+    }
+    names = ["expired", "dead-lettered", "enqueued", "dropped"]
+    assert [event.name for event in (expired, dead_lettered, enqueued, dropped)] == names
+
+
+def test_messages_that_are_dropped_together_are_events_of_their_own(clock: Clock):
+    recorder = Recorder(clock, capacity=3)
+    lost = [SimpleNamespace(body=b"%d" % number) for number in range(5)]
+    recorder.dropped(lost, "q", "purged", "the queue was purged", "/")
+    trace = recorder.trace()
+    assert [event.facts["message"].body for event in trace.events] == [b"2", b"3", b"4"]
+    assert (len(trace), trace.dropped) == (3, 2)
+    assert trace.events[0].text == "message b'2' dropped from queue 'q' because the queue was purged"
 
 
 def test_clearing_forgets_everything_and_time_begins_anew(clock: Clock):
@@ -237,7 +282,8 @@ def test_a_connection_that_reuses_a_name_has_a_short_name_of_its_own(clock: Cloc
     for _ in range(2):
         recorder.connection("a", "connected")
         recorder.frame("a", "sent", 8, 0, b"")
-        recorder.model("dropped", message=SimpleNamespace(publisher=SimpleNamespace(name="a")))
+        message = SimpleNamespace(body=b"", publisher=SimpleNamespace(name="a"))
+        recorder.dropped([message], "q", "purged", "the queue was purged", "/")
         recorder.connection("a", "closed")
     assert [event.alias for event in recorder.trace().events] == ["c1"] * 4 + ["c2"] * 4
 
