@@ -104,6 +104,8 @@ class Peer:
         self.done: set[int] = set()
         """Orders that were confirmed."""
         self.came_back: set[int] = set()
+        self.wants: dict[str, int] = {}
+        """The queues it consumes from, each with its channel; again when it comes back."""
         self._octets = b""
         self._content: list[Any] | None = None
 
@@ -242,6 +244,8 @@ class Peer:
                 self.send(m.ConfirmSelect(), number)
             elif number == WORK:
                 self.send(m.BasicQos(prefetch_count=3), number)
+            for queue in [queue for queue, channel in self.wants.items() if channel == number]:
+                self.consume(queue, number)
         elif isinstance(method, m.ConfirmSelectOk):
             channel.confirming = True
         elif isinstance(method, (m.ChannelClose, m.ChannelCloseOk)):
@@ -277,6 +281,8 @@ class Peer:
             if isinstance(method, m.BasicAck):
                 taken = books.arrived[number] or number in self.came_back
                 assert taken, f"{self.name}: {number} is confirmed, and the broker does not have it"
+                full = books.refused_by[number] and "duplicate" not in books.flags_of(number)
+                assert not full, f"{self.name}: {number} is confirmed, and a queue has refused it"
                 books.confirmed.add(number)
                 self.done.add(order)
             else:
@@ -354,6 +360,7 @@ class Peer:
         if number == FREE and not free:
             return
         channel.consumers[tag] = queue
+        self.wants[queue] = number
         arguments = {"x-stream-offset": "first"} if queue == "stream" else {}
         method = m.BasicConsume(queue=queue, consumer_tag=tag, no_ack=free, arguments=arguments)
         self.send(method, number)
@@ -380,6 +387,7 @@ class Peer:
         running = [(number, tag) for number, each in self.channels.items() for tag in each.consumers]
         if running and self.ready:
             number, tag = running[pick % len(running)]
+            self.wants.pop(self.channels[number].consumers[tag], None)
             self.send(m.BasicCancel(consumer_tag=tag), number)
 
     def close_channel(self, number: int) -> None:
@@ -565,6 +573,7 @@ class World:
         self.check()
 
     def read(self) -> None:
+        self.declare()
         for peer in self.peers:
             peer.read()
 
@@ -592,6 +601,8 @@ class World:
 
     def settle_one(self, peer: Peer, pick: int, more: int) -> None:
         how = ("acked", "acked", "requeued", "rejected")[more % 4]
+        if not any(each.held for each in peer.channels.values()):
+            peer = next((each for each in self.peers if (at := each.channel(WORK)) and at.held), peer)
         peer.settle(pick, how, multiple=more % 3 == 0)
 
     def wait(self, peer: Peer, pick: int, more: int) -> None:
@@ -687,6 +698,7 @@ class World:
         self.settle()
         for peer in self.peers:
             peer.leave()
+            peer.wants.clear()
         self.settle()
         for peer in self.peers:
             self.try_again(peer)

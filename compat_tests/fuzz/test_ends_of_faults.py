@@ -60,3 +60,42 @@ def test_faults_made_while_faults_are_cleared_are_cleared_as_well(world: World) 
     world.settle()
     world.check_faults_are_gone()
     world.tear_down()
+
+
+def test_a_confirm_that_silence_has_swallowed_is_not_made_up_for_by_later_ones(world: World) -> None:
+    world.peers[0].consume("plain", WORK)
+    world.settle()
+    world.faults.on("basic.deliver").once().disconnect("silence")
+    refusing = world.faults.on("basic.publish").after(1).times(2).nack()
+    # All in one go: two are refused while the connection is about to fall silent, and nobody is told.
+    publish(world, 3)
+    assert refusing.hits == 2
+    world.faults.clear()
+    publish(world, 2)
+    channel = world.peers[0].channels[ORDERS]
+    assert set(channel.unconfirmed) == {1, 2, 3}
+    assert channel.settled == {4, 5}
+
+
+@pytest.mark.parametrize("delayed", [False, True])
+def test_half_a_delivery_is_followed_by_nothing(world: World, delayed: bool) -> None:
+    peer = world.peers[0]
+    peer.consume("plain", WORK)
+    world.settle()
+    late = world.faults.on("confirm").delay(1.0)
+    publish(world)
+    if not delayed:
+        late.remove()
+    world.faults.on("basic.deliver").once().cut("method")
+    world.faults.on("basic.get").once().close_connection(541)
+    link = peer.link
+    assert link is not None
+    # All in one go: everything else happens while the cut is about to end the connection.
+    publishing = peer._one(peer.channels[ORDERS], PLAIN, None, True, False)
+    link.connection.receive(publishing)
+    peer.get("dead", WORK)
+    late.remove()
+    world.server.pump()
+    assert link.over
+    *_, last = link.arrived.split(b"\xce")[:-1]
+    assert last[7:11] == b"\x00\x3c\x00\x3c", "the last that was sent is basic.deliver"

@@ -181,6 +181,8 @@ class _Ending(Action):
         if wire.ended:
             flight.consume()
             return
+        if wire.ending:
+            return  # It ends already, in another way.
         if flight.rule.removed:
             return  # What a rule has held when it is removed goes on, and nothing ends any more.
         channel = unit.channel if self.channel_only and unit.channel else None

@@ -71,6 +71,11 @@ class Wire:
         """Whether something is kept here, or kept from being said."""
         return bool(self.gathering or self.backlog or self.muted or self.deaf)
 
+    @property
+    def ending(self) -> bool:
+        """Whether the connection is about to end."""
+        return _CONNECTION in self.muted
+
     def mute(self, channel: int | None, but: str) -> None:
         """Say nothing more on a channel, or (None) on any, except one method."""
         self.muted[_CONNECTION if channel is None else channel] = but
@@ -203,7 +208,7 @@ class FaultTap:
                 [
                     unit.octets
                     for unit in _units(wire, octets)
-                    if not wire.is_muted(unit.channel, unit.name) and not self._sent(wire, unit)
+                    if not self._unsaid(wire, unit) and not self._sent(wire, unit)
                 ]
             )
         return self._behind.sending(connection, octets) if octets else octets
@@ -299,6 +304,8 @@ class FaultTap:
             if not self._may_be_said(wire, unit):
                 self.note(line, f"{unit} is not sent any more: its channel has been closed")
                 return
+            if self._unsaid(wire, unit):
+                return
             line.put(self._behind.sending(wire.linked, unit.octets))
             return
         if unit.name == _PUBLISH and self.confirms_singly and not unit.copy:
@@ -359,6 +366,14 @@ class FaultTap:
             wire.line.pause(False)
 
     # --- sent -----------------------------------------------------------------------------------------
+
+    def _unsaid(self, wire: Wire, unit: Unit) -> bool:
+        """Whether a unit is not sent, since something is about to end."""
+        muted = wire.is_muted(unit.channel, unit.name)
+        if muted and unit.name in _CONFIRMS:
+            # The end may be silence, and silence may end: no later confirm may cover this one.
+            wire.never_confirmed(unit.channel, unit.method.delivery_tag)
+        return muted
 
     def _sent(self, wire: Wire, unit: Unit) -> bool:
         """Whether a rule takes a unit that is about to be sent."""
