@@ -149,7 +149,7 @@ def heartbeats(direction: str) -> Arrange:
 
 def late_heartbeats(bench: Bench) -> None:
     late = bench.rule(bench.faults.on("heartbeat", direction="sent").delay(0.4))
-    bench.late_when = lambda: late.hits >= 3
+    bench.late_when = lambda: late.hits >= 2
 
 
 def silence_with_heartbeats(bench: Bench) -> None:

@@ -6,6 +6,9 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
 from typing import Any
+from unittest import mock
+
+import aiormq
 
 from compat_tests.clients.forgotten import forgotten_sockets_closed
 from compat_tests.faults.observation import InVain, Observation, trouble
@@ -27,7 +30,7 @@ class Work(ABC):
 
     @classmethod
     def run(cls, stage: Stage) -> Observation:
-        """Run it in a loop of its own."""
+        """Run it in a loop of its own; aiormq's patience with heartbeats is shortened."""
 
         async def all() -> Observation:
             work = cls(stage)
@@ -38,7 +41,11 @@ class Work(ABC):
                     await work.tried("closing", work.close())
             return work.seen
 
-        return asyncio.run(all())
+        with (
+            mock.patch.object(aiormq.Connection, "HEARTBEAT_GRACE_MULTIPLIER", 2),
+            mock.patch.object(aiormq.Connection, "READER_CLOSE_TIMEOUT", 0.2),
+        ):
+            return asyncio.run(all())
 
     @property
     def url(self) -> str:

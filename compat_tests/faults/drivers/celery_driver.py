@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ import celery.worker.state
 import kombu.pools
 from celery.contrib.testing.worker import start_worker
 from celery.worker.consumer import Consumer
+from kombu.exceptions import OperationalError
 
 from compat_tests.faults.drivers.kombu_driver import RETRY
 from compat_tests.faults.drivers.transports import all_transports_closed
@@ -106,6 +106,8 @@ class _Work:
         for body in BODIES:
             if self.tried("publishing", lambda body=body: self.send(body)):
                 self.seen.confirmed.append(body)
+            elif self.seen.troubles[-1].name == OperationalError.__name__:
+                break  # All its attempts have failed.
         self.stage.reached("published")
         return True
 
@@ -127,12 +129,12 @@ class _Work:
             pool="solo",
             perform_ping_check=False,
             shutdown_timeout=self.stage.patience * 20,
-        ):
+        ) as self.worker:
             try:
                 self.work()
             finally:
                 celery.worker.state.should_terminate = 0
-                self.bell[1].send(b"!")
+                self.wake()
 
     def work(self) -> None:
         self.stage.reached("consuming")
@@ -141,18 +143,19 @@ class _Work:
             self.stage.reached("waiting")
             self.wait(self.stage.scenario.patience + 4)
 
+    def wake(self) -> None:
+        """The worker's loop can sleep for a second while there is something to do, also to stop."""
+        self.worker.consumer.hub.call_soon(lambda: None)
+
     def wait(self, times: float) -> bool:
         deadline = time.monotonic() + self.stage.patience * times
         while time.monotonic() < deadline:
             time.sleep(_TICK)
+            self.wake()
             if self.stage.over():
                 return True
         self.seen.troubles.append(trouble(self.step, InVain()))
         return False
-
-    def wire_the_bell(self, sender: Any, **_: object) -> None:
-        """Else the worker's loop can sleep for a second before it sees that it is to stop."""
-        sender.hub.add_reader(self.bell[0], lambda: None)
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -172,13 +175,10 @@ class _Work:
         handler = Fatal()
         logger = logging.getLogger("celery.worker")
         logger.addHandler(handler)
-        self.bell = socket.socketpair()
-        celery.signals.worker_ready.connect(self.wire_the_bell)
         try:
             with mock.patch.object(Consumer, "on_connection_error_after_connected", noted):
                 yield
         finally:
-            celery.signals.worker_ready.disconnect(self.wire_the_bell)
             logger.removeHandler(handler)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import kombu
 import kombu.mixins
+from kombu.exceptions import OperationalError
 from kombu.utils.limits import TokenBucket
 
 from compat_tests.faults.drivers.transports import all_transports_closed
@@ -58,6 +59,8 @@ class _Work:
         for body in BODIES:
             if self.tried("publishing", lambda body=body: self.publish(producer, body)):
                 self.seen.confirmed.append(body)
+            elif self.seen.troubles[-1].name == OperationalError.__name__:
+                break  # All its attempts have failed.
         self.stage.reached("published")
         # A connection of its own for consuming, as ConsumerMixin makes one; this is done with.
         self.tried("closing", self.connection.release)
