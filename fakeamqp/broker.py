@@ -191,6 +191,8 @@ class Broker(Inspection):
             wrap["wrap"] = self._tls.wrap
         if self._has_run:
             self._state.restart()
+            if self._faults is not None:
+                self._faults.after_restart()
         self._engine.start()
         try:
             port = self._asked_port or (self._address[1] if self._address else 0)
@@ -237,15 +239,19 @@ class Broker(Inspection):
                 self._state.forget("the broker came back without its disk")
                 self._state.populate()
                 self._populate()
+            if self._faults is not None:
+                self._faults.after_restart()
         listener.resume()
 
     def reset(self) -> None:
-        """Back to the beginning, on the same port: no connections, queues, messages, history or trace.
+        """Back to the beginning, on the same port: no connections, queues, messages, history, trace, faults.
 
         Users, virtual hosts and definitions given to the constructor are there again. A virtual clock stands
         still at `now` as in the beginning, or at the present where that was not given.
         """
         with self._engine:
+            if self._faults is not None:
+                self._faults.clear()
             if self._engine.running:
                 self._close_all()
                 self._engine.disconnect_all()

@@ -110,6 +110,12 @@ class Faults:
         with self._host:
             self._handles.verify()
 
+    def after_restart(self) -> None:
+        """Have what outlasts a restart of the broker begin again: alarms. Called inside the engine."""
+        alarms = [handle for handle in self._handles.in_force if isinstance(handle, Alarm)]
+        if alarms:
+            self._host.block(alarms[-1].reason)
+
     def raise_errors(self) -> None:
         """Raise the first thing that a function of the test's raised in a rule, if that is not known yet."""
         for handle in self._handles:

@@ -55,6 +55,8 @@ class Wire:
         """Octets of payload in the backlog."""
         self.published: dict[int, dict[int, Unit]] = {}
         """By channel and tag: the publishes still to be confirmed."""
+        self.halves: dict[int, Unit] = {}
+        """By channel: one of these whose body has been passed on only in part."""
         self.unconfirmed: dict[int, int] = {}
         """By channel: the first publish that will never be confirmed, since a fault has seen to it."""
         self.lives: dict[int, int] = {}
@@ -97,6 +99,7 @@ class Wire:
         """The channel is being closed: what was on its way there is not for the next of this number."""
         self.lives[channel] = self.lives.get(channel, 0) + 1
         self.published.pop(channel, None)
+        self.halves.pop(channel, None)
         self.unconfirmed.pop(channel, None)
 
 
@@ -270,6 +273,7 @@ class FaultTap:
         unit = wire.gathering.get(channel)
         if unit is None:
             if frame_type != FRAME_METHOD:
+                self._complete(wire, channel, frame_type, payload)
                 return False
             kind = METHODS.get(int.from_bytes(payload[:4], "big"))
             if kind is None or kind.NAME not in self._wanted["received"]:
@@ -281,8 +285,9 @@ class FaultTap:
                 return False  # It will be discarded, or be an error: no rule is about such a publish.
             wire.gathering[channel] = unit
             return True
-        if frame_type != (FRAME_CONTENT_HEADER if len(unit.frames) == 1 else FRAME_BODY):
-            # Not what belongs here: the connection has to see it as it came.
+        belongs = frame_type == (FRAME_CONTENT_HEADER if len(unit.frames) == 1 else FRAME_BODY)
+        if not belongs or not wire.line.channel_open(channel):
+            # Not what belongs here, or not any more: the connection has to see it as it came.
             del wire.gathering[channel]
             wire.line.take(unit.octets)
             return False
@@ -340,6 +345,16 @@ class FaultTap:
             if any(rule.subject.direction == "sent" and rule.asks("queue") for rule in self.rules):
                 unit.note_destinations()  # By the time of the confirm it might go somewhere else.
             wire.published.setdefault(unit.channel, {})[tag] = unit
+            if not unit.complete:
+                wire.halves[unit.channel] = unit
+
+    def _complete(self, wire: Wire, channel: int, frame_type: int, payload: bytes) -> None:
+        """The rest of a publish that is remembered comes after it was passed on."""
+        half = wire.halves.get(channel)
+        if half is not None and frame_type == FRAME_BODY:
+            half.frames.append((frame_type, payload))
+            if half.complete:
+                del wire.halves[channel]
 
     def block(self, wire: Wire, unit: Unit) -> bool:
         """Let what is behind a received unit on its channel wait for it; whether that is so."""
@@ -366,6 +381,14 @@ class FaultTap:
             wire.line.pause(False)
 
     # --- sent -----------------------------------------------------------------------------------------
+
+    def _unsaid(self, wire: Wire, unit: Unit) -> bool:
+        """Whether a unit is not sent, since something is about to end."""
+        muted = wire.is_muted(unit.channel, unit.name)
+        if muted and unit.name in _CONFIRMS:
+            # The end may be silence, and silence may end: no later confirm may cover this one.
+            wire.never_confirmed(unit.channel, unit.method.delivery_tag)
+        return muted
 
     def _unsaid(self, wire: Wire, unit: Unit) -> bool:
         """Whether a unit is not sent, since something is about to end."""

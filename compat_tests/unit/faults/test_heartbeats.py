@@ -1,0 +1,95 @@
+"""Heartbeats that are lost, in either direction, and late ones."""
+
+from __future__ import annotations
+
+from compat_tests.protocol.driver import Client
+from compat_tests.unit.faults.server import FaultServer
+from fakeamqp.faults import Faults
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
+
+
+def beat(server: FaultServer, client: Client, seconds: float) -> None:
+    """Time passes, in which the client sends a heartbeat every second."""
+    for _ in range(int(seconds)):
+        if not client.closed:
+            client.send_octets(HEARTBEAT)
+        server.advance(1)
+
+
+def heartbeats(client: Client) -> int:
+    count = 0
+    while client.inbox:
+        assert client.take_frame().type == 8
+        count += 1
+    return count
+
+
+def test_those_of_the_client_are_ignored(server: FaultServer, faults: Faults) -> None:
+    rule = faults.on("heartbeat").drop()
+    client = server.client(heartbeat=5)
+    beat(server, client, 9)
+    assert not client.closed
+    beat(server, client, 3)
+    assert client.connection.aborted
+    assert rule.hits >= 10
+
+
+def test_anything_else_is_a_sign_of_life(server: FaultServer, faults: Faults) -> None:
+    faults.on("heartbeat").drop()
+    client = server.client(heartbeat=5)
+    for _ in range(5):
+        beat(server, client, 6)
+        client.send(m.QueueDeclare(queue="q"))
+    assert not client.closed
+
+
+def test_with_the_rule_they_count_no_more_without_it_they_do(server: FaultServer, faults: Faults) -> None:
+    client = server.client(heartbeat=5)
+    with faults.on("heartbeat").drop():
+        beat(server, client, 6)
+    beat(server, client, 60)
+    assert not client.closed
+
+
+def test_on_one_connection(server: FaultServer, faults: Faults) -> None:
+    faults.on("heartbeat", connection="c1").drop()
+    one, two = server.client(heartbeat=5), server.client(heartbeat=5)
+    for _ in range(12):
+        for client in (one, two):
+            if not client.closed:
+                client.send_octets(HEARTBEAT)
+        server.advance(1)
+    assert (one.closed, two.closed) == (True, False)
+
+
+def test_those_of_the_broker_are_not_sent(server: FaultServer, faults: Faults) -> None:
+    client = server.client(heartbeat=4)
+    rule = faults.on("heartbeat", direction="sent").drop().times(2)
+    beat(server, client, 7)
+    assert (rule.hits, heartbeats(client)) == (2, 0)
+    beat(server, client, 4)
+    assert heartbeats(client) > 0
+
+
+def test_late_ones(server: FaultServer, faults: Faults) -> None:
+    client = server.client(heartbeat=4)
+    faults.on("heartbeat", direction="sent").delay(3).once()
+    server.advance(5)
+    assert heartbeats(client) == 0
+    server.advance(1.5)
+    assert heartbeats(client) == 1
+    server.advance(0.5)
+    assert heartbeats(client) == 1
+
+
+def test_a_delay_of_what_is_received_is_a_sign_of_life_all_the_same(
+    server: FaultServer, faults: Faults
+) -> None:
+    """The octets have come; what waits behind it is what is on no channel, which is nothing."""
+    faults.on("heartbeat").delay(1)
+    client = server.client(heartbeat=5)
+    beat(server, client, 20)
+    client.send(m.QueueDeclare(queue="q"))
+    assert not client.closed

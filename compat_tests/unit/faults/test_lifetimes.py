@@ -1,0 +1,418 @@
+"""Rules come and go, and so do channels and connections, while something is under way."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import pytest
+
+from compat_tests.unit.faults.server import FaultServer, octets_of
+from fakeamqp.faults import Faults
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
+
+PIECES = [
+    octets_of(m.BasicPublish(routing_key="q")),
+    octets_of((2, CONTENT_HEADER.pack(60, 0, 4) + b"\0\0")),
+    octets_of((3, b"bo")),
+    octets_of((3, b"dy")),
+]
+
+
+def out_of_the_way(server: FaultServer) -> bool:
+    """Whether nothing stands between the broker and its trace."""
+    return server.state.tap is server.recorder
+
+
+class TestInTheMidstOfAContent:
+    @pytest.mark.parametrize("when", [1, 2, 3])
+    def test_a_rule_comes(self, server: FaultServer, faults: Faults, when: int) -> None:
+        """It looks at the next one."""
+        publisher = server.publisher()
+        for number, piece in enumerate(PIECES):
+            if number == when:
+                faults.on("basic.publish").nack()
+            publisher.client.send_octets(piece)
+        publisher.client.send_octets(b"".join(PIECES))
+        assert publisher.confirms == ["ack 1", "nack 2"]
+        assert publisher.stored == [b"body"]
+
+    @pytest.mark.parametrize("when", [1, 2, 3])
+    def test_a_rule_goes(self, server: FaultServer, faults: Faults, when: int) -> None:
+        rule = faults.on("basic.publish").nack()
+        publisher = server.publisher()
+        for number, piece in enumerate(PIECES):
+            if number == when:
+                rule.remove()
+                assert out_of_the_way(server)
+            publisher.client.send_octets(piece)
+        assert publisher.confirms == ["ack 1"]
+        assert publisher.stored == [b"body"]
+
+    @pytest.mark.parametrize("when", [1, 2, 3])
+    def test_one_of_two_goes(self, server: FaultServer, faults: Faults, when: int) -> None:
+        first = faults.on("basic.publish").drop()
+        faults.on("basic.publish").nack()
+        publisher = server.publisher()
+        for number, piece in enumerate(PIECES):
+            if number == when:
+                first.remove()
+            publisher.client.send_octets(piece)
+        assert publisher.confirms == ["nack 1"]
+
+    @pytest.mark.parametrize("when", [1, 2, 3])
+    def test_the_channel_is_closed_by_the_broker(
+        self, server: FaultServer, faults: Faults, when: int
+    ) -> None:
+        rule = faults.on("basic.publish").drop()
+        client = server.client()
+        client.declare("q")
+        for piece in PIECES[:when]:
+            client.send_octets(piece)
+        endpoint = server.state.connections.copy().popitem()[0]
+        endpoint.line.close_channel(1, 406, "so it is", 0)  # type: ignore[attr-defined]
+        for piece in PIECES[when:]:
+            client.send_octets(piece)
+        client.expect_channel_close(406)
+        client.open_channel()
+        assert client.count("q") == 0
+        assert rule.hits == 0
+
+    def test_something_else_comes_instead(self, server: FaultServer, faults: Faults) -> None:
+        """An error of the client's is the same with a rule."""
+        faults.on("basic.publish")
+        for wrong in (octets_of(m.QueueDeclare(queue="q")), PIECES[2], PIECES[0]):
+            client = server.client()
+            client.send_octets(PIECES[0] + wrong)
+            client.expect_connection_close(505)
+
+    def test_single_octets(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish", body=b"body").replace(body=b"other")
+        publisher = server.publisher()
+        for octet in b"".join(PIECES):
+            publisher.client.send_octets(bytes((octet,)))
+        assert (rule.hits, publisher.stored) == (1, [b"other"])
+
+
+class TestPublishesThatCount:
+    def test_not_on_a_closing_channel(self, server: FaultServer, faults: Faults) -> None:
+        """The broker discards them, so there is nothing to do something to."""
+        rule = faults.on("basic.publish").nack()
+        client = server.client()
+        client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+        client.send_octets(octets_of(m.QueueDeclare(queue="?", passive=True)) + b"".join(PIECES))
+        client.expect_channel_close(404)
+        client.expect_nothing()
+        assert rule.hits == 0
+
+    def test_not_on_a_channel_that_is_not_open(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish").nack()
+        client = server.client(channels=0)
+        client.send_octets(b"".join(PIECES))
+        client.expect_connection_close(504)
+        assert rule.hits == 0
+
+
+class TestWhatWaitsWhenItsRuleGoes:
+    @pytest.mark.parametrize("subject", ["basic.publish", "confirm", "basic.deliver"])
+    @pytest.mark.parametrize("how", ["delay", "hold", "hold and delay"])
+    def test_it_goes_on_at_once(self, server: FaultServer, faults: Faults, subject: str, how: str) -> None:
+        publisher = server.publisher()
+        consumer = server.client()
+        consumer.consume("q", "tag", no_ack=True)
+        rule = faults.on(subject)
+        if "hold" in how:
+            rule.hold()
+        if "delay" in how:
+            rule.delay(5)
+        publisher.publish(b"1", b"2")
+        faults.clear()
+        assert publisher.confirms == ["ack 1", "ack 2"]
+        assert consumer.bodies() == [b"1", b"2"]
+        assert out_of_the_way(server)
+        server.advance(10)
+        consumer.expect_nothing()
+        publisher.client.expect_nothing()
+
+    def test_also_when_it_waits_for_the_second_time(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish").delay(1).hold().delay(1).hold()
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        server.advance(1)
+        assert rule.held == 1
+        rule.release()
+        rule.remove()
+        assert publisher.confirms == ["ack 1"]
+
+    def test_only_what_is_its_own(self, server: FaultServer, faults: Faults) -> None:
+        one = faults.on("confirm", body=b"1").hold()
+        two = faults.on("confirm", body=b"2").hold()
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2")
+        two.remove()
+        assert publisher.confirms == ["ack 2"]
+        assert one.held == 1
+
+
+class TestWhatWaitsWhenItsChannelGoes:
+    def test_a_delivery_is_not_for_the_next_of_that_number(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.deliver").delay(1).once()
+        client = server.client()
+        client.declare("q")
+        client.fill("q", b"1")
+        client.consume("q", "old")
+        client.close_channel()
+        client.open_channel()
+        client.consume("q", "new")
+        content = client.delivery()
+        assert (content.method.consumer_tag, content.method.delivery_tag) == ("new", 1)
+        server.advance(1)
+        client.expect_nothing()
+        assert server.said[-1].endswith("is not sent any more: its channel has been closed")
+
+    @pytest.mark.parametrize("how", ["client", "broker"])
+    def test_a_confirm(self, server: FaultServer, faults: Faults, how: str) -> None:
+        rule = faults.on("confirm").hold()
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        client = publisher.client
+        if how == "client":
+            client.close_channel()
+        else:
+            client.send(m.QueueDeclare(queue="?", passive=True))
+            client.expect_channel_close(404)
+        client.open_channel()
+        client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+        assert rule.release() == 1
+        client.expect_nothing()
+        publisher.publish(b"2")
+        rule.release()
+        assert publisher.confirms == ["ack 1"]
+
+    def test_a_publish_is_dealt_with_before_the_close_behind_it(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
+        faults.on("basic.publish").delay(1)
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        publisher.client.send(m.ChannelClose(reply_code=200))
+        publisher.client.expect_nothing()
+        server.advance(1)
+        publisher.client.expect(m.BasicAck)
+        publisher.client.expect(m.ChannelCloseOk)
+        assert publisher.stored == [b"1"]
+
+    def test_a_publish_on_a_channel_that_the_broker_closes(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").delay(1)
+        publisher = server.publisher()
+        publisher.publish(b"1", b"2")
+        endpoint = server.state.connections.copy().popitem()[0]
+        endpoint.line.close_channel(1, 406, "so it is", 0)  # type: ignore[attr-defined]
+        publisher.client.expect(m.ChannelClose)
+        publisher.client.send(m.ChannelCloseOk())
+        publisher.client.send(m.ChannelOpen())
+        server.advance(5)
+        publisher.client.expect(m.ChannelOpenOk)
+        assert publisher.stored == []
+        publisher.client.declare("q", passive=True)
+
+
+class TestWhatWaitsWhenItsConnectionGoes:
+    @pytest.mark.parametrize("subject", ["basic.publish", "confirm"])
+    @pytest.mark.parametrize("end", ["lost", "closed", "restart", "crash"])
+    def test_it_is_forgotten(self, server: FaultServer, faults: Faults, subject: str, end: str) -> None:
+        held = faults.on(subject, body=b"1").hold()
+        faults.on(subject, body=b"2").delay(5)
+        one, two = server.publisher(), server.publisher()
+        one.publish(b"1")
+        two.publish(b"2")
+        if end == "closed":
+            for publisher in (one, two):
+                publisher.client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
+        elif end == "lost":
+            one.client.drop()
+            two.client.drop()
+        else:
+            server.restart(crash=end == "crash")
+        assert held.held == 0
+        assert held.release() == 0
+        assert [timer for timer in server.state.timers.pending() if timer.words.startswith("fault")] == []
+        server.advance(10)
+        faults.clear()
+        assert out_of_the_way(server)
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        assert publisher.confirms == ["ack 1"]
+
+    def test_rules_look_at_the_connections_to_come(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish").nack()
+        server.publisher().publish(b"1")
+        server.restart()
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        assert publisher.confirms == ["nack 1"]
+
+    def test_an_end_that_comes_too_late(self, server: FaultServer, faults: Faults) -> None:
+        """What was to end has ended by itself."""
+        faults.on("basic.deliver").close_channel()
+        client = server.client()
+        client.declare("q")
+        client.fill("q", b"1")
+        client.consume("q")
+        client.drop()
+        server.settle()
+        faults.clear()
+        assert out_of_the_way(server)
+        assert server.client().count("q") == 1
+
+
+class TestBlocked:
+    def test_who_publishes_is_told_when_the_header_comes(self, server: FaultServer, faults: Faults) -> None:
+        """As without a rule; and the publish goes on when the alarm is over."""
+        faults.on("basic.publish")
+        client = server.client(client_properties={"capabilities": {"connection.blocked": True}})
+        client.declare("q")
+        alarm = faults.memory_alarm()
+        client.send_octets(PIECES[0])
+        client.expect_nothing()
+        client.send_octets(b"".join(PIECES[1:]))
+        client.expect(m.ConnectionBlocked, 0)
+        assert not client.connection.reading
+        alarm.remove()
+        client.expect(m.ConnectionUnblocked, 0)
+        assert client.count("q") == 1
+
+    def test_what_was_held_before_is_dealt_with_in_an_alarm(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
+        """It had been read; what comes behind it stays whole though half of it was there."""
+        rule = faults.on("basic.publish", routing_key="q").hold()
+        client = server.client(channels=2)
+        client.declare("q")
+        client.publish(b"1", routing_key="q")
+        octets = octets_of(m.QueueDeclare(queue="p"), channel=2)
+        client.send_octets(octets[:9])
+        alarm = faults.disk_alarm()
+        rule.release()
+        assert [queued.message.body for queued in server.vhost.queues["q"].ready] == [b"1"]
+        client.send_octets(octets[9:])
+        alarm.remove()
+        client.expect(m.QueueDeclareOk, 2)
+
+    def test_alarms_outlast_a_restart(self, server: FaultServer, faults: Faults) -> None:
+        alarm = faults.memory_alarm()
+        server.restart()
+        faults.after_restart()
+        client = server.client(client_properties={"capabilities": {"connection.blocked": True}})
+        client.publish(routing_key="q")
+        client.expect(m.ConnectionBlocked, 0)
+        alarm.remove()
+        client.expect(m.ConnectionUnblocked, 0)
+
+
+class TestTransactions:
+    def test_publishes_of_one(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("basic.publish", body=b"1").drop()
+        faults.on("basic.publish", body=b"2").delay(1)
+        client = server.client()
+        client.declare("q")
+        client.call(m.TxSelect(), m.TxSelectOk)
+        client.fill("q", b"1", b"2", b"3")
+        client.send(m.TxCommit())
+        client.expect_nothing()
+        server.advance(1)
+        client.expect(m.TxCommitOk)
+        assert client.empty("q") == [b"2", b"3"]
+
+    def test_its_commit(self, server: FaultServer, faults: Faults) -> None:
+        faults.on("tx.commit").close_channel(when="before")
+        client = server.client()
+        client.declare("q")
+        client.call(m.TxSelect(), m.TxSelectOk)
+        client.publish(routing_key="q")
+        client.send(m.TxCommit())
+        client.expect_channel_close(406)
+        client.open_channel()
+        assert client.count("q") == 1
+
+
+class TestMemory:
+    def test_nothing_grows_while_a_rule_never_fires(self, server: FaultServer, faults: Faults) -> None:
+        rules = [
+            faults.on("basic.publish", body=b"never", optional=True).nack(),
+            faults.on("confirm", body=b"never", optional=True).drop(),
+            faults.on("basic.deliver", body=b"never", optional=True).drop(),
+        ]
+        publisher = server.publisher()
+        consumer = server.client()
+        consumer.consume("q", no_ack=True)
+        sizes = []
+        for _ in range(3):
+            for number in range(200):
+                publisher.publish(b"%d" % number, routing_key="q")
+            consumer.bodies()
+            assert len(publisher.confirms) == 200
+            sizes.append(_reachable(server.faults._tap) + sum(_reachable(rule._near) for rule in rules))
+        assert sizes[1] == sizes[2]
+
+    def test_the_dead_are_forgotten(self) -> None:
+        """Connections that have ended, and what was under way on them."""
+        server = FaultServer(trace=False)
+        faults = server.faults
+        faults.on("confirm", body=b"never", optional=True).hold()
+        faults.on("confirm").hold()
+        references = []
+        for _ in range(3):
+            publisher = server.publisher()
+            publisher.publish(b"1", routing_key="nowhere")
+            references.append(weakref.ref(next(iter(server.state.connections))))
+            publisher.client.drop()
+            del publisher
+        gc.collect()
+        assert [reference() for reference in references] == [None, None, None]
+
+    def test_also_when_the_tap_was_out_of_the_way_meanwhile(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
+        client = server.client()
+        faults.on("queue.declare").drop().remove()
+        reference = weakref.ref(next(iter(server.state.connections)))
+        client.drop()
+        del client
+        faults.on("queue.declare", optional=True).drop()
+        gc.collect()
+        assert reference() is None
+
+    def test_who_sends_on_behind_what_is_held_is_read_no_further(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
+        rule = faults.on("basic.publish").hold().once()
+        publisher = server.publisher()
+        publisher.publish(b"first")
+        while publisher.client.connection.reading:
+            publisher.publish(b"x" * 100_000)
+        count = 11
+        rule.release()
+        assert publisher.client.connection.reading
+        assert len(publisher.stored) == 1 + count
+        assert publisher.confirms == [f"ack {tag}" for tag in range(1, count + 2)]
+
+
+def _reachable(thing: Any) -> int:
+    """How many containers hang together in the tap's own books."""
+    seen: dict[int, Any] = {}
+    ahead = [getattr(thing, "_wires", thing)]
+    while ahead:
+        each = ahead.pop()
+        if id(each) in seen:
+            continue
+        seen[id(each)] = each
+        if isinstance(each, dict):
+            ahead += each.values()
+        elif isinstance(each, (list, tuple, set)):
+            ahead += each
+        elif type(each).__name__ == "Wire":
+            ahead += [value for name, value in vars(each).items() if name not in ("linked", "line")]
+    return len(seen)
