@@ -390,14 +390,6 @@ class FaultTap:
             wire.never_confirmed(unit.channel, unit.method.delivery_tag)
         return muted
 
-    def _unsaid(self, wire: Wire, unit: Unit) -> bool:
-        """Whether a unit is not sent, since something is about to end."""
-        muted = wire.is_muted(unit.channel, unit.name)
-        if muted and unit.name in _CONFIRMS:
-            # The end may be silence, and silence may end: no later confirm may cover this one.
-            wire.never_confirmed(unit.channel, unit.method.delivery_tag)
-        return muted
-
     def _sent(self, wire: Wire, unit: Unit) -> bool:
         """Whether a rule takes a unit that is about to be sent."""
         name = unit.name
