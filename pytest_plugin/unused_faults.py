@@ -34,7 +34,12 @@ class _Unused(Failed):
 
 
 def verify(item: pytest.Item) -> None:
-    """Fail `item` if there are faults that never happened and are not optional."""
+    """Fail `item` if there are faults that never happened and are not optional.
+
+    What a function of the test's has raised in a fault, where nobody was there to be told, comes first.
+    """
+    for _, faults in _faulty(item):
+        faults.raise_errors()
     said = complaint(item)
     if said:
         raise _Unused(said, pytrace=False)
@@ -70,6 +75,10 @@ def _faulty(item: pytest.Item) -> Iterator[tuple[Broker, Faults]]:
 def _unused(broker: Broker, faults: Faults) -> str:
     from fakeamqp import BrokerError
 
+    try:
+        faults.raise_errors()
+    except BaseException as error:  # of whatever kind: pytest has some of its own
+        return f"a function of the test has failed in a fault: {error!r}"
     said = _said(faults)
     if said:
         # A client need not wait for what it sends, so the test may be over before the broker has read it.

@@ -362,3 +362,36 @@ def test_a_real_broker_has_no_faults(run_tests, amqp_broker):
     )
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["*needs the powers of fakeamqp, and --amqp-real-url names a real broker*"])
+
+
+def test_a_function_that_fails_fails_the_test(run_tests):
+    result = run_tests(
+        """
+        def test_it(amqp_faults, pika_channel):
+            def look(unit):
+                assert unit.method.queue == "invoices"
+            amqp_faults.on("queue.declare").call(look)
+            pika_channel.queue_declare("orders")
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            ">*assert unit.method.queue == *invoices*",
+            "E*AssertionError*",
+            "*raised in a fault rule: when a queue.declare comes: call look*",
+        ]
+    )
+
+
+def test_a_test_that_fails_anyway_is_told_of_the_function(run_tests):
+    result = run_tests(
+        """
+        def test_it(amqp_faults, pika_channel):
+            amqp_faults.on("queue.declare").call(lambda unit: 1 / 0)
+            pika_channel.queue_declare("orders")
+            assert not "on purpose"
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*on purpose*", "*a function of the test has failed*ZeroDivisionError*"])

@@ -89,7 +89,6 @@ class Drop(Action):
                 if unit.name == _PUBLISH:
                     _count_lost(flight, unit)
                 elif unit.name == HEARTBEAT:
-                    unit.line.hold_to_heartbeats()
                     unit.line.unhear()
             elif unit.name in CONFIRMS and unit.line.channel_open(unit.channel):
                 flight.wire.never_confirmed(unit.channel, unit.method.delivery_tag)

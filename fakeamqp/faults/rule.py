@@ -10,12 +10,14 @@ from fakeamqp.faults import actions
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.handle import Handle
 from fakeamqp.faults.replies import reply_text
+from fakeamqp.faults.units import HEARTBEAT
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fakeamqp.faults.actions import Action, How, When
     from fakeamqp.faults.flight import Flight
+    from fakeamqp.faults.line import Line
     from fakeamqp.faults.malformed import Malformation
     from fakeamqp.faults.matching import Condition
     from fakeamqp.faults.subjects import Subject
@@ -248,7 +250,18 @@ class Rule(Handle):
         action.check(self.subject, self.part)
         with self._stage:
             self.actions.append(action)
+            for line in self._tap.lines():
+                self.hold_to_heartbeats(line)
         return self
+
+    def hold_to_heartbeats(self, line: Line) -> None:
+        """Where heartbeats of the client are dropped its silence has to count, whatever its clock."""
+        subject = self.subject
+        if subject.direction == "sent" or HEARTBEAT not in subject.names:
+            return
+        drops = any(isinstance(action, actions.Drop) for action in self.actions)
+        if drops and (self._connection is None or self._connection.is_line(line)):
+            line.hold_to_heartbeats()
 
     # --- what it holds --------------------------------------------------------------------------------
 

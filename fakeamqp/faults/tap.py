@@ -233,6 +233,10 @@ class FaultTap:
     def connection(self, connection: str, event: str, detail: str = "") -> None:
         """See `model.tap.Tap`."""
         self._behind.connection(connection, event, detail)
+        if event == "opened":
+            for linked in [linked for linked in self._wires if linked.name == connection]:
+                for rule in self.rules:
+                    rule.hold_to_heartbeats(linked.line)
         if event in _ENDS:
             self._got = None
             for linked in [linked for linked in self._wires if linked.name == connection]:

@@ -1,0 +1,257 @@
+"""Faults in a broker that runs: with sockets, threads and TLS, through restarts, and in its personalities."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pika
+import pika.exceptions
+import pytest
+
+from fakeamqp import Broker
+from fakeamqp.faults import FaultError, FaultNotSeen, Faults, UnusedFault
+
+_OPEN: list[pika.BlockingConnection] = []
+
+
+@pytest.fixture(autouse=True)
+def close_all() -> Iterator[None]:
+    """Close what tests have opened, where it has not been closed for them."""
+    yield
+    while _OPEN:
+        with suppress(pika.exceptions.AMQPError):
+            _OPEN.pop().close()
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(seed=1) as running:
+        yield running
+        running.faults.clear()
+        assert running.failures == ()
+
+
+@pytest.fixture
+def faults(broker: Broker) -> Faults:
+    return broker.faults
+
+
+def channel_of(broker: Broker, *, confirms: bool = True, **options: Any) -> Any:
+    """A channel of a connection of its own, with a queue "q"; closed with the broker."""
+    if broker.url.startswith("amqps"):
+        options["ssl_options"] = pika.SSLOptions(broker.tls.client_context, "localhost")
+    connection = pika.BlockingConnection(pika.ConnectionParameters(broker.host, broker.port, **options))
+    _OPEN.append(connection)
+    channel = connection.channel()
+    channel.queue_declare("q", durable=True)
+    if confirms:
+        channel.confirm_delivery()
+    return channel
+
+
+def publish(channel: Any, body: bytes = b"1") -> None:
+    channel.basic_publish("", "q", body)
+
+
+def test_one_room_for_every_broker(broker: Broker) -> None:
+    assert broker.faults is broker.faults
+    with Broker() as other:
+        assert other.faults is not broker.faults
+        other.faults.on("basic.publish", optional=True).nack()
+        publish(channel_of(broker))
+
+
+def test_waiting(broker: Broker, faults: Faults) -> None:
+    rule = faults.on("basic.publish").nack().times(2)
+    channel = channel_of(broker, confirms=False)
+    publish(channel)
+    publish(channel)
+    rule.wait(2)
+    with pytest.raises(FaultNotSeen, match="only 2 times instead of 3 times"):
+        rule.wait(3, timeout=0.01)
+
+
+def test_a_function_that_fails(broker: Broker, faults: Faults) -> None:
+    """The client goes on, who waits is told at once, and the broker has no bug."""
+
+    def look(unit: Any) -> None:
+        assert unit.body == b"2"
+
+    rule = faults.on("basic.publish").call(look)
+    publish(channel_of(broker))
+    with pytest.raises(AssertionError):
+        rule.wait(5)
+    assert broker.failures == ()
+
+
+def test_functions_may_use_the_broker(broker: Broker, faults: Faults) -> None:
+    faults.on("basic.publish", body=b"1").call(lambda unit: broker.publish(b"0", routing_key="q"))
+    faults.on("basic.publish", body=b"2").call(lambda unit: broker.queue("q").purge())
+    channel = channel_of(broker)
+    publish(channel, b"1")
+    assert [message.body for message in broker.queue("q").messages] == [b"0", b"1"]
+    publish(channel, b"2")
+    assert [message.body for message in broker.queue("q").messages] == [b"2"]
+
+
+def test_reset_ends_all_faults(broker: Broker, faults: Faults) -> None:
+    faults.on("basic.publish").nack()
+    faults.memory_alarm()
+    broker.reset()
+    assert faults.rules == ()
+    faults.verify()
+    publish(channel_of(broker))
+
+
+def test_reset_lets_go_of_nobody(broker: Broker, faults: Faults) -> None:
+    """What was held is gone with its connection, and comes up nowhere afterwards."""
+    faults.on("basic.publish").hold()
+    channel = channel_of(broker, confirms=False)
+    publish(channel)
+    channel.connection.process_data_events(0)
+    faults.rules[0].wait()
+    broker.reset()
+    assert "q" not in broker.queues
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_rules_survive_a_restart(broker: Broker, faults: Faults, crash: bool) -> None:
+    rule = faults.on("basic.publish").nack()
+    alarm = faults.disk_alarm().optional()
+    channel_of(broker)
+    broker.restart(crash=crash)
+    connection = channel_of(broker, blocked_connection_timeout=None).connection
+    assert broker.look(lambda state: state.blocked_reason) == "low on disk"
+    alarm.remove()
+    assert broker.look(lambda state: state.blocked_reason) is None
+    with pytest.raises(pika.exceptions.NackError):
+        channel = connection.channel()
+        channel.confirm_delivery()
+        publish(channel)
+    assert rule.hits == 1
+
+
+def test_stop_and_start(broker: Broker, faults: Faults) -> None:
+    faults.on("confirm").hold()
+    faults.on("basic.get").delay(0.01).optional()
+    channel = channel_of(broker, confirms=False)
+    channel._impl.confirm_delivery(lambda frame: None)
+    channel.connection.process_data_events(0.01)
+    channel._impl.basic_publish("", "q", b"1")
+    channel.connection.process_data_events(0.01)
+    faults.rules[0].wait()
+    broker.stop()
+    assert faults.rules[0].held == 0
+    broker.start()
+    faults.clear()
+    publish(channel_of(broker))
+
+
+def test_crash_and_restart_on_the_same_port(broker: Broker, faults: Faults) -> None:
+    port = broker.port
+    faults.on("basic.publish").crash().once()
+    channel = channel_of(broker)
+    with pytest.raises(pika.exceptions.AMQPConnectionError):
+        publish(channel)
+    assert broker.port == port
+    publish(channel_of(broker))
+
+
+def test_a_crash_of_a_broker_that_has_been_stopped_meanwhile(broker: Broker, faults: Faults) -> None:
+    rule = faults.on("basic.publish").call(lambda unit: threading.Thread(target=broker.stop).start()).crash()
+    channel = channel_of(broker)
+    with pytest.raises(pika.exceptions.AMQPConnectionError):
+        publish(channel)
+    rule.wait()
+    broker.stop()
+    assert broker.failures == ()
+    broker.start()
+
+
+def test_without_a_trace() -> None:
+    with Broker(trace=0) as broker:
+        rule = broker.faults.on("basic.publish", queue="q").nack().once()
+        channel = channel_of(broker)
+        with pytest.raises(pika.exceptions.NackError):
+            publish(channel)
+        publish(channel)
+        rule.remove()
+        publish(channel)
+        assert broker.failures == ()
+
+
+@pytest.mark.parametrize("how", ["fin", "reset"])
+def test_over_tls(how: Any) -> None:
+    with Broker(tls=True) as broker:
+        broker.faults.on("basic.publish").nack().once()
+        broker.faults.on("basic.publish").disconnect(how).once()
+        channel = channel_of(broker)
+        with pytest.raises(pika.exceptions.NackError):
+            publish(channel)
+        with pytest.raises(pika.exceptions.AMQPConnectionError):
+            publish(channel)
+        publish(channel_of(broker))
+        assert broker.failures == ()
+
+
+@pytest.mark.parametrize("personality", ["spec", "rabbitmq-3.13", "rabbitmq-4.3"])
+def test_personalities(personality: str) -> None:
+    with Broker(personality=personality) as broker:
+        lost = broker.faults.on("basic.publish", queue="q", body=b"1").drop()
+        closed = broker.faults.on("basic.publish", body=b"3").close_channel(311)
+        twice = broker.faults.on("basic.get-ok", queue="q").replace(redelivered=True)
+        channel = channel_of(broker, confirms=False)
+        for body in (b"1", b"2", b"3"):
+            publish(channel, body)
+        with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="311"):
+            channel.queue_declare("p")
+        method, _, body = channel_of(broker, confirms=False).basic_get("q")
+        assert (method.redelivered, body) == (True, b"2")
+        assert [lost.hits, closed.hits, twice.hits] == [1, 1, 1]
+        assert broker.failures == ()
+
+
+def test_heartbeats_count_on_a_virtual_clock_where_a_rule_is_about_them() -> None:
+    """Clients live by another clock, so that their silence means nothing there, unless a test says so."""
+    with Broker(clock="virtual") as broker:
+        broker.faults.on("heartbeat").drop().optional()
+        channel = channel_of(broker, heartbeat=60)
+        broker.clock.advance(200)
+        with pytest.raises(pika.exceptions.AMQPConnectionError):
+            publish(channel)
+        broker.faults.clear()
+        channel = channel_of(broker, heartbeat=60)
+        broker.clock.advance(2000)
+        publish(channel)
+
+
+def test_delays_are_of_the_clock_of_the_broker() -> None:
+    with Broker(clock="virtual") as broker:
+        rule = broker.faults.on("queue.declare-ok", queue="slow").delay(3600)
+        channel = channel_of(broker)
+        threading.Thread(target=lambda: (rule.wait(), broker.clock.advance(3600))).start()
+        channel.queue_declare("slow")
+        assert broker.clock.elapsed == 3600
+
+
+def test_unused(broker: Broker, faults: Faults) -> None:
+    faults.on("basic.publish", routing_key="orders.#").nack()
+    publish(channel_of(broker))
+    with pytest.raises(UnusedFault, match=r"near miss: .* routing_key='q'"):
+        faults.verify()
+
+
+def test_by_connection_handle(broker: Broker, faults: Faults) -> None:
+    one, two = channel_of(broker), channel_of(broker)
+    faults.on("basic.publish", connection=broker.connections[0]).nack()
+    with pytest.raises(pika.exceptions.NackError):
+        publish(one)
+    publish(two)
+
+
+def test_misspelt(faults: Faults) -> None:
+    with pytest.raises(FaultError, match=r"did you mean 'basic\.publish'"):
+        faults.on("basic.pulbish")
