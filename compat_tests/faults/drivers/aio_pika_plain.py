@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import aio_pika
+import aiormq.abc
 
 from compat_tests.faults.drivers.asynchronous import Work
 from compat_tests.faults.scenario import QUEUE
@@ -26,7 +27,11 @@ class Plain(Work):
 
     async def publish(self, body: str) -> None:
         message = aio_pika.Message(body.encode(), delivery_mode=aio_pika.DeliveryMode.PERSISTENT)
-        await self.channel.default_exchange.publish(message, QUEUE)
+        answer = await self.channel.default_exchange.publish(message, QUEUE)
+        if isinstance(
+            answer, aiormq.abc.DeliveredMessage
+        ):  # Without `on_return_raises` this is all that tells.
+            self.seen.came_back(answer.body)
 
     async def consume(self) -> None:
         async with self.queue.iterator() as messages:
