@@ -27,12 +27,15 @@ class Condition(NamedTuple):
         wanted: as the test wrote it.
         read: everything that a unit has of it; one that fits will do.
         fits: whether a value does.
+        early: whether the octets of the method alone say so, always in the same way. A function of the
+            test's is not asked before it has to be: it may count.
     """
 
     name: str
     wanted: Any
     read: Callable[[Unit], tuple[Any, ...]]
     fits: Callable[[Any], bool]
+    early: bool
 
     def holds(self, unit: Unit) -> bool:
         """Whether a unit is as wanted."""
@@ -82,7 +85,8 @@ def conditions(
             value, str
         ):
             _check_exchange_type(value, exchange_types)
-        made.append(Condition(name, value, read, _comparison(name, value)))
+        early = name in _EARLY or (name in subject.fields and name not in _READERS)
+        made.append(Condition(name, value, read, _comparison(name, value), early and not callable(value)))
     return made
 
 
@@ -240,3 +244,5 @@ _READERS: dict[str, Callable[[Unit], tuple[Any, ...]]] = {
     "channel": _read_channel,
 }
 """What can be asked of any method, beside its own fields."""
+_EARLY = frozenset(("exchange", "routing_key", "channel"))
+"""Those of them that a publish answers by its method alone, always in the same way."""

@@ -90,8 +90,24 @@ class Rule(Handle):
         self._probability = p
         return self
 
+    @property
+    def anywhere(self) -> bool:
+        """Whether it is about all connections."""
+        return self._connection is None
+
+    def may_want(self, unit: Unit) -> bool:
+        """Whether the rule might be about this one, of which only the method has come.
+
+        What it is not about for certain need not be kept until it is whole.
+        """
+        return self._is_about(unit, begun=True)
+
     def looks_at(self, unit: Unit) -> bool:
         """Whether the rule is about this one; what almost fits is remembered for those who wonder."""
+        return self._is_about(unit)
+
+    def _is_about(self, unit: Unit, *, begun: bool = False) -> bool:
+        """See `looks_at`. Of one that has only `begun`, the content is still to come."""
         subject = self.subject
         if unit.direction != subject.direction or unit.name not in subject.names:
             return False
@@ -106,8 +122,11 @@ class Rule(Handle):
             return False
         try:
             for condition in self._wanted:
+                if begun and not condition.early:
+                    return True
                 if not condition.holds(unit):
-                    self._miss(unit, condition.miss(unit))
+                    if len(self._near) < _MOST_MISSES:
+                        self._miss(unit, condition.miss(unit))
                     return False
         except BaseException as error:
             self.fail(error, unit)

@@ -34,6 +34,10 @@ _ENDS = frozenset(("closed", "aborted", "lost"))
 _PUBLISH = "basic.publish"
 _CONFIRMS = frozenset(("basic.ack", "basic.nack"))
 _ENDS_OF_CHANNELS = frozenset(("channel.close", "channel.close-ok"))
+_IDS = {kind.NAME: index.to_bytes(4, "big") for index, kind in METHODS.items()}
+"""By name: the octets that the payload of a method begins with."""
+_MOST_STRANGERS = 10_000
+"""How many publishes are remembered that no rule is about."""
 _LAST_WORD = "connection.close-ok"
 _CONNECTION = -1
 """Stands for all channels of a connection where something is muted."""
@@ -133,9 +137,13 @@ class FaultTap:
         self._pending = 0
         """Ends that come as soon as nobody is in the midst of anything."""
         self._got: tuple[object, int, int, str] | None = None
-        """Connection, channel, delivery tag and queue of the latest delivery."""
+        """Connection, channel, delivery tag and queue of the latest delivery to a get."""
         self._wires: dict[Linked, Wire] = {}
         self._wanted: dict[Direction, frozenset[str]] = {"received": frozenset(), "sent": frozenset()}
+        self._telling: dict[Direction, frozenset[bytes]] = {"received": frozenset(), "sent": frozenset()}
+        """By direction: how methods begin that are not to pass unseen."""
+        self._strangers: set[tuple[int, bytes]] = set()
+        """Channels and methods of publishes that no rule is about, whatever their content is."""
 
     # --- rules ----------------------------------------------------------------------------------------
 
@@ -179,6 +187,10 @@ class FaultTap:
         self.confirms_singly = bool(self._wanted["sent"] & _CONFIRMS)
         if self.confirms_singly:
             self._wanted["received"] |= {_PUBLISH}
+        for direction, wanted in self._wanted.items():
+            seen = wanted if direction == "received" else wanted | _CONFIRMS | _ENDS_OF_CHANNELS
+            self._telling[direction] = frozenset(_IDS[name] for name in seen if name in _IDS)
+        self._strangers.clear()
 
     def wire(self, linked: Linked) -> Wire:
         """What is under way on a connection."""
@@ -194,7 +206,13 @@ class FaultTap:
     def received(self, connection: Linked, frame_type: int, channel: int, payload: bytes) -> bool:
         """See `model.tap.Tap`."""
         self._behind.received(connection, frame_type, channel, payload)
-        wire = self.wire(connection)
+        wire = self._wires.get(connection) or self.wire(connection)
+        kept = wire.gathering or wire.backlog or wire.halves or wire.deaf
+        if not kept and payload[:4] not in self._telling["received"] and frame_type != FRAME_HEARTBEAT:
+            # Neither what a rule is about, nor part of it. Nearly everything goes this way where rules are
+            # about something rare, so four octets have to tell: measured with a rule about queue.delete, that
+            # costs 21 % of the throughput from publish to delivery, and without this test 29 %.
+            return False
         if wire.deaf:
             return True
         before, self._reading = self._reading, wire
@@ -205,15 +223,13 @@ class FaultTap:
 
     def sending(self, connection: Linked, octets: bytes) -> bytes:
         """See `model.tap.Tap`."""
-        wire = self.wire(connection)
-        if self._wanted["sent"] or wire.muted or wire.published or self.waiting:
-            octets = b"".join(
-                [
-                    unit.octets
-                    for unit in _units(wire, octets)
-                    if not self._unsaid(wire, unit) and not self._sent(wire, unit)
-                ]
-            )
+        wire = self._wires.get(connection) or self.wire(connection)
+        looks = self._wanted["sent"] or wire.published or self.waiting
+        if wire.muted or (looks and _begins(octets, self._telling["sent"])):
+            units = _units(wire, octets)
+            left = [unit for unit in units if not self._unsaid(wire, unit) and not self._sent(wire, unit)]
+            if len(left) < len(units):
+                octets = b"".join([unit.octets for unit in left])
         return self._behind.sending(connection, octets) if octets else octets
 
     def delivered(
@@ -227,7 +243,8 @@ class FaultTap:
         redelivered: bool,
     ) -> None:
         """See `model.tap.Tap`. The frames come next, and do not say from which queue."""
-        self._got = (connection, channel, tag, queue)
+        if consumer is None:
+            self._got = (connection, channel, tag, queue)
         self._behind.delivered(message, queue, consumer, connection, channel, tag, redelivered)
 
     def connection(self, connection: str, event: str, detail: str = "") -> None:
@@ -279,6 +296,8 @@ class FaultTap:
             if frame_type != FRAME_METHOD:
                 self._complete(wire, channel, frame_type, payload)
                 return False
+            if (channel, payload) in self._strangers:
+                return False
             kind = METHODS.get(int.from_bytes(payload[:4], "big"))
             if kind is None or kind.NAME not in self._wanted["received"]:
                 return False
@@ -287,6 +306,12 @@ class FaultTap:
                 return self._consider(wire, unit)
             if not wire.line.channel_open(channel):
                 return False  # It will be discarded, or be an error: no rule is about such a publish.
+            if not self.confirms_singly and not any(rule.may_want(unit) for rule in self.rules):
+                # The next of the same octets passes at once: measured with a rule about another routing key,
+                # 24 % of the throughput instead of 66 %; and 84 % if its content had to be gathered.
+                if len(self._strangers) < _MOST_STRANGERS and all(rule.anywhere for rule in self.rules):
+                    self._strangers.add((channel, payload))
+                return False
             wire.gathering[channel] = unit
             return True
         belongs = frame_type == (FRAME_CONTENT_HEADER if len(unit.frames) == 1 else FRAME_BODY)
@@ -458,6 +483,21 @@ class FaultTap:
     def lines(self) -> Iterable[Line]:
         """The open connections, oldest first."""
         return [linked.line for linked in self.host.linked()]
+
+
+def _begins(octets: bytes, telling: frozenset[bytes]) -> bool:
+    """Whether one of the methods in whole frames begins like that; a heartbeat always counts."""
+    position, end = 0, len(octets)
+    while position < end:
+        frame_type, _, size = FRAME_HEADER.unpack_from(octets, position)
+        start = position + FRAME_HEADER.size
+        if frame_type == FRAME_METHOD:
+            if octets[start : start + 4] in telling:
+                return True
+        elif frame_type == FRAME_HEARTBEAT:
+            return True
+        position += size + FRAME_OVERHEAD
+    return False
 
 
 def _units(wire: Wire, octets: bytes) -> list[Unit]:

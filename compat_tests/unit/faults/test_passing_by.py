@@ -1,0 +1,150 @@
+"""What no rule is about passes without being gathered, and rules see no less for that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.unit.faults.server import FaultServer, octets_of, publish_octets
+from fakeamqp.faults import Faults
+from fakeamqp.faults.units import Unit
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
+
+BEGUN = octets_of(m.BasicPublish(routing_key="q"))
+HEADER = octets_of((2, CONTENT_HEADER.pack(60, 0, 1) + b"\0\0"))
+BODY = octets_of((3, b"x"))
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the units that are made."""
+    names: list[str] = []
+    make = Unit.__init__
+
+    def noted(unit: Unit, *arguments: Any) -> None:
+        make(unit, *arguments)
+        names.append(unit.name)
+
+    monkeypatch.setattr(Unit, "__init__", noted)
+    return names
+
+
+def bodies(server: FaultServer, queue: str = "q") -> list[bytes]:
+    return [queued.message.body for queued in server.vhost.queues[queue].ready]
+
+
+def test_nothing_is_made_of_methods_that_no_rule_is_about(
+    server: FaultServer, faults: Faults, made: list[str]
+) -> None:
+    client = server.client()
+    client.declare("q")
+    faults.on("queue.delete").drop()
+    faults.on("queue.delete-ok", direction="sent").drop()
+    client.publish(b"one", routing_key="q")
+    content = client.get("q", no_ack=True)
+    assert content is not None and content.body == b"one"
+    assert made == []
+
+
+def test_a_publish_that_no_rule_can_be_about_is_decided_once(
+    server: FaultServer, faults: Faults, made: list[str]
+) -> None:
+    client = server.client()
+    client.declare("q")
+    rule = faults.on("basic.publish", routing_key="elsewhere", body=b"x").drop()
+    client.publish(b"x", routing_key="q")
+    client.publish(b"y", routing_key="q")
+    assert made == ["basic.publish"]
+    assert bodies(server) == [b"x", b"y"]
+    assert list(rule.near_misses()) == [
+        "basic.publish exchange='' routing_key='q': routing_key is 'q', not 'elsewhere'"
+    ]
+    client.publish(b"x", routing_key="elsewhere")
+    assert rule.hits == 1
+
+
+def test_it_is_decided_anew_for_a_new_rule_and_another_channel(server: FaultServer, faults: Faults) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    faults.on("basic.publish", routing_key="q", channel=2).drop()
+    client.publish(b"one", routing_key="q")
+    client.publish(b"two", routing_key="q", channel=2)
+    assert bodies(server) == [b"one"]
+    with faults.on("basic.publish", routing_key="q", channel=1).drop():
+        client.publish(b"three", routing_key="q")
+    client.publish(b"four", routing_key="q")
+    assert bodies(server) == [b"one", b"four"]
+
+
+def test_it_is_decided_for_each_connection_by_itself(server: FaultServer, faults: Faults) -> None:
+    first, second = server.client(), server.client()
+    first.declare("q")
+    rule = faults.on("basic.publish", connection=second.connection.name).drop()
+    for client in (first, second, first):
+        client.publish(b"m", routing_key="q")
+    assert (rule.hits, bodies(server)) == (1, [b"m", b"m"])
+
+
+def test_what_only_the_content_tells_is_waited_for(server: FaultServer, faults: Faults) -> None:
+    client = server.client()
+    client.declare("q")
+    faults.on("basic.publish", body=b"x", exchange="").drop()
+    faults.on("basic.publish", headers={"a": 1}, exchange="").drop()
+    faults.on("basic.publish", queue="other").drop()
+    for body in (b"x", b"y", b"x"):
+        client.publish(body, routing_key="q")
+    client.publish(b"z", routing_key="q", headers={"a": 1})
+    client.publish(b"z", routing_key="q", headers={"a": 2})
+    assert bodies(server) == [b"y", b"z"]
+
+
+def test_a_function_is_asked_once_for_each_publish(server: FaultServer, faults: Faults) -> None:
+    client = server.client()
+    client.declare("q")
+    asked: list[str] = []
+
+    def wanted(routing_key: str) -> bool:
+        asked.append(routing_key)
+        return len(asked) == 2
+
+    faults.on("basic.publish", routing_key=wanted).drop()
+    for body in (b"1", b"2", b"3"):
+        client.publish(body, routing_key="q")
+    assert asked == ["q", "q", "q"]
+    assert bodies(server) == [b"1", b"3"]
+
+
+def test_a_rule_made_while_a_publish_is_passing_is_not_about_it(server: FaultServer, faults: Faults) -> None:
+    client = server.client()
+    client.declare("q")
+    faults.on("basic.publish", routing_key="elsewhere").drop()
+    client.connection.receive(BEGUN)
+    rule = faults.on("basic.publish", routing_key="q").drop()
+    client.connection.receive(HEADER + BODY)
+    assert (rule.hits, bodies(server)) == (0, [b"x"])
+    client.connection.receive(publish_octets(b"y", "q"))
+    assert (rule.hits, bodies(server)) == (1, [b"x"])
+
+
+def test_a_body_that_begins_like_a_method_is_a_body(server: FaultServer, faults: Faults) -> None:
+    client = server.client()
+    client.declare("q")
+    faults.on("queue.delete").drop()
+    faults.on("queue.delete-ok", direction="sent").drop()
+    body = m.QueueDelete(queue="q").encode()
+    client.publish(body, routing_key="q")
+    content = client.get("q", no_ack=True)
+    assert content is not None and content.body == body
+
+
+def test_a_delivery_that_a_rule_is_about_is_seen_before_the_others(server: FaultServer, faults: Faults) -> None:
+    client = server.client()
+    client.declare("q")
+    rule = faults.on("basic.deliver", routing_key="q").times(1).drop()
+    client.publish(b"one", routing_key="q")
+    client.publish(b"two", routing_key="q")
+    client.consume("q", no_ack=True)
+    assert client.bodies() == [b"two"]
+    assert rule.hits == 1
