@@ -214,7 +214,7 @@ class Peer:
         channel = self.channels.get(number)
         if isinstance(method, m.ConnectionStart):
             properties = {
-                "connection_name": self.name,
+                **({} if self.name == "c" else {"connection_name": self.name}),
                 "capabilities": {"consumer_cancel_notify": True, "authentication_failure_close": True},
             }
             self.send(

@@ -6,12 +6,19 @@ compared with the broker. See `chaos_world` for the steps and `chaos_books` for 
 
 from __future__ import annotations
 
+import re
+from random import Random
+from typing import Any
+
+import pytest
 from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from compat_tests.fuzz.chaos_world import TARGETS, World
-from compat_tests.fuzz.profile import examples
+from compat_tests.fuzz.chaos_world import TARGETS, WEIGHTS, World
+from compat_tests.fuzz.profile import FACTOR, examples
+from fakeamqp.faults import FaultError
+from fakeamqp.faults.chaos import FAULTS, PROFILES
 
 MOST = 2**16
 NUMBERS = {"who": st.integers(0, 2), "pick": st.integers(0, MOST), "more": st.integers(0, MOST)}
@@ -70,4 +77,82 @@ class Machine(RuleBasedStateMachine):
 
 
 def test_no_message_is_lost_and_none_invented() -> None:
-    run_state_machine_as_test(Machine, settings=examples(60, stateful_step_count=50))
+    run_state_machine_as_test(Machine, settings=examples(500, stateful_step_count=50))
+
+
+STEPS = [name for name, weight in WEIGHTS.items() for _ in range(weight)]
+
+
+def run(program: int, **chaos: Any) -> tuple[World, list[str]]:
+    """What a program with this number does under chaos: the world, and the plan without its head."""
+    random = Random(program)
+    world = World(tuple(random.sample(range(len(TARGETS)), 4)))
+    world.chaos = world.faults.chaos(**chaos)
+    try:
+        for _ in range(int(60 * max(1, FACTOR**0.5))):
+            world.do(random.choice(STEPS), *(random.randrange(MOST) for _ in range(3)))
+        world.tear_down()
+    except BaseException:
+        print(world.report())
+        raise
+    return world, world.chaos.plan.splitlines()[1:]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("seed", [1, 2, "it's three"])
+def test_a_plan_has_the_same_happen_again(profile: str, seed: int | str) -> None:
+    """Also where only what the plan is about is looked at, and for clients that say no name (c)."""
+    world, plan = run(len(profile), seed=seed, profile=profile, intensity=6)
+    assert plan
+    again, second = run(len(profile), seed=0, plan=world.chaos.plan)
+    assert second == plan
+    assert again.books.history == world.books.history
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_happens_and_no_message_is_lost(fault: str) -> None:
+    plans = [run(seed, seed=seed, profile={fault: 0.3})[1] for seed in range(4)]
+    assert any(plans)
+    assert all(f": {fault} (" in line for plan in plans for line in plan)
+
+
+def test_one_seed_is_one_run_and_another_is_another() -> None:
+    runs = [run(7, seed=seed, profile="hostile", intensity=5)[1] for seed in (1, 1, 2)]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_what_lasts_ends_with_the_chaos() -> None:
+    world = World()
+    for peer in world.peers:
+        world.bring_back(peer)
+    with world.faults.chaos(profile={"alarm": 1.0}) as chaos:
+        for peer in world.peers:
+            peer.publish(0, 2, persistent=True, mandatory=False, keep=None)
+        world.settle()
+        assert world.server.state.blocked_reason == "low on memory"
+        assert chaos.hits and len(world.faults.rules) > 1
+    assert world.server.state.blocked_reason is None
+    assert world.faults.rules == ()
+    world.tear_down()
+
+
+def test_mixed_is_everything_that_is_well_formed() -> None:
+    assert set(PROFILES["mixed"]) == set(FAULTS) - {"malformed"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"profile": "netwerk"}, "did you mean 'network'"),
+        ({"profile": {"nak": 0.5}}, "did you mean 'nack'"),
+        ({"profile": {"nack": 1.5}}, "between 0 and 1, not 1.5"),
+        ({"plan": "connection 'a': received basic.publish"}, "line 1 of the plan cannot be read"),
+        (
+            {"plan": "# seed 1\nconnection 'a': sent confirm number 1 on channel 1: late-confrim"},
+            "did you mean 'late-confirm'",
+        ),
+    ],
+)
+def test_what_chaos_cannot_be_made_of(wrong: dict[str, Any], text: str) -> None:
+    with pytest.raises(FaultError, match=re.escape(text)):
+        World().faults.chaos(**wrong)

@@ -4,11 +4,15 @@ Whether something happens to a method depends on the seed and on which method it
 which direction, on which channel, the how-manieth of its kind. It does not depend on what other connections
 do meanwhile, so the same program gets the same faults, however its threads take turns. Connections are told
 apart by the name the client gave itself, and otherwise by the order in which they came.
+
+No fault leaves a client waiting for ever: where something is lost, the connection ends soon after, and what
+lasts (an alarm, silence, a slow network) lasts for less than a second of the broker's clock.
 """
 
 from __future__ import annotations
 
 import re
+from ast import literal_eval
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
@@ -23,7 +27,10 @@ from fakeamqp.faults.subjects import CONFIRM, Subject, subject_of
 
 if TYPE_CHECKING:
     from fakeamqp.faults.actions import Action
-    from fakeamqp.faults.line import Line
+    from fakeamqp.faults.flight import Flight
+    from fakeamqp.faults.handle import Handles
+    from fakeamqp.faults.line import Cancellable, Line
+    from fakeamqp.faults.room import Faults
     from fakeamqp.faults.tap import FaultTap
     from fakeamqp.faults.units import Unit
 
@@ -36,6 +43,77 @@ class _Kind(NamedTuple):
     methods: tuple[str, ...]
     make: Callable[[Random], list[Action]]
     direction: str | None = None
+
+
+class _Soon(actions.Action):
+    """Something happens to the broker, as soon as nobody is in the midst of anything.
+
+    Args:
+        words: what.
+        do: does it to the broker's faults, on account of the method; a handle it returns is removed later.
+        seconds: how long that lasts, or 0.
+    """
+
+    def __init__(self, words: str, do: Callable[[Faults, Unit], object], seconds: float = 0.0) -> None:
+        self.words = f"{words} for {seconds:g} s" if seconds else words
+        self._do = do
+        self._seconds = seconds
+
+    def act(self, flight: Flight) -> None:
+        """See `Action`."""
+        rule, unit = flight.rule, flight.unit
+        assert isinstance(rule, _Die)
+
+        def do() -> None:
+            if not rule.removed and unit.line.open:
+                made = self._do(rule.chaos.room, unit)
+                if isinstance(made, Handle):
+                    rule.chaos.lasts(made, self._seconds)
+
+        flight.tap.soon(flight, do, f"fault: {self.words}")
+
+
+class _Restart(actions.Action):
+    """The broker restarts in order."""
+
+    words = "restart the broker"
+
+    def act(self, flight: Flight) -> None:
+        """See `Action`."""
+        tap, rule = flight.tap, flight.rule
+
+        def restart() -> None:
+            if not rule.removed:
+                tap.host.restart(crash=False, durable=True)
+
+        tap.soon(flight, restart, f"fault: {self.words}")
+
+
+class _Parting(Handle):
+    """Its connection ends when this is removed."""
+
+    sentence = "a connection on which something was lost ends soon"
+
+    def __init__(self, flight: Flight) -> None:
+        super().__init__(flight.tap.host)
+        self._line = flight.unit.line
+
+    def _withdraw(self) -> None:
+        if self._line.open:
+            self._line.end(reset=True)
+
+
+class _PartSoon(actions.Action):
+    """The connection is reset before long."""
+
+    def __init__(self, seconds: float) -> None:
+        self.words = f"reset its connection {seconds:g} s later"
+        self._seconds = seconds
+
+    def act(self, flight: Flight) -> None:
+        """See `Action`."""
+        assert isinstance(flight.rule, _Die)
+        flight.rule.chaos.lasts(_Parting(flight), self._seconds)
 
 
 def _moment(draw: Random) -> actions.When:
@@ -60,15 +138,70 @@ def _close_connection(draw: Random) -> list[Action]:
     return [actions.CloseConnection(code, reply_text(code, None), _moment(draw))]
 
 
+def _lost(draw: Random) -> list[Action]:
+    return [actions.Drop(), _PartSoon(round(draw.uniform(0.05, 0.5), 3))]
+
+
+def _while(words: str, begin: Callable[[Faults, Unit], object]) -> Callable[[Random], list[Action]]:
+    """Something lasts for a while."""
+    return lambda draw: [_Soon(words, begin, round(draw.uniform(0.02, 0.5), 3))]
+
+
+def _slow(draw: Random) -> list[Action]:
+    seconds = round(draw.uniform(0.001, 0.02), 4)
+
+    def begin(room: Faults, unit: Unit) -> object:
+        return room.network.on(unit.line.name).latency(seconds)
+
+    return _while(f"have its octets take {seconds:g} s", begin)(draw)
+
+
+def _slices(draw: Random) -> list[Action]:
+    octets = draw.randrange(1, 64)
+
+    def begin(room: Faults, unit: Unit) -> object:
+        return room.network.on(unit.line.name).slice(octets)
+
+    return _while(f"have its octets come in pieces of {octets}", begin)(draw)
+
+
+def _stall(room: Faults, unit: Unit) -> object:
+    return room.network.on(unit.line.name).hang()
+
+
+def _flow(room: Faults, unit: Unit) -> object:
+    if not unit.line.channel_open(unit.channel):
+        return None
+    return room.channel_flow(connection=unit.line.name, channel=unit.channel)
+
+
+class _CancelConsumers(_Soon):
+    """The consumers of the queue that a delivery came from are cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__("cancel the consumers of its queue", lambda room, unit: None)
+
+    def act(self, flight: Flight) -> None:
+        """See `Action`. What queue that is, is known before the delivery is settled."""
+        unit = flight.unit
+        held = unit.line.held_messages(unit.channel, unit.method.delivery_tag, unit.method.multiple)
+        virtual_host = unit.line.virtual_host
+        if held and virtual_host is not None:
+            queue = held[-1][0]
+            self._do = lambda room, unit: room.cancel_consumers(queue, virtual_host)
+            super().act(flight)
+
+
 _WORK = ("basic.publish", "basic.ack", "basic.get", "basic.consume", "queue.declare", "queue.bind")
 
 FAULTS: dict[str, _Kind] = {
     "nack": _Kind(("basic.publish",), lambda draw: [actions.Nack()]),
     "return": _Kind(("basic.publish",), lambda draw: [actions.Return(312, "NO_ROUTE")]),
-    "lost-publish": _Kind(("basic.publish",), lambda draw: [actions.Drop()]),
+    "lost-publish": _Kind(("basic.publish",), _lost),
+    "duplicate-publish": _Kind(("basic.publish",), lambda draw: [actions.Duplicate(1)]),
     "late-publish": _Kind(("basic.publish",), _delay),
     "late-ack": _Kind(("basic.ack", "basic.nack", "basic.reject"), _delay, "received"),
-    "lost-confirm": _Kind((CONFIRM,), lambda draw: [actions.Drop()]),
+    "lost-confirm": _Kind((CONFIRM,), _lost),
     "late-confirm": _Kind((CONFIRM,), _delay),
     "false-nack": _Kind((CONFIRM,), lambda draw: [actions.Nack()]),
     "late-delivery": _Kind(("basic.deliver",), _delay),
@@ -82,6 +215,16 @@ FAULTS: dict[str, _Kind] = {
         ("connection.start-ok", "connection.open", "channel.open"),
         lambda draw: [actions.Disconnect(_end(draw), "instead")],
     ),
+    "refused-login": _Kind(("connection.start-ok",), lambda draw: [actions.RefuseLogin(None)]),
+    "stall": _Kind(_WORK, _while("stall its connection", _stall), "received"),
+    "slow": _Kind(_WORK, _slow, "received"),
+    "slices": _Kind(_WORK, _slices, "received"),
+    "alarm": _Kind(
+        ("basic.publish",), _while("sound an alarm", lambda room, unit: room.memory_alarm().optional())
+    ),
+    "flow": _Kind(("basic.publish",), _while("stop its channel", _flow)),
+    "cancel-consumers": _Kind(("basic.ack",), lambda draw: [_CancelConsumers()], "received"),
+    "restart": _Kind(("basic.publish",), lambda draw: [_Restart()]),
     "close-channel": _Kind(_WORK, _close_channel, "received"),
     "close-connection": _Kind(_WORK, _close_connection, "received"),
     "crash": _Kind(("basic.publish",), lambda draw: [actions.Crash(_moment(draw), True)]),
@@ -100,6 +243,8 @@ PROFILES: dict[str, dict[str, float]] = {
         "late-delivery": 0.05,
         "late-ack": 0.03,
         "duplicate-delivery": 0.02,
+        "slow": 0.005,
+        "slices": 0.005,
     },
     "network": {
         "disconnect": 0.01,
@@ -107,12 +252,22 @@ PROFILES: dict[str, dict[str, float]] = {
         "cut-delivery": 0.01,
         "late-delivery": 0.05,
         "late-confirm": 0.05,
+        "lost-publish": 0.005,
+        "lost-confirm": 0.005,
+        "stall": 0.005,
+        "slow": 0.01,
+        "slices": 0.01,
     },
     "broker": {
         "nack": 0.03,
         "return": 0.01,
         "close-channel": 0.01,
         "close-connection": 0.005,
+        "refused-login": 0.01,
+        "cancel-consumers": 0.005,
+        "alarm": 0.005,
+        "flow": 0.002,
+        "restart": 0.002,
         "crash": 0.005,
         "late-confirm": 0.03,
     },
@@ -121,15 +276,16 @@ PROFILES: dict[str, dict[str, float]] = {
         "lost-confirm": 0.01,
         "lost-publish": 0.01,
         "false-nack": 0.02,
+        "duplicate-publish": 0.02,
         "duplicate-delivery": 0.03,
         "cut-delivery": 0.01,
     },
 }
 """By name: how likely each fault is whenever it could happen."""
 PROFILES["mixed"] = {
-    name: probability
-    for profile in ("gentle", "network", "broker")
-    for name, probability in PROFILES[profile].items()
+    name: min(profile[name] for profile in PROFILES.values() if name in profile)
+    for name in FAULTS
+    if name != "malformed"
 }
 
 
@@ -149,6 +305,7 @@ class _Place(NamedTuple):
         )
 
 
+_HEAD = re.compile(r"# seed (?P<seed>-?\d+|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
 _LINE = re.compile(
     r"connection (?P<connection>.+): (?P<direction>received|sent) (?P<method>\S+) number (?P<number>\d+) "
     r"on channel (?P<channel>\d+): (?P<fault>\S+)(?: \(.*\))?$"
@@ -159,12 +316,15 @@ class Chaos(Handle):
     """Faults at random; `plan` is what has happened so far, and happens again where it is given as `plan`.
 
     Args:
+        room: all faults of the broker.
         tap: what all methods pass.
+        handles: those of the room.
         seed: the same seed, the same faults.
-        profile: "gentle", "network", "broker", "hostile" or "mixed" (the first three), or the probability of
-            each fault by its name in `FAULTS`.
+        profile: "gentle", "network", "broker", "hostile" or "mixed" (all that is well-formed), or the
+            probability of each fault by its name in `FAULTS`.
         intensity: multiplies all probabilities.
-        plan: the plan of an earlier run, to have exactly that happen; `profile` is not looked at then.
+        plan: the plan of an earlier run, to have exactly that happen. It says its seed; neither `seed` nor
+            `profile` is looked at then.
 
     Raises:
         FaultError: there is no such profile or fault, or the plan cannot be read.
@@ -172,7 +332,9 @@ class Chaos(Handle):
 
     def __init__(
         self,
+        room: Faults,
         tap: FaultTap,
+        handles: Handles,
         seed: int | str = 0,
         profile: str | Mapping[str, float] = "mixed",
         *,
@@ -180,21 +342,30 @@ class Chaos(Handle):
         plan: str | None = None,
     ) -> None:
         super().__init__(tap.host)
+        self.room = room
         self._tap = tap
+        self._handles = handles
         self._seed = seed
         self._profile = profile if isinstance(profile, str) else "a profile of its own"
         self._weights = {name: weight * intensity for name, weight in _weights(profile).items()}
         self._planned = None if plan is None else _parsed(plan)
-        if self._planned is not None:
+        if self._planned is not None and plan is not None:
+            self._seed = _seed_of(plan, seed)
             self._weights = dict.fromkeys(self._planned.values(), 1.0)
         self._counts: Counter[tuple[str, str, str, int]] = Counter()
         self._names: dict[Line, str] = {}
+        self._came = 0
         self._happened: list[str] = []
+        self._lasting: dict[Handle, Cancellable] = {}
+        self._census = _Census(tap, self)
         self._dice = [_Die(tap, subject, self) for subject in _subjects(self._weights)]
         self.optional()
 
     def begin(self) -> None:
         """Look at everything from now on."""
+        for line in self._tap.lines():
+            self.came(line)
+        self._tap.add(self._census)
         for die in self._dice:
             self._tap.add(die)
 
@@ -212,7 +383,7 @@ class Chaos(Handle):
     def draw(self, unit: Unit, kinds: Iterable[str], *, confirms: bool) -> list[Action]:
         """What is done to a unit; nothing most of the time."""
         method = CONFIRM if confirms else unit.name
-        key = (self._name(unit.line), unit.direction, method, unit.channel)
+        key = (self._name(unit), unit.direction, method, unit.channel)
         self._counts[key] += 1
         place = _Place(*key, self._counts[key])
         draw = Random(f"{self._seed}:{':'.join(map(str, place))}")
@@ -233,17 +404,62 @@ class Chaos(Handle):
                 return name
         return None
 
-    def _name(self, line: Line) -> str:
-        """What a connection is called in the plan. It is named late, when the client has said its name."""
-        name = line.client_name
+    def came(self, line: Line) -> None:
+        """A connection has come: until its client has said its name, it has a number."""
+        if line not in self._names:
+            self._names = {known: name for known, name in self._names.items() if known.open}
+            self._came += 1
+            self._names[line] = f"number {self._came}"
+
+    def _name(self, unit: Unit) -> str:
+        """What the connection of a unit is called in the plan."""
+        name = unit.line.client_name
+        if name is None:
+            said = getattr(unit.method, "client_properties", {}).get("connection_name")
+            name = said if isinstance(said, str) else None
         if name is not None:
             return repr(name)
-        return self._names.setdefault(line, f"number {len(self._names) + 1}")
+        self.came(unit.line)
+        return self._names[unit.line]
+
+    def lasts(self, fault: Handle, seconds: float) -> None:
+        """A fault ends after so long, or when all this does."""
+        fault.optional()
+
+        def end() -> None:
+            self._lasting.pop(fault).cancel()
+            self._handles.discard(fault)
+            fault.remove()
+
+        host = self._tap.host
+        self._lasting[fault] = host.call_at(host.now() + seconds, end, f"fault: {fault.sentence}, no more")
 
     def _withdraw(self) -> None:
         for die in self._dice:
+            die.retire()
+        lasting, self._lasting = self._lasting, {}
+        for fault, timer in lasting.items():
+            timer.cancel()
+            self._handles.discard(fault)
+            fault.remove()
+        self._tap.remove(self._census)
+        for die in self._dice:
             self._tap.remove(die)
         self._tap.settle()
+
+
+class _Census(Rule):
+    """Sees every connection that comes, for its number not to depend on what else is looked at."""
+
+    def __init__(self, tap: FaultTap, chaos: Chaos) -> None:
+        super().__init__(tap, subject_of(("connection.start",), "sent"), [], None, None, Random(0))
+        self._chaos = chaos
+
+    def looks_at(self, unit: Unit, *, begun: bool = False) -> bool:
+        """Never interfere."""
+        if unit.name == "connection.start":
+            self._chaos.came(unit.line)
+        return False
 
 
 class _Die(Rule):
@@ -252,13 +468,19 @@ class _Die(Rule):
     def __init__(self, tap: FaultTap, subject: tuple[Subject, tuple[str, ...]], chaos: Chaos) -> None:
         super().__init__(tap, subject[0], [], None, None, Random(0))
         self._kinds = subject[1]
-        self._chaos = chaos
+        self.chaos = chaos
 
     def fires(self, unit: Unit) -> bool:
         """Draw for this one."""
+        if self.removed:
+            return False
         kinds = [name for name in self._kinds if self.subject.confirms or unit.name in FAULTS[name].methods]
-        self.actions = self._chaos.draw(unit, kinds, confirms=self.subject.confirms) if kinds else []
+        self.actions = self.chaos.draw(unit, kinds, confirms=self.subject.confirms) if kinds else []
         return bool(self.actions)
+
+    def retire(self) -> None:
+        """Do nothing any more, also to what is on its way."""
+        self._removed = True
 
     @property
     def sentence(self) -> str:
@@ -286,10 +508,20 @@ def _subjects(names: Iterable[str]) -> list[tuple[Subject, tuple[str, ...]]]:
         subject = subject_of(FAULTS[name].methods, FAULTS[name].direction)
         by_direction.setdefault((subject.direction, subject.confirms), []).append(name)
     made = []
-    for (direction, _), kinds in by_direction.items():
+    # Always in one order, for what they let go in the end to go in one order.
+    for (direction, _), kinds in sorted(by_direction.items()):
         methods = tuple(dict.fromkeys(method for name in kinds for method in FAULTS[name].methods))
         made.append((subject_of(methods, direction), tuple(kinds)))
     return made
+
+
+def _seed_of(plan: str, seed: int | str) -> int | str:
+    """The seed that a plan says, or else `seed`."""
+    found = _HEAD.match(plan.lstrip())
+    if found is None:
+        return seed
+    said = literal_eval(found["seed"])
+    return said if isinstance(said, (int, str)) else seed
 
 
 def _parsed(plan: str) -> dict[_Place, str]:

@@ -190,6 +190,11 @@ class Handles:
         """One more."""
         self._handles.append(handle)
 
+    def discard(self, handle: Handle) -> None:
+        """Forget one, if it is here: nobody will ask for it."""
+        if handle in self._handles:
+            self._handles.remove(handle)
+
     def clear(self) -> None:
         """Remove all, the latest first, and forget them."""
         # What goes on meanwhile may meet faults that are still there, and those make new ones.

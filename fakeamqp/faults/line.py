@@ -26,6 +26,10 @@ class Line(Protocol):
         """The name the client gave itself."""
 
     @property
+    def virtual_host(self) -> str | None:
+        """The name of the virtual host the client works in; None before it has opened one."""
+
+    @property
     def open(self) -> bool:
         """Whether anything can still be said on it."""
 

@@ -242,18 +242,23 @@ class Faults:
             profile: "gentle", "network", "broker", "hostile" or "mixed", or the probability of each fault
                 by its name in `fakeamqp.faults.chaos.FAULTS`.
             intensity: multiplies all probabilities.
-            plan: the `plan` of an earlier run with this seed, to have exactly that happen again.
+            plan: the `plan` of an earlier run, to have exactly that happen again; it says its seed itself.
 
         Raises:
             FaultError: there is no such profile or fault, or the plan cannot be read.
         """
         from fakeamqp.faults.chaos import Chaos
 
-        chaos = Chaos(self._tap, seed, profile, intensity=intensity, plan=plan)
+        chaos = Chaos(self, self._tap, self._handles, seed, profile, intensity=intensity, plan=plan)
         with self._host:
             self._handles.add(chaos)
             chaos.begin()
         return chaos
+
+    @property
+    def plans(self) -> tuple[str, ...]:
+        """What every `chaos` since the last `clear` has done so far, oldest first: see `Chaos.plan`."""
+        return tuple(handle.plan for handle in self._handles if hasattr(handle, "plan"))
 
     def _lines(self, connection: Any) -> list[Line]:
         lines = [linked.line for linked in self._host.linked() if linked.line.open]

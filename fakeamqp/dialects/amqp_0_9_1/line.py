@@ -46,6 +46,12 @@ class Line:
         return name if isinstance(name, str) else None
 
     @property
+    def virtual_host(self) -> str | None:
+        """The name of the virtual host the client works in; None before it has opened one."""
+        virtual_host = self._endpoint.virtual_host
+        return None if virtual_host is None else virtual_host.name
+
+    @property
     def open(self) -> bool:
         """Whether anything can still be said on the connection."""
         endpoint = self._endpoint
