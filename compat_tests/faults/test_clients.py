@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from compat_tests.clients.conftest import nothing_is_left
@@ -51,6 +53,8 @@ def test_what_a_client_does(
         return
     if cell not in known.cells[fault]:
         cell = meet(client, scenario, MORE_PATIENCE, fault).words()
+    if sys.version_info < (3, 11) and known.versions != expected.installed(client):
+        pytest.skip(f"what is known is known of {known.versions}, some of which need Python 3.11")
     assert cell in known.cells[fault], f"known of {known.versions}; this is {expected.installed(client)}"
 
 

@@ -24,7 +24,8 @@ class _Work(Work):
     async def declare(self) -> None:
         self.channel = await self.connection.channel()
         self.channel.on_return_callbacks.add(lambda message: self.seen.came_back(message.body))
-        self.channel.on_consumer_cancel_callbacks.add(lambda _: self.seen.tell("cancelled"))
+        if hasattr(self.channel, "on_consumer_cancel_callbacks"):  # Older ones tell nobody.
+            self.channel.on_consumer_cancel_callbacks.add(lambda _: self.seen.tell("cancelled"))
         await self.channel.queue_declare(QUEUE, durable=True)
 
     async def publish(self, body: str) -> None:

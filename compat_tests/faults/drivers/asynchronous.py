@@ -42,8 +42,8 @@ class Work(ABC):
             return work.seen
 
         with (
-            mock.patch.object(aiormq.Connection, "HEARTBEAT_GRACE_MULTIPLIER", 2),
-            mock.patch.object(aiormq.Connection, "READER_CLOSE_TIMEOUT", 0.2),
+            mock.patch.object(aiormq.Connection, "HEARTBEAT_GRACE_MULTIPLIER", 2, create=True),
+            mock.patch.object(aiormq.Connection, "READER_CLOSE_TIMEOUT", 0.2, create=True),
         ):
             return asyncio.run(all())
 
