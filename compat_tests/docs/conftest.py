@@ -7,6 +7,7 @@ import pika  # noqa: F401
 import trustme  # noqa: F401
 
 import fakeamqp
+import fakeamqp.faults
 
 for name in fakeamqp.__all__:
     getattr(fakeamqp, name)

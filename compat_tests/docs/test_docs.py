@@ -47,6 +47,7 @@ def test_block(page: Page, index: int, pytester: pytest.Pytester) -> None:
 def test_the_how_tos_have_code() -> None:
     assert {
         "README.md",
+        "docs/fault-injection.md",
         "docs/getting-started.md",
         "docs/inspecting.md",
         "docs/personalities.md",

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import re
+
+from compat_tests.docs.pages import ROOT
+from fakeamqp.faults import MALFORMATIONS, Rule
+
+PAGE = (ROOT / "docs" / "fault-injection.md").read_text()
+
+
+def test_every_way_to_malform_is_named() -> None:
+    for name, way in MALFORMATIONS.items():
+        assert f"| `{name}` | {way.words} |" in PAGE
+
+
+def test_every_method_of_a_rule_is_named() -> None:
+    public = [name for name, value in vars(Rule).items() if callable(value) and not name.startswith("_")]
+    inner = {"asks", "fail", "fires", "forget", "hold_to_heartbeats", "looks_at", "may_want", "near_misses"}
+    assert [name for name in public if name not in inner and not re.search(rf"\b{name}\(", PAGE)] == []
