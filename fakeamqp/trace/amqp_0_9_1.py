@@ -87,6 +87,9 @@ def _why_not(frame_type: int, payload: bytes) -> str:
     """Why a frame cannot be read, and what it holds."""
     if isinstance(payload, Cut):
         return f"too long to be kept whole ({payload.size} octets)"
+    if int.from_bytes(payload[:4], "big") in SECRET_METHODS:
+        # Why would depend on what is hidden.
+        return f"malformed ({len(payload)} octets)"
     reason = "cannot be read"
     try:
         if frame_type == FRAME_METHOD and len(payload) >= 4:
@@ -97,8 +100,6 @@ def _why_not(frame_type: int, payload: bytes) -> str:
         reason = f"malformed: {one_line(str(problem), 160)}"
     except KeyError:
         pass
-    if frame_type == FRAME_METHOD and int.from_bytes(payload[:4], "big") in SECRET_METHODS:
-        return f"{reason} ({len(payload)} octets)"
     return f"{reason} ({len(payload)} octets: {payload[:24].hex()}{'...' if len(payload) > 24 else ''})"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from fakeamqp.trace import model_events
@@ -97,7 +97,15 @@ class FrameEvent(Event):
         """The frame with its arguments, in one line."""
         from fakeamqp.trace.amqp_0_9_1 import describe
 
-        return describe(self.type, self.payload)
+        return describe(self.type, self.redacted.payload)
+
+    @property
+    def redacted(self) -> FrameEvent:
+        """The same without passwords: this is what is shown. `method` and `payload` have them."""
+        from fakeamqp.trace.secrets import redacted
+
+        payload = redacted(self.type, self.payload, self.channel)
+        return self if payload is self.payload else replace(self, payload=payload)
 
 
 @dataclass(frozen=True)

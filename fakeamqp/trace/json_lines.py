@@ -17,7 +17,6 @@ from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.parts import Cut
 from fakeamqp.trace.pictures import value_of
 from fakeamqp.trace.plain import plain
-from fakeamqp.trace.secrets import redacted
 
 if TYPE_CHECKING:
     import os
@@ -51,7 +50,7 @@ def write(trace: Trace, path: str | os.PathLike[str], *, redact: bool) -> None:
 def _line(event: Event, redact: bool) -> dict[str, Any]:
     said = plain(event)
     if isinstance(event, FrameEvent):
-        octets = redacted(event.type, event.payload) if redact else event.payload
+        octets = event.redacted.payload if redact else event.payload
         said["octets"] = base64.b64encode(octets).decode()
     return said
 

@@ -99,7 +99,7 @@ def plain(event: Event) -> dict[str, Any]:
     if isinstance(event, FrameEvent):
         said.update(kind="frame", direction=event.direction, channel=event.channel, type=event.type)
         said.update(size=event.size, cut=isinstance(event.payload, Cut))
-        said.update(_frame(event))
+        said.update(_frame(event.redacted))
     elif isinstance(event, ConnectionEvent):
         said.update(kind="connection", event=event.event, detail=event.detail)
     elif isinstance(event, ModelEvent):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
 
@@ -187,6 +188,53 @@ def test_no_password_is_shown_or_left_in_redacted_octets(method, cut_off):
         left = m.METHODS[method.INDEX].decode(hidden, RABBITMQ)
         assert plain(frame(1, hidden)) == plain(event)
         assert getattr(left, "mechanism", None) == getattr(method, "mechanism", None)
+
+
+@pytest.mark.parametrize("method", SECRETS, ids=lambda method: f"{method.NAME}-{len(method.encode())}")
+@pytest.mark.parametrize(
+    "frame_type, channel, spoil",
+    [
+        (1, 0, lambda payload: payload + PASSWORD.encode()),
+        (1, 7, lambda payload: payload[:-4] + PASSWORD.encode()),
+        (1, 0, lambda payload: payload[:4] + b"\0\0\0\4" + payload[8:]),
+        (2, 0, bytes),
+        (3, 0, bytes),
+        (8, 0, bytes),
+        (9, 0, bytes),
+    ],
+    ids=["more-follows", "the-end-is-wrong", "wrong-size", "header", "body", "heartbeat", "unknown-type"],
+)
+def test_no_password_is_shown_of_a_login_that_cannot_be_read(method, frame_type, channel, spoil):
+    event = replace(frame(frame_type, spoil(method.encode())), channel=channel)
+    assert PASSWORD[:6] not in json.dumps(plain(event)) + event.text
+    assert PASSWORD[:6].encode().hex() not in event.text
+    assert PASSWORD[:6].encode() not in event.redacted.payload
+    assert event.redacted.size == event.size
+    assert plain(event.redacted) == plain(event)
+
+
+@pytest.mark.parametrize("method", [SECRETS[0], SECRETS[6], SECRETS[8]], ids=lambda method: method.NAME)
+def test_a_message_may_begin_like_a_login(method):
+    assert replace(frame(3, method.encode()), channel=1).redacted.payload == method.encode()
+
+
+@pytest.mark.parametrize(
+    "told, shown",
+    [
+        (f"amqp://alice:{PASSWORD}@host/", f"amqp://alice:{'*' * len(PASSWORD)}@host/"),
+        (f"amqps://:{PASSWORD}@x@host", f"amqps://:{'*' * (len(PASSWORD) + 2)}@host"),
+        ("amqp://host:5672/", "amqp://host:5672/"),
+        ("http://host/a:b@c", "http://host/a:b@c"),
+        ("alice:secret@host", "alice:secret@host"),
+    ],
+)
+def test_passwords_in_urls_that_a_client_tells_are_hidden(told, shown):
+    properties = {"connection_name": told, "product": "x", "more": {"urls": [told, told]}}
+    event = frame(1, m.ConnectionStartOk(client_properties=properties, mechanism="PLAIN").encode())
+    expected = {"connection_name": shown, "product": "x", "more": {"urls": [shown, shown]}}
+    assert plain(event)["fields"]["client_properties"] == expected
+    assert event.redacted.method.client_properties == expected
+    assert shown in event.text
 
 
 def test_user_names_stay():

@@ -116,6 +116,7 @@ class Rows:
             self._add_model_event(number, event, connection)
 
     def _add_frame(self, number: int, event: FrameEvent, connection: int) -> None:
+        event = event.redacted
         direction = _DIRECTIONS[event.direction]
         place = (connection, event.channel, direction)
         if event.type in (FRAME_CONTENT_HEADER, FRAME_BODY) and self._add_content(number, event, place):

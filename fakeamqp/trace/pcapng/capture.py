@@ -12,7 +12,6 @@ from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent
 from fakeamqp.trace.parts import Cut
 from fakeamqp.trace.pcapng import blocks
 from fakeamqp.trace.pcapng.tcp import MOST, Address, Stream
-from fakeamqp.trace.secrets import redacted
 from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 from fakeamqp.wire.amqp_0_9_1.methods import METHODS
 from fakeamqp.wire.amqp_0_9_x.frames import (
@@ -188,7 +187,7 @@ def _octets(event: FrameEvent, redact: bool) -> tuple[bytes, str]:
     What was cut for want of memory is filled up, so that every frame is whole: a body with zeros, while of a
     method or of properties of which the end is missing, nothing but the kind or the body's size is left.
     """
-    payload = event.payload
+    payload = event.redacted.payload if redact else event.payload
     comment = ""
     if isinstance(payload, Cut):
         comment = f"{event.name} of {payload.size} octets, of which the trace has {len(payload)}: "
@@ -201,6 +200,4 @@ def _octets(event: FrameEvent, redact: bool) -> tuple[bytes, str]:
         else:
             payload = payload + bytes(payload.size - len(payload))
             comment += "the others are shown as zeros"
-    elif redact:
-        payload = redacted(event.type, payload)
     return frame(event.type, event.channel, payload), comment
