@@ -1,0 +1,237 @@
+"""What docs/fault-injection.md shows with pika, with aio-pika: what the app sees, and what the broker has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import aio_pika
+import aio_pika.exceptions as errors
+import pytest
+
+from fakeamqp import Broker
+from fakeamqp.faults import Faults, Rule
+
+_SHORT = 0.2
+"""Seconds after which nothing is expected any more."""
+_GONE = (errors.AMQPError, errors.ChannelInvalidStateError, ConnectionError)
+"""What aio-pika raises when connection or channel is no more, depending on who notices first."""
+
+PUBLISHES: list[tuple[str, Callable[[Faults], Rule], Any, int]] = [
+    ("nack", lambda f: f.on("basic.publish").nack(), errors.DeliveryError, 0),
+    ("nack though it is there", lambda f: f.on("confirm").nack(), errors.DeliveryError, 1),
+    ("lost", lambda f: f.on("basic.publish").drop(), asyncio.TimeoutError, 0),
+    ("lost confirm", lambda f: f.on("confirm").drop(), asyncio.TimeoutError, 1),
+    ("held confirm", lambda f: f.on("confirm").hold(), asyncio.TimeoutError, 1),
+    ("returned", lambda f: f.on("basic.publish").return_message(), errors.PublishError, 0),
+    ("late", lambda f: f.on("basic.publish").delay(0.01), None, 1),
+    ("late confirm", lambda f: f.on("confirm").delay(0.01, jitter=0.01), None, 1),
+    ("twice", lambda f: f.on("basic.publish").duplicate(), None, 2),
+    ("channel closed instead", lambda f: f.on("basic.publish").close_channel(406), _GONE, 0),
+    ("channel closed before", lambda f: f.on("basic.publish").close_channel(404, when="before"), _GONE, 1),
+    ("connection closed", lambda f: f.on("basic.publish").close_connection(541), _GONE, 0),
+    ("connection closed before", lambda f: f.on("basic.publish").close_connection(when="before"), _GONE, 1),
+    ("fin before the confirm", lambda f: f.on("basic.publish").disconnect(when="before"), _GONE, 1),
+    ("reset before the confirm", lambda f: f.on("basic.publish").disconnect("reset", "before"), _GONE, 1),
+    ("silence", lambda f: f.on("basic.publish").disconnect("silence"), asyncio.TimeoutError, 0),
+    ("between header and body", lambda f: f.on("basic.publish", part="header").disconnect(), _GONE, 0),
+    ("crash before the confirm", lambda f: f.on("basic.publish").crash().once(), _GONE, 0),
+    ("crash instead of the confirm", lambda f: f.on("confirm").crash("instead").once(), _GONE, 1),
+]
+
+
+@asynccontextmanager
+async def connected(broker: Broker, **options: Any) -> AsyncIterator[Any]:
+    """A connection that does not come back by itself; its end is nobody's concern."""
+    connection = await aio_pika.connect(broker.url, timeout=5, **options)
+    try:
+        yield connection
+    finally:
+        with suppress(asyncio.TimeoutError, *_GONE):
+            await asyncio.wait_for(connection.close(), _SHORT)
+
+
+async def queue_on(connection: Any, **options: Any) -> tuple[Any, Any]:
+    """A channel, and the queue "orders" on it."""
+    channel = await connection.channel(**options)
+    return channel, await channel.declare_queue("orders", durable=True)
+
+
+async def publish(channel: Any, body: bytes = b"1", timeout: float = _SHORT) -> None:
+    message = aio_pika.Message(body, delivery_mode=2)
+    await channel.default_exchange.publish(message, "orders", timeout=timeout)
+
+
+async def ignore(message: Any) -> None:
+    """Take a message and do nothing."""
+
+
+@pytest.fixture
+def broker() -> Any:
+    with Broker(seed=1) as running:
+        yield running
+        running.faults.clear()
+        assert running.failures == ()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("make", "error", "stored"), [row[1:] for row in PUBLISHES], ids=[row[0] for row in PUBLISHES]
+)
+async def test_a_publish(broker: Broker, make: Any, error: Any, stored: int) -> None:
+    rule = make(broker.faults)
+    async with connected(broker) as connection:
+        channel, _ = await queue_on(connection, on_return_raises=True)
+        if error is None:
+            await publish(channel, timeout=5)
+        else:
+            with pytest.raises(error):
+                await publish(channel)
+        await rule.wait_async()
+        rule.remove()
+    # The next client finds a broker in order.
+    async with connected(broker) as connection:
+        channel, _ = await queue_on(connection)
+        assert broker.queue("orders").ready == stored
+        await publish(channel, timeout=5)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("how", [{}, {"reverse": True}, {"multiple": True}], ids=str)
+async def test_held_confirms(broker: Broker, how: Any) -> None:
+    rule = broker.faults.on("confirm").hold()
+    async with connected(broker) as connection:
+        channel, _ = await queue_on(connection)
+        publishes = [asyncio.create_task(publish(channel, body, 5)) for body in (b"1", b"2", b"3")]
+        await rule.wait_async(3)
+        assert rule.release(**how) == 3
+        await asyncio.gather(*publishes)
+
+
+@pytest.mark.asyncio
+async def test_logins_and_access(broker: Broker) -> None:
+    refused = broker.faults.on("connection.start-ok").refuse_login().once()
+    with pytest.raises(errors.ProbableAuthenticationError):
+        await aio_pika.connect(broker.url)
+    broker.faults.on("queue.declare", queue="orders").close_channel(403).once()
+    async with connected(broker) as connection:
+        channel = await connection.channel()
+        with pytest.raises(errors.ChannelClosed):
+            await channel.declare_queue("orders")
+    assert refused.hits == 1
+
+
+DELIVERIES: list[tuple[str, Callable[[Faults], Rule], list[tuple[bytes, bool]]]] = [
+    (
+        "twice",
+        lambda f: f.on("basic.deliver").duplicate().once(),
+        [(b"1", False), (b"1", False), (b"2", False)],
+    ),
+    (
+        "redelivered",
+        lambda f: f.on("basic.deliver").replace(redelivered=True).once(),
+        [(b"1", True), (b"2", False)],
+    ),
+    ("another order", lambda f: f.on("basic.deliver").delay(0.02).once(), [(b"2", False), (b"1", False)]),
+    ("lost", lambda f: f.on("basic.deliver").drop().once(), [(b"2", False)]),
+    (
+        "another body",
+        lambda f: f.on("basic.deliver").replace(body=b"?").once(),
+        [(b"?", False), (b"2", False)],
+    ),
+]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("make", "expected"), [row[1:] for row in DELIVERIES], ids=[row[0] for row in DELIVERIES]
+)
+async def test_deliveries(broker: Broker, make: Any, expected: list[tuple[bytes, bool]]) -> None:
+    make(broker.faults)
+    async with connected(broker) as connection:
+        _, queue = await queue_on(connection)
+        for body in (b"1", b"2"):
+            broker.publish(body, routing_key="orders")
+        got: list[tuple[bytes, bool]] = []
+        done = asyncio.Event()
+
+        async def take(message: Any) -> None:
+            await message.ack()
+            got.append((message.body, message.redelivered))
+            if len(got) == len(expected):
+                done.set()
+
+        await queue.consume(take)
+        await asyncio.wait_for(done.wait(), 5)
+        assert got == expected
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("after", ["method", "header", 9])
+async def test_a_delivery_that_breaks_off(broker: Broker, after: Any) -> None:
+    broker.faults.on("basic.get-ok").cut(after)
+    async with connected(broker) as connection:
+        _, queue = await queue_on(connection)
+        broker.publish(b"1", routing_key="orders")
+        with pytest.raises(_GONE):
+            await queue.get(timeout=5)
+        broker.queue("orders").wait_for(count=1)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("how", ["bad-frame-end", "unknown-method", "cut-arguments"])
+async def test_a_malformed_delivery(broker: Broker, how: Any) -> None:
+    broker.faults.on("basic.get-ok").malform(how)
+    async with connected(broker) as connection:
+        _, queue = await queue_on(connection)
+        broker.publish(b"1", routing_key="orders")
+        with pytest.raises((asyncio.TimeoutError, *_GONE)):
+            await queue.get(timeout=_SHORT)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("how", ["cancelled", "deleted"])
+async def test_the_end_of_a_consumer(broker: Broker, how: str) -> None:
+    async with connected(broker) as connection:
+        _, queue = await queue_on(connection)
+        told = broker.faults.on("basic.cancel", direction="sent")
+        await queue.consume(ignore)
+        if how == "cancelled":
+            broker.faults.cancel_consumers("orders")
+        else:
+            broker.queue("orders").delete()
+        await told.wait_async()
+        assert ("orders" in broker.queues) == (how == "cancelled")
+        assert how == "deleted" or broker.queue("orders").consumers == ()
+
+
+@pytest.mark.asyncio
+async def test_alarms_and_flow(broker: Broker) -> None:
+    async with connected(broker) as connection:
+        channel, _ = await queue_on(connection)
+        alarm = broker.faults.memory_alarm()
+        with pytest.raises(asyncio.TimeoutError):
+            await publish(channel)
+        alarm.remove()
+        broker.queue("orders").wait_for(count=1)
+        flow = broker.faults.channel_flow(active=False)
+        flow.remove()
+        await publish(channel, b"2", timeout=5)
+        assert flow.hits == 2
+
+
+@pytest.mark.asyncio
+async def test_heartbeats(broker: Broker) -> None:
+    with Broker(clock="virtual") as virtual:
+        lost = virtual.faults.on("heartbeat").drop().optional()
+        async with connected(virtual, heartbeat=30) as connection:
+            virtual.clock.advance(61)
+            with pytest.raises(_GONE):
+                await connection.channel()
+        lost.remove()
+        unsent = virtual.faults.on("heartbeat", direction="sent").drop()
+        async with connected(virtual, heartbeat=30):
+            virtual.clock.advance(30)
+            assert unsent.hits == 1
