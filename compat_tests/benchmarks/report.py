@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from compat_tests.benchmarks import expiry, load, trace
+from compat_tests.benchmarks import expiry, load, tap, trace
 from compat_tests.benchmarks.cases import CASES, Case
 from compat_tests.benchmarks.cycle import client_cycle, fresh_broker_cycle
 from compat_tests.benchmarks.imports import import_seconds
@@ -59,6 +59,21 @@ the clock on the wall.
 | | off | on | cost |
 |---|---:|---:|---:|
 """
+TAP = """
+## Tap
+
+What part of the throughput it costs that a broker can be watched and interfered with, where nobody does so
+here; measured like the above. Nothing installed: a copy of the package out of which every test for the tap on
+the way of a message has been taken, against the package as it is, {processes} pairs of processes. The others,
+in one process, a broker with nothing installed against one that has
+
+- an unrelated rule: `faults.on("queue.delete").drop()`
+- a rule about other publishes: `faults.on("basic.publish", routing_key="elsewhere").drop()`
+- a rule that does nothing yet: `faults.on("basic.publish").after(10**9).drop()`, which has to see all of
+  every publish
+- another's network: `faults.network.on("elsewhere").latency(1)`
+
+{head}"""
 IMPORTS = """
 ## Imports
 
@@ -101,6 +116,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=OUTPUT, help="where to write (default: %(default)s)")
     options = parser.parse_args()
     many = 20_000 if options.quick else 1_000_000
+    processes = 1 if options.quick else 7
     with ExitStack() as stack:
         node = None
         if rabbitmq_node.available() is None:
@@ -113,6 +129,8 @@ def main() -> None:
             *load_rows(node, *((20_000, 1) if options.quick else (300_000, 7))),
             TRACE,
             *trace.rows(*((5, 20_000, 1) if options.quick else (400, 200_000, 7))),
+            TAP.format(processes=processes, head=tap.HEAD),
+            *tap.rows(processes, 4 if options.quick else 100),
             IMPORTS,
             *import_rows(2 if options.quick else 10),
             LADDER,

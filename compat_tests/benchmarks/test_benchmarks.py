@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from compat_tests.benchmarks import expiry, load, trace
+from compat_tests.benchmarks import expiry, load, tap, trace
 from compat_tests.benchmarks.cases import CASES, Case
 from compat_tests.benchmarks.cycle import client_cycle, fresh_broker_cycle
 from compat_tests.benchmarks.imports import import_seconds
@@ -95,6 +96,66 @@ def test_what_a_trace_costs() -> None:
     table = list(trace.rows(1, 1000, 1))
     assert [row.count("|") for row in table] == [5] * (len(trace.CONVERSATIONS) + 1)
     assert trace.Pair([1.0, 2.0, 1.0], [2.0, 4.0, 2.0]).cost == 0.5
+
+
+def test_what_the_tap_costs() -> None:
+    table = list(tap.rows(1, 1))
+    assert [row.count("|") for row in table] == [tap.HEAD.splitlines()[0].count("|")] * len(
+        trace.CONVERSATIONS
+    )
+
+
+def test_a_package_without_a_tap_differs_where_it_should(tmp_path: Path) -> None:
+    here, gone = tap.copies(tmp_path)
+    changed = {
+        str(path.relative_to(gone / "fakeamqp"))
+        for path in gone.rglob("*.py")
+        if path.read_bytes() != (here / path.relative_to(gone)).read_bytes()
+    }
+    assert changed == set(tap.HOT)
+
+
+def test_a_function_loses_all_that_it_does_for_a_tap() -> None:
+    source = """
+def hot(self, octets):
+    tap = self.state.tap
+    if tap is not None and tap.received(octets):
+        return None
+    for each in octets:
+        if tap is not None:
+            tap.sending(each)
+    if self.singly or (tap is not None and tap.singly):
+        return self.go_on(octets, self.state.tap)
+    return octets
+
+def cold(tap):
+    return tap is not None
+"""
+    left = """def hot(self, octets):
+    for each in octets:
+        pass
+    if self.singly:
+        return self.go_on(octets, None)
+    return octets
+
+def cold(tap):
+    return tap is not None"""
+    assert tap.strip(source, {"hot": 4}) == left
+
+
+@pytest.mark.parametrize(
+    "places", [{"hot": 2}, {"hot": 0}, {"hot": 1, "gone": 1}], ids=["fewer", "more", "no function"]
+)
+def test_a_tap_that_is_looked_for_elsewhere_than_expected_is_an_error(places: dict[str, int]) -> None:
+    source = "def hot(tap):\n    if tap is not None:\n        tap.model('event')\n"
+    with pytest.raises(LookupError, match="the tap is looked for in"):
+        tap.strip(source, places)
+
+
+def test_a_tap_that_would_be_left_is_an_error() -> None:
+    source = "def hot(tap):\n    if tap is not None:\n        pass\n    tap.model('event')\n"
+    with pytest.raises(LookupError, match="hot still has to do with the tap"):
+        tap.strip(source, {"hot": 1})
 
 
 def test_import_seconds() -> None:

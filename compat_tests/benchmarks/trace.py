@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 
 from compat_tests.benchmarks import load
@@ -25,7 +26,7 @@ from fakeamqp.trace import Recorder
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_x.frames import method_frame
 
-__all__ = ["CONVERSATIONS", "Pair", "brokers", "converse", "rows"]
+__all__ = ["CONVERSATIONS", "Pair", "brokers", "converse", "rows", "spent", "turns"]
 
 CAPACITY = 10_000
 _SERVE = """
@@ -36,6 +37,7 @@ with Broker(history=0, trace=int(sys.argv[1])) as broker:
     sys.stdin.read()
 """
 _GET = method_frame(1, m.BasicGet(queue="q", no_ack=True).encode())
+_PURGE = method_frame(1, m.QueuePurge(queue="q", no_wait=True).encode())
 _ACK = method_frame(1, m.BasicAck(delivery_tag=0, multiple=True).encode())
 
 CONVERSATIONS: dict[str, tuple[tuple[m.Method, ...], bytes]] = {
@@ -51,6 +53,7 @@ CONVERSATIONS: dict[str, tuple[tuple[m.Method, ...], bytes]] = {
         (m.ConfirmSelect(), m.BasicConsume(queue="q", no_ack=True)),
         publish_octets("", "q") * MANY,
     ),
+    "publish with confirm, purge": ((m.ConfirmSelect(),), publish_octets("", "q") * MANY + _PURGE),
     "publish, get without ack": ((), (publish_octets("", "q") + _GET) * MANY),
 }
 """By name: what is said once, and the octets of a thousand messages."""
@@ -58,14 +61,14 @@ CONVERSATIONS: dict[str, tuple[tuple[m.Method, ...], bytes]] = {
 
 @dataclass(frozen=True)
 class Pair:
-    """Seconds of the processor for each spell, without a trace and with one."""
+    """Seconds of the processor for each spell, without what is measured and with it."""
 
     off: list[float]
     on: list[float]
 
     @property
     def cost(self) -> float:
-        """What part of the throughput a trace costs: the median over the pairs."""
+        """What part of the throughput it costs: the median over the pairs."""
         return 1 - 1 / median(on / off for off, on in zip(self.off, self.on, strict=True))
 
 
@@ -80,15 +83,21 @@ def converse(name: str, rounds: int) -> Pair:
         for _ in range(2 * CAPACITY // MANY):
             run()
         runs.append(run)
+    return turns(partial(spent, runs[0]), partial(spent, runs[1]), rounds)
+
+
+def turns(off: Callable[[], float], on: Callable[[], float], rounds: int) -> Pair:
+    """Have both take turns; they say how many seconds each took."""
     pair = Pair([], [])
     for number in range(rounds):
         # Who goes first takes turns as well.
-        for traced in (number % 2, 1 - number % 2):
-            (pair.on if traced else pair.off).append(_spent(runs[traced]))
+        for which in (number % 2, 1 - number % 2):
+            (pair.on if which else pair.off).append((on if which else off)())
     return pair
 
 
-def _spent(run: Callable[[], object]) -> float:
+def spent(run: Callable[[], object]) -> float:
+    """Seconds of the processor that it takes."""
     start = time.process_time()
     run()
     return time.process_time() - start

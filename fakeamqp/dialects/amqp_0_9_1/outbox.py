@@ -49,17 +49,13 @@ class Outbox:
         """Whether so much waits that the client is not to be listened to."""
         return self.unsent >= _STUFFED
 
-    def write(self, octets: bytes) -> None:
+    def write(self, octets: bytes, *, past_tap: bool = False) -> None:
         """Add whole frames, or what the tap makes of them."""
         tap = self._endpoint.broker.tap
-        if tap is not None:
+        if tap is not None and not past_tap:
             octets = tap.sending(self._endpoint, octets)
             if not octets:
                 return
-        self.put(octets)
-
-    def put(self, octets: bytes) -> None:
-        """Add octets as they are."""
         self._octets.append(octets)
         self.used = True
         self.unsent += len(octets)
@@ -67,6 +63,11 @@ class Outbox:
             self.gate.shut()
         if not self._noted:
             self.note()
+
+    def put(self, octets: bytes) -> None:
+        """Add octets as they are."""
+        # The rare case is the one that pays for another call.
+        self.write(octets, past_tap=True)
 
     def take(self) -> list[bytes]:
         """Everything to send, in order; it is the caller's from now on."""
