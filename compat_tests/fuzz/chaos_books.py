@@ -20,6 +20,10 @@ __all__ = ["Books", "Publish", "number_of"]
 FLAGS: dict[str, tuple[str, ...]] = {
     "duplicate": ("duplicate it", "let it pass"),
     "nack": ("nack it",),
+    "drop": ("drop it",),
+    "late": ("delay it", "hold it"),
+    "silent": ("fall silent", "silenced"),
+    "close": ("close its", "refuse the login"),
     "return": ("return it",),
     "replace": ("replace ",),
     "malform": ("malform",),
@@ -90,6 +94,8 @@ class Books:
         if event == "fault":
             self.history.append(f"{connection}: {detail}")
             flags = self.flags.setdefault(connection, set())
+            if "nack it" in detail and not detail.rsplit(": ", 1)[-1].startswith("basic.publish"):
+                flags.add("false nack")
             flags |= {word for word, said in FLAGS.items() if any(each in detail for each in said)}
 
     def refused(self, message: Message, outcome: Outcome, _virtual_host: str) -> None:

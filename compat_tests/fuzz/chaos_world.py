@@ -143,6 +143,22 @@ class Peer:
         orders = [self.world.books.sent[number].order for number in numbers]
         self.again += [order for order in orders if order not in self.done and order not in self.again]
 
+    @property
+    def flags(self) -> set[str]:
+        """The faults that have happened to its connection."""
+        assert self.link is not None
+        return self.world.books.flags.get(self.link.connection.name, set())
+
+    def check_that_all_has_come(self) -> None:
+        """Without faults nothing is on its way, but for what a fault has swallowed."""
+        if self.link is None or self.flags & {"drop", "silent", "malform"}:
+            return
+        for channel in self.channels.values():
+            if self.ready and channel.open:
+                assert not channel.unconfirmed, f"{self.name} waits for {channel.unconfirmed}"
+                missing = channel.given.keys() - channel.seen
+                assert not missing, f"{self.name} was never sent {missing}"
+
     def channel(self, number: int) -> Channel | None:
         """An open channel, or None."""
         found = self.channels.get(number) if self.ready else None
@@ -182,9 +198,7 @@ class Peer:
             self.leave()
 
     def _broken(self, why: str) -> None:
-        assert self.link is not None
-        flags = self.world.books.flags.get(self.link.connection.name, set())
-        assert "malform" in flags, f"{self.name} was sent {why}"
+        assert "malform" in self.flags, f"{self.name} was sent {why}"
         self.leave()
 
     def _frame(self, kind: int, number: int, payload: bytes) -> None:
@@ -234,6 +248,7 @@ class Peer:
             for each in CHANNELS:
                 self.open(each)
         elif isinstance(method, m.ConnectionClose):
+            assert method.reply_code == 320 or "close" in self.flags, f"{self.name} was sent {method}"
             self.send(m.ConnectionCloseOk(), 0)
             self.leave()
         elif channel is None:
@@ -250,12 +265,16 @@ class Peer:
             channel.confirming = True
         elif isinstance(method, (m.ChannelClose, m.ChannelCloseOk)):
             if isinstance(method, m.ChannelClose):
+                # Without its queues, or after it has settled something twice.
+                explained = {"close", "duplicate", "drop", "silent", "late"} & self.flags
+                explained = explained or method.reply_code == 404
+                assert explained, f"{self.name} was sent {method}"
                 self.send(m.ChannelCloseOk(), number)
             self._lost(channel)
             self.open(number)
         elif isinstance(method, (m.BasicCancel, m.BasicCancelOk)):
             channel.consumers.pop(method.consumer_tag, None)
-        elif isinstance(method, m.ChannelFlow):
+        elif isinstance(method, m.ChannelFlow) and channel.open:
             self.send(m.ChannelFlowOk(active=method.active), number)
         elif isinstance(method, (m.BasicAck, m.BasicNack)):
             self._confirmed(channel, method)
@@ -268,8 +287,7 @@ class Peer:
         )
         if not channel.open:
             return  # It was closed meanwhile, and nobody waits any more.
-        assert self.link is not None
-        flags = books.flags.get(self.link.connection.name, set())
+        flags = self.flags
         if not method.multiple and tag in channel.settled:
             assert "duplicate" in flags, f"{self.name}: the second confirm for {tag}"
             return
@@ -288,6 +306,8 @@ class Peer:
             else:
                 refused = books.refused_by[number] or "nack" in flags
                 assert refused, f"{self.name}: {number} is nacked for no reason"
+                if not books.refused_by[number] and not flags & {"false nack", "duplicate"}:
+                    assert not books.arrived[number], f"{self.name}: {number} was nacked, and is there"
                 self._publish_again([number])
 
     def _message(self, number: int, method: Any, body: bytes) -> None:
@@ -301,9 +321,7 @@ class Peer:
         channel.seen.add(tag)
         given = channel.given.get(tag)
         if given is None:
-            assert self.link is not None
-            flags = self.world.books.flags.get(self.link.connection.name, set())
-            assert "duplicate" in flags, f"{self.name}: {known} comes from nowhere, as {tag}"
+            assert "duplicate" in self.flags, f"{self.name}: {known} comes from nowhere, as {tag}"
         else:
             assert given == known, f"{self.name}: {tag} was to be {given}, and is {known}"
         if number == WORK and channel.open:
@@ -696,6 +714,8 @@ class World:
         self.check_faults_are_gone()
         self.server.advance(1.0, self.read)
         self.settle()
+        for peer in self.peers:
+            peer.check_that_all_has_come()
         for peer in self.peers:
             peer.leave()
             peer.wants.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.fuzz.chaos_world import ORDERS, TARGETS, WORK, World
+from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 PLAIN = TARGETS.index(("", "plain", 0))
 
@@ -99,3 +100,16 @@ def test_half_a_delivery_is_followed_by_nothing(world: World, delayed: bool) -> 
     assert link.over
     *_, last = link.arrived.split(b"\xce")[:-1]
     assert last[7:11] == b"\x00\x3c\x00\x3c", "the last that was sent is basic.deliver"
+
+
+def test_who_is_told_to_stop_and_to_go_on_may_answer_both(world: World) -> None:
+    world.faults.channel_flow(channel=ORDERS)
+    world.faults.clear()
+    world.settle()
+    publish(world)
+    assert world.books.confirmed == {1}
+    # Not so where nobody has asked.
+    peer = world.peers[0]
+    peer.send(m.ChannelFlowOk(active=True), ORDERS)
+    with pytest.raises(AssertionError, match="unimplemented method"):
+        world.settle()

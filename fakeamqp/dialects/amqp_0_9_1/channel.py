@@ -26,8 +26,8 @@ def flow(channel: ChannelEnd, method: m.ChannelFlow) -> None:
 
 def flow_ok(channel: ChannelEnd, method: m.ChannelFlowOk) -> None:
     """The client has done as it was told, where the personality tells it (channel.flow/throttling)."""
-    if channel.awaits_flow_ok:
-        channel.awaits_flow_ok = False
+    if channel.awaited_flow_oks:
+        channel.awaited_flow_oks -= 1
     elif not channel.personality.throttles_with_flow:
         raise ProtocolError("command-invalid", "unimplemented method")
 

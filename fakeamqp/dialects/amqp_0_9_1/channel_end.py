@@ -81,8 +81,8 @@ class ChannelEnd:
         """Whether a publish was left unconfirmed for ever, so that no confirm may cover others."""
         self.secures = True
         """Whether a publish that is to be confirmed survives a crash; not where that comes first."""
-        self.awaits_flow_ok = False
-        """Whether the client was told to stop or go on by the test, where brokers do not do so."""
+        self.awaited_flow_oks = 0
+        """How often a fault has told the client to stop or go on, and it has not answered yet."""
         self.targets: dict[bytes, Target] = {}
         self.deliver_prefixes: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
 

@@ -217,7 +217,7 @@ class Line:
         channel = self._channel(number)
         if channel is not None:
             channel.send(m.ChannelFlow(active=active))
-            channel.awaits_flow_ok = True
+            channel.awaited_flow_oks += 1
 
     def _channel(self, number: int) -> ChannelEnd | None:
         channel = self._endpoint.channels.get(number)
