@@ -38,6 +38,8 @@ Malformation: TypeAlias = Literal[
 ]
 
 _UNKNOWN = 4242
+_GARBAGE = b"\xa0\xa1\xa2\0\0\0\x08" + bytes(range(0xB0, 0xB9))
+"""Where a frame begins it is one of an unknown type that is small, so that nobody waits for the rest of it."""
 _DEFAULT_LARGEST = 131_072
 
 
@@ -149,7 +151,7 @@ MALFORMATIONS: dict[str, _Way] = {
     ),
     "garbage": _Way(
         "octets without sense in its place",
-        lambda unit: bytes(range(0xA0, 0xB0)) * max(1, len(unit.octets) // 16),
+        lambda unit: _GARBAGE * max(1, len(unit.octets) // len(_GARBAGE)),
     ),
 }
 """By name: what it is in words, and how it is made."""
