@@ -31,6 +31,9 @@ def sections(item: pytest.Item, report: pytest.TestReport) -> Iterator[tuple[str
     for broker in made:
         title = "AMQP timeline" if len(made) == 1 else f"AMQP timeline of {broker.url}"
         yield title, _timeline(broker, options.timeline_lines(item.config))
+    for broker in made:
+        for plan in _plans(broker):
+            yield "AMQP chaos plan", plan
     files = recordings.expected(item)
     if files:
         yield _RECORDING, "\n".join(_shown(files, item.config))
@@ -51,6 +54,11 @@ def _timeline(broker: Broker, count: int) -> str:
         return "(the trace is off)"
     text = broker.trace.timeline(limit=count or None)
     return _LEFT_OUT.sub(r"\1; -o amqp_timeline_lines=0 shows all)", text, count=1) or "(nothing was said)"
+
+
+def _plans(broker: Broker) -> Iterable[str]:
+    """What chaos has done, for it to be done again; asking for faults here would import a whole room."""
+    return () if broker._faults is None else broker._faults.plans
 
 
 def _shown(files: Iterable[Path], config: pytest.Config) -> Iterator[str]:

@@ -395,3 +395,31 @@ def test_a_test_that_fails_anyway_is_told_of_the_function(run_tests):
     )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E*on purpose*", "*a function of the test has failed*ZeroDivisionError*"])
+
+
+def test_a_failed_test_says_the_plan_of_its_chaos(run_tests):
+    result = run_tests(
+        """
+        import pika
+        import pytest
+
+        def test_it(amqp_faults, pika_channel):
+            with amqp_faults.chaos("my seed", {"close-channel": 1.0}) as chaos:
+                with pytest.raises(pika.exceptions.ChannelClosedByBroker):
+                    pika_channel.queue_declare("orders")
+            assert not chaos.plan
+
+        def test_that(amqp_faults):
+            assert not amqp_faults.chaos(1)
+        """
+    )
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*AMQP chaos plan*",
+            "# seed 'my seed', profile a profile of its own",
+            "connection number 1: received queue.declare number 1 on channel 1: close-channel (*)",
+            "*AMQP chaos plan*",
+            "# seed 1, profile mixed",
+        ]
+    )
