@@ -139,7 +139,12 @@ class Ends:
 
     def dropped(self, message: Message, queue: str | None, reason: DropReason, detail: str) -> None:
         """The message is gone; `detail` says more of why, in words."""
-        self.dropped_all((message,), queue, reason, detail)
+        host, state = self._virtual_host.name, self._virtual_host.state
+        ends, tap = state.ends, state.tap
+        if ends is not None:
+            ends.dropped.append(Dropped(host, message, state.clock.time(), queue, reason, detail))
+        if tap is not None:
+            tap.dropped((message,), queue, reason, detail, host)
 
     def dropped_all(
         self, messages: Iterable[Message], queue: str | None, reason: DropReason, detail: str

@@ -131,7 +131,6 @@ class Recorder:
         """
         now = self._now
         keep = self._entries.append
-        keep_all = self._entries.extend
         peers = self._peers
         introduce = self._introduce
         count = 0
@@ -228,22 +227,10 @@ class Recorder:
             nonlocal count
             instant = now()
             count += len(messages)
-            # An entry for each, as above; the same words in each, which takes no more memory.
-            keep_all(
-                [
-                    (
-                        instant,
-                        None,
-                        "dropped",
-                        message if len(message.body) <= _LONG_BODY else MessagePart(message, _LONG_BODY),
-                        queue,
-                        reason,
-                        detail,
-                        virtual_host,
-                    )
-                    for message in messages
-                ]
-            )
+            # An entry for each, as above; most often there is one.
+            for message in messages:
+                kept = message if len(message.body) <= _LONG_BODY else MessagePart(message, _LONG_BODY)
+                keep((instant, None, "dropped", kept, queue, reason, detail, virtual_host))
 
         def connection(name: str, event: str, detail: str = "") -> None:
             nonlocal count
