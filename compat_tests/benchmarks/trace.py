@@ -37,6 +37,7 @@ with Broker(history=0, trace=int(sys.argv[1])) as broker:
     sys.stdin.read()
 """
 _GET = method_frame(1, m.BasicGet(queue="q", no_ack=True).encode())
+_NACK = method_frame(1, m.BasicNack(delivery_tag=0, multiple=True).encode())
 _PURGE = method_frame(1, m.QueuePurge(queue="q", no_wait=True).encode())
 _ACK = method_frame(1, m.BasicAck(delivery_tag=0, multiple=True).encode())
 
@@ -48,6 +49,10 @@ CONVERSATIONS: dict[str, tuple[tuple[m.Method, ...], bytes]] = {
     "publish, deliver, one multiple ack": (
         (m.BasicConsume(queue="q"),),
         publish_octets("", "q") * MANY + _ACK,
+    ),
+    "publish, deliver, one multiple nack that drops": (
+        (m.BasicConsume(queue="q"),),
+        publish_octets("", "q") * MANY + _NACK,
     ),
     "publish with confirm, deliver without ack": (
         (m.ConfirmSelect(), m.BasicConsume(queue="q", no_ack=True)),

@@ -2,7 +2,7 @@
 
 Whoever watches (trace) or interferes (faults) implements `Tap` and is installed as `BrokerState.tap`.
 With nobody there the cost is one attribute test at each point: measured against a broker without any of
-these tests, at most 1 % of throughput; see "Tap" in docs/benchmarks.md.
+these tests, less than 2 % of throughput; see "Tap" in docs/benchmarks.md.
 """
 
 from __future__ import annotations
