@@ -45,10 +45,15 @@ def typed(entries: Iterable[Entry], began: float, known: Mapping[str, str]) -> I
 
     What happens to a delivery is the client's whose it is. Other events of the model are of the connection
     they name, or that of the publisher.
+
+    Time does not run back: of frames that have come together the first has the instant at which they came, and
+    the others have that at which the broker turned to them.
     """
     aliases = dict(known)
+    latest = began
     for instant, peer, *rest in entries:
-        time = instant - began
+        latest = max(latest, instant)
+        time = latest - began
         if peer is None:
             event, facts = _happened(*rest)
             client = _client(facts)

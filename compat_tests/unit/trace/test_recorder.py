@@ -11,6 +11,7 @@ from compat_tests.protocol.driver import Server
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Recorder
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.frames import HEARTBEAT_FRAME
 
 
 class Clock:
@@ -156,6 +157,16 @@ def test_a_trace_does_not_change(clock: Clock):
     recorder.frame("a", "sent", 8, 3, b"")
     assert [event.channel for event in trace.events] == [1]
     assert repr(trace) == "<Trace of 1 events>"
+
+
+def test_time_does_not_run_back_where_frames_came_together(clock: Clock):
+    recorder = Recorder(clock)
+    peer = SimpleNamespace(name="a", heard_at=clock())
+    for _ in range(2):
+        clock.now += 1
+        recorder.received(peer, 8, 0, b"")
+        recorder.sending(peer, HEARTBEAT_FRAME)
+    assert [event.time for event in recorder.trace().events] == [0, 1, 1, 2]
 
 
 def test_of_a_long_body_only_the_beginning_is_kept(clock: Clock):
