@@ -17,6 +17,10 @@ from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
 from fakeamqp import Broker
 from fakeamqp.replay import NoBroker, ReplayError, replay
 from fakeamqp.trace import Trace, load
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
+from fakeamqp.wire.amqp_0_9_x.frames import frame
+from fakeamqp.wire.amqp_0_9_x.tables import encode_table
 
 
 @pytest.fixture
@@ -180,9 +184,10 @@ def test_it_is_the_time_that_it_was():
     assert outcome.same, str(outcome)
 
 
-def test_users_and_virtual_hosts_are_there_and_the_wrong_password_is_still_wrong(broker, recorded):
+@pytest.mark.parametrize("guess", ["guess", "as long!!", ""])
+def test_users_and_virtual_hosts_are_there_and_the_wrong_password_is_still_wrong(broker, recorded, guess):
     wrong = pika.ConnectionParameters(
-        broker.host, broker.port, "orders", pika.PlainCredentials("ann", "guess"), connection_attempts=1
+        broker.host, broker.port, "orders", pika.PlainCredentials("ann", guess), connection_attempts=1
     )
     with pytest.raises(pika.exceptions.AMQPError):
         pika.BlockingConnection(wrong)
@@ -194,6 +199,35 @@ def test_users_and_virtual_hosts_are_there_and_the_wrong_password_is_still_wrong
     outcome = replay(recorded())
     assert outcome.same, str(outcome)
     assert [each.replies > 0 for each in outcome.connections] == [True, True]
+
+
+def test_a_client_that_is_not_told_is_refused_again(broker, recorded):
+    properties = {"product": "test", "capabilities": {"authentication_failure_close": False}}
+    table = encode_table({"LOGIN": "ann", "PASSWORD": "as long!!"})[4:]
+    wrong = m.ConnectionStartOk(client_properties=properties, mechanism="AMQPLAIN", response=table)
+    with broker.connect() as client:
+        client.settimeout(10)
+        client.sendall(PROTOCOL_HEADER + frame(1, 0, wrong.encode()))
+        while client.recv(4096):
+            pass
+    right = pika.ConnectionParameters(
+        broker.host, broker.port, "/", pika.PlainCredentials("ann", "swordfish")
+    )
+    pika.BlockingConnection(right).close()
+    outcome = replay(recorded())
+    assert outcome.same, str(outcome)
+
+
+def test_at_a_url_too_nobody_gets_in_who_was_refused(broker, recorded):
+    wrong = pika.ConnectionParameters(
+        broker.host, broker.port, "/", pika.PlainCredentials("guest", "gUest"), connection_attempts=1
+    )
+    with pytest.raises(pika.exceptions.AMQPError):
+        pika.BlockingConnection(wrong)
+    trace = recorded()
+    with Broker() as other:
+        outcome = replay(trace, url=other.url)
+    assert outcome.same, str(outcome)
 
 
 def test_what_differs_is_told_by_connection(broker, recorded):

@@ -9,6 +9,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import Any
 
+from fakeamqp.replay.logins import wrong_login
 from fakeamqp.replay.replies import Assembler, Names, Reply, Strand
 from fakeamqp.trace.amqp_0_9_1 import decode_header, decode_method
 from fakeamqp.wire.amqp_0_9_1 import methods as m
@@ -52,15 +53,19 @@ class Peer:
         login: with what to log in.
         names: what the broker has made up, shared by all peers.
         header: the protocol header to begin with.
+        refused: the other client was not let in, so this one must not be either.
     """
 
-    def __init__(self, line: socket.socket, login: Login, names: Names, header: bytes) -> None:
+    def __init__(
+        self, line: socket.socket, login: Login, names: Names, header: bytes, *, refused: bool = False
+    ) -> None:
         self.line = line
         self.ended = False
         self.arrived: dict[tuple[int, Strand], deque[Reply]] = defaultdict(deque)
         self.tags: dict[tuple[int, int], int] = {}
         """Delivery tags by channel and recorded tag."""
         self._login = login
+        self._refused = refused
         self._names = names
         self._buffer = bytearray()
         self._assembler = Assembler()
@@ -118,6 +123,8 @@ class Peer:
 
     def _changes(self, channel: int, method: Method) -> dict[str, Any]:
         if isinstance(method, m.ConnectionStartOk):
+            if self._refused:
+                return {"response": wrong_login(method.mechanism, method.response)}
             if self._login.user is None or method.mechanism in self._login.spares:
                 return {}
             response = f"\0{self._login.user}\0{self._login.password}".encode()

@@ -13,14 +13,14 @@ from urllib.parse import unquote, urlsplit
 
 from fakeamqp.broker import Broker, BrokerError
 from fakeamqp.errors import FakeAMQPError
+from fakeamqp.replay.logins import MECHANISMS, read_login
 from fakeamqp.replay.peer import Login, Peer
 from fakeamqp.replay.replies import Assembler, Names, Reply, same
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, Trace
 from fakeamqp.trace.parts import Cut
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_HEARTBEAT
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_HEARTBEAT, FRAME_METHOD
 
 if TYPE_CHECKING:
     import os
@@ -31,6 +31,8 @@ _QUIET = 0.2
 """How long a broker elsewhere gets to say more than it should, in seconds."""
 _MOMENT = 0.05
 """How long to wait for a broker in this process before reading on, in seconds."""
+_REFUSED = "Login was refused"
+"""How the trace tells it of a client that does not care to be told."""
 _CLOSES = (m.ConnectionClose, m.ChannelClose)
 
 
@@ -135,7 +137,7 @@ def replay(
             trial = stack.enter_context(_inside(trace, personality, definitions, timeout))
         else:
             trial = _Trial(*_elsewhere(url, timeout))
-        replaying = stack.enter_context(_Replaying(trial, starts, timeout))
+        replaying = stack.enter_context(_Replaying(trial, starts, _refused(events), timeout))
         return replaying.run(events)
 
 
@@ -171,7 +173,7 @@ def _inside(trace: Trace, personality: str, definitions: Any, timeout: float) ->
         **more,
     )
     user, password = next(iter(users.items()))
-    login = Login(user, password, spares=tuple(_LOGINS)) if foreign else Login()
+    login = Login(user, password, spares=MECHANISMS) if foreign else Login()
 
     def connect() -> socket.socket:
         line = broker.connect()
@@ -240,8 +242,7 @@ def _accounts(events: Iterable[Event]) -> tuple[dict[str, str], list[str], bool]
             pending[event.alias] = method
         elif isinstance(method, m.ConnectionTune) and event.alias in pending:
             asked = pending.pop(event.alias)
-            read = _LOGINS.get(asked.mechanism)
-            login = None if read is None else read(asked.response)
+            login = read_login(asked.mechanism, asked.response)
             if login is None:
                 foreign = True
             else:
@@ -251,30 +252,34 @@ def _accounts(events: Iterable[Event]) -> tuple[dict[str, str], list[str], bool]
     return users or {"guest": "guest"}, list(dict.fromkeys(virtual_hosts)), foreign
 
 
-def _plain(response: bytes) -> tuple[str, str] | None:
-    parts = response.decode("utf-8", "surrogateescape").split("\0")
-    return (parts[1], parts[2]) if len(parts) == 3 else None
-
-
-def _amqplain(response: bytes) -> tuple[str, str] | None:
-    octets = len(response).to_bytes(4, "big") + response
-    try:
-        table, _ = RABBITMQ.decode(octets, 0, len(octets))
-    except FakeAMQPError:
-        return None
-    return str(table.get("LOGIN")), str(table.get("PASSWORD"))
-
-
-_LOGINS: dict[str, Callable[[bytes], tuple[str, str] | None]] = {"PLAIN": _plain, "AMQPLAIN": _amqplain}
-"""How to read user and password from a response."""
+def _refused(events: Iterable[Event]) -> set[str]:
+    """The connections that were not let in because of what they logged in with."""
+    found = set()
+    pending: set[str] = set()
+    for event in events:
+        if isinstance(event, ConnectionEvent):
+            if event.alias in pending and event.event == "closed" and event.detail.startswith(_REFUSED):
+                found.add(event.alias)
+        elif isinstance(event, FrameEvent) and not event.channel and event.type == FRAME_METHOD:
+            method = event.method
+            if isinstance(method, m.ConnectionStartOk):
+                pending.add(event.alias)
+            elif isinstance(method, m.ConnectionTune):
+                pending.discard(event.alias)
+            elif (
+                isinstance(method, m.ConnectionClose) and event.alias in pending and method.reply_code == 403
+            ):
+                found.add(event.alias)
+    return found
 
 
 class _Replaying:
     """One run through a recording."""
 
-    def __init__(self, trial: _Trial, starts: set[str], timeout: float) -> None:
+    def __init__(self, trial: _Trial, starts: set[str], refused: set[str], timeout: float) -> None:
         self._trial = trial
         self._starts = starts
+        self._refused = refused
         self._timeout = timeout
         self._names = Names()
         self._peers: dict[str, Peer] = {}
@@ -325,7 +330,13 @@ class _Replaying:
         if event.alias not in self._peers:
             header = event.protocol_header if isinstance(event, ConnectionEvent) else b""
             line = self._trial.connect()
-            peer = Peer(line, self._trial.login, self._names, header or PROTOCOL_HEADER)
+            peer = Peer(
+                line,
+                self._trial.login,
+                self._names,
+                header or PROTOCOL_HEADER,
+                refused=event.alias in self._refused,
+            )
             self._peers[event.alias] = peer
             self._selector.register(peer.line, selectors.EVENT_READ, peer)
             self._recorded[event.alias] = Assembler()

@@ -1,0 +1,53 @@
+"""What clients of a recording have logged in with."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+
+from fakeamqp.errors import FakeAMQPError
+from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ, encode_table
+
+__all__ = ["MECHANISMS", "read_login", "wrong_login"]
+
+
+def read_login(mechanism: str, response: bytes) -> tuple[str, str] | None:
+    """User and password, or None where they cannot be told."""
+    read = _READERS.get(mechanism)
+    return None if read is None else read(response)
+
+
+def wrong_login(mechanism: str, response: bytes) -> bytes:
+    """The same response with a password that nobody has.
+
+    In a recording passwords are asterisks, so a wrong one can look like the right one. A response that cannot
+    be read stays as it is.
+    """
+    login = read_login(mechanism, response)
+    if login is None:
+        return response
+    user, password = login[0], secrets.token_hex()
+    if mechanism == "PLAIN":
+        return f"\0{user}\0{password}".encode("utf-8", "surrogateescape")
+    return encode_table({"LOGIN": user, "PASSWORD": password})[_TABLE_SIZE:]
+
+
+def _plain(response: bytes) -> tuple[str, str] | None:
+    parts = response.decode("utf-8", "surrogateescape").split("\0")
+    return (parts[1], parts[2]) if len(parts) == 3 else None
+
+
+def _amqplain(response: bytes) -> tuple[str, str] | None:
+    octets = len(response).to_bytes(_TABLE_SIZE, "big") + response
+    try:
+        table, _ = RABBITMQ.decode(octets, 0, len(octets))
+    except FakeAMQPError:
+        return None
+    return str(table.get("LOGIN")), str(table.get("PASSWORD"))
+
+
+_TABLE_SIZE = 4
+"""How many octets before a table tell its size; there are none in an AMQPLAIN response."""
+_READERS: dict[str, Callable[[bytes], tuple[str, str] | None]] = {"PLAIN": _plain, "AMQPLAIN": _amqplain}
+MECHANISMS = tuple(_READERS)
+"""Those that can be read."""
