@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from fakeamqp import Broker
 
-__all__ = ["forget", "of", "remember"]
+__all__ = ["forget", "named", "of", "remember"]
 
 _BROKERS: pytest.StashKey[list[Broker]] = pytest.StashKey()
 
@@ -28,3 +28,8 @@ def forget(item: pytest.Item) -> None:
     """Let go of the brokers of `item`, since pytest keeps items to the end of the run."""
     if _BROKERS in item.stash:
         del item.stash[_BROKERS]
+
+
+def named(broker: Broker) -> str:
+    """Where it listens, for reports: a URL has a password in it, and reports are passed on."""
+    return f"{broker.host}:{broker.port}"

@@ -29,7 +29,7 @@ def sections(item: pytest.Item, report: pytest.TestReport) -> Iterator[tuple[str
             yield "AMQP faults that never happened", unused
     made = brokers.of(item)
     for broker in made:
-        title = "AMQP timeline" if len(made) == 1 else f"AMQP timeline of {broker.url}"
+        title = "AMQP timeline" if len(made) == 1 else f"AMQP timeline of {brokers.named(broker)}"
         yield title, _timeline(broker, options.timeline_lines(item.config))
     for broker in made:
         for plan in _plans(broker):

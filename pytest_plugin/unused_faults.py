@@ -49,7 +49,7 @@ def complaint(item: pytest.Item) -> str:
     """What to say of faults of `item` that never happened and are not optional; "" where there are none."""
     said = [(broker, _unused(broker, faults)) for broker, faults in _faulty(item)]
     one = len(brokers.of(item)) == 1
-    return "\n".join(text if one else f"{broker.url}: {text}" for broker, text in said if text)
+    return "\n".join(text if one else f"{brokers.named(broker)}: {text}" for broker, text in said if text)
 
 
 def place(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:

@@ -103,7 +103,7 @@ def test_every_broker_of_the_test_is_looked_at(run_tests):
         """
         def test_it(make_amqp_broker):
             for broker in (make_amqp_broker(), make_amqp_broker(), make_amqp_broker()):
-                print("made", broker.url)
+                print("made", f"{broker.host}:{broker.port}")
                 if broker.port:
                     broker.faults.on("tx.commit").drop()
             broker.faults.clear()
@@ -111,7 +111,7 @@ def test_every_broker_of_the_test_is_looked_at(run_tests):
     )
     result.assert_outcomes(failed=1)
     text = result.stdout.str()
-    first, second, third = (line.split()[1] for line in text.splitlines() if line.startswith("made amqp"))
+    first, second, third = (line.split()[1] for line in text.splitlines() if line.startswith("made 127"))
     assert f"{first}: {UNUSED}" in text
     assert f"{second}: {UNUSED}" in text
     assert f"{third}: {UNUSED}" not in text

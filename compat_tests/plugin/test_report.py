@@ -58,17 +58,18 @@ def test_every_broker_of_the_test_has_a_section(run_tests):
     result = run_tests(
         """
         def test_it(make_amqp_broker):
-            for broker in (make_amqp_broker(), make_amqp_broker()):
-                print("made", broker.url)
+            for broker in (make_amqp_broker(), make_amqp_broker(users={"bob": "swordfish"})):
+                print("made", f"{broker.host}:{broker.port}")
             assert False, "on purpose"
         """
     )
     result.assert_outcomes(failed=1)
     text = result.stdout.str()
-    urls = [line.removeprefix("made ") for line in text.splitlines() if line.startswith("made amqp")]
-    assert len(urls) == 2
-    for url in urls:
-        assert f"AMQP timeline of {url}" in text
+    places = [line.removeprefix("made ") for line in text.splitlines() if line.startswith("made 127")]
+    assert len(places) == 2
+    for place in places:
+        assert f"AMQP timeline of {place}" in text
+    assert not [line for line in text.splitlines() if "AMQP" in line and "swordfish" in line]
 
 
 @pytest.mark.parametrize("lines", [5, 0])
