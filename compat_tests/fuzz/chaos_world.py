@@ -682,10 +682,9 @@ class World:
         elif handles:
             handle = handles[pick % len(handles)]
             if more % 4 == 1 and isinstance(handle, Rule) and handle.held:
+                multiple = handle.subject.confirms and pick % 3 == 0
                 handle.release(
-                    1 if pick % 2 else None,
-                    reverse=more % 8 > 3,
-                    multiple=handle.subject.confirms and pick % 3 == 0,
+                    1 if pick % 2 else None, reverse=more % 8 > 3 and not multiple, multiple=multiple
                 )
             else:
                 handle.remove()

@@ -187,6 +187,8 @@ class _Ending(Action):
         channel = unit.channel if self.channel_only and unit.channel else None
         if self._when == "after":
             flight.pass_on()
+            if wire.ending:
+                return  # What came of it has had another end.
         if unit.direction == "received":
             # What was to be confirmed before is none of the fault's.
             unit.line.confirm_now()
