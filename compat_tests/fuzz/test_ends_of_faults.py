@@ -113,3 +113,15 @@ def test_who_is_told_to_stop_and_to_go_on_may_answer_both(world: World) -> None:
     peer.send(m.ChannelFlowOk(active=True), ORDERS)
     with pytest.raises(AssertionError, match="unimplemented method"):
         world.settle()
+
+
+def test_a_confirm_in_whose_place_silence_has_come_is_never_made_up_for(world: World) -> None:
+    world.faults.on("confirm").once().disconnect("silence")
+    publish(world)
+    world.faults.clear()
+    strict = TARGETS.index(("", "strict", 0))
+    # The third is refused, and no nack may go over the first, which is there.
+    world.peers[0].publish(strict, 3, persistent=True, mandatory=False, keep=None)
+    world.settle()
+    channel = world.peers[0].channels[ORDERS]
+    assert (channel.settled, channel.unconfirmed) == ({2, 3, 4}, {1: 1})

@@ -205,6 +205,9 @@ class _Ending(Action):
             if not self.crashes:
                 wire.unmute(channel)
         else:
+            for each in flight.units:
+                if each.name in CONFIRMS:
+                    wire.never_confirmed(each.channel, each.method.delivery_tag)
             flight.consume()
 
             def end() -> None:
