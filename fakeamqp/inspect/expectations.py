@@ -324,7 +324,7 @@ class Expectation:
         if not total:
             lines.append(f"but nothing was {word}")
         elif found:
-            lines.append(f"but {len(found)} of {total} {word} {'does' if len(found) == 1 else 'do'}:")
+            lines.append(f"but {len(found)} of {total} {word} {'fits' if len(found) == 1 else 'fit'}:")
             lines += [f"    {_cut(repr(view))}" for view in found[:_MOST_SHOWN]]
             if len(found) > _MOST_SHOWN:
                 lines.append(f"    ... and {len(found) - _MOST_SHOWN} more")

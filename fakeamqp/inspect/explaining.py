@@ -45,6 +45,7 @@ class Hop:
         passes_to: the names of what it passes the message on to, queues and exchanges, in order.
         near_misses: bindings that do not match and why, in words, the nearest first.
         delay: for how many seconds it keeps the message first, or None.
+        then: what happens because nothing is bound that matches, in words; "" where there is nothing to say.
     """
 
     exchange: str
@@ -53,6 +54,7 @@ class Hop:
     passes_to: tuple[str, ...]
     near_misses: tuple[str, ...]
     delay: float | None = None
+    then: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,8 @@ class Explanation:
             lines += [f"    no match: {said}" for said in hop.near_misses[:_MOST_NEAR]]
             if len(hop.near_misses) > _MOST_NEAR:
                 lines.append(f"    ... and {len(hop.near_misses) - _MOST_NEAR} more that do not match")
+            if hop.then:
+                lines.append(f"    {hop.then}")
         for route in self.routes:
             when = f", after {route.after:g} s" if route.after else ""
             lines.append(f"  queue {route.queue!r}{when}{_chance(route.certain)}: {'; '.join(route.says)}")
@@ -266,14 +270,13 @@ class _Walk:
             chooser.candidates if isinstance(chooser, RandomExchange) else exchange.route(keys, message)
         )
         says, near = self._said(exchange, chooser, keys, message, found)
+        then = ""
         if not found and exchange.alternate_exchange is not None:
             there = exchange.alternate_exchange in self._host.exchanges
-            says.append(
-                f"so it goes to the alternate exchange {exchange.alternate_exchange!r}"
-                + ("" if there else ", which does not exist")
-            )
+            then = f"so it goes to the alternate exchange {exchange.alternate_exchange!r}"
+            then += "" if there else ", which does not exist"
         names = tuple(dict.fromkeys(each.name for each in found))
-        self.hops.append(Hop(exchange.name, exchange.type_name, tuple(says), names, tuple(near)))
+        self.hops.append(Hop(exchange.name, exchange.type_name, tuple(says), names, tuple(near), then=then))
         return 0.0, found
 
     def _said(
@@ -295,7 +298,9 @@ class _Walk:
             if not found:
                 return ["nothing is left on its ring"], []
             place = f"bucket {chooser.bucket(keys, message) + 1} of {chooser.buckets}"
-            return [f"the hash of its {chooser.hashed} falls into {place}, which is {_end(found[0])}'s"], []
+            return [
+                f"the hash of its {chooser.hashed} falls into {place}, which belongs to {_end(found[0])}"
+            ], []
         if isinstance(chooser, ModulusHashExchange):
             count = len(exchange.bindings)
             return [f"the hash of its routing key chooses {_end(found[0])} from {count} bindings"], []

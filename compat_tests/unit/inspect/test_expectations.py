@@ -158,7 +158,7 @@ def test_as_many_as_expected(shop: Server, count: object):
 @pytest.mark.parametrize("count", [0, 1, 3, (3, None), (0, 1)])
 def test_not_as_many_as_expected(shop: Server, count: object):
     text = misses(shop, routing_key="order.placed", count=count)
-    assert 'but 2 of 5 published do:\n    <published b\'{"id": 1' in text
+    assert 'but 2 of 5 published fit:\n    <published b\'{"id": 1' in text
 
 
 def test_none_is_expected_and_none_was_published(shop: Server):

@@ -142,7 +142,7 @@ def test_nothing_published_is_known_once_the_broker_is_idle(server: Server, clie
     with pytest.raises(NotPublished) as failure:
         face.expect_nothing_published(routing_key="order.*")
     assert "expected exactly 0 published messages with" in str(failure.value)
-    assert "but 1 of 1 published does:\n    <published b'1'" in str(failure.value)
+    assert "but 1 of 1 published fits:\n    <published b'1'" in str(failure.value)
     Face(server).expect_nothing_published(routing_key="invoice.*")
 
 

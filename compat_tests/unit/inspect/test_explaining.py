@@ -123,7 +123,7 @@ def test_hashing_and_chance(server: Server, host: VirtualHost):
     explanation = ask(server, "x", "k")
     [name] = explanation.queues
     bucket = host.exchanges["x"].bucket(["k"], Message("x", "k", plain_properties(), b"")) + 1  # type: ignore[attr-defined]
-    said = f"the hash of its routing key falls into bucket {bucket} of 10, which is queue {name!r}'s"
+    said = f"the hash of its routing key falls into bucket {bucket} of 10, which belongs to queue {name!r}"
     assert f"exchange 'x' (x-consistent-hash): {said}" in lines(explanation)
     host.declare_exchange("r", "x-random")
     for each in ("a", "b"):
@@ -150,6 +150,16 @@ def test_an_alternate_exchange_and_exchanges_bound_to_each_other(server: Server,
     assert "-> exchange 'amq.topic': everything bound gets every message" in lines(explanation)
     host.declare_exchange("y", "direct", arguments={"alternate-exchange": "gone"})
     assert "so it goes to the alternate exchange 'gone', which does not exist" in lines(ask(server, "y"))
+
+
+def test_the_alternate_exchange_comes_after_the_near_misses(server: Server, host: VirtualHost):
+    bound(host, "direct", ("a", "k", {}), ("b", "l", {}), alternate_exchange="amq.fanout")
+    assert lines(ask(server, "x", "other"))[1:5] == [
+        "exchange 'x' (direct): no binding matches 'other'; nearest: 'k' -> queue 'a': 'k' is not 'other'",
+        "no match: 'l' -> queue 'b': 'l' is not 'other'",
+        "so it goes to the alternate exchange 'amq.fanout'",
+        "exchange 'amq.fanout' (fanout): nothing is bound to it",
+    ]
 
 
 def test_the_default_exchange(server: Server, host: VirtualHost):
