@@ -46,8 +46,8 @@ def typed(entries: Iterable[Entry], began: float, known: Mapping[str, str]) -> I
     What happens to a delivery is the client's whose it is. Other events of the model are of the connection
     they name, or that of the publisher.
 
-    Time does not run back: of frames that have come together the first has the instant at which they came, and
-    the others have that at which the broker turned to them.
+    Time does not run back: of frames that have come together the first has the instant at which they came, the
+    others that at which the broker turned to them.
     """
     aliases = dict(known)
     latest = began
