@@ -46,7 +46,7 @@ def typed(entries: Iterable[Entry], began: float, known: Mapping[str, str]) -> I
     What happens to a delivery is the client's whose it is. Other events of the model are of the connection
     they name, or that of the publisher.
 
-    Time does not run back: of frames that have come together the first has the instant at which they came, the
+    Time does not run back: of frames that came together the first has the instant at which they came, the
     others that at which the broker turned to them.
     """
     aliases = dict(known)

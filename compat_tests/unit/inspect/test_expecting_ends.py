@@ -91,7 +91,7 @@ def test_what_is_dropped_can_be_expected(server: Server, client: Client):
         queue="q", reason="rejected", detail="the queue has no dead-letter exchange"
     )
     assert dropped.body == b"1"
-    with pytest.raises(NotDropped, match="but 1 of 1 dropped does:"):
+    with pytest.raises(NotDropped, match="but 1 of 1 dropped fits:"):
         face.expect_dropped(count=2)
 
 
