@@ -39,7 +39,7 @@ Malformation: TypeAlias = Literal[
 
 _UNKNOWN = 4242
 _GARBAGE = b"\xa0\xa1\xa2\0\0\0\x08" + bytes(range(0xB0, 0xB9))
-"""Where a frame begins it is one of an unknown type that is small, so that nobody waits for the rest of it."""
+"""Read as a frame, it is a small one of a type that is not known: nobody waits for the rest of it."""
 _DEFAULT_LARGEST = 131_072
 
 
