@@ -7,6 +7,7 @@ recording, and 2 when the command line asks for what does not exist.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from fakeamqp.trace import Trace
 
 __all__ = ["main"]
+
+_SIGPIPE = 128 + 13
+"""The exit code of shells for a program that nobody reads from any more."""
 
 DEFAULT_PORT = 5672
 """Where AMQP clients look for a broker when nobody tells them a port."""
@@ -40,7 +44,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        return _COMMANDS[options.command](options)
+        code = _COMMANDS[options.command](options)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Whoever was to read this, `head` say, has read enough. What is still buffered goes nowhere: Python
+        # would complain about it on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _SIGPIPE
     except _UsageError as error:
         print(f"fakeamqp {options.command}: {error}", file=sys.stderr)
         return 2

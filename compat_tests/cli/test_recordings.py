@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pika
@@ -30,6 +33,18 @@ def test_a_recording_is_shown_as_a_timeline(recording, capsys):
     assert "c1 -> 1    queue.declare queue='orders'" in out
     assert "c2 <- 1    queue.declare-ok queue='bills'" in out
     assert "guest\0guest" not in out
+
+
+def test_who_has_read_enough_may_go(recording):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        command = [sys.executable, "-m", "fakeamqp", "trace", str(recording)]
+        ended = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=50)
+    finally:
+        os.close(writer)
+    assert ended.stderr == b""
+    assert ended.returncode == 141
 
 
 def test_one_connection_and_the_latest_events_alone(recording, capsys):
