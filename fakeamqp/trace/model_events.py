@@ -25,6 +25,7 @@ _REASONS = {
     "retention": "the stream had become too large or the message too old",
     "unstorable": "the stream cannot store it",
 }
+_DEATHS = frozenset(("rejected", "expired", "maxlen", "delivery_limit"))
 
 
 def connection_text(event: str, connection: str, detail: str) -> str:
@@ -85,7 +86,8 @@ def _settled(event: str, facts: Facts, alias: str) -> str:
 
 def _delay_over(_event: str, facts: Facts, _alias: str) -> str:
     exchange = short(facts.get("exchange"))
-    return f"{_message(facts)} published by exchange {exchange} after its delay: {facts['outcome']}"
+    place = f"exchange {exchange}{_elsewhere(facts)}"
+    return f"{_message(facts)} published by {place} after its delay: {facts['outcome']}"
 
 
 def _expired(event: str, facts: Facts, _alias: str) -> str:
@@ -96,7 +98,13 @@ def _died(event: str, facts: Facts, _alias: str) -> str:
     reason = str(facts.get("reason"))
     queue = facts.get("queue")
     place = "" if queue is None and reason != "None" else f" from queue {short(queue)}"
-    return f"{_message(facts)} {event}{place} because {_REASONS.get(reason, f'of {reason}')}"
+    if event == "dead-lettered" and "exchange" in facts:
+        place += f" to exchange {short(facts['exchange'])}"
+    why = _REASONS.get(reason, f"of {reason}")
+    detail = str(facts.get("detail") or why)
+    # What died might have gone on as a dead letter: `detail` is why it has not.
+    why = f"{why}, and {detail}" if reason in _DEATHS and not detail.startswith(why) else detail
+    return f"{_message(facts)} {event}{place}{_elsewhere(facts)} because {why}"
 
 
 def _returned(event: str, facts: Facts, _alias: str) -> str:

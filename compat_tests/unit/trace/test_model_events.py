@@ -53,6 +53,43 @@ class Broken:
             "message b'two apples' dropped from queue 'orders' because of dead-letter cycle",
         ),
         (
+            "dropped",
+            {
+                "message": MESSAGE,
+                "queue": "orders",
+                "reason": "rejected",
+                "detail": "dead-letter exchange 'x' does not exist",
+                "virtual_host": "b",
+            },
+            "message b'two apples' dropped from queue 'orders' in virtual host 'b' because it was rejected, "
+            "and dead-letter exchange 'x' does not exist",
+        ),
+        (
+            "dropped",
+            {
+                "message": MESSAGE,
+                "queue": "orders",
+                "reason": "deleted",
+                "detail": "the queue expired unused",
+            },
+            "message b'two apples' dropped from queue 'orders' because the queue expired unused",
+        ),
+        (
+            "dropped",
+            {
+                "message": MESSAGE,
+                "queue": None,
+                "reason": "unroutable",
+                "detail": "no queue was there for it",
+            },
+            "message b'two apples' dropped because no queue was there for it",
+        ),
+        (
+            "dead-lettered",
+            {"message": MESSAGE, "queue": "orders", "reason": "expired", "exchange": "x"},
+            "message b'two apples' dead-lettered from queue 'orders' to exchange 'x' because it had expired",
+        ),
+        (
             "delay over",
             {"message": MESSAGE, "exchange": "later", "outcome": "routed to orders"},
             "message b'two apples' published by exchange 'later' after its delay: routed to orders",

@@ -170,7 +170,7 @@ def test_a_message_in_several_queues(client: Client, recorder: Recorder):
     assert said(recorder) == [
         "message with exchange='amq.fanout' routing_key='': refused by full queue 'b'",
         "message b'one' enqueued in queue 'a'",
-        "message b'one' dropped from queue 'b' because the queue was full",
+        "message b'one' dropped from queue 'b' because the queue was full and refused it (reject-publish)",
     ]
 
 
@@ -199,10 +199,11 @@ def test_a_dead_letter(server: Server, client: Client, recorder: Recorder):
         "message b'one' enqueued in queue 'q'",
         "message b'one' delivered from queue 'q' to a get on c1 channel 1",
         "message b'one' of queue 'q' rejected on c1 channel 1",
-        "message b'one' dead-lettered from queue 'q' because it was rejected",
+        "message b'one' dead-lettered from queue 'q' to exchange '' because it was rejected",
         "message b'one' enqueued in queue 'brief'",
         "message b'one' expired in queue 'brief'",
-        "message b'one' dropped from queue 'brief' because it had expired",
+        "message b'one' dropped from queue 'brief' because it had expired, "
+        "and the queue has no dead-letter exchange",
     ]
     assert {alias for alias, _ in happened(recorder)} == {"c1"}
 
