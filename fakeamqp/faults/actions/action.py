@@ -1,0 +1,64 @@
+"""What all actions have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.faults.errors import FaultError, near_match
+
+if TYPE_CHECKING:
+    from fakeamqp.faults.flight import Flight
+    from fakeamqp.faults.subjects import Subject
+    from fakeamqp.faults.units import Unit
+
+__all__ = ["PUBLISH", "Action", "count_lost", "one_of"]
+
+PUBLISH = "basic.publish"
+
+
+class Action:
+    """One thing to do."""
+
+    words = ""
+    fits_half = False
+    """Whether it can follow on half a method: one whose body has not come yet."""
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        """Whether it fits the rule.
+
+        Raises:
+            FaultError: no.
+        """
+        if part is not None and not self.fits_half:
+            raise FaultError(f"half of {subject} can only be followed by an end, not: {self.words}")
+
+    def act(self, flight: Flight) -> None:
+        """Do it."""
+        raise NotImplementedError
+
+    def _only(self, subject: Subject, names: Iterable[str], verb: str) -> None:
+        """Raise FaultError unless the rule is about one of these methods and nothing else."""
+        allowed = frozenset(names)
+        if subject.confirms or not subject.names <= allowed:
+            raise FaultError(f"{verb} is for {' and '.join(sorted(allowed))}, not for {subject}")
+
+
+def count_lost(flight: Flight, unit: Unit) -> None:
+    """A publish that never comes keeps its place in the count of confirms, and is never confirmed."""
+    tag = unit.line.next_publish(unit.channel)
+    if tag is not None and not unit.copy:
+        unit.line.skip_publish(unit.channel, None)
+        flight.wire.never_confirmed(unit.channel, tag)
+
+
+def one_of(value: Any, known: Iterable[str], name: str) -> Any:
+    """`value`, which must be one of those known.
+
+    Raises:
+        FaultError: it is not; the text has the nearest.
+    """
+    names = tuple(known)
+    if value not in names:
+        raise FaultError(f"{name} cannot be {value!r}{near_match(value, names)}")
+    return value

@@ -1,0 +1,166 @@
+"""What passes in another shape: twice, with other values, broken; or only looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.faults.actions.action import Action, one_of
+from fakeamqp.faults.errors import FaultError, near_match
+from fakeamqp.faults.malformed import CONTENT_ONLY, MALFORMATIONS, malformed
+from fakeamqp.faults.subjects import BY_NAME, PROPERTIES
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+
+if TYPE_CHECKING:
+    from fakeamqp.faults.flight import Flight
+    from fakeamqp.faults.malformed import Malformation
+    from fakeamqp.faults.subjects import Subject
+    from fakeamqp.faults.units import Unit
+
+__all__ = ["Call", "Duplicate", "Malform", "Replace"]
+
+_DELIVERIES = frozenset(("basic.deliver", "basic.get-ok"))
+
+
+class Duplicate(Action):
+    """It passes more than once."""
+
+    def __init__(self, times: int) -> None:
+        self._times = times
+        self.words = "duplicate it" if times == 1 else f"let it pass {times + 1} times"
+
+    def act(self, flight: Flight) -> None:
+        """Add copies: of a delivery with tags of their own, of a publish without a place among confirms."""
+        copies = []
+        for unit in flight.units:
+            copies.append(unit)
+            for _ in range(self._times):
+                if unit.name in _DELIVERIES:
+                    tag = unit.line.spare_tag(unit.channel)
+                    copies.append(unit.changed(fields={"delivery_tag": tag}))
+                else:
+                    copies.append(unit.changed())
+                copies[-1].copy = True
+        flight.units = copies
+
+
+class Replace(Action):
+    """Something else passes."""
+
+    def __init__(self, subject: Subject, changes: Mapping[str, Any]) -> None:
+        changes = dict(changes)
+        self._body = changes.pop("body", None)
+        self._channel = changes.pop("channel", None)
+        self._properties = dict(changes.pop("properties", None) or {})
+        self._fields = {}
+        if isinstance(self._body, str):
+            self._body = self._body.encode()
+        known = (*subject.fields, *PROPERTIES, "headers", "body", "channel", "properties")
+        for name, value in changes.items():
+            if name in subject.fields:
+                self._fields[name] = value
+            elif name in (*PROPERTIES, "headers"):
+                self._properties[name] = value
+            else:
+                raise FaultError(f"{subject} has no {name!r} to be replaced{near_match(name, known)}")
+        for name in self._properties:
+            if name not in (*PROPERTIES, "headers"):
+                raise FaultError(f"there is no property {name!r}{near_match(name, (*PROPERTIES, 'headers'))}")
+        if (self._body is not None or self._properties) and not subject.has_content:
+            raise FaultError(f"{subject} has no content in which something could be replaced")
+        self._check_values(subject)
+        said = {**self._fields, **self._properties}
+        said.update({} if self._body is None else {"body": self._body})
+        said.update({} if self._channel is None else {"channel": self._channel})
+        self.words = "replace " + ", ".join(f"{name}={_in_words(value)}" for name, value in said.items())
+
+    def _check_values(self, subject: Subject) -> None:
+        """Whether frames can carry them, as far as that is known before they are made.
+
+        Raises:
+            FaultError: no.
+        """
+        kinds = [BY_NAME[name] for name in subject.names & BY_NAME.keys()]
+        for name, value in self._fields.items():
+            for kind in kinds:
+                field = _field(kind, name)
+                if field is not None and not callable(value):
+                    _check_value(subject, name, value, kind(**{field: value}))
+        for name, value in self._properties.items():
+            if not callable(value):
+                _check_value("no content", name, value, BasicProperties(**{name: value}))
+
+    def act(self, flight: Flight) -> None:
+        """Make changed copies. Where no frame can carry what a function says, all passes as it was."""
+        flight.units = [self._changed(unit) for unit in flight.units]
+
+    def _changed(self, unit: Unit) -> Unit:
+        body = self._body(unit.body) if callable(self._body) else self._body
+        known = unit.properties or BasicProperties()
+        properties = {
+            name: value(getattr(known, name)) if callable(value) else value
+            for name, value in self._properties.items()
+        }
+        fields = {
+            field: value
+            for name, value in self._fields.items()
+            if (field := _field(unit.method, name)) is not None
+        }
+        octets = body.encode() if isinstance(body, str) else body
+        return unit.changed(fields=fields, properties=properties, body=octets, channel=self._channel)
+
+
+def _field(method: Any, name: str) -> str | None:
+    """What a field is called in Python, where a method or a kind of method has it."""
+    return next((field for field, _ in getattr(method, "LAYOUT", ()) if field.rstrip("_") == name), None)
+
+
+def _check_value(subject: object, name: str, value: Any, carrier: Any) -> None:
+    try:
+        carrier.encode()
+    except Exception as problem:  # by whatever it is made of
+        can = f"{subject} can have" if subject == "no content" else f"{subject} cannot have"
+        raise FaultError(f"{can} {name}={value!r}: {problem}") from problem
+
+
+def _in_words(value: Any) -> str:
+    return f"by {getattr(value, '__name__', 'a function')}" if callable(value) else repr(value)
+
+
+class Malform(Action):
+    """It is sent in a way that breaks the protocol."""
+
+    def __init__(self, how: Malformation) -> None:
+        self._how = one_of(how, MALFORMATIONS, "malform")
+        self.words = f"malform it: {MALFORMATIONS[how].words}"
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        """See `Action`."""
+        super().check(subject, part)
+        if subject.direction != "sent":
+            raise FaultError(f"malform() is for what the broker sends, and {subject} is received")
+        if self._how in CONTENT_ONLY and not subject.has_content:
+            raise FaultError(f"malform({self._how!r}) is for methods with a content, such as basic.deliver")
+
+    def act(self, flight: Flight) -> None:
+        """Send the broken octets."""
+        for unit in flight.units:
+            octets = malformed(self._how, unit)
+            flight.tap.note(unit.line, f"sent malformed ({self._how}): {octets[:32].hex()}")
+            unit.line.put(octets)
+        flight.consume()
+
+
+class Call(Action):
+    """The test's own function is called."""
+
+    fits_half = True
+
+    def __init__(self, function: Callable[[Unit], object]) -> None:
+        self._function = function
+        self.words = f"call {getattr(function, '__name__', 'a function')}"
+
+    def act(self, flight: Flight) -> None:
+        """Call it."""
+        for unit in flight.units:
+            self._function(unit)

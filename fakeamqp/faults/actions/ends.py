@@ -1,0 +1,232 @@
+"""What ends: a channel, a connection, the stream under it, the broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from fakeamqp.faults.actions.action import PUBLISH, Action, count_lost, one_of
+from fakeamqp.faults.errors import FaultError
+from fakeamqp.faults.subjects import CONFIRMS
+from fakeamqp.faults.units import HEARTBEAT
+from fakeamqp.wire.amqp_0_9_x.frames import frame
+
+if TYPE_CHECKING:
+    from fakeamqp.faults.flight import Flight
+    from fakeamqp.faults.subjects import Subject
+
+__all__ = ["CloseChannel", "CloseConnection", "Crash", "Cut", "Disconnect", "How", "RefuseLogin", "When"]
+
+When: TypeAlias = Literal["instead", "before", "after"]
+How: TypeAlias = Literal["fin", "reset", "silence"]
+
+_HOW_WORDS = {"fin": "end its connection", "reset": "reset its connection", "silence": "fall silent on it"}
+
+
+class Ending(Action):
+    """Something ends: before, after or instead of what the unit asks for.
+
+    What is received is dealt with between two frames, so the end can come at once. What is sent is sent in
+    the midst of something, so the end comes when that is through, and nothing more is said until then.
+    """
+
+    fits_half = True
+    channel_only = False
+    exempt = ""
+    crashes = False
+    """Whether the broker crashes: it comes later, and until then the connection is mute and deaf."""
+
+    def __init__(self, when: When, done: str) -> None:
+        self._when = one_of(when, get_args(When), "when")
+        self.words = {
+            "instead": done,
+            "before": f"{done} before its answer",
+            "after": f"pass it on, then {done}",
+        }[when]
+
+    def perform(self, flight: Flight) -> None:
+        """Have it end."""
+        raise NotImplementedError
+
+    def act(self, flight: Flight) -> None:
+        """Have it end at the right moment."""
+        tap = flight.tap
+        unit = flight.unit
+        wire = flight.wire
+        if wire.ended:
+            flight.consume()
+            return
+        if wire.ending:
+            return  # It ends already, in another way.
+        if flight.rule.removed:
+            return  # What a rule has held when it is removed goes on, and nothing ends any more.
+        channel = unit.channel if self.channel_only and unit.channel else None
+        if self._when == "after":
+            flight.pass_on()
+            if wire.ending:
+                return  # What came of it has had another end.
+        if unit.direction == "received":
+            # What was to be confirmed before is none of the fault's.
+            unit.line.confirm_now()
+        wire.mute(channel, but=self.exempt if channel or not self.channel_only else "connection.close")
+        if unit.direction == "received":
+            if self._when == "before":
+                flight.pass_on(secured=not self.crashes)
+            for each in flight.units:
+                if each.name == PUBLISH:
+                    # Silence may end: the confirms that come then are those of others.
+                    count_lost(flight, each)
+            flight.consume()
+            self.perform(flight)
+            if not self.crashes:
+                wire.unmute(channel)
+        else:
+            for each in flight.units:
+                if each.name in CONFIRMS:
+                    wire.never_confirmed(each.channel, each.method.delivery_tag)
+            flight.consume()
+
+            def end() -> None:
+                self.perform(flight)
+                if not self.crashes:
+                    wire.unmute(channel)
+
+            tap.soon(flight, end, f"fault: {unit.name} ends something")
+
+
+class CloseChannel(Ending):
+    """channel.close."""
+
+    channel_only = True
+    exempt = "channel.close"
+
+    def __init__(self, code: int, text: str, when: When) -> None:
+        self._code = code
+        self._text = text
+        super().__init__(when, f"close its channel with {code}")
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        """See `Action`."""
+        super().check(subject, part)
+        if all(name == HEARTBEAT or name.startswith("connection.") for name in subject.names):
+            raise FaultError(f"{subject} is on no channel that could be closed; use close_connection()")
+
+    def perform(self, flight: Flight) -> None:
+        """Close the channel; on channel 0 there is only the connection to be closed."""
+        unit = flight.unit
+        if unit.name == "channel.open" and not unit.line.channel_open(unit.channel):
+            # There is no channel before it: let it be opened, unheard, so that it can be closed.
+            unit.line.take(unit.octets)
+        if unit.channel == 0:
+            unit.line.close_connection(self._code, self._text, unit.index)
+        else:
+            unit.line.close_channel(unit.channel, self._code, self._text, unit.index)
+
+
+class CloseConnection(Ending):
+    """connection.close."""
+
+    exempt = "connection.close"
+
+    def __init__(self, code: int, text: str, when: When) -> None:
+        self._code = code
+        self._text = text
+        super().__init__(when, f"close its connection with {code}")
+
+    def perform(self, flight: Flight) -> None:
+        """Close the connection."""
+        flight.unit.line.close_connection(self._code, self._text, flight.unit.index)
+
+
+class Disconnect(Ending):
+    """The end of the stream, or of the talking."""
+
+    def __init__(self, how: How, when: When) -> None:
+        self._how = one_of(how, get_args(How), "how")
+        super().__init__(when, _HOW_WORDS[how])
+
+    def perform(self, flight: Flight) -> None:
+        """End the transport, or cut it off from the world."""
+        _disconnect(flight, self._how)
+
+
+class Crash(Ending):
+    """The broker crashes."""
+
+    crashes = True
+
+    def __init__(self, when: When, durable: bool) -> None:
+        self._durable = durable
+        super().__init__(when, "crash the broker" if durable else "crash the broker, which forgets all")
+
+    def perform(self, flight: Flight) -> None:
+        """Have the broker restart, when nobody is in the midst of anything."""
+        tap = flight.tap
+        flight.wire.deaf = True
+        tap.soon(
+            flight, lambda: tap.host.restart(crash=True, durable=self._durable), "fault: the broker crashes"
+        )
+
+
+class RefuseLogin(Ending):
+    """The password is wrong."""
+
+    exempt = "connection.close"
+
+    def __init__(self, text: str | None) -> None:
+        self._text = text or "Login was refused: a fault that the test asked for"
+        super().__init__("instead", "refuse the login")
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        """See `Action`."""
+        super().check(subject, part)
+        self._only(subject, ("connection.start-ok", "connection.secure-ok"), "refuse_login()")
+
+    def perform(self, flight: Flight) -> None:
+        """Refuse it; what the client can do is learnt from its start-ok first."""
+        properties = getattr(flight.unit.method, "client_properties", None)
+        flight.unit.line.refuse_login(self._text, properties)
+
+
+class Cut(Ending):
+    """Part of it is sent, then the stream ends."""
+
+    def __init__(self, after: int | str, how: How) -> None:
+        if not (isinstance(after, int) and not isinstance(after, bool) and after >= 0):
+            one_of(after, ("method", "header"), "after")
+        self._after = after
+        self._how = one_of(how, get_args(How), "how")
+        part = f"{after} octets of it" if isinstance(after, int) else f"it as far as its {after}"
+        super().__init__("instead", f"send {part}, then {_HOW_WORDS[how]}")
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        """See `Action`."""
+        super().check(subject, part)
+        if subject.direction != "sent":
+            raise FaultError(f"cut() is for what the broker sends; {subject} is received: use disconnect()")
+        if self._after == "header" and not subject.has_content:
+            raise FaultError(f"{subject} has no content header after which it could be cut")
+
+    def act(self, flight: Flight) -> None:
+        """Send the part, then end."""
+        for unit in flight.units:
+            octets = unit.octets
+            if isinstance(self._after, int):
+                octets = octets[: self._after]
+            else:
+                count = 1 if self._after == "method" else 2
+                octets = b"".join(frame(kind, unit.channel, each) for kind, each in unit.frames[:count])
+            unit.line.put(octets)
+        super().act(flight)
+
+    def perform(self, flight: Flight) -> None:
+        """End the transport."""
+        _disconnect(flight, self._how)
+
+
+def _disconnect(flight: Flight, how: str) -> None:
+    line = flight.unit.line
+    if how == "silence":
+        if not flight.rule.removed:  # Nobody would know whose silence that is, nor end it.
+            flight.tap.silence(line)
+    else:
+        line.end(reset=how == "reset")
