@@ -5,6 +5,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PACKAGING := pyproject.toml setup.py
 PYTEST_ARGS ?=
+# As many processes as there are processors; what is in one file stays in one of them.
+SHARED := -n auto --dist loadgroup
 FUZZ := compat_tests/fuzz compat_tests/programs compat_tests/differential/test_random_programs.py
 
 .DEFAULT_GOAL := help
@@ -28,7 +30,7 @@ demo: $(VENV)/.demo ## Show pika and aio-pika apps using the broker
 	@echo "Read examples/ next: every folder is an app, its tests and a page about them."
 
 test: $(VENV)/.test ## Run every test of the project
-	$(PY) -m pytest compat_tests examples --timeout=300 --benchmark-skip $(PYTEST_ARGS)
+	$(PY) -m pytest compat_tests examples $(SHARED) --timeout=300 --benchmark-skip $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.test ## Run the fuzz tests at twenty times their length, with new examples
 	FAKEAMQP_FUZZ=$${FAKEAMQP_FUZZ:-20} $(PY) -m pytest $(FUZZ) $(PYTEST_ARGS)

@@ -1,4 +1,17 @@
 from __future__ import annotations
 
+import pytest
+
 # The first adds the option --conformance and knows the marker `rule`, the second adds --record-faults.
 pytest_plugins = ["compat_tests.conformance_plugin", "compat_tests.faults_plugin", "pytester"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where processes share the suite (`--dist loadgroup`), a file stays together, or what it has of one client."""
+    if config.getoption("dist", "no") == "loadgroup":
+        for item in items:
+            parameters = getattr(getattr(item, "callspec", None), "params", {})
+            client = parameters.get("client", "")
+            name = client if isinstance(client, str) else ""
+            item.add_marker(pytest.mark.xdist_group(f"{item.nodeid.split('::')[0]} {name}".strip()))
