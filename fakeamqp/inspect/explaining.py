@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "Hop", "Route", "explain"]
 
 _MOST_NEAR = 3
+_BY_CHANCE = ("x-random", "x-local-random")
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,8 @@ class Explanation:
         if self.queues:
             said.append("routed to " + ", ".join(map(repr, self.queues)))
         if self.possible_queues:
-            said.append("routed to one or more of " + ", ".join(map(repr, self.possible_queues)))
+            perhaps = "routed to one or more of " + ", ".join(map(repr, self.possible_queues))
+            said.append(f"{perhaps}, or to none" if self._chance_may_lead_nowhere() else perhaps)
         said += self.delays
         if self.returned:
             said.append("returned meanwhile (312 NO_ROUTE)")
@@ -161,6 +163,10 @@ class Explanation:
         if refused:
             said.append(f"refused by {', '.join(map(repr, refused))}, so that a confirm is a nack")
         return "; ".join(said)
+
+    def _chance_may_lead_nowhere(self) -> bool:
+        ends = {hop.exchange for hop in self.hops if not hop.passes_to and not hop.then and hop.delay is None}
+        return any(not ends.isdisjoint(hop.passes_to) for hop in self.hops if hop.type in _BY_CHANCE)
 
     def _lost(self) -> str:
         if self.mandatory:

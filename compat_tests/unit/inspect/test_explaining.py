@@ -139,6 +139,14 @@ def test_hashing_and_chance(server: Server, host: VirtualHost):
     assert "the hash of its routing key chooses queue 'a' from 1 bindings" in str(ask(server, "m"))
 
 
+def test_chance_may_lead_nowhere(server: Server, host: VirtualHost):
+    bound(host, "x-random", ("a", "", {}))
+    host.bind("x", host.exchanges["amq.topic"], "")
+    assert lines(ask(server, "x"))[-1] == "so it is routed to one or more of 'a', or to none"
+    host.bind("amq.topic", host.queues["a"], "#")
+    assert "none" not in lines(ask(server, "x"))[-1]
+
+
 def test_an_alternate_exchange_and_exchanges_bound_to_each_other(server: Server, host: VirtualHost):
     bound(host, "direct", ("a", "k", {}), alternate_exchange="amq.fanout")
     host.bind("amq.fanout", host.exchanges["amq.topic"], "")
