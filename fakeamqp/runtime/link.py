@@ -276,10 +276,10 @@ class Link:
             self._finish()
         if self.state is OPEN and transport.input_left:
             self._read()
+        if self.state is FINISHING and not self.dirty and connection is not None and connection.resets:
+            self.close()  # What the peer has not taken by now is lost.
+            return
         if self.state is FINISHING and not self.rest and not self.dirty:
-            if connection is not None and connection.resets:
-                self.close()
-                return
             try:
                 if transport.shutdown():
                     self.state = LINGERING

@@ -161,12 +161,9 @@ class Endpoint:
             self._close(Reply(code, text, ends_connection=True))
 
     def break_off(self, *, reset: bool) -> None:
-        """End the transport without a word: after what is pending, or at once by a reset."""
-        if reset:
-            self.resets = True
-            self.abort("reset by a fault")
-        else:
-            self._finish("broken off by a fault")
+        """End the transport without a word, after what is pending: in order, or by a reset."""
+        self.resets = reset
+        self._finish("reset by a fault" if reset else "broken off by a fault")
 
     @cached_property
     def line(self) -> Line:

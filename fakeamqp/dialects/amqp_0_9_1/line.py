@@ -127,7 +127,7 @@ class Line:
         self._endpoint.close_with(code, short_text(text), method)
 
     def end(self, *, reset: bool) -> None:
-        """End the transport without a word, after what is to be sent, or at once with a TCP reset."""
+        """End the transport without a word, after what is to be sent: in order, or by a reset."""
         self._endpoint.break_off(reset=reset)
 
     def refuse_login(self, text: str, client_properties: Any) -> None:
