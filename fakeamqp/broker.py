@@ -114,6 +114,9 @@ class Broker(Inspection):
             from fakeamqp.runtime.clock.modes import clock_of
 
             broker_clock = clock_of(clock, now)
+        for name, kept in (("history", history), ("trace", trace)):
+            if isinstance(kept, bool) or not isinstance(kept, int) or kept < 0:
+                raise BrokerError(f"{name} is how many to keep, a whole number from 0 on, not {kept!r}")
         self._mode = clock
         self._clock: Clock | None = None
         self._faults: Faults | None = None
@@ -148,7 +151,8 @@ class Broker(Inspection):
     def __repr__(self) -> str:
         if not self.running:
             return "<Broker stopped>"
-        return f"<Broker {self.url} connections={len(self.connections)}>"
+        # Without the password: representations get into reports.
+        return f"<Broker on {self.host}:{self.port} connections={len(self.connections)}>"
 
     def _accept(self, peer: Any, notify: Any) -> Any:
         return accept(self._state, peer, notify)
@@ -230,7 +234,9 @@ class Broker(Inspection):
         """
         listener = self._running_listener()
         with self._engine:
+            # Who dials as soon as the connection ends finds the port open, and waits until all this is done.
             listener.pause()
+            listener.resume()
             if not crash:
                 self._close_all()
             self._engine.disconnect_all()
@@ -241,7 +247,6 @@ class Broker(Inspection):
                 self._populate()
             if self._faults is not None:
                 self._faults.after_restart()
-        listener.resume()
 
     def reset(self) -> None:
         """Back to the beginning, on the same port: no connections, queues, messages, history, trace, faults.

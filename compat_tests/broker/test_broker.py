@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pika
 import pika.exceptions
@@ -455,6 +456,18 @@ def test_asking_for_what_is_not_there_says_what_to_do() -> None:
         _ = broker.tls
     with pytest.raises(BrokerError, match="trace is off"):
         _ = broker.trace
+
+
+@pytest.mark.parametrize("wrong", ["x", 1.5, -1, None, True])
+@pytest.mark.parametrize("name", ["trace", "history"])
+def test_how_many_to_keep_is_a_number(name: str, wrong: Any) -> None:
+    with pytest.raises(BrokerError, match=f"{name} is how many to keep"):
+        Broker(**{name: wrong})
+
+
+def test_no_password_is_in_a_representation() -> None:
+    with Broker(users={"bob": "hunter2"}) as broker:
+        assert repr(broker) == f"<Broker on 127.0.0.1:{broker.port} connections=0>"
 
 
 def test_real_clients_can_talk_to_the_letter_of_the_documents() -> None:

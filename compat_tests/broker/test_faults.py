@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,6 +14,7 @@ import pytest
 
 from fakeamqp import Broker
 from fakeamqp.faults import FaultError, FaultNotSeen, Faults, UnusedFault
+from fakeamqp.trace import FrameEvent
 
 _OPEN: list[pika.BlockingConnection] = []
 
@@ -160,6 +162,30 @@ def test_crash_and_restart_on_the_same_port(broker: Broker, faults: Faults) -> N
     publish(channel_of(broker))
 
 
+@pytest.mark.parametrize("crash", [False, True])
+def test_who_dials_as_soon_as_the_connection_ends_gets_in(broker: Broker, faults: Faults, crash: bool) -> None:
+    """There is no moment in which the old connection is known to be gone, and the port is not open again."""
+    began = threading.Event()
+
+    def restart() -> None:
+        began.wait(10)
+        broker.restart(crash=crash)
+
+    for _ in range(30):
+        began.clear()
+        thread = threading.Thread(target=restart)
+        thread.start()
+        with socket.create_connection((broker.host, broker.port), timeout=10) as client:
+            client.sendall(b"AMQP\x00\x00\x09\x01")
+            assert client.recv(1)
+            began.set()
+            with suppress(ConnectionResetError):
+                while client.recv(65_536):
+                    pass
+        socket.create_connection((broker.host, broker.port), timeout=10).close()
+        thread.join()
+
+
 def test_a_crash_of_a_broker_that_has_been_stopped_meanwhile(broker: Broker, faults: Faults) -> None:
     rule = faults.on("basic.publish").call(lambda unit: threading.Thread(target=broker.stop).start()).crash()
     channel = channel_of(broker)
@@ -181,6 +207,26 @@ def test_without_a_trace() -> None:
         rule.remove()
         publish(channel)
         assert broker.failures == ()
+
+
+@pytest.mark.parametrize(
+    ("after", "frames", "rest"),
+    [("method", ["basic.get-ok"], 0), ("header", ["basic.get-ok", "content header"], 0), (3, [], 3)],
+)
+def test_the_trace_shows_what_was_sent_of_what_was_cut(after: Any, frames: list[str], rest: int) -> None:
+    with Broker() as broker:
+        rule = broker.faults.on("basic.get-ok").cut(after=after)
+        channel = channel_of(broker)
+        publish(channel)
+        with pytest.raises(pika.exceptions.AMQPConnectionError):
+            channel.basic_get("q")
+        rule.wait()
+        events = broker.trace.events
+        sent = [each.name for each in events if isinstance(each, FrameEvent) and each.direction == "sent"]
+        assert sent[sent.index("basic.ack") + 1 :] == frames
+        told = [each.detail for each in events if each.name == "fault" and "octets of a frame" in each.detail]
+        assert len(told) == bool(rest)
+        assert all(f"sent {rest} octets" in each for each in told)
 
 
 @pytest.mark.parametrize("how", ["fin", "reset"])

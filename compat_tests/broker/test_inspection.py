@@ -81,7 +81,7 @@ def test_coroutines_go_on_while_they_wait(broker: Broker) -> None:
 def test_nothing_published_counts_what_is_still_on_its_way(broker: Broker, channel: BlockingChannel) -> None:
     for number in range(200):
         channel.basic_publish("", "nowhere", str(number).encode())
-    with pytest.raises(NotPublished, match="but 1 of 200 published does"):
+    with pytest.raises(NotPublished, match="but 1 of 200 published fits"):
         broker.expect_nothing_published(body="199")
 
 

@@ -22,10 +22,10 @@ class UnusedFault(FakeAMQPError):
     """Faults were installed and never happened, so that the test has not tested what it says."""
 
 
-def near_match(name: object, known: Iterable[str]) -> str:
-    """How to go on after "there is no such ...": the nearest of the known names, or all if they are few."""
+def near_match(name: object, known: Iterable[str], most: int = 12) -> str:
+    """How to go on after "there is no such ...": the nearest of the known names, or all if they are no more than `most`."""
     names = sorted(known)
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if near:
         return f"; did you mean {near[0]!r}?"
-    return f"; there are {', '.join(map(repr, names))}" if 0 < len(names) <= 12 else ""
+    return f"; there are {', '.join(map(repr, names))}" if 0 < len(names) <= most else ""

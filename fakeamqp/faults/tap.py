@@ -351,6 +351,20 @@ class FaultTap:
         else:
             line.take(unit.octets)
 
+    def send_part(self, wire: Wire, unit: Unit, count: int) -> None:
+        """Send the first `count` octets of a unit. Who looks on sees the frames that are whole."""
+        octets = unit.octets[:count]
+        whole = 0
+        for _, payload in unit.frames:
+            if whole + FRAME_OVERHEAD + len(payload) > len(octets):
+                break
+            whole += FRAME_OVERHEAD + len(payload)
+        if whole:
+            self._behind.sending(wire.linked, octets[:whole])
+        if whole < len(octets):
+            self.note(unit.line, f"sent {len(octets) - whole} octets of a frame: {octets[whole:][:32].hex()}")
+        unit.line.put(octets)
+
     def _may_be_said(self, wire: Wire, unit: Unit) -> bool:
         """Whether there still is what a unit that is to be sent belongs to."""
         line = unit.line

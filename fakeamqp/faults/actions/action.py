@@ -60,5 +60,5 @@ def one_of(value: Any, known: Iterable[str], name: str) -> Any:
     """
     names = tuple(known)
     if value not in names:
-        raise FaultError(f"{name} cannot be {value!r}{near_match(value, names)}")
+        raise FaultError(f"{name} cannot be {value!r}{near_match(value, names, len(names))}")
     return value

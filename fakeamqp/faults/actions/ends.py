@@ -8,7 +8,7 @@ from fakeamqp.faults.actions.action import PUBLISH, Action, count_lost, one_of
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.subjects import CONFIRMS
 from fakeamqp.faults.units import HEARTBEAT
-from fakeamqp.wire.amqp_0_9_x.frames import frame
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_OVERHEAD
 
 if TYPE_CHECKING:
     from fakeamqp.faults.flight import Flight
@@ -209,13 +209,12 @@ class Cut(Ending):
     def act(self, flight: Flight) -> None:
         """Send the part, then end."""
         for unit in flight.units:
-            octets = unit.octets
             if isinstance(self._after, int):
-                octets = octets[: self._after]
+                octets = self._after
             else:
-                count = 1 if self._after == "method" else 2
-                octets = b"".join(frame(kind, unit.channel, each) for kind, each in unit.frames[:count])
-            unit.line.put(octets)
+                frames = unit.frames[: 1 if self._after == "method" else 2]
+                octets = sum(FRAME_OVERHEAD + len(payload) for _, payload in frames)
+            flight.tap.send_part(flight.wire, unit, octets)
         super().act(flight)
 
     def perform(self, flight: Flight) -> None:
