@@ -163,7 +163,7 @@ def test_crash_and_restart_on_the_same_port(broker: Broker, faults: Faults) -> N
 
 
 @pytest.mark.parametrize("crash", [False, True])
-def test_who_dials_as_soon_as_the_connection_ends_gets_in(broker: Broker, faults: Faults, crash: bool) -> None:
+def test_who_dials_when_the_connection_ends_gets_in(broker: Broker, crash: bool) -> None:
     """There is no moment in which the old connection is known to be gone, and the port is not open again."""
     began = threading.Event()
 
