@@ -8,7 +8,7 @@ pytest_plugins = ["compat_tests.conformance_plugin", "compat_tests.faults_plugin
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where processes share the suite (`--dist loadgroup`), a file stays together, or what it has of one client."""
+    """Where processes share the suite, the tests of a file, or those of one client in it, stay together."""
     if config.getoption("dist", "no") == "loadgroup":
         for item in items:
             parameters = getattr(getattr(item, "callspec", None), "params", {})

@@ -23,7 +23,7 @@ class UnusedFault(FakeAMQPError):
 
 
 def near_match(name: object, known: Iterable[str], most: int = 12) -> str:
-    """How to go on after "there is no such ...": the nearest of the known names, or all if they are no more than `most`."""
+    """How to go on after "there is no such ...": the nearest known name, or all of at most `most`."""
     names = sorted(known)
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if near:

@@ -139,7 +139,7 @@ def test_a_body_that_begins_like_a_method_is_a_body(server: FaultServer, faults:
     assert content is not None and content.body == body
 
 
-def test_a_delivery_that_a_rule_is_about_is_seen_before_the_others(server: FaultServer, faults: Faults) -> None:
+def test_a_delivery_that_a_rule_is_about_is_seen_first(server: FaultServer, faults: Faults) -> None:
     client = server.client()
     client.declare("q")
     rule = faults.on("basic.deliver", routing_key="q").times(1).drop()
