@@ -106,6 +106,7 @@ def test_a_plan_has_the_same_happen_again(profile: str, seed: int | str) -> None
     assert plan
     again, second = run(len(profile), seed=0, plan=world.chaos.plan)
     assert second == plan
+    assert again.chaos.plan == world.chaos.plan
     assert again.books.history == world.books.history
 
 

@@ -103,6 +103,7 @@ def test_the_extras_are_there(metadata):
         "spark",
         "test",
         "tls",
+        "trace",
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.handle import Handle, Handles
 
 if TYPE_CHECKING:
@@ -13,15 +14,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Alarm", "Flow"]
 
+_LONGEST = 255
+
 
 class Alarm(Handle):
     """A resource runs short: who publishes is told `connection.blocked`, and read from no further.
 
     While several last, the reason is that of the latest; publishers go on when the last one ends.
+
+    Raises:
+        FaultError: no frame can carry the reason.
     """
 
     def __init__(self, host: Host, reason: str, others: Handles) -> None:
         super().__init__(host)
+        if not isinstance(reason, str) or not 0 < len(reason.encode("utf-8", "replace")) <= _LONGEST:
+            raise FaultError(f"the reason of an alarm is a str of 1 to {_LONGEST} octets, not {reason!r}")
         self._host = host
         self._others = others
         self.reason = reason
@@ -46,6 +54,8 @@ class Flow(Handle):
 
     def __init__(self, host: Host, channels: Sequence[tuple[Line, int]], active: bool) -> None:
         super().__init__(host)
+        if not isinstance(active, bool):
+            raise FaultError(f"active is True or False, not {active!r}")
         self._channels = channels
         self._active = active
 

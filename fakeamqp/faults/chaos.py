@@ -15,6 +15,7 @@ import re
 from ast import literal_eval
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -305,7 +306,9 @@ class _Place(NamedTuple):
         )
 
 
-_HEAD = re.compile(r"# seed (?P<seed>-?\d+|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
+_HEAD = re.compile(
+    r"# seed (?P<seed>-?\d+|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?:, profile (?P<profile>.*))?"
+)
 _LINE = re.compile(
     r"connection (?P<connection>.+): (?P<direction>received|sent) (?P<method>\S+) number (?P<number>\d+) "
     r"on channel (?P<channel>\d+): (?P<fault>\S+)(?: \(.*\))?$"
@@ -346,11 +349,15 @@ class Chaos(Handle):
         self._tap = tap
         self._handles = handles
         self._seed = seed
+        if isinstance(seed, bool) or not isinstance(seed, int | str):
+            raise FaultError(f"a seed is a whole number or a str, not {seed!r}")
+        if isinstance(intensity, bool) or not isinstance(intensity, int | float) or not _is_amount(intensity):
+            raise FaultError(f"an intensity is a number from 0 on, not {intensity!r}")
         self._profile = profile if isinstance(profile, str) else "a profile of its own"
         self._weights = {name: weight * intensity for name, weight in _weights(profile).items()}
         self._planned = None if plan is None else _parsed(plan)
         if self._planned is not None and plan is not None:
-            self._seed = _seed_of(plan, seed)
+            self._seed, self._profile = _head_of(plan, seed)
             self._weights = dict.fromkeys(self._planned.values(), 1.0)
         self._counts: Counter[tuple[str, str, str, int]] = Counter()
         self._names: dict[Line, str] = {}
@@ -488,15 +495,21 @@ class _Die(Rule):
         return "chaos: " + ", then ".join(action.words for action in self.actions)
 
 
+def _is_amount(number: float) -> bool:
+    return isfinite(number) and number >= 0
+
+
 def _weights(profile: str | Mapping[str, float]) -> dict[str, float]:
     if isinstance(profile, str):
         if profile not in PROFILES:
             raise FaultError(f"there is no profile {profile!r}{near_match(profile, PROFILES)}")
         return dict(PROFILES[profile])
+    if not isinstance(profile, Mapping):
+        raise FaultError(f"a profile is a name or a dict of probabilities, not {profile!r}")
     for name, probability in profile.items():
         if name not in FAULTS:
             raise FaultError(f"there is no fault {name!r} to be drawn{near_match(name, FAULTS)}")
-        if not 0 <= probability <= 1:
+        if not isinstance(probability, int | float) or not 0 <= probability <= 1:
             raise FaultError(f"the probability of {name!r} is between 0 and 1, not {probability!r}")
     return dict(profile)
 
@@ -515,16 +528,18 @@ def _subjects(names: Iterable[str]) -> list[tuple[Subject, tuple[str, ...]]]:
     return made
 
 
-def _seed_of(plan: str, seed: int | str) -> int | str:
-    """The seed that a plan says, or else `seed`."""
+def _head_of(plan: str, seed: int | str) -> tuple[int | str, str]:
+    """The seed that a plan says, or else `seed`; and the profile that it was drawn from."""
     found = _HEAD.match(plan.lstrip())
     if found is None:
-        return seed
+        return seed, "a given plan"
     said = literal_eval(found["seed"])
-    return said if isinstance(said, (int, str)) else seed
+    return said if isinstance(said, (int, str)) else seed, found["profile"] or "a given plan"
 
 
 def _parsed(plan: str) -> dict[_Place, str]:
+    if not isinstance(plan, str):
+        raise FaultError(f"a plan is a str, not {plan!r}")
     parsed = {}
     for number, line in enumerate(plan.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -533,6 +548,7 @@ def _parsed(plan: str) -> dict[_Place, str]:
         if found is None or found["fault"] not in FAULTS:
             hint = "" if found is None else near_match(found["fault"], FAULTS)
             raise FaultError(f"line {number} of the plan cannot be read: {line!r}{hint}")
+        _check_place(number, found["direction"], found["method"], found["fault"])
         place = _Place(
             found["connection"],
             found["direction"],
@@ -542,3 +558,16 @@ def _parsed(plan: str) -> dict[_Place, str]:
         )
         parsed[place] = found["fault"]
     return parsed
+
+
+def _check_place(number: int, direction: str, method: str, fault: str) -> None:
+    """Whether the fault can happen there at all."""
+    kind = FAULTS[fault]
+    try:
+        subject_of((method,), None)
+    except FaultError as problem:
+        raise FaultError(f"line {number} of the plan cannot be read: {problem}") from None
+    if method not in kind.methods or direction != subject_of(kind.methods, kind.direction).direction:
+        raise FaultError(
+            f"line {number} of the plan cannot be read: {fault!r} does not happen to a {direction} {method}"
+        )

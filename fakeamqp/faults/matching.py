@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakeamqp.faults.errors import FaultError, near_match
 from fakeamqp.faults.subjects import PROPERTIES
-from fakeamqp.faults.units import Unit
+from fakeamqp.faults.units import HEARTBEAT, Unit
 
 if TYPE_CHECKING:
     from fakeamqp.faults.subjects import Subject
@@ -73,12 +73,16 @@ def conditions(
     for name, value in wanted.items():
         if value is None:
             continue
+        if subject.names == {HEARTBEAT}:
+            raise FaultError(
+                f"a heartbeat has no {name}; all that can be asked of it is its direction and its connection"
+            )
         read = _READERS.get(name)
         if name in PROPERTIES and name not in subject.fields:
             read = _reads_property(name)
         elif read is None:
             if name not in subject.fields:
-                known = (*_READERS, *subject.fields, *PROPERTIES)
+                known = (*_READERS, *subject.fields, *PROPERTIES, *_ASKED_ELSEWHERE)
                 raise FaultError(f"{subject} has no field {name!r}{near_match(name, known)}")
             read = _reads_field(name)
         if (name == "exchange_type" or (name == "type" and name in subject.fields)) and isinstance(
@@ -97,6 +101,12 @@ def _check_exchange_type(name: str, known: frozenset[str]) -> None:
 
 def _comparison(name: str, wanted: Any) -> Callable[[Any], bool]:
     if not isinstance(wanted, re.Pattern) and not callable(wanted):
+        if name == "channel" and (isinstance(wanted, _NO_NUMBERS) or wanted not in range(0x10000)):
+            raise FaultError(
+                f"a channel is compared with a number from 0 to 65535, a pattern or a function, not {wanted!r}"
+            )
+        if name in _STRINGS and isinstance(wanted, _NO_STRINGS):
+            raise FaultError(f"{name} is compared with a str, a pattern or a function, not {wanted!r}")
         if name == "routing_key" and isinstance(wanted, str):
             return lambda value: isinstance(value, str) and topic_matches(wanted, value)
         if name == "body":
@@ -244,5 +254,11 @@ _READERS: dict[str, Callable[[Unit], tuple[Any, ...]]] = {
     "channel": _read_channel,
 }
 """What can be asked of any method, beside its own fields."""
+_ASKED_ELSEWHERE = ("connection", "direction", "optional", "part")
+"""What else `Faults.on` takes."""
+_STRINGS = frozenset(("exchange", "routing_key", "queue"))
+_NO_STRINGS = (bytes, int, float, list, tuple, set, dict)
+_NO_NUMBERS = (str, bytes, bool, float)
+"""What nothing can ever be equal to; anything else may have an equality of its own."""
 _EARLY = frozenset(("exchange", "routing_key", "channel"))
 """Those of them that a publish answers by its method alone, always in the same way."""

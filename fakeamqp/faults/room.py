@@ -157,7 +157,7 @@ class Faults:
             channel: only those of this number.
 
         Raises:
-            FaultError: there is no such channel.
+            FaultError: there is no such channel, or `active` is neither True nor False.
         """
         with self._host:
             channels = [
@@ -166,7 +166,7 @@ class Faults:
                 for number in line.channels
                 if channel in (None, number)
             ]
-            if not channels:
+            if not channels and isinstance(active, bool):
                 raise FaultError(f"there is no open channel to be told{self._said(connection, channel)}")
             flow = Flow(self._host, channels, active)
             self._handles.add(flow)
@@ -204,12 +204,18 @@ class Faults:
             To how many connections it went.
 
         Raises:
-            FaultError: there is no such connection or property.
+            FaultError: there is no such connection or property, or this cannot be sent.
             FieldError: a value does not fit its field.
         """
         for name in properties:
             if name not in (*PROPERTIES, "headers"):
                 raise FaultError(f"there is no property {name!r}{near_match(name, (*PROPERTIES, 'headers'))}")
+        if not isinstance(what, bytes | bytearray | memoryview | Method):
+            raise FaultError(f"what is sent is octets or a method, not {what!r}")
+        if body is not None and not isinstance(body, bytes | bytearray | memoryview):
+            raise FaultError(f"the body that is sent is octets, not {body!r}")
+        if isinstance(channel, bool) or not isinstance(channel, int) or not 0 <= channel <= 0xFFFF:
+            raise FaultError(f"a channel is a number from 0 to 65535, not {channel!r}")
         with self._host:
             lines = self._lines(connection)
             if not lines:
@@ -245,7 +251,7 @@ class Faults:
             plan: the `plan` of an earlier run, to have exactly that happen again; it says its seed itself.
 
         Raises:
-            FaultError: there is no such profile or fault, or the plan cannot be read.
+            FaultError: there is no such profile or fault, the plan cannot be read, or an argument is none.
         """
         from fakeamqp.faults.chaos import Chaos
 

@@ -85,7 +85,7 @@ class Rule(Handle):
 
     def with_probability(self, p: float) -> Self:
         """Fire with probability `p`, drawn from the broker's seed: the same seed, the same draws."""
-        if not 0 <= p <= 1:
+        if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1:
             raise FaultError(f"a probability is between 0 and 1, not {p!r}")
         self._probability = p
         return self
@@ -388,7 +388,7 @@ class Connection:
 
     def __init__(self, said: Any, alias: Callable[[str], str | None]) -> None:
         self.said = said if isinstance(said, str) else getattr(said, "name", said)
-        if not isinstance(self.said, str):
+        if not isinstance(self.said, str) or not self.said:
             raise FaultError(f"a connection is named by a str, or is one of broker.connections, not {said!r}")
         self._alias = alias
 

@@ -273,6 +273,97 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
         "there is no property 'properties'",
     ),
     (lambda f: f.channel_flow(), "there is no open channel to be told"),
+    (
+        lambda f: f.on("basic.publish", conection="x"),
+        "a basic.publish has no field 'conection'; did you mean 'connection'?",
+    ),
+    (
+        lambda f: f.on("basic.publish", optinal=True),
+        "a basic.publish has no field 'optinal'; did you mean 'optional'?",
+    ),
+    (
+        lambda f: f.on("basic.publish", connection=""),
+        "a connection is named by a str, or is one of broker.connections, not ''",
+    ),
+    (
+        lambda f: f.on("basic.publish", channel="1"),
+        "a channel is compared with a number from 0 to 65535, a pattern or a function, not '1'",
+    ),
+    (
+        lambda f: f.on("basic.publish", channel=-1),
+        "a channel is compared with a number from 0 to 65535, a pattern or a function, not -1",
+    ),
+    (
+        lambda f: f.on("basic.publish", queue=b"q"),
+        "queue is compared with a str, a pattern or a function, not b'q'",
+    ),
+    (
+        lambda f: f.on("basic.publish", routing_key=5),
+        "routing_key is compared with a str, a pattern or a function, not 5",
+    ),
+    (
+        lambda f: f.on("heartbeat", queue="q"),
+        "a heartbeat has no queue; all that can be asked of it is its direction and its connection",
+    ),
+    (
+        lambda f: f.on("basic.publish").with_probability("x"),  # type: ignore[arg-type]
+        "a probability is between 0 and 1, not 'x'",
+    ),
+    (
+        lambda f: f.on("basic.publish").with_probability(float("nan")),
+        "a probability is between 0 and 1, not nan",
+    ),
+    (
+        lambda f: f.on("basic.publish").close_channel(404, 5),  # type: ignore[arg-type]
+        "a reply text is a str, not 5",
+    ),
+    (lambda f: f.send("x"), "what is sent is octets or a method, not 'x'"),  # type: ignore[arg-type]
+    (lambda f: f.send(5), "what is sent is octets or a method, not 5"),  # type: ignore[arg-type]
+    (
+        lambda f: f.send(m.BasicDeliver(), body=5),  # type: ignore[arg-type]
+        "the body that is sent is octets, not 5",
+    ),
+    (
+        lambda f: f.send(m.BasicDeliver(), channel=70_000),
+        "a channel is a number from 0 to 65535, not 70000",
+    ),
+    (
+        lambda f: f.send(b"", channel="1"),  # type: ignore[arg-type]
+        "a channel is a number from 0 to 65535, not '1'",
+    ),
+    (
+        lambda f: f.channel_flow("no"),  # type: ignore[arg-type]
+        "active is True or False, not 'no'",
+    ),
+    (
+        lambda f: f.memory_alarm(5),  # type: ignore[arg-type]
+        "the reason of an alarm is a str of 1 to 255 octets, not 5",
+    ),
+    (lambda f: f.disk_alarm(""), "the reason of an alarm is a str of 1 to 255 octets, not ''"),
+    (
+        lambda f: f.chaos(profile={"nack": "x"}),  # type: ignore[dict-item]
+        "the probability of 'nack' is between 0 and 1, not 'x'",
+    ),
+    (
+        lambda f: f.chaos(profile=5),  # type: ignore[arg-type]
+        "a profile is a name or a dict of probabilities, not 5",
+    ),
+    (lambda f: f.chaos(intensity=-1), "an intensity is a number from 0 on, not -1"),
+    (lambda f: f.chaos(intensity=float("nan")), "an intensity is a number from 0 on, not nan"),
+    (
+        lambda f: f.chaos(intensity="x"),  # type: ignore[arg-type]
+        "an intensity is a number from 0 on, not 'x'",
+    ),
+    (lambda f: f.chaos(1.5), "a seed is a whole number or a str, not 1.5"),  # type: ignore[arg-type]
+    (lambda f: f.chaos(plan=5), "a plan is a str, not 5"),  # type: ignore[arg-type]
+    (
+        lambda f: f.chaos(plan="connection 'a': received basic.publsh number 2 on channel 1: crash"),
+        "line 1 of the plan cannot be read: there is no method 'basic.publsh'; did you mean 'basic.publish'?",
+    ),
+    (
+        lambda f: f.chaos(plan="connection 'a': received basic.ack number 2 on channel 1: crash"),
+        "line 1 of the plan cannot be read: 'crash' does not happen to a received basic.ack",
+    ),
 ]
 
 
