@@ -103,7 +103,8 @@ def _comparison(name: str, wanted: Any) -> Callable[[Any], bool]:
     if not isinstance(wanted, re.Pattern) and not callable(wanted):
         if name == "channel" and (isinstance(wanted, _NO_NUMBERS) or wanted not in range(0x10000)):
             raise FaultError(
-                f"a channel is compared with a number from 0 to 65535, a pattern or a function, not {wanted!r}"
+                "a channel is compared with a number from 0 to 65535, a pattern or a function, "
+                f"not {wanted!r}"
             )
         if name in _STRINGS and isinstance(wanted, _NO_STRINGS):
             raise FaultError(f"{name} is compared with a str, a pattern or a function, not {wanted!r}")
