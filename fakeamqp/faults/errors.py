@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = ["FaultError", "FaultNotSeen", "UnusedFault", "near_match"]
+__all__ = ["FaultError", "FaultNotSeen", "UnusedFault", "check_channel", "near_match"]
 
 
 class FaultError(FakeAMQPError):
@@ -28,4 +28,16 @@ def near_match(name: object, known: Iterable[str], most: int = 12) -> str:
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if near:
         return f"; did you mean {near[0]!r}?"
-    return f"; there are {', '.join(map(repr, names))}" if 0 < len(names) <= most else ""
+    if not 0 < len(names) <= most:
+        return ""
+    return f"; there {'are' if len(names) > 1 else 'is only'} {', '.join(map(repr, names))}"
+
+
+def check_channel(number: object) -> None:
+    """Whether a frame can be on such a channel.
+
+    Raises:
+        FaultError: no.
+    """
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 0xFFFF:
+        raise FaultError(f"a channel is a number from 0 to 65535, not {number!r}")

@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.faults.alarms import Alarm, Flow
-from fakeamqp.faults.errors import FaultError, near_match
+from fakeamqp.faults.errors import FaultError, check_channel, near_match
 from fakeamqp.faults.handle import Handle, Handles
 from fakeamqp.faults.matching import conditions
 from fakeamqp.faults.network import Network
@@ -214,8 +214,7 @@ class Faults:
             raise FaultError(f"what is sent is octets or a method, not {what!r}")
         if body is not None and not isinstance(body, bytes | bytearray | memoryview):
             raise FaultError(f"the body that is sent is octets, not {body!r}")
-        if isinstance(channel, bool) or not isinstance(channel, int) or not 0 <= channel <= 0xFFFF:
-            raise FaultError(f"a channel is a number from 0 to 65535, not {channel!r}")
+        check_channel(channel)
         with self._host:
             lines = self._lines(connection)
             if not lines:

@@ -374,7 +374,10 @@ class Rule(Handle):
     def near_misses(self) -> Iterable[str]:
         """What passed and almost fitted."""
         if self._calls:
-            return [f"{self._calls} fitted, but the rule was not to fire{self._times_in_words()}"]
+            if self._calls == self._hits:
+                return ()
+            each = " each time" if self._hits else ""
+            return [f"{self._calls} fitted, but the rule was not to fire{each}{self._times_in_words()}"]
         return tuple(self._near)
 
 

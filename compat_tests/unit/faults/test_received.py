@@ -492,8 +492,9 @@ class TestReplace:
         assert (rule.hits, rule.error) == (2, None)
         assert list(server.vhost.queues) == ["other"]
 
-    def test_another_channel(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("queue.declare", channel=1).replace(channel=2)
+    @pytest.mark.parametrize("channel", [2, lambda channel: channel + 1])
+    def test_another_channel(self, server: FaultServer, faults: Faults, channel: Any) -> None:
+        faults.on("queue.declare", channel=1).replace(channel=channel)
         client = server.client(channels=2)
         client.call(m.ConfirmSelect(), m.ConfirmSelectOk, 2)
         client.send(m.QueueDeclare(queue="q"), channel=1)

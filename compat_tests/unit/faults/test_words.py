@@ -172,7 +172,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.publish", part="body"),
-        "there is no part 'body' to look at; there are 'header'",
+        "there is no part 'body' to look at; there is only 'header'",
     ),
     (
         lambda f: f.on("basic.deliver", part="header"),
@@ -221,7 +221,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.deliver").cut(after="body"),
-        "after cannot be 'body'; there are 'header', 'method'",
+        "after is 'method', 'header' or a number of octets from 0 on, not 'body'",
     ),
     (
         lambda f: f.on("basic.publish").malform("bad-frame-end"),
@@ -316,6 +316,65 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     (
         lambda f: f.on("basic.publish").close_channel(404, 5),  # type: ignore[arg-type]
         "a reply text is a str, not 5",
+    ),
+    (
+        lambda f: f.on("basic.publish").delay(float("nan")),
+        "a delay is a number of seconds from 0 on, not nan",
+    ),
+    (
+        lambda f: f.on("basic.publish").delay(float("inf")),
+        "a delay is a number of seconds from 0 on, not inf",
+    ),
+    (
+        lambda f: f.on("basic.publish").delay("1"),  # type: ignore[arg-type]
+        "a delay is a number of seconds from 0 on, not '1'",
+    ),
+    (lambda f: f.on("basic.publish").delay(-1), "a delay is a number of seconds from 0 on, not -1"),
+    (lambda f: f.on("basic.publish").delay(1, -2), "a jitter is a number of seconds from 0 on, not -2"),
+    (
+        lambda f: f.on("basic.publish").return_message(99_999),
+        "a reply code is a number from 0 to 65535, such as 404, not 99999",
+    ),
+    (
+        lambda f: f.on("basic.publish").return_message(312, 5),  # type: ignore[arg-type]
+        "a reply text is a str, not 5",
+    ),
+    (
+        lambda f: f.on("basic.publish").return_message(text="x" * 256),
+        "a reply text has at most 255 octets, not 256",
+    ),
+    (
+        lambda f: f.on("connection.start-ok").refuse_login(5),  # type: ignore[arg-type]
+        "a reply text is a str, not 5",
+    ),
+    (
+        lambda f: f.on("basic.publish").crash(durable="no"),  # type: ignore[arg-type]
+        "durable is True or False, not 'no'",
+    ),
+    (
+        lambda f: f.on("basic.deliver").cut(-1),
+        "after is 'method', 'header' or a number of octets from 0 on, not -1",
+    ),
+    (lambda f: f.on("basic.publish").replace(), "say what is to be replaced: replace(body=b'...'), ..."),
+    (
+        lambda f: f.on("basic.publish").replace(body=5),
+        "a body is replaced by bytes, a str or a function, not 5",
+    ),
+    (
+        lambda f: f.on("basic.publish").replace(channel=70_000),
+        "a channel is a number from 0 to 65535, not 70000",
+    ),
+    (
+        lambda f: f.on("basic.publish").replace(channel="2"),
+        "a channel is a number from 0 to 65535, not '2'",
+    ),
+    (
+        lambda f: f.on("basic.publish").replace(properties=5),
+        "properties are replaced by those of a dict, not 5",
+    ),
+    (
+        lambda f: f.on("basic.publish").call(5),  # type: ignore[arg-type]
+        "a function is to be called, not 5",
     ),
     (lambda f: f.send("x"), "what is sent is octets or a method, not 'x'"),  # type: ignore[arg-type]
     (lambda f: f.send(5), "what is sent is octets or a method, not 5"),  # type: ignore[arg-type]
@@ -443,6 +502,16 @@ class TestMisses:
         server.publisher().publish(b"1", b"2")
         assert rule.complaint().splitlines()[1:] == [
             "    near miss: 2 fitted, but the rule was not to fire (only number 3)"
+        ]
+
+    def test_what_fitted_and_fired_is_no_near_miss(self, server: FaultServer, faults: Faults) -> None:
+        rule = faults.on("basic.publish").nack().once()
+        publisher = server.publisher()
+        publisher.publish(b"1")
+        assert rule.complaint() == rule.sentence
+        publisher.publish(b"2", b"3")
+        assert rule.complaint().splitlines()[1:] == [
+            "    near miss: 3 fitted, but the rule was not to fire each time (once at most)"
         ]
 
     def test_several_faults(self, faults: Faults) -> None:

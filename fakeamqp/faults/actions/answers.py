@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.faults.actions.action import PUBLISH, Action, count_lost
+from fakeamqp.faults.errors import FaultError
+from fakeamqp.faults.replies import reply_text
 from fakeamqp.faults.subjects import CONFIRMS
 from fakeamqp.faults.units import HEARTBEAT
 from fakeamqp.wire.amqp_0_9_1 import methods as m
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from fakeamqp.faults.subjects import Subject
 
 __all__ = ["Drop", "Nack", "Return"]
+
+_LONGEST = 255
 
 
 class Drop(Action):
@@ -67,7 +71,9 @@ class Return(Action):
 
     def __init__(self, code: int, text: str) -> None:
         self._code = code
-        self._text = text
+        self._text = reply_text(code, text)
+        if len(text.encode("utf-8", "surrogateescape")) > _LONGEST:
+            raise FaultError(f"a reply text has at most {_LONGEST} octets, not {len(text)}")
         self.words = f"return it with {code} {text}"
 
     def check(self, subject: Subject, part: str | None) -> None:

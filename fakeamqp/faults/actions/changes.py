@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.faults.actions.action import Action, one_of
-from fakeamqp.faults.errors import FaultError, near_match
+from fakeamqp.faults.errors import FaultError, check_channel, near_match
 from fakeamqp.faults.malformed import CONTENT_ONLY, MALFORMATIONS, malformed
 from fakeamqp.faults.subjects import BY_NAME, PROPERTIES
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
@@ -49,12 +49,20 @@ class Replace(Action):
 
     def __init__(self, subject: Subject, changes: Mapping[str, Any]) -> None:
         changes = dict(changes)
+        if not changes:
+            raise FaultError("say what is to be replaced: replace(body=b'...'), ...")
+        if not isinstance(changes.get("properties") or {}, Mapping):
+            raise FaultError(f"properties are replaced by those of a dict, not {changes['properties']!r}")
         self._body = changes.pop("body", None)
         self._channel = changes.pop("channel", None)
         self._properties = dict(changes.pop("properties", None) or {})
         self._fields = {}
         if isinstance(self._body, str):
             self._body = self._body.encode()
+        if self._body is not None and not isinstance(self._body, bytes) and not callable(self._body):
+            raise FaultError(f"a body is replaced by bytes, a str or a function, not {self._body!r}")
+        if self._channel is not None and not callable(self._channel):
+            check_channel(self._channel)
         known = (*subject.fields, *PROPERTIES, "headers", "body", "channel", "properties")
         for name, value in changes.items():
             if name in subject.fields:
@@ -107,7 +115,10 @@ class Replace(Action):
             if (field := _field(unit.method, name)) is not None
         }
         octets = body.encode() if isinstance(body, str) else body
-        return unit.changed(fields=fields, properties=properties, body=octets, channel=self._channel)
+        channel = self._channel(unit.channel) if callable(self._channel) else self._channel
+        if channel is not None:
+            check_channel(channel)
+        return unit.changed(fields=fields, properties=properties, body=octets, channel=channel)
 
 
 def _field(method: Any, name: str) -> str | None:
@@ -157,6 +168,8 @@ class Call(Action):
     fits_half = True
 
     def __init__(self, function: Callable[[Unit], object]) -> None:
+        if not callable(function):
+            raise FaultError(f"a function is to be called, not {function!r}")
         self._function = function
         self.words = f"call {getattr(function, '__name__', 'a function')}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from fakeamqp.faults.actions.action import PUBLISH, Action, count_lost, one_of
-from fakeamqp.faults.errors import FaultError
+from fakeamqp.faults.errors import FaultError, near_match
 from fakeamqp.faults.subjects import CONFIRMS
 from fakeamqp.faults.units import HEARTBEAT
 from fakeamqp.wire.amqp_0_9_x.frames import FRAME_OVERHEAD
@@ -19,6 +19,7 @@ __all__ = ["CloseChannel", "CloseConnection", "Crash", "Cut", "Disconnect", "How
 When: TypeAlias = Literal["instead", "before", "after"]
 How: TypeAlias = Literal["fin", "reset", "silence"]
 
+_PARTS = ("method", "header")
 _HOW_WORDS = {"fin": "end its connection", "reset": "reset its connection", "silence": "fall silent on it"}
 
 
@@ -155,6 +156,8 @@ class Crash(Ending):
     crashes = True
 
     def __init__(self, when: When, durable: bool) -> None:
+        if not isinstance(durable, bool):
+            raise FaultError(f"durable is True or False, not {durable!r}")
         self._durable = durable
         super().__init__(when, "crash the broker" if durable else "crash the broker, which forgets all")
 
@@ -173,6 +176,8 @@ class RefuseLogin(Ending):
     exempt = "connection.close"
 
     def __init__(self, text: str | None) -> None:
+        if text is not None and not isinstance(text, str):
+            raise FaultError(f"a reply text is a str, not {text!r}")
         self._text = text or "Login was refused: a fault that the test asked for"
         super().__init__("instead", "refuse the login")
 
@@ -191,8 +196,12 @@ class Cut(Ending):
     """Part of it is sent, then the stream ends."""
 
     def __init__(self, after: int | str, how: How) -> None:
-        if not (isinstance(after, int) and not isinstance(after, bool) and after >= 0):
-            one_of(after, ("method", "header"), "after")
+        octets = isinstance(after, int) and not isinstance(after, bool) and after >= 0
+        if not octets and after not in _PARTS:
+            hint = near_match(after, _PARTS, most=0)
+            raise FaultError(
+                f"after is 'method', 'header' or a number of octets from 0 on, not {after!r}{hint}"
+            )
         self._after = after
         self._how = one_of(how, get_args(How), "how")
         part = f"{after} octets of it" if isinstance(after, int) else f"it as far as its {after}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from fakeamqp.faults.actions.action import Action
@@ -23,8 +24,10 @@ class Delay(Action):
     fits_half = True
 
     def __init__(self, seconds: float, jitter: float, random: Random) -> None:
-        if seconds < 0 or jitter < 0:
-            raise FaultError(f"a delay is no less than 0 s, not {min(seconds, jitter)!r} s")
+        for name, value in (("delay", seconds), ("jitter", jitter)):
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not isfinite(value) or value < 0:
+                raise FaultError(f"a {name} is a number of seconds from 0 on, not {value!r}")
         self._seconds = seconds
         self._jitter = jitter
         self._random = random
