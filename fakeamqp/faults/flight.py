@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fakeamqp.faults.line import Cancellable
     from fakeamqp.faults.rule import Rule
-    from fakeamqp.faults.tap import FaultTap, Wire
+    from fakeamqp.faults.tap import FaultTap
     from fakeamqp.faults.units import Unit
+    from fakeamqp.faults.wires import Wire
 
 __all__ = ["Flight"]
 

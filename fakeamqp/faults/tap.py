@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.faults.flight import Flight
 from fakeamqp.faults.line import Nobody
 from fakeamqp.faults.units import HEARTBEAT, Unit
+from fakeamqp.faults.wires import Wire, begins
 from fakeamqp.wire.amqp_0_9_1.methods import METHODS
 from fakeamqp.wire.amqp_0_9_x.frames import (
     FRAME_BODY,
     FRAME_CONTENT_HEADER,
-    FRAME_HEADER,
     FRAME_HEARTBEAT,
     FRAME_METHOD,
     FRAME_OVERHEAD,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.line import Direction, Host, Line, Linked, Onlooker
     from fakeamqp.faults.rule import Rule
 
-__all__ = ["FaultTap", "Wire"]
+__all__ = ["FaultTap"]
 
 _ENDS = frozenset(("closed", "aborted", "lost"))
 _PUBLISH = "basic.publish"
@@ -39,72 +39,8 @@ _IDS = {kind.NAME: index.to_bytes(4, "big") for index, kind in METHODS.items()}
 _MOST_STRANGERS = 10_000
 """How many publishes are remembered that no rule is about."""
 _LAST_WORD = "connection.close-ok"
-_CONNECTION = -1
-"""Stands for all channels of a connection where something is muted."""
 _TOO_MUCH = 1024 * 1024
 """Octets behind what is delayed or held, beyond which a connection is read from no further."""
-
-
-class Wire:
-    """What is under way on one connection."""
-
-    def __init__(self, linked: Linked) -> None:
-        self.linked = linked
-        self.line: Line = linked.line
-        self.gathering: dict[int, Unit] = {}
-        """By channel: a method whose content is still coming."""
-        self.backlog: dict[int, deque[tuple[int, bytes]]] = {}
-        """By channel: the frames behind one that is delayed or held."""
-        self.behind = 0
-        """Octets of payload in the backlog."""
-        self.published: dict[int, dict[int, Unit]] = {}
-        """By channel and tag: the publishes still to be confirmed."""
-        self.halves: dict[int, Unit] = {}
-        """By channel: one of these whose body has been passed on only in part."""
-        self.unconfirmed: dict[int, int] = {}
-        """By channel: the first publish that will never be confirmed, since a fault has seen to it."""
-        self.lives: dict[int, int] = {}
-        """By channel: how often it has been closed."""
-        self.muted: dict[int, str] = {}
-        """By channel: all that is not said there, except this method."""
-        self.deaf = False
-        """Whether what comes is not heard any more."""
-        self.ended = False
-        """Whether the connection is gone."""
-
-    @property
-    def busy(self) -> bool:
-        """Whether something is kept here, or kept from being said."""
-        return bool(self.gathering or self.backlog or self.muted or self.deaf)
-
-    @property
-    def ending(self) -> bool:
-        """Whether the connection is about to end."""
-        return _CONNECTION in self.muted
-
-    def mute(self, channel: int | None, but: str) -> None:
-        """Say nothing more on a channel, or (None) on any, except one method."""
-        self.muted[_CONNECTION if channel is None else channel] = but
-
-    def unmute(self, channel: int | None) -> None:
-        """End `mute`."""
-        self.muted.pop(_CONNECTION if channel is None else channel, None)
-
-    def is_muted(self, channel: int, name: str) -> bool:
-        """Whether a method is not to be sent."""
-        return any(self.muted.get(each, name) != name for each in (channel, _CONNECTION))
-
-    def never_confirmed(self, channel: int, tag: int) -> None:
-        """A publish is never confirmed: no confirm of a later one may cover it."""
-        self.unconfirmed[channel] = min(tag, self.unconfirmed.get(channel, tag))
-        self.line.confirm_singly(channel)
-
-    def channel_ends(self, channel: int) -> None:
-        """The channel is being closed: what was on its way there is not for the next of this number."""
-        self.lives[channel] = self.lives.get(channel, 0) + 1
-        self.published.pop(channel, None)
-        self.halves.pop(channel, None)
-        self.unconfirmed.pop(channel, None)
 
 
 class FaultTap:
@@ -225,8 +161,8 @@ class FaultTap:
         """See `model.tap.Tap`."""
         wire = self._wires.get(connection) or self.wire(connection)
         looks = self._wanted["sent"] or wire.published or self.waiting
-        if wire.muted or (looks and _begins(octets, self._telling["sent"])):
-            units = _units(wire, octets)
+        if wire.muted or (looks and begins(octets, self._telling["sent"])):
+            units = wire.units(octets)
             left = [unit for unit in units if not self._unsaid(wire, unit) and not self._sent(wire, unit)]
             if len(left) < len(units):
                 octets = b"".join([unit.octets for unit in left])
@@ -497,35 +433,3 @@ class FaultTap:
     def lines(self) -> Iterable[Line]:
         """The open connections, oldest first."""
         return [linked.line for linked in self.host.linked()]
-
-
-def _begins(octets: bytes, telling: frozenset[bytes]) -> bool:
-    """Whether one of the methods in whole frames begins like that; a heartbeat always counts."""
-    position, end = 0, len(octets)
-    while position < end:
-        frame_type, _, size = FRAME_HEADER.unpack_from(octets, position)
-        start = position + FRAME_HEADER.size
-        if frame_type == FRAME_METHOD:
-            if octets[start : start + 4] in telling:
-                return True
-        elif frame_type == FRAME_HEARTBEAT:
-            return True
-        position += size + FRAME_OVERHEAD
-    return False
-
-
-def _units(wire: Wire, octets: bytes) -> list[Unit]:
-    """The units in whole frames."""
-    units: list[Unit] = []
-    position = 0
-    while position < len(octets):
-        frame_type, channel, size = FRAME_HEADER.unpack_from(octets, position)
-        start = position + FRAME_HEADER.size
-        piece = (frame_type, octets[start : start + size])
-        position += size + FRAME_OVERHEAD
-        if frame_type in (FRAME_CONTENT_HEADER, FRAME_BODY) and units:
-            units[-1].frames.append(piece)
-        else:
-            units.append(Unit(wire.line, "sent", channel, [piece]))
-            units[-1].life = wire.lives.get(channel, 0)
-    return units

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from fakeamqp.faults.flight import Flight
-    from fakeamqp.faults.tap import Wire
+    from fakeamqp.faults.wires import Wire
 
 __all__ = ["Delay", "Hold", "put_together"]
 
