@@ -70,7 +70,8 @@ class Flow(Handle):
     def sentence(self) -> str:
         """See `Handle`."""
         done = "go on" if self._active else "stop"
-        return f"clients are told to {done} publishing on {len(self._channels)} channel(s)"
+        many = "" if len(self._channels) == 1 else "s"
+        return f"clients are told to {done} publishing on {len(self._channels)} channel{many}"
 
     def _withdraw(self) -> None:
         self.tell(not self._active)

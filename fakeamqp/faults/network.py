@@ -7,24 +7,21 @@ around every connection, which does what the fault says. Without one there is no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import wraps
 from math import isfinite
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from fakeamqp.faults.bends import Bandwidth, Cut, Latency, Slices
 from fakeamqp.faults.cable import Cable
 from fakeamqp.faults.errors import FaultError, near_match
 from fakeamqp.faults.handle import Handle, Handles, Stage
+from fakeamqp.faults.keywords import checked
 
 if TYPE_CHECKING:
     from fakeamqp.faults.cable import Bend, Bender, Inner
     from fakeamqp.faults.line import Cancellable, Direction, Linked
 
 __all__ = ["Network", "NetworkFault", "NetworkHost"]
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _DIRECTIONS = {
     "both": ("received", "sent"),
@@ -296,22 +293,6 @@ class _Wiring:
         return f"connection {cable.name!r}" + (f" ({known})" if known else "")
 
 
-def _checked(method: Callable[P, T]) -> Callable[P, T]:
-    """Have a misspelled keyword raise an error that names the nearest."""
-    code = method.__code__
-    known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-
-    @wraps(method)
-    def call(*args: P.args, **keywords: P.kwargs) -> T:
-        for name in keywords:
-            if name not in known:
-                hint = near_match(name, known) if known else ", and takes none at all"
-                raise FaultError(f"network.{method.__name__}() has no argument {name!r}{hint}")
-        return method(*args, **keywords)
-
-    return call
-
-
 class Network:
     """What lies between the broker and its clients. Get it from `broker.faults.network`.
 
@@ -351,7 +332,7 @@ class Network:
 
     # --- slow -----------------------------------------------------------------------------------------
 
-    @_checked
+    @checked
     def latency(self, seconds: float, jitter: float = 0.0, direction: str = "both") -> NetworkFault:
         """Octets take so long to arrive. None is lost, and none overtakes another.
 
@@ -380,7 +361,7 @@ class Network:
             f"octets {_TO_AND_FROM[direction]} {self._who} take {seconds:g} s{about}", bend=bend
         )
 
-    @_checked
+    @checked
     def bandwidth(self, octets_per_second: float, direction: str = "both") -> NetworkFault:
         """At most so many octets a second pass, on each connection and in each direction.
 
@@ -404,7 +385,7 @@ class Network:
             bend=bend,
         )
 
-    @_checked
+    @checked
     def slice(self, octets: int = 1, pause: float = 0.0, direction: str = "both") -> NetworkFault:
         """Octets come in small pieces: to the client each in a write of its own.
 
@@ -433,7 +414,7 @@ class Network:
 
     # --- ends -----------------------------------------------------------------------------------------
 
-    @_checked
+    @checked
     def cut_after(
         self,
         bytes: int | None = None,
@@ -478,7 +459,7 @@ class Network:
             unit=f"{unit} {direction}",
         )
 
-    @_checked
+    @checked
     def reset(self) -> NetworkFault:
         """End every connection now by a TCP reset: clients get ECONNRESET.
 
@@ -487,7 +468,7 @@ class Network:
         """
         return self._end_now("reset")
 
-    @_checked
+    @checked
     def disconnect(self) -> NetworkFault:
         """End every connection now, in order but without a word: clients read an end of file.
 
@@ -495,7 +476,7 @@ class Network:
         """
         return self._end_now("fin")
 
-    @_checked
+    @checked
     def silence(self) -> NetworkFault:
         """Nothing goes in either direction, and nobody is told: connections are half-open.
 
@@ -512,7 +493,7 @@ class Network:
 
     # --- a broker that does not answer ------------------------------------------------------------------
 
-    @_checked
+    @checked
     def hang(self) -> NetworkFault:
         """The broker hangs: it lets clients connect, reads nothing and says nothing.
 
@@ -521,7 +502,7 @@ class Network:
         """
         return self._install(f"the broker hangs: nothing goes to or from {self._who}", mutes=True)
 
-    @_checked
+    @checked
     def refuse(self, how: str = "port") -> NetworkFault:
         """Let nobody in; who is connected stays so.
 

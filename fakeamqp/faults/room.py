@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.faults.alarms import Alarm, Flow
 from fakeamqp.faults.errors import FaultError, check_channel, near_match
 from fakeamqp.faults.handle import Handle, Handles
+from fakeamqp.faults.keywords import checked
 from fakeamqp.faults.matching import conditions
 from fakeamqp.faults.network import Network
 from fakeamqp.faults.rule import Connection, Rule
@@ -123,6 +124,7 @@ class Faults:
 
     # --- at once --------------------------------------------------------------------------------------
 
+    @checked
     def silence(self, connection: Any) -> Handle:
         """Nothing passes on a connection any more, in either direction, though it stays open.
 
@@ -131,10 +133,12 @@ class Faults:
         """
         return self.network.on(connection=connection).silence()
 
+    @checked
     def memory_alarm(self, reason: str = "low on memory") -> Alarm:
         """Hold back everybody who publishes, as a broker that is short of memory; `remove` ends it."""
         return self._alarm(reason)
 
+    @checked
     def disk_alarm(self, reason: str = "low on disk") -> Alarm:
         """Hold back everybody who publishes, as a broker that is short of disk space; `remove` ends it."""
         return self._alarm(reason)
@@ -146,6 +150,7 @@ class Faults:
             alarm.sound()
         return alarm
 
+    @checked
     def channel_flow(
         self, active: bool = False, *, connection: Any = None, channel: int | None = None
     ) -> Flow:
@@ -173,6 +178,7 @@ class Faults:
             flow.tell(active)
         return flow
 
+    @checked
     def cancel_consumers(self, queue: str, virtual_host: str = "/") -> int:
         """End the consumers of a queue from the broker's side, as when its node goes (basic.cancel).
 
@@ -232,6 +238,7 @@ class Faults:
                 line.put(self._tap.shown(line, octets) if isinstance(what, Method) else octets)
             return len(lines)
 
+    @checked
     def chaos(
         self,
         seed: int | str = 0,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.faults import actions
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.handle import Handle
+from fakeamqp.faults.keywords import checked
 from fakeamqp.faults.replies import reply_text
 from fakeamqp.faults.units import HEARTBEAT
 
@@ -68,21 +69,25 @@ class Rule(Handle):
         """Fire once at most."""
         return self.times(1)
 
+    @checked
     def times(self, n: int) -> Self:
         """Fire `n` times at most."""
         self._limit = _count(n, "times")
         return self
 
+    @checked
     def on_call(self, n: int) -> Self:
         """Fire only when the `n`th method that fits passes; 1 is the first."""
         self._only = _count(n, "on_call")
         return self
 
+    @checked
     def after(self, n: int) -> Self:
         """Let the first `n` methods that fit pass."""
         self._after = _count(n, "after", least=0)
         return self
 
+    @checked
     def with_probability(self, p: float) -> Self:
         """Fire with probability `p`, drawn from the broker's seed: the same seed, the same draws."""
         if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1:
@@ -174,18 +179,22 @@ class Rule(Handle):
 
     # --- what it does ---------------------------------------------------------------------------------
 
+    @checked
     def drop(self) -> Self:
         """It is lost: a received one in the broker, without an answer; a sent one on its way."""
         return self._act(actions.Drop())
 
+    @checked
     def nack(self) -> Self:
         """A publish is lost and answered with basic.nack; of a confirm: nack, though the message is there."""
         return self._act(actions.Nack())
 
+    @checked
     def return_message(self, code: int = 312, text: str = "NO_ROUTE") -> Self:
         """A publish comes back with basic.return, as if no queue were there, and is confirmed."""
         return self._act(actions.Return(code, text))
 
+    @checked
     def close_channel(self, code: int = 406, text: str | None = None, when: When = "instead") -> Self:
         """Close its channel.
 
@@ -196,10 +205,12 @@ class Rule(Handle):
         """
         return self._act(actions.CloseChannel(code, reply_text(code, text), when))
 
+    @checked
     def close_connection(self, code: int = 320, text: str | None = None, when: When = "instead") -> Self:
         """Close its connection; the arguments are those of `close_channel`."""
         return self._act(actions.CloseConnection(code, reply_text(code, text), when))
 
+    @checked
     def disconnect(self, how: How = "fin", when: When = "instead") -> Self:
         """End its connection without a word.
 
@@ -210,6 +221,7 @@ class Rule(Handle):
         """
         return self._act(actions.Disconnect(how, when))
 
+    @checked
     def cut(self, after: int | str = "method", how: How = "fin") -> Self:
         """Send only part of it, then end the connection.
 
@@ -219,10 +231,12 @@ class Rule(Handle):
         """
         return self._act(actions.Cut(after, how))
 
+    @checked
     def refuse_login(self, text: str | None = None) -> Self:
         """Of connection.start-ok: refuse the client as one whose password is wrong."""
         return self._act(actions.RefuseLogin(text))
 
+    @checked
     def crash(self, when: When = "before", durable: bool = True) -> Self:
         """The broker crashes, and is there again on the same port.
 
@@ -232,6 +246,7 @@ class Rule(Handle):
         """
         return self._act(actions.Crash(when, durable))
 
+    @checked
     def delay(self, seconds: float, jitter: float = 0.0) -> Self:
         """Let it wait, on the broker's clock.
 
@@ -241,10 +256,12 @@ class Rule(Handle):
         """
         return self._act(actions.Delay(seconds, jitter, self._random))
 
+    @checked
     def hold(self) -> Self:
         """Let it wait until `release`."""
         return self._act(actions.Hold(self._held))
 
+    @checked
     def duplicate(self, times: int = 1) -> Self:
         """Let it pass once more, or `times` times; copies of a delivery have delivery tags of their own."""
         return self._act(actions.Duplicate(_count(times, "duplicate")))
@@ -257,10 +274,12 @@ class Rule(Handle):
         """
         return self._act(actions.Replace(self.subject, changes))
 
+    @checked
     def malform(self, how: Malformation) -> Self:
         """Send it malformed; see `fakeamqp.faults.malformed.MALFORMATIONS` for what there is."""
         return self._act(actions.Malform(how))
 
+    @checked
     def call(self, function: Callable[[Unit], object]) -> Self:
         """Call `function` with it, inside the engine, and let it pass."""
         return self._act(actions.Call(function))
@@ -289,6 +308,7 @@ class Rule(Handle):
         """How many it holds."""
         return len(self._held)
 
+    @checked
     def release(self, count: int | None = None, *, reverse: bool = False, multiple: bool = False) -> int:
         """Let go of what `hold` keeps, oldest first.
 

@@ -364,7 +364,7 @@ class TestAtOnce:
         assert client.expect(m.ChannelFlow, 2) == m.ChannelFlow(active=True)
         client.send(m.ChannelFlowOk(active=True), 2)
         client.expect_nothing()
-        assert str(flow) == "clients are told to stop publishing on 1 channel(s)"
+        assert str(flow) == "clients are told to stop publishing on 1 channel"
 
     def test_alarms(self, server: FaultServer, faults: Faults) -> None:
         client = server.client(client_properties={"capabilities": {"connection.blocked": True}})

@@ -59,7 +59,7 @@ SENTENCES: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.deliver").cut(after=9, how="silence"),
-        "when a basic.deliver is to be sent: send 9 octets of it, then fall silent on it",
+        "when a basic.deliver is to be sent: send 9 octets of it, then let its connection fall silent",
     ),
     (
         lambda f: f.on("basic.deliver").malform("bad-frame-end"),
@@ -316,6 +316,34 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     (
         lambda f: f.on("basic.publish").close_channel(404, 5),  # type: ignore[arg-type]
         "a reply text is a str, not 5",
+    ),
+    (
+        lambda f: f.on("basic.publish").delay(1, jiter=1),  # type: ignore[call-arg]
+        "delay() has no argument 'jiter'; did you mean 'jitter'?",
+    ),
+    (
+        lambda f: f.on("basic.publish").crash(durble=False),  # type: ignore[call-arg]
+        "crash() has no argument 'durble'; did you mean 'durable'?",
+    ),
+    (
+        lambda f: f.on("basic.publish").hold().release(revers=True),  # type: ignore[call-arg]
+        "release() has no argument 'revers'; did you mean 'reverse'?",
+    ),
+    (
+        lambda f: f.on("basic.publish").drop(how="fin"),  # type: ignore[call-arg]
+        "drop() has no argument 'how', and takes none at all",
+    ),
+    (
+        lambda f: f.channel_flow(chanel=1),  # type: ignore[call-arg]
+        "channel_flow() has no argument 'chanel'; did you mean 'channel'?",
+    ),
+    (
+        lambda f: f.chaos(sed=1),  # type: ignore[call-arg]
+        "chaos() has no argument 'sed'; did you mean 'seed'?",
+    ),
+    (
+        lambda f: f.network.latency(1, jiter=1),  # type: ignore[call-arg]
+        "network.latency() has no argument 'jiter'; did you mean 'jitter'?",
     ),
     (
         lambda f: f.on("basic.publish").delay(float("nan")),

@@ -20,7 +20,11 @@ When: TypeAlias = Literal["instead", "before", "after"]
 How: TypeAlias = Literal["fin", "reset", "silence"]
 
 _PARTS = ("method", "header")
-_HOW_WORDS = {"fin": "end its connection", "reset": "reset its connection", "silence": "fall silent on it"}
+_HOW_WORDS = {
+    "fin": "end its connection",
+    "reset": "reset its connection",
+    "silence": "let its connection fall silent",
+}
 
 
 class Ending(Action):
