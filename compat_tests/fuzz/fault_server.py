@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from compat_tests.protocol.driver import Server
+from compat_tests.protocol.fault_host import FaultHost
 from fakeamqp.dialects import PeerAddress, accept
 from fakeamqp.faults import Faults
-from fakeamqp.model.exchanges import EXCHANGE_TYPES
-from fakeamqp.model.timers import Timer
 
 __all__ = ["FaultServer", "Link"]
 
@@ -141,50 +140,8 @@ class FaultServer(Server):
             self.state.populate()
 
 
-class _Host:
-    """See `fakeamqp.faults.line.Host`."""
-
-    exchange_types = frozenset(EXCHANGE_TYPES)
-
-    def __init__(self, server: FaultServer) -> None:
-        self._server = server
-        self.restart = server.restart
-
-    seed = property(lambda self: self._server.state.seed)
-
-    def __enter__(self) -> _Host:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def now(self) -> float:
-        return self._server.clock.now()
-
-    def call_at(self, due: float, callback: Callable[[], object], label: str) -> Timer:
-        return self._server.state.timers.call_at(due, callback, label)
-
-    def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
-        return bool(predicate())
-
-    def remark(self) -> str:
-        return ""
-
-    def linked(self) -> Iterable[Any]:
-        return list(self._server.state.connections)
-
-    def alias(self, name: str) -> str | None:
-        return None
-
-    def onlooker(self) -> Any:
-        return self._server.onlooker
-
-    def install(self, tap: Any) -> None:
-        self._server.state.tap = self._server.onlooker if tap is None else tap
-
-    def note(self, connection: str, event: str, detail: str) -> None:
-        if self._server.onlooker is not None:
-            self._server.onlooker.connection(connection, event, detail)
+class _Host(FaultHost):
+    """One with transports."""
 
     def wrap_connections(self, wrap: Callable[..., Any] | None) -> None:
         self._server.wrap = wrap
@@ -194,12 +151,3 @@ class _Host:
 
     def refuse(self, refusing: bool) -> None:
         self._server.refusing = refusing
-
-    def block(self, reason: str | None) -> None:
-        if reason is None:
-            self._server.state.unblock()
-        else:
-            self._server.state.block(reason)
-
-    def cancel_consumers(self, queue: str, virtual_host: str) -> int:
-        return self._server.state.virtual_hosts[virtual_host].queue(queue).cancel_all()

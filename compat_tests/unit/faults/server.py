@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 from compat_tests.protocol.driver import Client, Frame, Server
+from compat_tests.protocol.fault_host import FaultHost
 from fakeamqp.faults import Faults
 from fakeamqp.faults.line import Host
-from fakeamqp.model.exchanges import EXCHANGE_TYPES
 from fakeamqp.model.personality import Personality
-from fakeamqp.model.timers import Timer
 from fakeamqp.trace import ConnectionEvent, Recorder
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER, frame, method_frame
@@ -18,93 +16,24 @@ from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER, frame, method_frame
 __all__ = ["FaultServer", "Publisher", "octets_of", "publish_octets"]
 
 
-class FaultHost:
-    """A `faults.line.Host` on a `Server`. Leaving it deals with what is due; nobody ever waits."""
-
-    exchange_types = frozenset(EXCHANGE_TYPES)
-
-    def __init__(self, server: FaultServer) -> None:
-        self._server = server
-        self._depth = 0
-
-    @property
-    def seed(self) -> int | str | None:
-        return self._server.state.seed
-
-    def __enter__(self) -> FaultHost:
-        self._depth += 1
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._depth -= 1
-
-    def now(self) -> float:
-        return self._server.clock.now()
-
-    def call_at(self, due: float, callback: Callable[[], object], label: str) -> Timer:
-        return self._server.state.timers.call_at(due, callback, label)
-
-    def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
-        return bool(predicate())
-
-    def remark(self) -> str:
-        return ""
-
-    def linked(self) -> Iterable[Any]:
-        return list(self._server.state.connections)
-
-    def alias(self, name: str) -> str | None:
-        recorder = self._server.recorder
-        return None if recorder is None else recorder.alias(name)
-
-    def onlooker(self) -> Any:
-        return self._server.recorder
-
-    def install(self, tap: Any) -> None:
-        self._server.state.tap = self._server.recorder if tap is None else tap
-
-    def note(self, connection: str, event: str, detail: str) -> None:
-        if self._server.recorder is not None:
-            self._server.recorder.connection(connection, event, detail)
-
-    def wrap_connections(self, wrap: Callable[[Any, Callable[[], object]], Any] | None) -> None:
-        raise AssertionError("rules have no business with transports")
-
-    def refuse(self, refusing: bool) -> None:
-        raise AssertionError("rules have no business with listeners")
-
-    def restart(self, *, crash: bool, durable: bool) -> None:
-        self._server.restarts.append((crash, durable))
-        self._server.restart(crash=crash)
-        if not durable:
-            self._server.state.forget("the disk is gone")
-            self._server.state.populate()
-
-    def block(self, reason: str | None) -> None:
-        if reason is None:
-            self._server.state.unblock()
-        else:
-            self._server.state.block(reason)
-
-    def cancel_consumers(self, queue: str, virtual_host: str) -> int:
-        count = 0
-        for subscription in list(self._server.state.virtual_hosts[virtual_host].queues[queue].subscriptions):
-            subscription.queue.unsubscribe(subscription)
-            subscription.subscriber.cancelled(subscription)
-            count += 1
-        return count
-
-
 class FaultServer(Server):
     """A `Server` with `faults`; with `trace=False` nobody else watches."""
 
     def __init__(self, name: str | Personality = "rabbitmq-4.2", *, trace: bool = True, **state: Any) -> None:
         super().__init__(name, **state)
-        self.recorder = Recorder(self.clock.now) if trace else None
+        self.recorder = self.onlooker = Recorder(self.clock.now) if trace else None
         self.state.tap = self.recorder
         self.restarts: list[tuple[bool, bool]] = []
         host: Host = FaultHost(self)
         self.faults = Faults(host)
+
+    def restart(self, *, crash: bool = False, durable: bool = True) -> None:
+        """As `Server.restart`; what faults asked for is kept in `restarts`."""
+        self.restarts.append((crash, durable))
+        super().restart(crash=crash)
+        if not durable:
+            self.state.forget("the disk is gone")
+            self.state.populate()
 
     def settle(self) -> None:
         """Have done what is to be done as soon as possible."""

@@ -1,0 +1,79 @@
+"""What faults need of a broker, on one without sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fakeamqp.model.exchanges import EXCHANGE_TYPES
+from fakeamqp.model.timers import Timer
+
+__all__ = ["FaultHost"]
+
+
+class FaultHost:
+    """A `faults.line.Host` on a `Server` that has an `onlooker` and can `restart`. Nobody ever waits."""
+
+    exchange_types = frozenset(EXCHANGE_TYPES)
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self._depth = 0
+
+    @property
+    def seed(self) -> int | str | None:
+        return self._server.state.seed
+
+    def __enter__(self) -> FaultHost:
+        self._depth += 1
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._depth -= 1
+
+    def now(self) -> float:
+        return self._server.clock.now()
+
+    def call_at(self, due: float, callback: Callable[[], object], label: str) -> Timer:
+        return self._server.state.timers.call_at(due, callback, label)
+
+    def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
+        return bool(predicate())
+
+    def remark(self) -> str:
+        return ""
+
+    def linked(self) -> Iterable[Any]:
+        return list(self._server.state.connections)
+
+    def alias(self, name: str) -> str | None:
+        alias = getattr(self._server.onlooker, "alias", None)
+        return None if alias is None else alias(name)
+
+    def onlooker(self) -> Any:
+        return self._server.onlooker
+
+    def install(self, tap: Any) -> None:
+        self._server.state.tap = self._server.onlooker if tap is None else tap
+
+    def note(self, connection: str, event: str, detail: str) -> None:
+        if self._server.onlooker is not None:
+            self._server.onlooker.connection(connection, event, detail)
+
+    def wrap_connections(self, wrap: Callable[[Any, Callable[[], object]], Any] | None) -> None:
+        raise AssertionError("rules have no business with transports")
+
+    def refuse(self, refusing: bool) -> None:
+        raise AssertionError("rules have no business with listeners")
+
+    def restart(self, *, crash: bool, durable: bool) -> None:
+        self._server.restart(crash=crash, durable=durable)
+
+    def block(self, reason: str | None) -> None:
+        if reason is None:
+            self._server.state.unblock()
+        else:
+            self._server.state.block(reason)
+
+    def cancel_consumers(self, queue: str, virtual_host: str) -> int:
+        return self._server.state.virtual_hosts[virtual_host].queue(queue).cancel_all()
