@@ -15,6 +15,8 @@ import pytest
 from fakeamqp import Broker
 from fakeamqp.faults import FaultError, FaultNotSeen, Faults, UnusedFault
 from fakeamqp.trace import FrameEvent
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_x.frames import method_frame
 
 _OPEN: list[pika.BlockingConnection] = []
 
@@ -258,6 +260,26 @@ def test_personalities(personality: str) -> None:
         assert (method.redelivered, body) == (True, b"2")
         assert [lost.hits, closed.hits, twice.hits] == [1, 1, 1]
         assert broker.failures == ()
+
+
+@pytest.mark.parametrize("personality", ["rabbitmq-4.2", "spec"])
+def test_a_late_goodbye_is_said_before_the_transport_ends(personality: str) -> None:
+    with Broker(personality=personality) as broker:
+        late = broker.faults.on("connection.close-ok", direction="sent").delay(0.02)
+        with socket.create_connection((broker.host, broker.port), timeout=10) as client:
+            client.sendall(
+                b"AMQP\x00\x00\x09\x01"
+                + method_frame(0, m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest").encode())
+                + method_frame(0, m.ConnectionTuneOk(channel_max=9, frame_max=131_072).encode())
+                + method_frame(0, m.ConnectionOpen().encode())
+                + method_frame(0, m.ConnectionClose(reply_code=200).encode())
+            )
+            octets = b""
+            goodbye = method_frame(0, m.ConnectionCloseOk().encode())
+            while not octets.endswith(goodbye) and (piece := client.recv(65_536)):
+                octets += piece
+            assert octets.endswith(goodbye)
+        assert late.hits == 1
 
 
 def test_heartbeats_count_on_a_virtual_clock_where_a_rule_is_about_them() -> None:
