@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 UNUSED = "a fault was installed and never happened"
@@ -375,13 +377,9 @@ def test_a_function_that_fails_fails_the_test(run_tests):
         """
     )
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            ">*assert unit.method.queue == *invoices*",
-            "E*AssertionError*",
-            "*raised in a fault rule: when a queue.declare comes: call look*",
-        ]
-    )
+    result.stdout.fnmatch_lines([">*assert unit.method.queue == *invoices*", "E*AssertionError*"])
+    if sys.version_info >= (3, 11):  # Before, exceptions took no notes.
+        result.stdout.fnmatch_lines(["*raised in a fault rule: when a queue.declare comes: call look*"])
 
 
 def test_a_test_that_fails_anyway_is_told_of_the_function(run_tests):
