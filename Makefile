@@ -81,5 +81,5 @@ $(VENV)/.demo: $(PACKAGING) | $(PY)
 
 $(VENV)/.test: $(PACKAGING) | $(PY)
 	@echo "Installing fakeamqp and all that its tests need into $(VENV) ..."
-	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,spark]'
 	@touch $@ $(VENV)/.demo

@@ -54,8 +54,6 @@ class Flow(Handle):
 
     def __init__(self, host: Host, channels: Sequence[tuple[Line, int]], active: bool) -> None:
         super().__init__(host)
-        if not isinstance(active, bool):
-            raise FaultError(f"active is True or False, not {active!r}")
         self._channels = channels
         self._active = active
 

@@ -19,8 +19,9 @@ from math import isfinite
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
+from fakeamqp.errors import near_match
 from fakeamqp.faults import actions
-from fakeamqp.faults.errors import FaultError, near_match
+from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.handle import Handle
 from fakeamqp.faults.replies import reply_text
 from fakeamqp.faults.rule import Rule

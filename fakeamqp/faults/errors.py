@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = ["FaultError", "FaultNotSeen", "UnusedFault", "check_channel", "near_match"]
+__all__ = ["FaultError", "FaultNotSeen", "UnusedFault", "check_channel"]
 
 
 class FaultError(FakeAMQPError):
@@ -20,17 +17,6 @@ class FaultNotSeen(FakeAMQPError):
 
 class UnusedFault(FakeAMQPError):
     """Faults were installed and never happened, so that the test has not tested what it says."""
-
-
-def near_match(name: object, known: Iterable[str], most: int = 12) -> str:
-    """How to go on after "there is no such ...": the nearest known name, or all of at most `most`."""
-    names = sorted(known)
-    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
-    if near:
-        return f"; did you mean {near[0]!r}?"
-    if not 0 < len(names) <= most:
-        return ""
-    return f"; there {'are' if len(names) > 1 else 'is only'} {', '.join(map(repr, names))}"
 
 
 def check_channel(number: object) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from fakeamqp.faults.errors import FaultError, near_match
+from fakeamqp.errors import near_match
+from fakeamqp.faults.errors import FaultError
 
 __all__ = ["checked"]
 

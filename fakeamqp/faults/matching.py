@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fakeamqp.faults.errors import FaultError, near_match
+from fakeamqp.errors import near_match
+from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.subjects import PROPERTIES
 from fakeamqp.faults.units import HEARTBEAT, Unit
 

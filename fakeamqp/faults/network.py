@@ -11,9 +11,10 @@ from math import isfinite
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from fakeamqp.errors import near_match
 from fakeamqp.faults.bends import Bandwidth, Cut, Latency, Slices
 from fakeamqp.faults.cable import Cable
-from fakeamqp.faults.errors import FaultError, near_match
+from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.handle import Handle, Handles, Stage
 from fakeamqp.faults.keywords import checked
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.errors import near_match
 from fakeamqp.faults.alarms import Alarm, Flow
-from fakeamqp.faults.errors import FaultError, check_channel, near_match
+from fakeamqp.faults.errors import FaultError, check_channel
 from fakeamqp.faults.handle import Handle, Handles
 from fakeamqp.faults.keywords import checked
 from fakeamqp.faults.matching import conditions
@@ -164,6 +165,8 @@ class Faults:
         Raises:
             FaultError: there is no such channel, or `active` is neither True nor False.
         """
+        if not isinstance(active, bool):
+            raise FaultError(f"active is True or False, not {active!r}")
         with self._host:
             channels = [
                 (line, number)
@@ -171,7 +174,7 @@ class Faults:
                 for number in line.channels
                 if channel in (None, number)
             ]
-            if not channels and isinstance(active, bool):
+            if not channels:
                 raise FaultError(f"there is no open channel to be told{self._said(connection, channel)}")
             flow = Flow(self._host, channels, active)
             self._handles.add(flow)

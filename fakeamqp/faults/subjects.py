@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
-from fakeamqp.faults.errors import FaultError, near_match
+from fakeamqp.errors import near_match
+from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.units import HEARTBEAT
 from fakeamqp.wire.amqp_0_9_1.methods import METHODS
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties

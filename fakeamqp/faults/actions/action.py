@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.faults.errors import FaultError, near_match
+from fakeamqp.errors import near_match
+from fakeamqp.faults.errors import FaultError
 
 if TYPE_CHECKING:
     from fakeamqp.faults.flight import Flight

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.errors import near_match
 from fakeamqp.faults.actions.action import Action, one_of
-from fakeamqp.faults.errors import FaultError, check_channel, near_match
+from fakeamqp.faults.errors import FaultError, check_channel
 from fakeamqp.faults.malformed import CONTENT_ONLY, MALFORMATIONS, malformed
 from fakeamqp.faults.subjects import BY_NAME, PROPERTIES
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties

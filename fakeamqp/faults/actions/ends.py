@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from fakeamqp.errors import near_match
 from fakeamqp.faults.actions.action import PUBLISH, Action, count_lost, one_of
-from fakeamqp.faults.errors import FaultError, near_match
+from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.subjects import CONFIRMS
 from fakeamqp.faults.units import HEARTBEAT
 from fakeamqp.wire.amqp_0_9_x.frames import FRAME_OVERHEAD

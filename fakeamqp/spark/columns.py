@@ -1,0 +1,141 @@
+"""The columns of the source, with their types on both sides of the border to Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from fakeamqp.errors import near_match
+from fakeamqp.spark.errors import ColumnError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from fakeamqp.spark.options import ReadOptions
+
+__all__ = [
+    "PROPERTIES",
+    "SOURCE_COLUMNS",
+    "Column",
+    "arrow_schema",
+    "chosen_columns",
+    "ddl",
+    "wanted_columns",
+]
+
+_TIME = pa.timestamp("us", tz="UTC")
+
+#: The basic properties that have no column of their own in the source, in the order of AMQP 0-9-1.
+PROPERTIES = {
+    "content_type": pa.string(),
+    "content_encoding": pa.string(),
+    "delivery_mode": pa.int32(),
+    "priority": pa.int32(),
+    "correlation_id": pa.string(),
+    "reply_to": pa.string(),
+    "expiration": pa.string(),
+    "type": pa.string(),
+    "user_id": pa.string(),
+    "app_id": pa.string(),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the source: its name, its type in Spark's DDL and in Arrow, and what is in it."""
+
+    name: str
+    ddl: str
+    arrow: pa.DataType
+    meaning: str
+
+
+_SPELLED = {pa.string(): "STRING", pa.int32(): "INT"}
+_STRUCT = ", ".join(f"{name}: {_SPELLED[arrow]}" for name, arrow in PROPERTIES.items())
+
+SOURCE_COLUMNS = (
+    Column("value", "BINARY", pa.binary(), "the body"),
+    Column("routing_key", "STRING", pa.string(), "the routing key it was published with"),
+    Column(
+        "exchange", "STRING", pa.string(), "the exchange it was published to; empty for the default exchange"
+    ),
+    Column("queue", "STRING", pa.string(), "the queue or stream it was read from"),
+    Column(
+        "offset",
+        "BIGINT",
+        pa.int64(),
+        "its place in the spool or in the stream; in a batch read of a queue, in it",
+    ),
+    Column("timestamp", "TIMESTAMP", _TIME, "the property, in whole seconds; null if there is none"),
+    Column("message_id", "STRING", pa.string(), "the property; null if there is none"),
+    Column("redelivered", "BOOLEAN", pa.bool_(), "whether the broker had delivered it before, to anyone"),
+    Column("received_at", "TIMESTAMP", _TIME, "when it came to Spark, by the wall clock"),
+    Column(
+        "headers", "MAP<STRING, STRING>", pa.map_(pa.string(), pa.string()), "strings as is, others as JSON"
+    ),
+    Column(
+        "properties", f"STRUCT<{_STRUCT}>", pa.struct(list(PROPERTIES.items())), "the other basic properties"
+    ),
+)
+
+_BY_NAME = {column.name: column for column in SOURCE_COLUMNS}
+_HEADERS_AS_JSON = Column("headers", "STRING", pa.string(), "the header table as one JSON object")
+
+
+def chosen_columns(options: ReadOptions) -> tuple[Column, ...]:
+    """The columns that the options ask for, in the order of the option `columns` or of the table.
+
+    Raises:
+        ColumnError: if there is no such column.
+    """
+    names: Iterable[str]
+    if options.columns is not None:
+        names = options.columns
+    else:
+        left_out = {
+            name
+            for name, included in (
+                ("headers", options.include_headers),
+                ("properties", options.include_properties),
+            )
+            if not included
+        }
+        names = [name for name in _BY_NAME if name not in left_out]
+    return tuple(_column(name, options) for name in names)
+
+
+def wanted_columns(schema: StructType, options: ReadOptions) -> tuple[Column, ...]:
+    """The columns of a schema that Spark wants read, be it ours or one that the user has given.
+
+    Raises:
+        ColumnError: if there is no such column, or it has another type.
+    """
+    columns = tuple(_column(field.name, options) for field in schema.fields)
+    for field, column in zip(schema.fields, columns, strict=True):
+        ours = column.ddl.lower().replace(" ", "")
+        if field.dataType.simpleString() != ours:
+            raise ColumnError(
+                f"column {column.name!r} is {ours}, and the schema that was given says "
+                f"{field.dataType.simpleString()}; leave schema() out, or cast the column afterwards"
+            )
+    return columns
+
+
+def ddl(columns: Iterable[Column]) -> str:
+    """The schema of these columns as Spark's DDL."""
+    return ", ".join(f"`{column.name}` {column.ddl}" for column in columns)
+
+
+def arrow_schema(columns: Iterable[Column]) -> pa.Schema:
+    """The schema of these columns as Arrow's, equal to the one that Spark derives from the DDL."""
+    return pa.schema([pa.field(column.name, column.arrow) for column in columns])
+
+
+def _column(name: str, options: ReadOptions) -> Column:
+    column = _BY_NAME.get(name.lower())
+    if column is None:
+        raise ColumnError(f"the source has no column {name!r}{near_match(name.lower(), _BY_NAME)}")
+    return _HEADERS_AS_JSON if column.name == "headers" and options.headers_format == "json" else column

@@ -1,0 +1,237 @@
+"""One AMQP connection of a reader or writer, driven step by step by the thread that uses it.
+
+pika's `BlockingConnection` confirms one message at a time and says nothing when a consumer's channel is
+closed under it; pika's `SelectConnection` does both well and wants to own its thread. A `Link` is a
+SelectConnection whose loop is turned by hand, so that code reads from top to bottom and every end of a
+channel is seen.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pika
+from pika.adapters.select_connection import IOLoop
+
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from pika.channel import Channel
+    from typing_extensions import Self
+
+    from fakeamqp.spark.options import ConnectionOptions
+
+__all__ = ["Link"]
+
+# How long a goodbye may take: the broker is asked for an answer, and not waited for at all costs.
+_GOODBYE = 2.0
+
+
+class Link:
+    """A connection to the first of several brokers that answers. Only its own thread uses it, except `wake`.
+
+    Attributes:
+        lost: why the connection or one of its channels ended without being asked to; None while all is well.
+    """
+
+    def __init__(self, options: ConnectionOptions) -> None:
+        self._options = options
+        self._loop = IOLoop()
+        self._connection: pika.SelectConnection | None = None
+        self._closing = False
+        self.lost: str | None = None
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """Connect and log in.
+
+        Raises:
+            BrokerUnreachable: if no broker lets the client in, with what each of them said.
+        """
+        refusals = []
+        self._loop.activate_poller()
+        for url in self._options.urls:
+            said = self._open(url)
+            if said is None:
+                return
+            refusals.append(f"{_without_password(url)}: {said}")
+        self._release()
+        raise BrokerUnreachable("cannot connect to " + "; ".join(refusals))
+
+    def channel(self) -> Channel:
+        """A new channel, open.
+
+        Raises:
+            ConnectionLost: if the connection ends before, or the broker does not answer in time.
+        """
+        assert self._connection is not None
+        opened: list[Channel] = []
+        channel = self._connection.channel(on_open_callback=opened.append)
+        channel.add_on_close_callback(self._channel_closed)
+        self.wait_for(lambda: bool(opened), self._options.connect_timeout, "open a channel")
+        return channel
+
+    def wait_for(self, done: Callable[[], bool], timeout: float, what: str) -> None:
+        """Turn the loop until something is done.
+
+        Raises:
+            ConnectionLost: if the connection or a channel ends before, or `timeout` seconds pass.
+        """
+        deadline = time.monotonic() + timeout
+        while not done():
+            self.check()
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise ConnectionLost(f"the broker did not {what} within {timeout:g} s")
+            self.turn(left)
+
+    def call(self, method: Callable[..., Any], /, *args: Any, **arguments: Any) -> Any:
+        """Call a method of a channel that takes a `callback`, and wait for the answer, which is returned.
+
+        Raises:
+            ConnectionLost: as `wait_for`; a channel that the broker closes in answer says why.
+        """
+        answers: list[Any] = []
+        method(*args, callback=answers.append, **arguments)
+        self.wait_for(lambda: bool(answers), self._options.connect_timeout, f"answer {method.__name__}")
+        return answers[0]
+
+    def check(self) -> None:
+        """Raise what has ended the connection or a channel.
+
+        Raises:
+            ConnectionLost: if anything has.
+        """
+        if self.lost is not None:
+            raise ConnectionLost(self.lost)
+
+    def turn(self, timeout: float | None = None) -> None:
+        """Read, write and run what is due once; wait at most `timeout` seconds for something to happen."""
+        if timeout is None:
+            self._loop.poll()
+        else:
+            timer = self._loop.call_later(max(timeout, 0.0), _nothing)
+            try:
+                self._loop.poll()
+            finally:
+                self._loop.remove_timeout(timer)
+        self._loop.process_timeouts()
+
+    def wake(self) -> None:
+        """End a `turn` that is waiting. Any thread may call it."""
+        self._loop.add_callback_threadsafe(_nothing)
+
+    def close(self) -> None:
+        """Say goodbye, wait for the answer for a moment, and let go of the socket. May be called again."""
+        connection, self._closing = self._connection, True
+        if connection is None:
+            return
+        if not (connection.is_closing or connection.is_closed):
+            with suppress(pika.exceptions.AMQPError):
+                connection.close()
+        deadline = time.monotonic() + _GOODBYE
+        while not connection.is_closed and time.monotonic() < deadline:
+            self.turn(deadline - time.monotonic())
+        self._connection = None
+        self._release()
+
+    def _open(self, url: str) -> str | None:
+        """Why the broker of this URL does not let the client in; None once it has."""
+        outcome: list[str | None] = []
+        self.lost = None
+        self._connection = pika.SelectConnection(
+            self._parameters(url),
+            on_open_callback=lambda _: outcome.append(None),
+            on_open_error_callback=lambda _, error: outcome.append(_in_words(error)),
+            on_close_callback=self._connection_closed,
+            custom_ioloop=self._loop,
+        )
+        deadline = time.monotonic() + self._options.connect_timeout
+        while not outcome:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                outcome.append(f"no answer within {self._options.connect_timeout:g} s")
+            else:
+                self.turn(left)
+        return outcome[0]
+
+    def _parameters(self, url: str) -> pika.URLParameters:
+        options = self._options
+        parameters = pika.URLParameters(url)
+        parameters.connection_attempts = 1
+        parameters.socket_timeout = options.connect_timeout
+        parameters.stack_timeout = options.connect_timeout
+        parameters.client_properties = {"connection_name": options.client_name, "product": "fakeamqp.spark"}
+        if options.heartbeat is not None:
+            parameters.heartbeat = options.heartbeat
+        if options.virtual_host is not None:
+            parameters.virtual_host = options.virtual_host
+        if options.username is not None or options.password is not None:
+            given = parameters.credentials
+            parameters.credentials = pika.PlainCredentials(
+                given.username if options.username is None else options.username,
+                given.password if options.password is None else options.password,
+            )
+        if url.startswith("amqps:"):
+            parameters.ssl_options = pika.SSLOptions(_tls(options), parameters.host)
+        return parameters
+
+    def _connection_closed(self, _connection: object, error: BaseException) -> None:
+        if not self._closing:
+            self.lost = f"the connection to the broker ended: {_in_words(error)}"
+
+    def _channel_closed(self, _channel: object, error: BaseException) -> None:
+        if not self._closing and self.lost is None:
+            self.lost = f"the broker closed the channel: {_in_words(error)}"
+
+    def _release(self) -> None:
+        with suppress(Exception):
+            self._loop.deactivate_poller()
+        self._loop.close()
+
+
+def _tls(options: ConnectionOptions) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=options.ca_file)
+    if not options.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if options.cert_file:
+        context.load_cert_chain(options.cert_file, options.key_file)
+    return context
+
+
+def _in_words(error: BaseException | str) -> str:
+    """What pika's exception is about; several of them have no text."""
+    if isinstance(error, (pika.exceptions.ConnectionClosed, pika.exceptions.ChannelClosed)):
+        return f"{error.reply_code} {error.reply_text}"
+    while (
+        isinstance(error, pika.exceptions.AMQPError)
+        and error.args
+        and isinstance(error.args[0], BaseException)
+    ):
+        error = error.args[0]
+    return str(error) or type(error).__name__
+
+
+def _without_password(url: str) -> str:
+    head, at, tail = url.rpartition("@")
+    scheme, _, login = head.partition("://")
+    return f"{scheme}://{login.partition(':')[0]}@{tail}" if at else url
+
+
+def _nothing() -> None:
+    """The end of a wait."""

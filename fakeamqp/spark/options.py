@@ -1,0 +1,204 @@
+"""The options of the source and of the sink, read from text and checked against each other.
+
+Names follow the Kafka source's where the two mean the same. Keys are case-insensitive, as everywhere in
+Spark; what goes to the connection begins with `amqp.`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from types import SimpleNamespace
+from typing import Any
+
+from fakeamqp.errors import near_match
+from fakeamqp.spark.errors import OptionError
+from fakeamqp.spark.option_table import OPTIONS, READ, WRITE, Option
+
+__all__ = [
+    "OPTIONS",
+    "ConnectionOptions",
+    "Option",
+    "ReadOptions",
+    "WriteOptions",
+    "read_options",
+    "write_options",
+]
+
+
+@dataclass(frozen=True)
+class ConnectionOptions:
+    """How to reach a broker. `urls` are tried in their order."""
+
+    urls: tuple[str, ...]
+    heartbeat: int | None
+    client_name: str
+    connect_timeout: float
+    username: str | None
+    password: str | None
+    virtual_host: str | None
+    ca_file: str | None
+    cert_file: str | None
+    key_file: str | None
+    verify: bool
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a reader has to know. Times in seconds, sizes in octets.
+
+    One of `queues` and `streams` is empty. `ack_mode` is `spool`, `commit` or `none`.
+    """
+
+    connection: ConnectionOptions
+    queues: tuple[str, ...]
+    streams: tuple[str, ...]
+    starting_offsets: str
+    starting_timestamp: str | None
+    ending_offsets: str
+    max_messages: int
+    max_octets: int | None
+    prefetch: int
+    ack_mode: str
+    spool_folder: str | None
+    spool_sync: bool
+    spool_max_octets: int
+    spool_flush_rows: int
+    spool_flush_interval: float
+    transport: str
+    dedupe: bool
+    min_partitions: int
+    columns: tuple[str, ...] | None
+    include_headers: bool
+    include_properties: bool
+    headers_format: str
+    fail_on_data_loss: bool
+    reconnect_timeout: float
+    idle_timeout: float
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """What a writer has to know. Times in seconds, sizes in octets."""
+
+    connection: ConnectionOptions
+    exchange: str
+    routing_key: str
+    max_in_flight: int
+    confirm_timeout: float
+    mandatory: bool
+    on_return: str
+    ignore_unknown_columns: bool
+    message_id: str
+    persistent: bool
+
+
+def _processors() -> int:
+    import os
+
+    return max(os.cpu_count() or 1, 1)
+
+
+# Options of Spark itself that reach a source or sink along with ours.
+_SPARKS_OWN = frozenset({"checkpointlocation", "queryname", "outputmode", "mergeschema", "provider"})
+
+_BY_KEY = {option.key.lower(): option for option in OPTIONS}
+_ONLY_STREAMS = ("startingOffsets", "startingTimestamp", "endingOffsets")
+_ONLY_SPOOL = ("spoolDir", "spoolSync", "spoolMaxBytes", "spoolFlushRows", "spoolFlushInterval")
+
+
+def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOptions:
+    """The options of a reader.
+
+    Raises:
+        OptionError: if one is unknown, missing or malformed, or does not go with another one.
+    """
+    said, found = _parse(given, READ)
+    if bool(found.queues) == bool(found.streams):
+        raise OptionError(
+            "say what to read: option 'queue' for classic and quorum queues, or 'stream' for stream queues"
+            + (", not both" if found.queues else "")
+        )
+    if found.queues:
+        for key in said.intersection(map(str.lower, _ONLY_STREAMS)):
+            raise OptionError(
+                f"option {_BY_KEY[key].key!r} is for 'stream': a queue has no offsets to start from, "
+                "for what is acknowledged is gone"
+            )
+    elif "ackmode" in said:
+        raise OptionError("option 'ackMode' is for 'queue': reading a stream takes nothing out of it")
+    if streaming and found.queues and found.ack_mode == "spool" and not found.spool_folder:
+        raise OptionError(
+            "option 'spoolDir' is missing: a folder that outlives the query, beside its checkpoint, for what "
+            "was acknowledged and not processed yet; or say ackMode=commit or none, which promise less"
+        )
+    if found.ack_mode != "spool":
+        for key in said.intersection(map(str.lower, _ONLY_SPOOL)):
+            raise OptionError(f"option {_BY_KEY[key].key!r} is for ackMode=spool, not {found.ack_mode}")
+    if found.prefetch is None:
+        found.prefetch = min(2 * found.max_messages, 65535)
+    if found.min_partitions is None:
+        found.min_partitions = _processors()
+    found.spool_sync = found.spool_sync == "fsync"
+    found.dedupe = found.dedupe == "message_id"
+    return ReadOptions(**_only(found, ReadOptions))
+
+
+def write_options(given: Mapping[str, str]) -> WriteOptions:
+    """The options of a writer.
+
+    Raises:
+        OptionError: if one is unknown, missing or malformed.
+    """
+    return WriteOptions(**_only(_parse(given, WRITE)[1], WriteOptions))
+
+
+def _parse(given: Mapping[str, str], use: str) -> tuple[set[str], SimpleNamespace]:
+    """The keys that were said, in lower case, and a value for every field."""
+    said = {key.lower() for key in given} - _SPARKS_OWN
+    found = SimpleNamespace(**{option.field: option.default for option in OPTIONS})
+    for key, value in given.items():
+        if key.lower() in _SPARKS_OWN:
+            continue
+        option = _known(key, use)
+        try:
+            setattr(found, option.field, option.parse(value))
+        except ValueError as expected:
+            shown = "***" if option.field == "password" else repr(value)
+            raise OptionError(f"option {option.key!r} is {shown}; it has to be {expected}") from None
+    if not found.urls:
+        raise OptionError(
+            "option 'amqp.url' is missing: where the broker is, as amqp://user:password@host:port/"
+        )
+    found.connection = ConnectionOptions(**_only(found, ConnectionOptions))
+    return said, found
+
+
+def _known(key: str, use: str) -> Option:
+    option = _BY_KEY.get(key.lower())
+    known = [each.key for each in OPTIONS if use in each.uses]
+    if option is None:
+        if key.lower() == "path":
+            what = "load()" if use == READ else "save() and start()"
+            name = "queue' or 'stream" if use == READ else "exchange' and 'routingKey"
+            raise OptionError(f"{what} takes no path here; say the option '{name}'")
+        raise OptionError(f"there is no option {key!r}{_nearest(key, known)}")
+    if use not in option.uses:
+        raise OptionError(
+            f"option {option.key!r} is for {'writing' if use == READ else 'reading'}, not for "
+            f"{'reading' if use == READ else 'writing'}{_nearest(key, known)}"
+        )
+    return option
+
+
+def _nearest(key: str, known: list[str]) -> str:
+    """The nearest key, compared without regard to case."""
+    spelled = {each.lower(): each for each in known}
+    hint = near_match(key.lower(), spelled, most=0)
+    for lower, each in spelled.items():
+        hint = hint.replace(repr(lower), repr(each))
+    return hint
+
+
+def _only(found: SimpleNamespace, into: type) -> dict[str, Any]:
+    return {field.name: getattr(found, field.name) for field in fields(into) if hasattr(found, field.name)}

@@ -1,0 +1,103 @@
+"""The data source that Spark finds under the format name `amqp`, and what each use of it is made of.
+
+Spark imports this module whenever it looks for data sources, in every session of a machine where it is
+installed, so it needs nothing but PySpark until somebody reads or writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+from fakeamqp.spark.errors import OptionError
+from fakeamqp.spark.options import read_options, write_options
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
+    from pyspark.sql.types import StructType
+
+__all__ = ["AmqpDataSource"]
+
+
+class AmqpDataSource(DataSource):
+    """Queues and streams of an AMQP 0-9-1 broker as DataFrames, and DataFrames as messages.
+
+    `spark.read`, `spark.readStream`, `df.write` and `df.writeStream` use it as `format("amqp")`; it registers
+    itself. Its options are in `fakeamqp.spark.options`, its columns in `fakeamqp.spark.columns`.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """The format name."""
+        return "amqp"
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(dict(options.items()))
+
+    def schema(self) -> str:
+        """The columns that the options ask for, as DDL.
+
+        Raises:
+            OptionError: if an option is unknown, missing or malformed.
+            ColumnError: if `columns` names one that there is not.
+        """
+        from fakeamqp.spark.columns import chosen_columns, ddl
+
+        return ddl(chosen_columns(read_options(self.options)))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reads queues without taking anything out, or a range of streams."""
+        from fakeamqp.spark.columns import wanted_columns
+
+        options = read_options(self.options)
+        columns = wanted_columns(schema, options)
+        if options.streams:
+            from fakeamqp.spark.stream_queue import StreamBatchReader
+
+            return StreamBatchReader(options, columns)
+        from fakeamqp.spark.browse import BrowseReader
+
+        return BrowseReader(options, columns)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Consumes queues by way of a spool, or follows streams."""
+        from fakeamqp.spark.columns import wanted_columns
+
+        options = read_options(self.options, streaming=True)
+        columns = wanted_columns(schema, options)
+        if options.streams:
+            from fakeamqp.spark.stream_queue import StreamMicroBatchReader
+
+            return StreamMicroBatchReader(options, columns)
+        from fakeamqp.spark.spool import queue_stream_reader
+
+        return queue_stream_reader(options, columns)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Publishes the rows of a DataFrame."""
+        from fakeamqp.spark.sink import BatchWriter
+
+        _appends(overwrite)
+        return BatchWriter(write_options(self.options), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """Publishes the rows of every micro-batch."""
+        from fakeamqp.spark.sink import MicroBatchWriter
+
+        _appends(overwrite)
+        return MicroBatchWriter(write_options(self.options), schema)
+
+
+def _appends(overwrite: bool) -> None:
+    if overwrite:
+        raise OptionError(
+            "messages can only be added, not overwritten: use mode('append'), and for a stream "
+            "outputMode('append') or 'update'"
+        )

@@ -1,0 +1,120 @@
+"""What the values of options mean: Spark hands all of them over as text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+from fakeamqp.errors import near_match
+
+__all__ = ["boolean", "choice", "column_names", "count", "duration", "names", "octets", "text"]
+
+_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_SECONDS = {
+    "": 1.0,
+    "ms": 0.001,
+    "millisecond": 0.001,
+    "s": 1.0,
+    "sec": 1.0,
+    "second": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "minute": 60.0,
+    "h": 3600.0,
+    "hour": 3600.0,
+}
+_OCTETS = {
+    "": 1,
+    "b": 1,
+    "k": 1 << 10,
+    "kb": 1 << 10,
+    "m": 1 << 20,
+    "mb": 1 << 20,
+    "g": 1 << 30,
+    "gb": 1 << 30,
+}
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE)
+
+
+def text(value: str) -> str:
+    """The value as it stands."""
+    return value
+
+
+def boolean(value: str) -> bool:
+    """True or false, in any case."""
+    try:
+        return _TRUTH[value.strip().lower()]
+    except KeyError:
+        raise ValueError("true or false") from None
+
+
+def count(least: int = 1, most: int | None = None) -> Callable[[str], int]:
+    """A whole number from `least` to `most`."""
+
+    def parse(value: str) -> int:
+        number = int(value) if value.strip().isdecimal() else None
+        if number is None or number < least or (most is not None and number > most):
+            raise ValueError(f"a whole number from {least}" + ("" if most is None else f" to {most}"))
+        return number
+
+    return parse
+
+
+def duration(value: str) -> float:
+    """Seconds, of a number with a unit (`500ms`, `30s`, `2 minutes`); a number alone is seconds."""
+    return _quantity(value, _SECONDS, "a time such as 500ms, 30s or 2 minutes", plural=True)
+
+
+def octets(value: str) -> int:
+    """Octets, of a number with a unit (`64k`, `16m`, `1g`); a number alone is octets."""
+    return int(_quantity(value, _OCTETS, "a size in octets, such as 65536, 64k or 16m"))
+
+
+def choice(*known: str) -> Callable[[str], str]:
+    """One of some words, in any case."""
+    spelled = {word.lower(): word for word in known}
+
+    def parse(value: str) -> str:
+        try:
+            return spelled[value.strip().lower()]
+        except KeyError:
+            raise ValueError(f"one of {', '.join(known)}{near_match(value, known, most=0)}") from None
+
+    return parse
+
+
+def names(value: str) -> tuple[str, ...]:
+    """Names with commas between them; or a JSON list, for names that have commas in them."""
+    if value.lstrip().startswith("["):
+        try:
+            given = json.loads(value)
+        except json.JSONDecodeError:
+            raise ValueError('names with commas between them, or a JSON list such as ["a", "b"]') from None
+        if not all(isinstance(name, str) for name in given):
+            raise ValueError("a JSON list of strings")
+    else:
+        given = [name.strip() for name in value.split(",")]
+    if not given or not all(given):
+        raise ValueError("at least one name, and none of them empty")
+    if len(set(given)) < len(given):
+        raise ValueError("names that are all different")
+    return tuple(given)
+
+
+def column_names(value: str) -> tuple[str, ...]:
+    """Names of columns, with commas between them; their case does not matter."""
+    return names(value.lower())
+
+
+def _quantity(
+    value: str, units: dict[str, float] | dict[str, int], expected: str, plural: bool = False
+) -> float:
+    match = _QUANTITY.fullmatch(value)
+    unit = match.group(2).lower() if match else ""
+    if plural and unit not in units:
+        unit = unit.removesuffix("s")
+    if match is None or unit not in units:
+        raise ValueError(expected)
+    return float(match.group(1)) * units[unit]
