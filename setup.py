@@ -26,14 +26,15 @@ class BuildSparkRegistration(Command):
     editable_mode = False
 
     def initialize_options(self) -> None:
-        self.install_lib: str | None = None
+        pass
 
     def finalize_options(self) -> None:
-        self.set_undefined_options("install", ("install_lib", "install_lib"))
+        pass
 
     def run(self) -> None:
-        if self.editable_mode and self.install_lib is not None:
-            copytree(SPARK_FOLDER, Path(self.install_lib, SPARK_PACKAGE), dirs_exist_ok=True)
+        if self.editable_mode:
+            folder = Path(self.get_finalized_command("install").install_lib, SPARK_PACKAGE)
+            copytree(SPARK_FOLDER, folder, dirs_exist_ok=True)
 
     def get_source_files(self) -> list[str]:
         return [str(path) for path in Path(SPARK_FOLDER).glob("*.py")]
