@@ -22,6 +22,7 @@ from fakeamqp.spark.errors import (
 )
 
 if TYPE_CHECKING:
+    from fakeamqp.spark.session import JavaMissing, SessionError, SparkMissing, local_session
     from fakeamqp.spark.source import AmqpDataSource
 
 __all__ = [
@@ -30,14 +31,22 @@ __all__ = [
     "ColumnError",
     "ConnectionLost",
     "DataLoss",
+    "JavaMissing",
     "OptionError",
     "PublishError",
+    "SessionError",
     "SparkError",
+    "SparkMissing",
     "SpoolError",
+    "local_session",
 ]
 
 _HOMES = {
     "AmqpDataSource": "fakeamqp.spark.source",
+    "JavaMissing": "fakeamqp.spark.session",
+    "SessionError": "fakeamqp.spark.session",
+    "SparkMissing": "fakeamqp.spark.session",
+    "local_session": "fakeamqp.spark.session",
 }
 
 

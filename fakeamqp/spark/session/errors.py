@@ -1,0 +1,19 @@
+"""Why there can be no Spark session here. The texts say what to install or to set."""
+
+from __future__ import annotations
+
+from fakeamqp.spark.errors import SparkError
+
+__all__ = ["JavaMissing", "SessionError", "SparkMissing"]
+
+
+class SessionError(SparkError):
+    """A session cannot be started, or not with these settings."""
+
+
+class SparkMissing(SessionError):
+    """PySpark is not installed, or not in a version that has what the AMQP source needs."""
+
+
+class JavaMissing(SessionError):
+    """There is no Java that this Spark could run on."""

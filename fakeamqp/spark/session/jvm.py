@@ -1,0 +1,39 @@
+"""The Java process under a session. PySpark keeps it until Python ends; here it ends with the session."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+__all__ = ["end", "is_running"]
+
+_PATIENCE = 10.0
+"""Seconds that Java has to end by itself: it deletes its folders then."""
+
+
+def is_running() -> bool:
+    """Whether this process has a Java to talk to, be it with or without a session."""
+    from pyspark import SparkContext
+
+    return SparkContext._gateway is not None
+
+
+def end() -> None:
+    """End the Java process of this process: the next session starts one with its own options."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    if gateway is None:
+        return
+    SparkContext._gateway = SparkContext._jvm = None
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    gateway.shutdown()
+    if process is None:
+        return
+    if process.stdin is not None:
+        process.stdin.close()  # What it waits for to end.
+    try:
+        process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
