@@ -192,8 +192,7 @@ def returned_views(state: BrokerState) -> Returned:
     Raises:
         NoHistory: the broker keeps nothing.
     """
-    kept = returns(state)
-    return Returned(tuple(kept), kept.count - len(kept))
+    return Returned.of(returns(state))
 
 
 def dead_lettered_views(state: BrokerState) -> DeadLettered:
@@ -202,8 +201,7 @@ def dead_lettered_views(state: BrokerState) -> DeadLettered:
     Raises:
         NoHistory: the broker keeps nothing.
     """
-    kept = dead_letters(state)
-    return DeadLettered(tuple(kept), kept.count - len(kept))
+    return DeadLettered.of(dead_letters(state))
 
 
 def dropped_views(state: BrokerState) -> Dropped:
@@ -212,8 +210,7 @@ def dropped_views(state: BrokerState) -> Dropped:
     Raises:
         NoHistory: the broker keeps nothing.
     """
-    kept = drops(state)
-    return Dropped(tuple(kept), kept.count - len(kept))
+    return Dropped.of(drops(state))
 
 
 def returns(state: BrokerState) -> History[ends.Returned]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
@@ -239,9 +239,14 @@ class Recorded(Sequence[V], Generic[V, R]):
     word: ClassVar[str]
     """What has happened to each."""
 
-    def __init__(self, records: Sequence[R] = (), dropped: int = 0) -> None:
+    def __init__(self, records: Iterable[R] = (), dropped: int = 0) -> None:
         self._records = tuple(records)
         self.dropped = dropped
+
+    @classmethod
+    def of(cls, kept: History[R]) -> Self:
+        """What a history still keeps."""
+        return cls(kept, kept.count - len(kept))
 
     @staticmethod
     def view(record: Any) -> Any:
@@ -307,8 +312,7 @@ def published_views(state: BrokerState) -> Published:
     Raises:
         NoHistory: the broker keeps nothing.
     """
-    kept = history(state)
-    return Published(tuple(kept), kept.count - len(kept))
+    return Published.of(history(state))
 
 
 def history(state: BrokerState) -> History[Publication]:

@@ -54,28 +54,14 @@ from fakeamqp.trace.amqp_0_9_1 import decode_header, decode_method
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.parts import Cut, full_size
 from fakeamqp.trace.secrets import SECRET_FIELDS
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_METHOD
 from fakeamqp.wire.amqp_0_9_x.method import Record
 from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
 
 __all__ = ["octets_or_text", "plain", "plain_value"]
 
-_PROPERTIES = (
-    "content_type",
-    "content_encoding",
-    "headers",
-    "delivery_mode",
-    "priority",
-    "correlation_id",
-    "reply_to",
-    "expiration",
-    "message_id",
-    "timestamp",
-    "type",
-    "user_id",
-    "app_id",
-    "cluster_id",
-)
+_PROPERTIES = tuple(name for name, _ in BasicProperties.LAYOUT)
 _MARKS = frozenset(
     ("base64", "decimal", "float", "message", "object", "octets", "outcome", "secret", "table", "timestamp")
 )
