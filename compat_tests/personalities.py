@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from compat_tests import tables
 from fakeamqp.model.personality import FEATURES, PERSONALITIES
 from fakeamqp.model.personality import choices as home
 
@@ -96,16 +97,7 @@ Row = tuple[str, str, list[str]]
 
 def with_tables(page: str) -> str:
     """The page with its tables as they should be. Raises ValueError where it has no place for them."""
-    for name, made in (("features", _features), ("choices", _choices)):
-        page, count = re.subn(
-            rf"(<!-- {name} -->\n).*?(<!-- end -->)",
-            lambda found, made=made: f"{found[1]}\n{made()}\n{found[2]}",
-            page,
-            flags=re.DOTALL,
-        )
-        if count != 1:
-            raise ValueError(f"there is no place for the table of {name}")
-    return page
+    return tables.with_tables(page, {"features": _features, "choices": _choices})
 
 
 def _features() -> str:
@@ -113,7 +105,7 @@ def _features() -> str:
     for name, what in FEATURES.items():
         phases = [each.deprecated_features.get(name, "not known") for each in VERSIONS]
         rows.append([f"`{name}`: {what}", *phases])
-    return _table(["Deprecated feature", *_numbers()], rows)
+    return tables.table(["Deprecated feature", *_numbers()], rows)
 
 
 def _choices() -> str:
@@ -122,16 +114,11 @@ def _choices() -> str:
         for what, setting, shown in _differences("", VERSIONS, _docstrings(home))
         if setting not in _LEFT_OUT
     ]
-    return _table(["What", "Choice", *_numbers()], rows)
+    return tables.table(["What", "Choice", *_numbers()], rows)
 
 
 def _numbers() -> list[str]:
     return [each.name.removeprefix("rabbitmq-") for each in VERSIONS]
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def _differences(prefix: str, records: list[Any], docs: Mapping[str, str]) -> Iterator[Row]:

@@ -89,7 +89,7 @@ class FaultServer(Server):
         self.refusing = False
         self.forgetting = False
         """Whether it is just losing its disk."""
-        self.faults = Faults(_Host(self))  # type: ignore[arg-type]
+        self.faults = Faults(_Host(self))
 
     def dial(self) -> Link | None:
         """A new transport, or None where the operating system would refuse."""

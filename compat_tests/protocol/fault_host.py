@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from typing_extensions import Self
+
 from fakeamqp.model.exchanges import EXCHANGE_TYPES
 from fakeamqp.model.timers import Timer
 
@@ -24,7 +26,7 @@ class FaultHost:
     def seed(self) -> int | str | None:
         return self._server.state.seed
 
-    def __enter__(self) -> FaultHost:
+    def __enter__(self) -> Self:
         self._depth += 1
         return self
 
