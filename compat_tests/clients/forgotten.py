@@ -3,12 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 from unittest import mock
 
-__all__ = ["forgotten_sockets_closed"]
+import amqp.transport
+
+__all__ = ["all_transports_closed", "forgotten_sockets_closed"]
+
+
+@contextmanager
+def all_transports_closed() -> Iterator[None]:
+    """Close every transport of py-amqp and every pair of sockets that is made meanwhile.
+
+    py-amqp connects anew, unasked, where a connection is used after it has ended, and forgets that transport.
+    A Celery worker that dies of an error forgets its transports, and the pair that wakes its loop.
+    """
+    made: list[socket.socket | amqp.transport.TCPTransport] = []
+    connect, pair = amqp.transport.TCPTransport.connect, socket.socketpair
+
+    def noted(transport: amqp.transport.TCPTransport) -> None:
+        made.append(transport)
+        connect(transport)
+
+    def noted_pair(*args: Any) -> tuple[socket.socket, socket.socket]:
+        both = pair(*args)
+        made.extend(both)
+        return both
+
+    with (
+        mock.patch.object(amqp.transport.TCPTransport, "connect", noted),
+        mock.patch.object(socket, "socketpair", noted_pair),
+    ):
+        try:
+            yield
+        finally:
+            for each in made:
+                each.close()
 
 
 @asynccontextmanager

@@ -155,6 +155,11 @@ class Bench:
             self._quiet_since = now
         return now - self._quiet_since >= _GRACE * self.patience
 
+    def wait_for_change(self, seconds: float) -> None:
+        """See `Stage`: until everything has been taken, or something has come again."""
+        settled = self._settled()
+        self.broker.wait_for(lambda _: self._settled() != settled, seconds)
+
     def _settled(self) -> bool:
         waiting = "waiting" in self.moments
         if (waiting and not self._late) or QUEUE not in self.broker.queues:

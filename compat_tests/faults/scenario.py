@@ -65,3 +65,6 @@ class Stage(Protocol):
 
     def over(self) -> bool:
         """Whether there is nothing more to wait for. To be asked again and again while the client waits."""
+
+    def wait_for_change(self, seconds: float) -> None:
+        """Wait until the answer may be another, at most so long. For clients that have nothing else to do."""

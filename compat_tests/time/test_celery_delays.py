@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
-from typing import Any
-from unittest import mock
 
-import amqp.transport
 import pytest
 import time_machine
 
 from compat_tests.clients.celery_app import SECONDS, shop, worker
+from compat_tests.clients.forgotten import all_transports_closed
 from fakeamqp import Broker
 
 QUORUM = {"task_default_queue_type": "quorum", "task_default_exchange_type": "topic"}
 """With quorum queues Celery delays tasks in the broker: through a chain of 28 queues, one for each bit."""
-
-
-@contextmanager
-def all_transports_closed() -> Iterator[None]:
-    """A worker that dies of an error forgets to close its transports, and the pair that wakes its loop."""
-    forgotten: list[socket.socket | amqp.transport.TCPTransport] = []
-    connect, pair = amqp.transport.TCPTransport.connect, socket.socketpair
-
-    def noted(transport: amqp.transport.TCPTransport) -> None:
-        forgotten.append(transport)
-        connect(transport)
-
-    def noted_pair(*args: Any) -> tuple[socket.socket, socket.socket]:
-        made = pair(*args)
-        forgotten.extend(made)
-        return made
-
-    with (
-        mock.patch.object(amqp.transport.TCPTransport, "connect", noted),
-        mock.patch.object(socket, "socketpair", noted_pair),
-    ):
-        yield
-    for each in forgotten:
-        each.close()
 
 
 @contextmanager

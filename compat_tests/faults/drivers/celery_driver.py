@@ -17,8 +17,8 @@ from celery.contrib.testing.worker import start_worker
 from celery.worker.consumer import Consumer
 from kombu.exceptions import OperationalError
 
+from compat_tests.clients.forgotten import all_transports_closed
 from compat_tests.faults.drivers.kombu_driver import RETRY
-from compat_tests.faults.drivers.transports import all_transports_closed
 from compat_tests.faults.observation import InVain, Observation, trouble
 from compat_tests.faults.scenario import BODIES, LATE, QUEUE, Stage
 
@@ -150,7 +150,7 @@ class _Work:
     def wait(self, times: float) -> bool:
         deadline = time.monotonic() + self.stage.patience * times
         while time.monotonic() < deadline:
-            time.sleep(_TICK)
+            self.stage.wait_for_change(_TICK)
             self.wake()
             if self.stage.over():
                 return True

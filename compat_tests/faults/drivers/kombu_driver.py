@@ -11,7 +11,7 @@ import kombu.mixins
 from kombu.exceptions import OperationalError
 from kombu.utils.limits import TokenBucket
 
-from compat_tests.faults.drivers.transports import all_transports_closed
+from compat_tests.clients.forgotten import all_transports_closed
 from compat_tests.faults.observation import InVain, Observation, trouble
 from compat_tests.faults.scenario import BODIES, QUEUE, Stage
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import amqp
 
-from compat_tests.faults.drivers.transports import all_transports_closed
+from compat_tests.clients.forgotten import all_transports_closed
 from compat_tests.faults.observation import InVain, Observation, trouble
 from compat_tests.faults.scenario import BODIES, QUEUE, Stage
 
