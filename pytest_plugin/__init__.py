@@ -9,6 +9,7 @@ from __future__ import annotations
 from .fixtures.aio_pika_client import aio_pika_connection, aio_pika_connection_on_anyio
 from .fixtures.broker import amqp_broker, amqp_clock, amqp_faults, amqp_url, make_amqp_broker
 from .fixtures.pika_client import pika_channel, pika_connection
+from .fixtures.spark_session import spark_amqp
 from .plugin import (
     pytest_addoption,
     pytest_configure,
@@ -36,4 +37,5 @@ __all__ = [
     "pytest_runtest_setup",
     "pytest_runtest_teardown",
     "pytest_terminal_summary",
+    "spark_amqp",
 ]

@@ -16,6 +16,7 @@ __all__ = [
     "check",
     "declare",
     "real_url",
+    "spark_fast",
     "timeline_lines",
     "trace_folder",
     "trace_formats",
@@ -25,6 +26,7 @@ __all__ = [
 _REAL_URL = "amqp_real_url"
 _PERSONALITY = "amqp_personality"
 _TIMELINE_LINES = "amqp_timeline_lines"
+_SPARK_FAST = "amqp_spark_fast"
 _TRACE = "amqp_trace"
 _TRACE_FORMATS = "amqp_trace_formats"
 
@@ -63,10 +65,18 @@ def declare(parser: pytest.Parser) -> None:
         default=None,
         help=f"which files --amqp-trace writes, with commas between them (default: {','.join(_FORMATS)})",
     )
+    group.addoption(
+        "--amqp-spark-fast",
+        dest=_SPARK_FAST,
+        action="store_true",
+        default=False,
+        help="start Spark from a cache in the user's cache folder, which is filled first, in about 15 s",
+    )
     parser.addini(_REAL_URL, "the same as --amqp-real-url", default="")
     parser.addini(_PERSONALITY, "the same as --amqp-personality", default="")
     parser.addini(_TRACE, "the same as --amqp-trace; relative to the file that says it", default="")
     parser.addini(_TRACE_FORMATS, "the same as --amqp-trace-formats", default="")
+    parser.addini(_SPARK_FAST, "the same as --amqp-spark-fast", type="bool", default=False)
     parser.addini(
         _TIMELINE_LINES,
         "how many of the last lines of a broker's timeline a failed test reports; 0 means all (default: 40)",
@@ -124,6 +134,11 @@ def broker_defaults(config: pytest.Config) -> Mapping[str, object]:
 def timeline_lines(config: pytest.Config) -> int:
     """How many lines of a timeline a failed test reports; 0 means all."""
     return int(config.getini(_TIMELINE_LINES))
+
+
+def spark_fast(config: pytest.Config) -> bool:
+    """Whether a Spark session of ours shall start from the cache."""
+    return bool(config.getoption(_SPARK_FAST) or config.getini(_SPARK_FAST))
 
 
 def trace_folder(config: pytest.Config) -> Path | None:

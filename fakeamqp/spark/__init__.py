@@ -22,7 +22,13 @@ from fakeamqp.spark.errors import (
 )
 
 if TYPE_CHECKING:
-    from fakeamqp.spark.session import JavaMissing, SessionError, SparkMissing, local_session
+    from fakeamqp.spark.session import (
+        JavaMissing,
+        SessionError,
+        SessionRunning,
+        SparkMissing,
+        local_session,
+    )
     from fakeamqp.spark.source import AmqpDataSource
 
 __all__ = [
@@ -35,6 +41,7 @@ __all__ = [
     "OptionError",
     "PublishError",
     "SessionError",
+    "SessionRunning",
     "SparkError",
     "SparkMissing",
     "SpoolError",
@@ -45,6 +52,7 @@ _HOMES = {
     "AmqpDataSource": "fakeamqp.spark.source",
     "JavaMissing": "fakeamqp.spark.session",
     "SessionError": "fakeamqp.spark.session",
+    "SessionRunning": "fakeamqp.spark.session",
     "SparkMissing": "fakeamqp.spark.session",
     "local_session": "fakeamqp.spark.session",
 }

@@ -10,7 +10,7 @@ imported when a session is asked for, and not before.
 
 from __future__ import annotations
 
-from fakeamqp.spark.session.errors import JavaMissing, SessionError, SparkMissing
+from fakeamqp.spark.session.errors import JavaMissing, SessionError, SessionRunning, SparkMissing
 from fakeamqp.spark.session.local import local_session
 
-__all__ = ["JavaMissing", "SessionError", "SparkMissing", "local_session"]
+__all__ = ["JavaMissing", "SessionError", "SessionRunning", "SparkMissing", "local_session"]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from fakeamqp.spark.errors import SparkError
 
-__all__ = ["JavaMissing", "SessionError", "SparkMissing"]
+__all__ = ["JavaMissing", "SessionError", "SessionRunning", "SparkMissing"]
 
 
 class SessionError(SparkError):
     """A session cannot be started, or not with these settings."""
+
+
+class SessionRunning(SessionError):
+    """This process has a session already, and Spark allows for one at a time."""
 
 
 class SparkMissing(SessionError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.spark.session import jvm
 from fakeamqp.spark.session.environment import process_environment
-from fakeamqp.spark.session.errors import SessionError
+from fakeamqp.spark.session.errors import SessionRunning
 from fakeamqp.spark.session.installation import find_installation
 from fakeamqp.spark.session.settings import ENVIRONMENT, JAVA_OPTIONS, SETTINGS, checkpoint_file_manager
 
@@ -37,7 +37,9 @@ def local_session(
     config: Mapping[str, object] | None = None,
     folder: str | os.PathLike[str] | None = None,
 ) -> Iterator[SparkSession]:
-    """Start a session for tests, and end it with the block: `with local_session() as spark`.
+    """Start a session for tests that ends with the block.
+
+    `with local_session() as spark: ...`
 
     Two shuffle partitions, loopback only, no UI, UTC in Spark, in its workers and in this process, Java tuned
     for short runs, errors only in the log, tables and temporary files in a folder of its own. The whole list
@@ -56,7 +58,7 @@ def local_session(
         folder: where tables and temporary files are, in place of a temporary folder. It is not deleted.
 
     Raises:
-        SessionError: if this process has a session already.
+        SessionRunning: if this process has a session already.
         SparkMissing: if PySpark is missing or older than 4.0.
         JavaMissing: if there is no Java 17 or later.
     """
@@ -121,7 +123,7 @@ def _refuse_second_session() -> None:
 
     running = SparkContext._active_spark_context
     if running is not None:
-        raise SessionError(
+        raise SessionRunning(
             f"this process has a Spark session already ({running.appName!r}), and can have one at a time; "
             "stop it first, or use it"
         )

@@ -1,0 +1,22 @@
+"""Tests that need Spark itself. They share one session, `spark_amqp`, and so one process of pytest-xdist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(autouse=True)
+def spark(spark_amqp):
+    """The session, under the name that tests of Spark jobs give it. Without Java they are skipped."""
+    return spark_amqp

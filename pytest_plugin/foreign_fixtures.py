@@ -1,0 +1,44 @@
+"""Looks for fixtures that somebody else has defined, before asking for one.
+
+pytest has no public way to ask whether a fixture exists: `getfixturevalue` runs it, and remembers a failure.
+So this reads pytest's own register, which has kept its shape since pytest 8.0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pytest
+
+__all__ = ["find", "place", "relies_on"]
+
+
+def find(request: pytest.FixtureRequest, name: str) -> pytest.FixtureDef[Any] | None:
+    """The fixture that a test would get by this name, or None if there is none."""
+    # From the test, not from the node that a fixture's scope belongs to: conftest files are below that.
+    found = request._fixturemanager.getfixturedefs(name, request._pyfuncitem)
+    return found[-1] if found else None
+
+
+def relies_on(request: pytest.FixtureRequest, fixture: pytest.FixtureDef[Any], name: str) -> bool:
+    """Whether `fixture` takes the fixture `name` as an argument, or one that does."""
+    return name in set(_taken(request, fixture, set()))
+
+
+def place(fixture: pytest.FixtureDef[Any]) -> str:
+    """Where it is defined, for messages: `conftest.py:12`."""
+    code = getattr(fixture.func, "__code__", None)
+    return "elsewhere" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _taken(request: pytest.FixtureRequest, fixture: pytest.FixtureDef[Any], seen: set[str]) -> Iterator[str]:
+    for name in fixture.argnames:
+        if name not in seen:
+            seen.add(name)
+            yield name
+            other = find(request, name)
+            if other is not None:
+                yield from _taken(request, other, seen)
