@@ -87,6 +87,7 @@ class DeadLetter(Message):
         )
         self._written: Properties | None = None
         self.secured = message.secured
+        self.number = message.number
         self.history: Deaths = history
 
     @property

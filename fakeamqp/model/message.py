@@ -97,6 +97,8 @@ class Message:
     `secured` says that the publisher was told the broker has it, so that not even a crash may lose it.
     `copies` are further routing keys it was published with, `history` the deaths it has behind it,
     `failures` how often clients failed to deal with it in the quorum queue it died in.
+    `number` counts what was published while somebody watched, from 1; copies and dead letters have that of
+    the message they were made of, and 0 is none.
     Messages are shared by all queues they were routed to and otherwise never changed.
     """
 
@@ -108,6 +110,7 @@ class Message:
         "expiry",
         "failures",
         "history",
+        "number",
         "properties",
         "properties_octets",
         "published_at",
@@ -141,6 +144,7 @@ class Message:
         self.copies: Copies | None = None
         self.history: Deaths | None = None
         self.failures = 0
+        self.number = 0
 
     @property
     def headers(self) -> Headers:
@@ -172,6 +176,7 @@ class Message:
         copy.copies = self.copies
         copy.history = self.history
         copy.failures = self.failures
+        copy.number = self.number
         return copy
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -117,6 +118,7 @@ class BrokerState:
         self.random = Random(seed)
         self.access = AccessControl()
         self.tap: Tap | None = None
+        self.message_numbers = count(1)
         self.connections: dict[ClientConnection, None] = {}
         self.published: History[Publication] | None = History(history) if history else None
         self.ends = Histories(history) if history else None

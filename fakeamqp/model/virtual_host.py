@@ -537,6 +537,7 @@ class VirtualHost:
             outcome = replace(outcome, queues=able) if able else replace(outcome, unconsumed=outcome.routed)
         tap = self.state.tap
         if tap is not None:
+            message.number = next(self.state.message_numbers)
             tap.published(message, outcome, self.name)
         if immediate and outcome.unconsumed:
             return self._published(message, outcome)

@@ -3,7 +3,8 @@
 The first line is about the recording: `format`, `version`, `clock` ("real", "virtual" or "wall"), `began`
 (the wall time of instant 0, in seconds since 1970, or null), `dropped` (how many earlier events are not in
 it), `events` (how many are) and `redacted` (whether passwords were replaced). Each further line is an event
-as `plain` says it; a frame also has its payload as `octets`, in base64, and that is what is read back.
+as `plain` says it, with its `number`: its place in the trace, from 0. A frame also has its payload as
+`octets`, in base64, and that is what is read back.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ def write(trace: Trace, path: str | os.PathLike[str], *, redact: bool) -> None:
     }
     with open(path, "w", encoding="ascii", newline="\n") as file:
         file.write(json.dumps(header) + "\n")
-        for event in trace.events:
-            file.write(json.dumps(_line(event, redact), separators=(",", ":")) + "\n")
+        for number, event in enumerate(trace.events):
+            file.write(json.dumps(_line(number, event, redact), separators=(",", ":")) + "\n")
 
 
-def _line(event: Event, redact: bool) -> dict[str, Any]:
-    said = plain(event)
+def _line(number: int, event: Event, redact: bool) -> dict[str, Any]:
+    said = {"number": number, **plain(event)}
     if isinstance(event, FrameEvent):
         octets = event.redacted.payload if redact else event.payload
         said["octets"] = base64.b64encode(octets).decode()

@@ -14,6 +14,7 @@
 | `exchange`, `routing_key`, `queue`, `consumer_tag` | string | of the method, or of the message and queue |
 | `delivery_tag` | uint64 | |
 | `redelivered` | bool | |
+| `message` | int64 | of an event of the model: the number of the message; the same wherever it goes |
 | `message_id` | string | of the message; see below |
 | `body_size` | uint64 | octets in the body of the message |
 | `reply_code` | int32 | of a close or a return |
@@ -81,6 +82,7 @@ def write(trace: Trace, path: str | os.PathLike[str]) -> None:
             ("consumer_tag", pa.string()),
             ("delivery_tag", pa.uint64()),
             ("redelivered", pa.bool_()),
+            ("message", pa.int64()),
             ("message_id", pa.string()),
             ("body_size", pa.uint64()),
             ("reply_code", pa.int32()),
@@ -146,6 +148,7 @@ def _of_facts(facts: dict[str, Any]) -> dict[str, Any]:
         row = {
             "exchange": _column(message["exchange"]),
             "routing_key": _column(message["routing_key"]),
+            "message": message["number"] or None,
             "message_id": _column(message["properties"].get("message_id")),
             "body_size": message["size"],
         }
@@ -154,13 +157,14 @@ def _of_facts(facts: dict[str, Any]) -> dict[str, Any]:
         ("routing_key", "routing_key"),
         ("queue", "queue"),
         ("consumer_tag", "consumer"),
+        ("delivery_tag", "delivery_tag"),
         ("redelivered", "redelivered"),
         ("channel", "channel"),
         ("reply_code", "code"),
     ):
         if name in facts:
             row[column] = _column(facts[name])
-    for column, kind in (("redelivered", bool), ("channel", int), ("reply_code", int)):
+    for column, kind in (("redelivered", bool), ("channel", int), ("delivery_tag", int), ("reply_code", int)):
         if not isinstance(row.get(column), kind):
             row.pop(column, None)
     for column in ("exchange", "routing_key", "queue", "consumer_tag"):

@@ -27,7 +27,7 @@ class Cut(bytes):
 class MessagePart:
     """Stands in for a message with a long body: what a trace shows of it, and the beginning of its body."""
 
-    __slots__ = ("body", "exchange", "properties", "publisher", "routing_key")
+    __slots__ = ("body", "exchange", "number", "properties", "publisher", "routing_key")
 
     def __init__(self, message: object, kept: int) -> None:
         self.body = Cut(getattr(message, "body", b""), kept)
@@ -35,6 +35,7 @@ class MessagePart:
         self.routing_key: object = getattr(message, "routing_key", None)
         self.properties: object = getattr(message, "properties", None)
         self.publisher: object = getattr(message, "publisher", None)
+        self.number: object = getattr(message, "number", 0)
 
 
 def full_size(octets: bytes) -> int:

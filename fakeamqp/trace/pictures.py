@@ -31,6 +31,7 @@ class MessagePicture:
     body: bytes
     publisher: Named | None
     properties: BasicProperties
+    number: int = 0
 
     def __eq__(self, other: object) -> bool:
         """Beginnings of bodies of different sizes differ."""
@@ -42,7 +43,15 @@ class MessagePicture:
 
     def _values(self) -> tuple[object, ...]:
         size = full_size(self.body)
-        return self.exchange, self.routing_key, self.body, size, self.publisher, self.properties
+        return (
+            self.exchange,
+            self.routing_key,
+            self.body,
+            size,
+            self.publisher,
+            self.properties,
+            self.number,
+        )
 
 
 @dataclass(frozen=True)
@@ -113,6 +122,7 @@ def _message(said: Any) -> MessagePicture:
         body=body if size == len(body) else Cut.of(body, size),
         publisher=None if publisher is None else Named(publisher),
         properties=BasicProperties(**_table(said["properties"])),
+        number=said.get("number", 0),
     )
 
 

@@ -34,12 +34,13 @@ object with one key:
 | timestamp in a table, in seconds since 1970 | `{"timestamp": 1700000000}` |
 | infinite or no number | `{"float": "inf"}` |
 | what nobody is to read, such as a password | `{"secret": 12}`, the number of its octets |
-| a message | `{"message": {"exchange", "routing_key", "body", "size", "publisher", "properties"}}` |
+| a message | `{"message": {…}}` of number, exchange, routing_key, body, size, publisher and properties |
 | what became of a message | `{"outcome": {"text", "queues", "refused", "unconsumed", "delays"}}` |
 | anything else | `{"object": "as it calls itself"}` |
 | a table whose only field has one of these names | `{"table": {"decimal": "of the application"}}` |
 
-`value_of` reads facts back.
+The number of a message is the same wherever it goes, dead-letter exchanges included; numbers begin with 1,
+and 0 is none. `value_of` reads facts back.
 """
 
 from __future__ import annotations
@@ -191,7 +192,9 @@ def _message(message: Any) -> dict[str, Any]:
     properties = getattr(message, "properties", None)
     values = {name: plain_value(getattr(properties, name, None)) for name in _PROPERTIES}
     publisher = getattr(getattr(message, "publisher", None), "name", None)
+    number = getattr(message, "number", 0)
     return {
+        "number": number if isinstance(number, int) else 0,
         "exchange": plain_value(message.exchange),
         "routing_key": plain_value(message.routing_key),
         "body": octets_or_text(message.body),

@@ -83,6 +83,7 @@ _MESSAGE = st.builds(
     st.builds(
         BasicProperties, message_id=st.none() | _NAME, headers=st.none() | st.dictionaries(_TEXT, _FIELD)
     ),
+    st.integers(0, 9),
 )
 _OUTCOME = st.builds(
     OutcomePicture,

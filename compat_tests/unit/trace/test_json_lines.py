@@ -44,8 +44,9 @@ def test_every_line_is_an_object_and_the_first_tells_what_it_is(tmp_path, events
         "events": len(events),
         "redacted": True,
     }
-    for line, event in zip(lines, events, strict=True):
+    for number, (line, event) in enumerate(zip(lines, events, strict=True)):
         line.pop("octets", None)
+        assert line.pop("number") == number
         assert line == json.loads(json.dumps(plain(event)))
 
 

@@ -60,6 +60,8 @@ def test_one_row_tells_of_one_message(busy: Trace, tmp_path: Path):
     assert json.loads(got["fields"])["message_count"] == 0
     (published,) = [row for row in table if row["kind"] == "model" and row["name"] == "published"]
     assert (published["routing_key"], published["message_id"], published["body_size"]) == ("q", "m1", 4)
+    (delivered,) = [row for row in table if row["name"] == "delivered"]
+    assert (delivered["message"], delivered["delivery_tag"]) == (published["message"], 1) == (1, 1)
     (body,) = [row for row in table if row["name"] == "content body" and row["direction"] == "sent"]
     assert (json.loads(body["fields"]), body["size"]) == ({"body": "body"}, 4)
 

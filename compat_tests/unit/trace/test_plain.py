@@ -123,6 +123,7 @@ def test_what_became_of_a_message():
     said = plain(ModelEvent(0.0, None, "", "published", {"message": message, "outcome": outcome, "n": 1}))
     assert said["facts"]["message"] == {
         "message": {
+            "number": 0,
             "exchange": "",
             "routing_key": "orders",
             "body": "two apples",

@@ -35,9 +35,9 @@ def latest(recorder: Recorder, name: str) -> ModelEvent:
     return events[-1]
 
 
-def delivered_tag(client: Client, queue: str = "q", **publish: str) -> int:
+def delivered_tag(client: Client, queue: str = "q", body: bytes = b"one", **publish: str) -> int:
     """Publish one message and get it; the delivery tag."""
-    client.publish(b"one", routing_key=queue, **publish)
+    client.publish(body, routing_key=queue, **publish)
     got = client.get(queue)
     assert got is not None
     tag: int = got.method.delivery_tag
@@ -186,6 +186,48 @@ def test_an_immediate_message_without_a_taker_is_in_no_queue(recorder: Recorder)
         "returned",
     ]
     assert said(recorder)[1] == "message b'one' returned to its publisher: 313 NO_CONSUMERS"
+
+
+def test_a_message_keeps_its_number_when_it_dies_and_comes_back_and_is_long(
+    client: Client, recorder: Recorder
+):
+    client.declare("dead")
+    client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    client.publish(b"other", routing_key="dead")
+    tag = delivered_tag(client, body=b"long" * 2000)
+    client.nack(tag, requeue=True)
+    got = client.get("q")
+    assert got is not None
+    client.reject(got.method.delivery_tag)
+    client.empty("dead")
+    numbers = [
+        (event.name, event.facts["message"].number)
+        for event in recorder.trace().events
+        if isinstance(event, ModelEvent) and "message" in event.facts
+    ]
+    assert [number for name, number in numbers if name == "published"] == [1, 2]
+    assert [name for name, number in numbers if number == 2] == [
+        *("published", "enqueued", "delivered", "requeued", "delivered", "rejected"),
+        *("dead-lettered", "enqueued", "delivered"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("qos", "no_ack", "facts"),
+    [
+        (m.BasicQos(prefetch_count=3), False, (False, 3, True)),
+        (m.BasicQos(prefetch_count=3), True, (True, 0, False)),
+        (m.BasicQos(prefetch_count=3, global_=True), False, (False, 0, True)),
+    ],
+)
+def test_what_a_consumer_may_be_sent_in_advance(
+    client: Client, recorder: Recorder, qos: m.Method, no_ack: bool, facts: tuple[bool, int, bool]
+):
+    client.declare("q")
+    client.call(qos, m.BasicQosOk)
+    client.consume("q", no_ack=no_ack)
+    added = latest(recorder, "consumer added").facts
+    assert (added["no_ack"], added["prefetch"], added["shares_prefetch"]) == facts
 
 
 def test_a_dead_letter(server: Server, client: Client, recorder: Recorder):

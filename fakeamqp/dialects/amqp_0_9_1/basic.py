@@ -125,7 +125,8 @@ def consume(channel: ChannelEnd, method: m.BasicConsume) -> None:
     prefetch = channel.prefetch if channel.prefetch[0] else (queue.default_prefetch, 0)
     if counted and prefetch[0]:
         credits.append(Credit(*prefetch))
-    if counted and _shares_windows(channel, queue):
+    shares = counted and _shares_windows(channel, queue)
+    if shares:
         credits += [each for each in (channel.credit, channel.endpoint.credit) if each is not None]
     subscription = Subscription(
         tag,
@@ -144,7 +145,13 @@ def consume(channel: ChannelEnd, method: m.BasicConsume) -> None:
     )
     queue.subscribe(subscription)
     channel.consumers[tag] = subscription
-    channel.note_consumer("consumer added", subscription)
+    channel.note_consumer(
+        "consumer added",
+        subscription,
+        no_ack=method.no_ack,
+        prefetch=prefetch[0] if counted else 0,
+        shares_prefetch=shares and channel.endpoint.broker.features.permitted("global_qos"),
+    )
     if not method.no_wait:
         channel.send(m.BasicConsumeOk(consumer_tag=tag))
     queue.dispatch()
@@ -170,7 +177,7 @@ def _consume_replies(channel: ChannelEnd, method: m.BasicConsume, tag: str) -> N
     )
     channel.consumers[tag] = subscription
     channel.reply_address = channel.virtual_host.open_reply_address(subscription, channel.ledger)
-    channel.note_consumer("consumer added", subscription)
+    channel.note_consumer("consumer added", subscription, no_ack=True, prefetch=0, shares_prefetch=False)
     if not method.no_wait:
         channel.send(m.BasicConsumeOk(consumer_tag=tag))
 

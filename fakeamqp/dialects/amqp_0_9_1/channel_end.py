@@ -296,7 +296,9 @@ class ChannelEnd:
 
     # --- what the tap is told --------------------------------------------------------------------------
 
-    def note_consumer(self, event: Literal["consumer added", "consumer ended"], which: Subscription) -> None:
+    def note_consumer(
+        self, event: Literal["consumer added", "consumer ended"], which: Subscription, **facts: object
+    ) -> None:
         """A consumer of this channel has come, or goes."""
         self.virtual_host.note(
             event,
@@ -304,6 +306,7 @@ class ChannelEnd:
             consumer=which.tag,
             connection=self.endpoint.name,
             channel=self.number,
+            **facts,
         )
 
     def note_settled(self, event: Settlement, deliveries: Sequence[Delivery]) -> None:
