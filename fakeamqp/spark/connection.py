@@ -8,10 +8,11 @@ channel is seen.
 
 from __future__ import annotations
 
+import logging
 import ssl
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pika
@@ -64,11 +65,12 @@ class Link:
         """
         refusals = []
         self._loop.activate_poller()
-        for url in self._options.urls:
-            said = self._open(url)
-            if said is None:
-                return
-            refusals.append(f"{_without_password(url)}: {said}")
+        with _quiet():
+            for url in self._options.urls:
+                said = self._open(url)
+                if said is None:
+                    return
+                refusals.append(f"{_without_password(url)}: {said}")
         self._release()
         raise BrokerUnreachable("cannot connect to " + "; ".join(refusals))
 
@@ -146,6 +148,8 @@ class Link:
         deadline = time.monotonic() + _GOODBYE
         while not connection.is_closed and time.monotonic() < deadline:
             self.turn(deadline - time.monotonic())
+        if not connection.is_closed:
+            self._let_go()
         self._connection = None
         self._release()
 
@@ -165,6 +169,7 @@ class Link:
             left = deadline - time.monotonic()
             if left <= 0:
                 outcome.append(f"no answer within {self._options.connect_timeout:g} s")
+                self._let_go()
             else:
                 self.turn(left)
         return outcome[0]
@@ -198,10 +203,32 @@ class Link:
         if not self._closing and self.lost is None:
             self.lost = f"the broker closed the channel: {_in_words(error)}"
 
+    def _let_go(self) -> None:
+        """Close the socket of a connection whose peer does not answer: pika waits on, with no call for it."""
+        transport = getattr(self._connection, "_transport", None)
+        if transport is not None:
+            self._closing = True
+            with suppress(Exception):  # pika asserts that it knows why it ends.
+                transport.abort()
+                self.turn(0)
+            self._closing = False
+
     def _release(self) -> None:
         with suppress(Exception):
             self._loop.deactivate_poller()
         self._loop.close()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Have pika not log each refusal six times over, with stack traces: the error says it once."""
+    logger = logging.getLogger("pika")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _tls(options: ConnectionOptions) -> ssl.SSLContext:
@@ -215,15 +242,13 @@ def _tls(options: ConnectionOptions) -> ssl.SSLContext:
 
 
 def _in_words(error: BaseException | str) -> str:
-    """What pika's exception is about; several of them have no text."""
+    """What pika's exception is about: several of them have no text, and wrap the one that has."""
     if isinstance(error, (pika.exceptions.ConnectionClosed, pika.exceptions.ChannelClosed)):
         return f"{error.reply_code} {error.reply_text}"
-    while (
-        isinstance(error, pika.exceptions.AMQPError)
-        and error.args
-        and isinstance(error.args[0], BaseException)
-    ):
-        error = error.args[0]
+    wrapped = getattr(error, "exceptions", None) or getattr(error, "args", ())
+    inner = getattr(error, "exception", wrapped[-1] if wrapped else None)
+    if isinstance(inner, BaseException):
+        return _in_words(inner)
     return str(error) or type(error).__name__
 
 

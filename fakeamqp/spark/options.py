@@ -102,6 +102,9 @@ def _processors() -> int:
 # Options of Spark itself that reach a source or sink along with ours.
 _SPARKS_OWN = frozenset({"checkpointlocation", "queryname", "outputmode", "mergeschema", "provider"})
 
+# Fields whose text may hold a password.
+_SECRETS = frozenset({"password", "urls"})
+
 _BY_KEY = {option.key.lower(): option for option in OPTIONS}
 _ONLY_STREAMS = ("startingOffsets", "startingTimestamp", "endingOffsets")
 _ONLY_SPOOL = ("spoolDir", "spoolSync", "spoolMaxBytes", "spoolFlushRows", "spoolFlushInterval")
@@ -164,7 +167,7 @@ def _parse(given: Mapping[str, str], use: str) -> tuple[set[str], SimpleNamespac
         try:
             setattr(found, option.field, option.parse(value))
         except ValueError as expected:
-            shown = "***" if option.field == "password" else repr(value)
+            shown = "***" if option.field in _SECRETS else repr(value)
             raise OptionError(f"option {option.key!r} is {shown}; it has to be {expected}") from None
     if not found.urls:
         raise OptionError(

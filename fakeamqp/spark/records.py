@@ -7,6 +7,7 @@ restart. What Arrow or Spark cannot hold is replaced: lone octets by U+FFFD, tim
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -48,8 +49,8 @@ def _array(column: Column, messages: Sequence[Delivered]) -> pa.Array:
     values = _MAKERS[column.name if column.name != "headers" else f"headers {column.arrow}"](messages)
     try:
         return pa.array(values, column.arrow)
-    except (UnicodeEncodeError, pa.ArrowInvalid):
-        # Octets that are no UTF-8 come from pika as lone surrogates, which Arrow refuses.
+    except (TypeError, UnicodeEncodeError, pa.ArrowException):
+        # Short strings that are no UTF-8 come from pika as octets.
         return pa.array([_readable(value) for value in values], column.arrow)
 
 
@@ -62,14 +63,19 @@ def _headers_as_map(message: Delivered) -> list[tuple[str, str | None]] | None:
     headers = message.properties.headers
     if headers is None:
         return None
-    return [
-        (name, value if isinstance(value, str) else _json(value)) for name, value in sorted(headers.items())
-    ]
+    return [(name, value if isinstance(value, str) else _json(value)) for name, value in _sorted(headers)]
 
 
 def _headers_as_json(message: Delivered) -> str | None:
     headers = message.properties.headers
-    return None if headers is None else _json(headers)
+    return None if headers is None else _json(dict(_sorted(headers)))
+
+
+def _sorted(headers: dict[Any, Any]) -> list[tuple[str, Any]]:
+    try:
+        return sorted(headers.items(), key=itemgetter(0))
+    except TypeError:  # Some names are text and some are octets.
+        return sorted(((_readable(name), value) for name, value in headers.items()), key=itemgetter(0))
 
 
 def _properties(message: Delivered) -> dict[str, Any]:
@@ -101,7 +107,18 @@ def _json(value: object) -> str | None:
         return None
     import json
 
-    return json.dumps(value, default=_plain, sort_keys=True, ensure_ascii=False)
+    try:
+        return json.dumps(value, default=_plain, sort_keys=True, ensure_ascii=False)
+    except TypeError:  # A table inside has a name of octets.
+        return json.dumps(_with_readable_names(value), default=_plain, sort_keys=True, ensure_ascii=False)
+
+
+def _with_readable_names(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_readable(name): _with_readable_names(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_with_readable_names(each) for each in value]
+    return value
 
 
 def _plain(value: object) -> object:
@@ -122,7 +139,9 @@ def _plain(value: object) -> object:
 
 
 def _readable(value: Any) -> Any:
-    """The value with every lone surrogate replaced, however deep it is."""
+    """The value with octets as text, and what cannot be text replaced, however deep it is."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if isinstance(value, (list, tuple)):

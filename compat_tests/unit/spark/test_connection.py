@@ -1,0 +1,124 @@
+"""A connection driven by hand: it comes up, says why it does not, and never dies unseen."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("pika")
+
+from fakeamqp import Broker
+from fakeamqp.spark.connection import Link
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost
+from fakeamqp.spark.options import ConnectionOptions, write_options
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker() as broker:
+        yield broker
+
+
+def options(url: str, **others: str) -> ConnectionOptions:
+    return write_options({"amqp.url": url, **others}).connection
+
+
+def test_it_tells_the_broker_its_name(broker):
+    with Link(options(broker.url, **{"amqp.clientName": "orders job", "amqp.heartbeat": "7"})):
+        (connection,) = broker.connections
+        assert connection.client_properties["connection_name"] == "orders job"
+        assert connection.heartbeat == 7
+    broker.wait_until_idle()
+    assert not broker.connections
+
+
+def test_user_password_and_virtual_host_may_be_options_of_their_own():
+    with Broker(users={"me": "s3cret"}, virtual_hosts=["shop"]) as broker:
+        others = {"amqp.username": "me", "amqp.password": "s3cret", "amqp.virtualHost": "shop"}
+        with Link(options(f"amqp://{broker.host}:{broker.port}/", **others)):
+            (connection,) = broker.connections
+            assert (connection.user, connection.virtual_host) == ("me", "shop")
+
+
+def test_the_first_broker_that_answers_is_taken(broker):
+    with Broker() as other:
+        closed = other.url
+    with Link(options(f"{closed},{broker.url}")):
+        assert len(broker.connections) == 1
+
+
+def test_every_broker_that_does_not_answer_is_named_without_its_password(broker):
+    wrong = f"amqp://guest:s3cret@{broker.host}:{broker.port}/"
+    with Broker() as other:
+        closed = other.url
+    with pytest.raises(BrokerUnreachable) as caught:
+        Link(options(f"{closed},{wrong}")).open()
+    text = str(caught.value)
+    assert "refused" in text and "403" in text and "ACCESS_REFUSED" in text
+    assert "s3cret" not in text and f"amqp://guest@{broker.host}:{broker.port}/" in text
+
+
+def test_an_answer_that_names_an_error_is_told_in_its_words(broker):
+    with Link(options(broker.url)) as link:
+        channel = link.channel()
+        with pytest.raises(ConnectionLost, match="404 NOT_FOUND - no queue 'nowhere'"):
+            link.call(channel.queue_declare, "nowhere", passive=True)
+
+
+def test_the_end_of_a_connection_is_seen_by_whoever_waits(broker):
+    with Link(options(broker.url)) as link:
+        link.channel()
+        broker.connections[0].close(320, "maintenance")
+        with pytest.raises(ConnectionLost, match=r"320 .*maintenance"):
+            link.wait_for(lambda: False, 5, "answer")
+
+
+def test_no_answer_in_time_says_what_was_asked(broker):
+    broker.faults.on("channel.open").drop()
+    with (
+        Link(options(broker.url, **{"amqp.connectionTimeout": "50ms"})) as link,
+        pytest.raises(ConnectionLost, match=r"did not open a channel within 0\.05 s"),
+    ):
+        link.channel()
+
+
+def test_a_broker_that_says_nothing_is_given_up(broker):
+    broker.faults.network.hang()
+    with pytest.raises(BrokerUnreachable, match="no answer within"):
+        Link(options(broker.url, **{"amqp.connectionTimeout": "50ms"})).open()
+
+
+def test_another_thread_can_end_a_wait(broker):
+    with Link(options(broker.url)) as link:
+        asked = threading.Event()
+        thread = threading.Thread(target=lambda: (asked.set(), link.wake()))
+        thread.start()
+        link.wait_for(asked.is_set, 5, "be woken")
+        thread.join()
+
+
+def test_it_may_be_closed_twice_and_after_its_end(broker):
+    link = Link(options(broker.url))
+    link.open()
+    broker.connections[0].close(320, "maintenance")
+    with pytest.raises(ConnectionLost):
+        link.wait_for(lambda: False, 5, "answer")
+    link.close()
+    link.close()
+
+
+@pytest.mark.parametrize("verify", ["true", "false"])
+def test_tls(verify):
+    pytest.importorskip("trustme")
+    with Broker(tls=True) as broker:
+        others = {"amqp.caFile": broker.tls.ca_file} if verify == "true" else {"amqp.verify": "false"}
+        with Link(options(broker.url, **others)):
+            assert len(broker.connections) == 1
+
+
+def test_an_unknown_authority_is_refused():
+    pytest.importorskip("trustme")
+    with Broker(tls=True) as broker, pytest.raises(BrokerUnreachable, match=r"(?i)certificate verify failed"):
+        Link(options(broker.url)).open()

@@ -1,0 +1,144 @@
+"""The options of the Spark source and sink: one table, checked against itself and against each other."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+import pytest
+
+from fakeamqp.spark.errors import OptionError
+from fakeamqp.spark.options import (
+    OPTIONS,
+    ConnectionOptions,
+    ReadOptions,
+    WriteOptions,
+    read_options,
+    write_options,
+)
+
+URL = "amqp://guest:guest@localhost:5672/"
+QUEUE = {"amqp.url": URL, "queue": "orders"}
+STREAM = {"amqp.url": URL, "stream": "events"}
+
+
+def test_every_option_fills_a_field_and_every_field_has_an_option():
+    filled = {option.field for option in OPTIONS}
+    wanted = {
+        field.name for kind in (ConnectionOptions, ReadOptions, WriteOptions) for field in fields(kind)
+    } - {"connection"}
+    assert filled == wanted
+
+
+def test_keys_are_unlike_even_without_their_case():
+    keys = [option.key.lower() for option in OPTIONS]
+    assert sorted(set(keys)) == sorted(keys)
+
+
+@pytest.mark.parametrize("spell", [str.lower, str.upper, str], ids=["lower", "upper", "as documented"])
+def test_the_case_of_keys_does_not_matter(spell):
+    options = read_options({spell("amqp.url"): URL, spell("queue"): "Orders", spell("ackMode"): "COMMIT"})
+    assert (options.connection.urls, options.queues, options.ack_mode) == ((URL,), ("Orders",), "commit")
+
+
+def test_defaults():
+    options = read_options(QUEUE)
+    assert (options.ack_mode, options.max_messages, options.prefetch) == ("spool", 10_000, 20_000)
+    assert options.spool_sync and options.dedupe and options.fail_on_data_loss
+    assert options.connection.heartbeat is None
+    sink = write_options({"amqp.url": URL})
+    assert (sink.exchange, sink.routing_key, sink.mandatory, sink.on_return) == ("", "", True, "fail")
+
+
+def test_prefetch_follows_the_batch_as_far_as_the_protocol_can_count():
+    assert read_options({**QUEUE, "maxMessagesPerTrigger": "50000"}).prefetch == 65535
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("orders", ("orders",)),
+        ("orders, returns ", ("orders", "returns")),
+        ('["a,b", "c"]', ("a,b", "c")),
+    ],
+)
+def test_several_queues(value, names):
+    assert read_options({"amqp.url": URL, "queue": value}).queues == names
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("500ms", 0.5), ("30s", 30.0), ("2 minutes", 120.0), ("1 hour", 3600.0), ("7", 7.0)],
+)
+def test_times(value, seconds):
+    assert read_options({**QUEUE, "idleTimeout": value}).idle_timeout == seconds
+
+
+@pytest.mark.parametrize(
+    ("value", "octets"), [("65536", 65536), ("64k", 65536), ("16 MB", 16 << 20), ("1g", 1 << 30)]
+)
+def test_sizes(value, octets):
+    assert read_options({**QUEUE, "maxBytesPerTrigger": value}).max_octets == octets
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "option 'amqp.url' is missing"),
+        ({"amqp.url": URL}, "say what to read"),
+        ({**QUEUE, **STREAM}, "not both"),
+        ({**QUEUE, "prefech": "1"}, "no option 'prefech'; did you mean 'prefetch'?"),
+        ({**QUEUE, "AMQP.HEARTBEET": "1"}, "did you mean 'amqp.heartbeat'?"),
+        ({**QUEUE, "exchange": "x"}, "'exchange' is for writing, not for reading"),
+        ({**QUEUE, "path": "x"}, "load() takes no path"),
+        ({**QUEUE, "prefetch": "0"}, "'0'; it has to be a whole number from 1 to 65535"),
+        ({**QUEUE, "ackMode": "comit"}, "one of spool, commit, none; did you mean 'commit'?"),
+        ({**QUEUE, "failOnDataLoss": "perhaps"}, "true or false"),
+        ({**QUEUE, "idleTimeout": "soon"}, "a time such as 500ms"),
+        ({**QUEUE, "idleTimeout": "3 parsecs"}, "a time such as 500ms"),
+        ({**QUEUE, "maxBytesPerTrigger": "big"}, "a size in octets"),
+        ({**QUEUE, "queue": "a,,b"}, "none of them empty"),
+        ({**QUEUE, "queue": "a,a"}, "all different"),
+        ({**QUEUE, "queue": '["a"'}, "a JSON list"),
+        ({**QUEUE, "queue": "[1]"}, "a JSON list of strings"),
+        ({**QUEUE, "startingOffsets": "latest"}, "'startingOffsets' is for 'stream'"),
+        ({**QUEUE, "startingTimestamp": "0"}, "'startingTimestamp' is for 'stream'"),
+        ({**STREAM, "ackMode": "none"}, "'ackMode' is for 'queue'"),
+        ({**QUEUE, "ackMode": "commit", "spoolDir": "/x"}, "'spoolDir' is for ackMode=spool, not commit"),
+    ],
+)
+def test_what_cannot_be_read(given, said):
+    with pytest.raises(OptionError, match=re.escape(said)):
+        read_options(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "option 'amqp.url' is missing"),
+        ({"amqp.url": URL, "exchnge": "x"}, "did you mean 'exchange'?"),
+        ({"amqp.url": URL, "queue": "x"}, "'queue' is for reading, not for writing"),
+        ({"amqp.url": URL, "path": "x"}, "'exchange' and 'routingKey'"),
+        ({"amqp.url": URL, "onReturn": "panic"}, "one of fail, drop"),
+    ],
+)
+def test_what_cannot_be_written(given, said):
+    with pytest.raises(OptionError, match=re.escape(said)):
+        write_options(given)
+
+
+def test_a_stream_of_a_queue_needs_a_place_for_its_spool():
+    with pytest.raises(OptionError, match="'spoolDir' is missing"):
+        read_options(QUEUE, streaming=True)
+    assert read_options({**QUEUE, "ackMode": "commit"}, streaming=True).spool_folder is None
+    assert read_options(STREAM, streaming=True).streams == ("events",)
+
+
+def test_a_wrong_password_is_not_shown():
+    with pytest.raises(OptionError) as caught:
+        read_options({"amqp.url": "amqp://me:s3cret@localhost,", "queue": "orders"})
+    assert "amqp.url" in str(caught.value) and "s3cret" not in str(caught.value)
+
+
+def test_what_spark_says_to_itself_is_passed_over():
+    assert write_options({"amqp.url": URL, "checkpointLocation": "/x", "queryName": "q"}).exchange == ""
