@@ -15,7 +15,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = {"fakeamqp": "fakeamqp", "pytest_fakeamqp": "pytest_plugin"}  # import name: folder
+PACKAGES = {  # import name: folder
+    "fakeamqp": "fakeamqp",
+    "pytest_fakeamqp": "pytest_plugin",
+    "pyspark_fakeamqp": "fakeamqp/spark/registration",
+}
+TYPED = ("fakeamqp", "pytest_fakeamqp")
+SUFFIXES = (".py", ".html", ".css", ".js", ".sql", ".properties", ".typed")
 
 BUILD = """
 import sys
@@ -28,7 +34,8 @@ print(getattr(build_meta, "build_" + sys.argv[1])(sys.argv[2]))
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of what is packaged, so that building leaves nothing in the checkout."""
     copy = tmp_path_factory.mktemp("source")
-    for folder in PACKAGES.values():
+    for package in TYPED:
+        folder = PACKAGES[package]
         shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy / name)
@@ -57,18 +64,19 @@ def metadata(wheel: Path) -> Message:
 
 def packaged_files() -> set[str]:
     """What a wheel must hold, by the path it has there."""
-    return {
+    found = {
         f"{package}/{path.relative_to(ROOT / folder).as_posix()}"
         for package, folder in PACKAGES.items()
         for path in (ROOT / folder).rglob("*")
-        if path.suffix in (".py", ".html", ".css", ".js") or path.name == "py.typed"
+        if path.suffix in SUFFIXES
     }
+    return {name for name in found if not name.startswith("fakeamqp/spark/registration/")}
 
 
-def test_a_wheel_holds_every_module_the_type_marks_and_the_page(wheel):
+def test_a_wheel_holds_every_module_the_type_marks_and_the_pages(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-        types = {f"{package}/py.typed" for package in PACKAGES}
+        types = {f"{package}/py.typed" for package in TYPED}
         assert types <= names
         assert names == packaged_files()
 
@@ -108,7 +116,7 @@ def test_the_extras_are_there(metadata):
 
 
 @pytest.mark.parametrize("kind", ["wheel", "editable"])
-def test_an_installation_finds_both_packages(kind, source, tmp_path):
+def test_an_installation_finds_every_package(kind, source, tmp_path):
     built = build(kind, source, tmp_path)
     venv.create(tmp_path / "environment", with_pip=False)
     python = tmp_path / "environment" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
@@ -122,8 +130,10 @@ def test_an_installation_finds_both_packages(kind, source, tmp_path):
         "for name in sys.argv[1:]:\n"
         "    for folder in importlib.util.find_spec(name).submodule_search_locations:\n"
         "        for path in pathlib.Path(folder).rglob('*'):\n"
-        "            if path.suffix in ('.py', '.html', '.css', '.js') or path.name == 'py.typed':\n"
+        f"            if path.suffix in {SUFFIXES}:\n"
         "                print(name + '/' + path.relative_to(folder).as_posix())\n"
+        "import pkgutil\n"
+        "assert 'pyspark_fakeamqp' in {module.name for module in pkgutil.iter_modules()}\n"
     )
     done = subprocess.run(
         [str(python), "-I", "-c", program, *PACKAGES],
@@ -132,7 +142,8 @@ def test_an_installation_finds_both_packages(kind, source, tmp_path):
         text=True,
         cwd=tmp_path,
     )
-    assert set(done.stdout.split()) == packaged_files()
+    found = {name for name in done.stdout.split() if not name.startswith("fakeamqp/spark/registration/")}
+    assert found == packaged_files()
 
 
 def test_importing_the_library_imports_nothing_optional_and_nothing_heavy():
@@ -147,7 +158,7 @@ def test_importing_the_library_imports_nothing_optional_and_nothing_heavy():
 
 
 def test_every_module_can_be_imported_without_optional_libraries():
-    """Modules may import clients and pytest where they are used, never at the top."""
+    """Modules may import clients and pytest where they are used, never at the top; Spark's room needs Spark."""
     program = (
         "import importlib, pkgutil, sys\n"
         "import typing_extensions, fakeamqp\n"
@@ -158,7 +169,7 @@ def test_every_module_can_be_imported_without_optional_libraries():
         "            raise ImportError(f'{name} was imported')\n"
         "sys.meta_path.insert(0, Refuse())\n"
         "for module in pkgutil.walk_packages(fakeamqp.__path__, 'fakeamqp.'):\n"
-        "    if module.name != 'fakeamqp.__main__':\n"
+        "    if module.name != 'fakeamqp.__main__' and not module.name.startswith('fakeamqp.spark.'):\n"
         "        importlib.import_module(module.name)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
