@@ -158,7 +158,7 @@ def test_importing_the_library_imports_nothing_optional_and_nothing_heavy():
 
 
 def test_every_module_can_be_imported_without_optional_libraries():
-    """Modules may import clients and pytest where they are used, never at the top; Spark's room needs Spark."""
+    """Modules may import clients and pytest where they are used, never at the top; only Spark's room may."""
     program = (
         "import importlib, pkgutil, sys\n"
         "import typing_extensions, fakeamqp\n"
