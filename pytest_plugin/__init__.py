@@ -10,6 +10,7 @@ from .fixtures.aio_pika_client import aio_pika_connection, aio_pika_connection_o
 from .fixtures.broker import amqp_broker, amqp_clock, amqp_faults, amqp_url, make_amqp_broker
 from .fixtures.pika_client import pika_channel, pika_connection
 from .fixtures.spark_session import spark_amqp
+from .fixtures.spark_stream import amqp_stream, make_amqp_stream
 from .plugin import (
     pytest_addoption,
     pytest_configure,
@@ -26,8 +27,10 @@ __all__ = [
     "amqp_broker",
     "amqp_clock",
     "amqp_faults",
+    "amqp_stream",
     "amqp_url",
     "make_amqp_broker",
+    "make_amqp_stream",
     "pika_channel",
     "pika_connection",
     "pytest_addoption",

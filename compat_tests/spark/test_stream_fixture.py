@@ -1,0 +1,178 @@
+"""The fixture `amqp_stream`, on a source of files: what it does with queries is the same for every source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fakeamqp.spark import OptionError
+from fakeamqp.spark.testing import CrashNotPossible, NotACrash, NotStarted, QueryTimeout, StreamTestError
+
+
+class Lines:
+    """Text files that a query reads, and what it has written, with the number of the batch."""
+
+    def __init__(self, spark, folder: Path) -> None:
+        self.written: list[tuple[int, list[str]]] = []
+        self._spark = spark
+        self._folder = folder
+        self._files = 0
+
+    def put(self, *lines: str) -> None:
+        unfinished = self._folder / f".{self._files}"
+        unfinished.write_text("\n".join(lines))
+        unfinished.rename(self._folder / f"{self._files}.txt")
+        self._files += 1
+
+    def source(self):
+        return self._spark.readStream.text(str(self._folder))
+
+    def job(self):
+        def write(rows, batch):
+            self.written.append((batch, [row.value for row in rows.collect()]))
+
+        return self.source().writeStream.foreachBatch(write)
+
+
+@pytest.fixture
+def lines(spark, tmp_path) -> Lines:
+    return Lines(spark, tmp_path)
+
+
+def test_run_available_goes_on_where_the_one_before_has_ended(lines, amqp_stream):
+    lines.put("one")
+    amqp_stream.run_available(lines.job())
+    lines.put("two")
+    amqp_stream.run_available(lines.job())
+    assert lines.written == [(0, ["one"]), (1, ["two"])]
+
+
+def test_process_all_waits_for_what_is_there_and_restart_goes_on(lines, amqp_stream):
+    query = amqp_stream.start(lines.job())
+    lines.put("one")
+    amqp_stream.process_all()
+    assert lines.written == [(0, ["one"])]
+    again = amqp_stream.restart()
+    assert again is amqp_stream.query
+    assert again.id == query.id
+    assert not query.isActive
+    lines.put("two")
+    amqp_stream.process_all()
+    assert lines.written == [(0, ["one"]), (1, ["two"])]
+
+
+def test_rows_without_an_exchange_are_gathered_once_for_each_batch(lines, amqp_stream):
+    lines.put("one")
+    with amqp_stream.crash():
+        amqp_stream.run_available(lines.source().selectExpr("upper(value) AS value"))
+    amqp_stream.restart()
+    amqp_stream.process_all()
+    assert [row.value for row in amqp_stream.rows] == ["ONE"]
+
+
+def test_a_crash_is_between_the_write_and_the_note_of_it(lines, amqp_stream):
+    """Of a new query, of one that runs, and of one that is not running."""
+    lines.put("one")
+    with amqp_stream.crash() as first:
+        amqp_stream.run_available(lines.job())
+    assert first.error is amqp_stream.error
+    amqp_stream.start(lines.job())
+    amqp_stream.process_all()
+    with amqp_stream.crash():
+        lines.put("two")
+    amqp_stream.restart()
+    amqp_stream.process_all()
+    amqp_stream.stop()
+    lines.put("three")
+    crash = amqp_stream.crash()
+    amqp_stream.restart()
+    assert crash.wait() is crash.error
+    amqp_stream.restart()
+    amqp_stream.process_all()
+    assert lines.written == [(n, [text]) for n, text in enumerate(("one", "two", "three")) for _ in range(2)]
+
+
+def test_a_batch_that_is_unfinished_cannot_crash_before_it_runs_again(lines, amqp_stream):
+    lines.put("one")
+    with amqp_stream.crash():
+        amqp_stream.run_available(lines.job())
+    with pytest.raises(CrashNotPossible, match=r"batch 0 .* restart\(\) first"):
+        amqp_stream.crash()
+    amqp_stream.restart()
+    amqp_stream.process_all()
+    assert [batch for batch, _ in lines.written] == [0, 0]
+
+
+def test_another_failure_is_no_crash(lines, make_amqp_stream):
+    def fail(rows, batch):
+        raise ValueError("not this one")
+
+    stream = make_amqp_stream()
+    lines.put("one")
+    with pytest.raises(NotACrash, match="not this one"), stream.crash():
+        stream.start(lines.source().writeStream.foreachBatch(fail))
+    with pytest.raises(NotACrash, match="never came"):
+        stream.close()
+    assert not list(stream.checkpoint.joinpath("commits").iterdir())
+
+
+def test_failures_are_raised_where_somebody_waits(lines, amqp_stream, make_amqp_stream):
+    def fail(rows, batch):
+        raise ValueError("on purpose")
+
+    lines.put("one")
+    with pytest.raises(Exception, match="on purpose"):
+        amqp_stream.run_available(lines.source().writeStream.foreachBatch(fail))
+    amqp_stream.start(lines.source().writeStream.foreachBatch(fail))
+    assert "on purpose" in str(amqp_stream.wait_failed())
+
+    unseen = make_amqp_stream()
+    query = unseen.start(lines.source().writeStream.foreachBatch(fail))
+    with pytest.raises(Exception, match="on purpose"):
+        query.awaitTermination()
+    with pytest.raises(Exception, match="on purpose"):
+        unseen.close()
+
+
+def test_who_waits_in_vain_is_told_how_far_it_was(lines, amqp_stream):
+    amqp_stream.start(lines.job())
+    with pytest.raises(QueryTimeout, match=r"has not failed in 0.01 s; no batch is through"):
+        amqp_stream.wait_failed(timeout=0.01)
+    with pytest.raises(NotStarted, match="running already"):
+        amqp_stream.start(lines.job())
+
+
+def test_what_is_no_job_is_refused(spark, lines, amqp_stream):
+    for job, said in (
+        (7, "a pipeline is a function"),
+        (lambda source: source, "say what the pipeline reads"),
+        (spark.range(3), "not streaming"),
+    ):
+        with pytest.raises(StreamTestError, match=said):
+            amqp_stream.start(job)
+    with pytest.raises(OptionError, match="'maxMessagePerTrigger'; did you mean 'maxMessagesPerTrigger'"):
+        amqp_stream.start(lambda source: source, queue="orders", maxMessagePerTrigger=3)
+    with pytest.raises(OptionError, match="say exchange= as well"):
+        amqp_stream.start(lines.job(), routingKey="orders")
+    with pytest.raises(NotStarted):
+        amqp_stream.restart()
+    with pytest.raises(CrashNotPossible, match="'commit' and 'source'"):
+        amqp_stream.crash("sink")
+
+
+def test_options_lead_a_job_of_ones_own_to_the_broker(amqp_stream, amqp_broker):
+    url = {"amqp.url": amqp_broker.url}
+    assert amqp_stream.options() == url
+    assert amqp_stream.options(exchange="alerts", mandatory=False) == {
+        **url,
+        "exchange": "alerts",
+        "mandatory": "false",
+    }
+    assert amqp_stream.options(queue=["a", "b"]) == {
+        **url,
+        "spoolDir": str(amqp_stream.spool),
+        "queue": "a,b",
+    }
+    assert amqp_stream.options(queue="a", ackMode="none") == {**url, "queue": "a", "ackMode": "none"}
+    assert amqp_stream.spool.parent == amqp_stream.checkpoint

@@ -1,0 +1,119 @@
+"""What runs streaming jobs under test, as far as it needs no Spark."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from fakeamqp.spark import OptionError
+from fakeamqp.spark.testing import CrashNotPossible, QueryTimeout
+from fakeamqp.spark.testing.checkpoint import Checkpoint
+from fakeamqp.spark.testing.crashes import block_commit
+from fakeamqp.spark.testing.options import as_text, of_sink, of_source
+from fakeamqp.spark.testing.waiting import until_done, until_failed
+
+
+class Query:
+    """A query that is over when it is stopped."""
+
+    lastProgress = None
+    status = {"message": "busy"}
+
+    def __init__(self, *ends: object) -> None:
+        self.stopped = threading.Event()
+        self._ends = ends
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+    def awaitTermination(self, timeout: float) -> bool:
+        [end] = self._ends
+        if isinstance(end, Exception):
+            raise end
+        return bool(end)
+
+
+def test_a_query_that_is_not_through_in_time_is_stopped():
+    query = Query()
+    with pytest.raises(QueryTimeout, match=r"not through in 0.01 s; no batch is through, and it says: busy"):
+        until_done(query, query.stopped.wait, 0.01)
+    assert query.stopped.is_set()
+    assert "amqp-stream-wait" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_failure_while_waiting_is_raised_here():
+    def fail():
+        raise ValueError("on purpose")
+
+    with pytest.raises(ValueError, match="on purpose"):
+        until_done(Query(), fail, 5)
+    until_done(Query(), lambda: None, 5)
+
+
+def test_only_a_failure_is_one():
+    error = ValueError("on purpose")
+    assert until_failed(Query(error), 1) is error
+    with pytest.raises(QueryTimeout, match="has ended, and has not failed"):
+        until_failed(Query(True), 1)
+    with pytest.raises(QueryTimeout, match="has not failed in 1 s"):
+        until_failed(Query(False), 1)
+
+
+def test_options_are_sorted_by_what_they_are_for():
+    given = {"maxMessagesPerTrigger": 3, "routingkey": "a", "amqp.heartbeat": 0}
+    assert of_source(given) == {"maxMessagesPerTrigger": "3", "amqp.heartbeat": "0"}
+    assert of_sink(given) == {"routingkey": "a", "amqp.heartbeat": "0"}
+    with pytest.raises(OptionError, match="'routingkeys'; did you mean 'routingKey'"):
+        of_source({"routingkeys": "a"})
+    assert [as_text(value) for value in (True, 7, ["a", "b"], "c")] == ["true", "7", "a,b", "c"]
+
+
+def write(checkpoint: Checkpoint, kind: str, batch: int) -> None:
+    path = checkpoint.path / kind / str(batch)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("v1")
+
+
+def test_a_checkpoint_tells_its_batches(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "checkpoint")
+    assert (checkpoint.planned, checkpoint.committed) == (-1, -1)
+    for batch in range(12):
+        write(checkpoint, "offsets", batch)
+        write(checkpoint, "commits", batch)
+    write(checkpoint, "offsets", 12)
+    write(checkpoint, "commits", ".12.crc")
+    assert (checkpoint.planned, checkpoint.committed) == (12, 11)
+
+
+def test_a_blocked_commit_is_there_as_soon_as_the_batch_is_begun(tmp_path):
+    checkpoint = Checkpoint(tmp_path)
+    link = block_commit(checkpoint, running=False)
+    assert link == checkpoint.commit(0)
+    assert not link.exists()
+    assert checkpoint.committed == -1
+    write(checkpoint, "offsets", 0)
+    assert link.exists()
+
+
+def test_the_commit_of_a_batch_under_way_can_be_blocked_while_its_query_runs(tmp_path):
+    checkpoint = Checkpoint(tmp_path)
+    write(checkpoint, "offsets", 0)
+    with pytest.raises(CrashNotPossible, match="batch 0"):
+        block_commit(checkpoint, running=False)
+    assert block_commit(checkpoint, running=True).exists()
+
+
+def test_a_commit_that_comes_first_makes_it_the_next_batch(tmp_path, monkeypatch):
+    checkpoint = Checkpoint(tmp_path)
+    symlink = os.symlink
+
+    def after_spark(target, link):
+        monkeypatch.setattr(os, "symlink", symlink)
+        write(checkpoint, "offsets", 0)
+        write(checkpoint, "commits", 0)
+        symlink(target, link)
+
+    monkeypatch.setattr(os, "symlink", after_spark)
+    assert block_commit(checkpoint, running=True) == checkpoint.commit(1)

@@ -1,0 +1,51 @@
+"""Sorts the options of a job under test into those of its source and those of its sink."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.errors import near_match
+from fakeamqp.spark.errors import OptionError
+from fakeamqp.spark.option_table import OPTIONS, READ, WRITE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["as_text", "of_sink", "of_source"]
+
+_USES = {option.key.lower(): option.uses for option in OPTIONS}
+
+
+def of_source(given: Mapping[str, object]) -> dict[str, str]:
+    """Those for reading, as text.
+
+    Raises:
+        OptionError: if there is no such option, neither of the source nor of the sink.
+    """
+    return _of(READ, given)
+
+
+def of_sink(given: Mapping[str, object]) -> dict[str, str]:
+    """Those for writing, as text.
+
+    Raises:
+        OptionError: if there is no such option, neither of the source nor of the sink.
+    """
+    return _of(WRITE, given)
+
+
+def as_text(value: object) -> str:
+    """An option's value as Spark takes it: lists with commas, truth in lower case."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(as_text, value))
+    return str(value)
+
+
+def _of(use: str, given: Mapping[str, object]) -> dict[str, str]:
+    for key in given:
+        if key.lower() not in _USES:
+            keys = [option.key for option in OPTIONS]
+            raise OptionError(f"there is no option {key!r}{near_match(key, keys, most=0)}")
+    return {key: as_text(value) for key, value in given.items() if use in _USES[key.lower()]}

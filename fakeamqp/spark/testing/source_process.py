@@ -1,0 +1,56 @@
+"""Finds the process in which a query's source lives, among the children of Java."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.spark.testing.errors import CrashNotPossible
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["kill_source"]
+
+_MODULE = "python_streaming_source_runner"
+
+
+def kill_source(session: Any, spool: Path) -> None:
+    """Kill the process with the source of the query that uses this spool.
+
+    Raises:
+        CrashNotPossible: if it cannot be told which one that is.
+    """
+    processes = _of_sources(session)
+    if len(processes) > 1:
+        processes = _that_have_open(processes, spool)
+    if len(processes) != 1:
+        raise CrashNotPossible(
+            f"{len(processes) or 'no'} processes may be the source of this query; wait until it has begun "
+            "its first batch, and let one query without a spool run at a time"
+        )
+    os.kill(processes.pop(), signal.SIGKILL)
+
+
+def _of_sources(session: Any) -> set[int]:
+    children = session.sparkContext._jvm.java.lang.ProcessHandle.current().children().toList()
+    return {int(child.pid()) for child in children if _MODULE in str(child.info().commandLine().orElse(""))}
+
+
+def _that_have_open(processes: set[int], folder: Path) -> set[int]:
+    # As a source has that uses it as its spool: its lock. All of them where the system does not tell.
+    if not os.path.isdir("/proc/self/fd"):
+        return processes
+    inside = f"{folder.resolve()}{os.sep}"
+    return {process for process in processes if any(path.startswith(inside) for path in _open_files(process))}
+
+
+def _open_files(process: int) -> list[str]:
+    found = []
+    try:
+        for name in os.listdir(f"/proc/{process}/fd"):
+            found.append(os.readlink(f"/proc/{process}/fd/{name}"))
+    except OSError:
+        pass  # It has ended meanwhile, or one of its files is closed.
+    return found

@@ -1,0 +1,62 @@
+"""Waits for a query with a limit, which Spark's own `processAllAvailable` does not have."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.spark.testing.errors import QueryTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["until_done", "until_failed"]
+
+
+def until_done(query: StreamingQuery, call: Callable[[], object], timeout: float) -> None:
+    """Wait for `call`, which waits for the query.
+
+    Raises:
+        QueryTimeout: if it takes longer than `timeout` seconds. The query is stopped then.
+    """
+    failures: list[Exception] = []
+
+    def wait() -> None:
+        try:
+            call()
+        except Exception as error:
+            failures.append(error)
+
+    waiting = threading.Thread(target=wait, name="amqp-stream-wait", daemon=True)
+    waiting.start()
+    waiting.join(timeout)
+    if waiting.is_alive():
+        text = _progress(query)
+        query.stop()  # Which ends the call, and with it the thread.
+        waiting.join()
+        raise QueryTimeout(f"the query was not through in {timeout:g} s; {text}")
+    if failures:
+        raise failures[0]
+
+
+def until_failed(query: Any, timeout: float) -> Exception:
+    """Wait for the query to fail, and return what with.
+
+    Raises:
+        QueryTimeout: if it has not within `timeout` seconds, or has ended without a failure.
+    """
+    try:
+        ended = query.awaitTermination(timeout)
+    except Exception as error:
+        return error
+    if ended:
+        raise QueryTimeout("the query has ended, and has not failed")
+    raise QueryTimeout(f"the query has not failed in {timeout:g} s; {_progress(query)}")
+
+
+def _progress(query: StreamingQuery) -> str:
+    progress: Any = query.lastProgress
+    done = "no batch is through" if progress is None else f"the last batch through is {progress['batchId']}"
+    return f"{done}, and it says: {query.status['message']}"
