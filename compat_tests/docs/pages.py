@@ -68,10 +68,15 @@ class Page:
                 (folder / block.file).write_text(block.code)
 
 
-def pages() -> list[Page]:
-    """Every page of the project that has code blocks."""
+def pages(*, spark: bool = False) -> list[Page]:
+    """The pages of the project that have code blocks: those about Spark, or all others.
+
+    Pages about Spark have names that begin with it, or are in such a folder.
+    """
     found = []
     for path in sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")]):
+        if spark != any(name.startswith("spark") for name in path.relative_to(ROOT).parts):
+            continue
         text = path.read_text()
         blocks = [
             Block(path, text.count("\n", 0, match.start("code")), match["code"])
