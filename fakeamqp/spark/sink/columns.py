@@ -1,0 +1,176 @@
+"""The columns of the sink: what each has to be, and where a DataFrame has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyspark.sql import types
+
+from fakeamqp.errors import near_match
+from fakeamqp.spark.columns import PROPERTIES
+from fakeamqp.spark.errors import ColumnError, OptionError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructField, StructType
+
+    from fakeamqp.spark.options import WriteOptions
+
+__all__ = ["NOT_SENT", "SINK_COLUMNS", "Path", "SinkColumn", "find_columns"]
+
+#: Where a value is in a record batch: the index of its column, and of its field if the column is a struct.
+Path: TypeAlias = tuple[int, ...]
+
+# Names of types as `DataType.typeName` has them.
+_TEXT = ("string", "varchar", "char")
+_WHOLE = ("byte", "short", "integer", "long")
+_IN_HEADERS = {*_TEXT, *_WHOLE, "binary", "boolean", "float", "double", "decimal", "timestamp", "void"}
+
+
+@dataclass(frozen=True)
+class SinkColumn:
+    """A column that the sink knows: its name, the types it may have, in words too, and what becomes of it."""
+
+    name: str
+    types: tuple[str, ...]
+    spelled: str
+    meaning: str
+
+
+def _property(name: str) -> SinkColumn:
+    if name in ("delivery_mode", "priority"):
+        return SinkColumn(name, _WHOLE, "TINYINT, SMALLINT, INT or BIGINT", _MEANINGS[name])
+    return SinkColumn(name, _TEXT, "STRING", _MEANINGS.get(name, "the property"))
+
+
+_MEANINGS = {
+    "delivery_mode": "the property: 1 transient, 2 persistent; where null, as the option `persistent` says",
+    "priority": "the property, 0 to 255",
+    "expiration": "the property: milliseconds, as text",
+}
+
+SINK_COLUMNS = (
+    SinkColumn("value", ("binary", *_TEXT), "BINARY or STRING", "the body; null is an empty body. Required"),
+    SinkColumn("routing_key", _TEXT, "STRING", "the routing key; where null, the option `routingKey`"),
+    SinkColumn(
+        "exchange",
+        _TEXT,
+        "STRING",
+        "the exchange; where null, the option `exchange`. An empty text is the default exchange",
+    ),
+    SinkColumn(
+        "headers",
+        ("map", "struct", *_TEXT),
+        "MAP<STRING, ...>, STRUCT, or STRING of a JSON object",
+        "the header table; a null in a map is sent as such, a null field of a struct is left out",
+    ),
+    SinkColumn("message_id", _TEXT, "STRING", "the property; see the option `messageId`"),
+    SinkColumn("timestamp", ("timestamp",), "TIMESTAMP", "the property, cut to whole seconds"),
+    *map(_property, PROPERTIES),
+    SinkColumn(
+        "properties",
+        ("struct",),
+        "STRUCT of basic properties",
+        "properties that have no column of their own, as the source reads them",
+    ),
+)
+
+#: What the source tells of a message's way to Spark. It is no part of a message and not sent on.
+NOT_SENT = ("queue", "offset", "redelivered", "received_at")
+
+_BY_NAME = {column.name: column for column in SINK_COLUMNS}
+
+
+def find_columns(schema: StructType, options: WriteOptions) -> Mapping[str, tuple[Path, ...]]:
+    """Where the columns of a DataFrame are that the sink needs; of several places the first that is not null.
+
+    Raises:
+        ColumnError: if a column is missing, unknown or of another type.
+        OptionError: if the options need a column that is not there, or do not say where rows go.
+    """
+    found: dict[str, tuple[Path, ...]] = {}
+    nested: dict[str, Path] = {}
+    for index, field in enumerate(schema.fields):
+        name = field.name.lower()
+        column = _BY_NAME.get(name)
+        if column is None:
+            if name not in NOT_SENT and not options.ignore_unknown_columns:
+                raise ColumnError(
+                    f"the sink has no column {field.name!r}{near_match(name, _BY_NAME)}; select the columns "
+                    "to be sent, or say ignoreUnknownColumns=true"
+                )
+            continue
+        if name in found or (name == "properties" and nested):
+            raise ColumnError(f"there are two columns {name!r}, whose names differ by case only")
+        _check_type(field, column)
+        if name == "properties":
+            nested = _fields_of_properties(field, index, options)
+        else:
+            found[name] = ((index,),)
+    for name, path in nested.items():
+        found[name] = (*found.get(name, ()), path)
+    _check_complete(found, schema, options)
+    return found
+
+
+def _fields_of_properties(field: StructField, index: int, options: WriteOptions) -> dict[str, Path]:
+    paths: dict[str, Path] = {}
+    fields = field.dataType.fields if isinstance(field.dataType, types.StructType) else []
+    for position, inner in enumerate(fields):
+        name = inner.name.lower()
+        if name in PROPERTIES:
+            _check_type(inner, _BY_NAME[name], within=field.name)
+            paths[name] = (index, position)
+        elif not options.ignore_unknown_columns:
+            raise ColumnError(
+                f"column {field.name!r} has a field {inner.name!r}, and that is no basic property"
+                f"{near_match(name, PROPERTIES)}"
+            )
+    return paths
+
+
+def _check_type(field: StructField, column: SinkColumn, within: str = "") -> None:
+    name = f"{within}.{field.name}" if within else field.name
+    if field.dataType.typeName() not in (*column.types, "void"):
+        raise ColumnError(f"column {name!r} is {_spelled(field.dataType)}; it has to be {column.spelled}")
+    if column.name == "headers":
+        _check_header(field.dataType, name, outermost=True)
+
+
+def _check_header(kind: DataType, name: str, outermost: bool = False) -> None:
+    """Refuse what a header table cannot hold, however deep it is."""
+    if isinstance(kind, types.MapType):
+        if kind.keyType.typeName() not in _TEXT:
+            raise ColumnError(f"column {name!r} has keys of {_spelled(kind.keyType)}; they have to be STRING")
+        _check_header(kind.valueType, f"{name}[...]")
+    elif isinstance(kind, types.ArrayType):
+        _check_header(kind.elementType, f"{name}[]")
+    elif isinstance(kind, types.StructType):
+        for field in kind.fields:
+            _check_header(field.dataType, f"{name}.{field.name}")
+    elif kind.typeName() not in _IN_HEADERS and not outermost:
+        raise ColumnError(f"column {name!r} is {_spelled(kind)}, which a header cannot be: cast it to STRING")
+
+
+def _spelled(kind: DataType) -> str:
+    return kind.simpleString().upper()
+
+
+def _check_complete(found: Mapping[str, object], schema: StructType, options: WriteOptions) -> None:
+    if "value" not in found:
+        hint = near_match("value", [name.lower() for name in schema.fieldNames()], most=0)
+        raise ColumnError(f"there is no column 'value' for the body (BINARY or STRING){hint}")
+    if options.message_id == "column" and "message_id" not in found:
+        raise OptionError("option 'messageId' is column, and there is no column 'message_id'")
+    nowhere = not (options.exchange or options.routing_key or "exchange" in found or "routing_key" in found)
+    if nowhere:
+        raise OptionError(
+            "nothing says where the rows go: say the options 'exchange' or 'routingKey' (to the default "
+            "exchange, the name of a queue), or have columns of these names"
+            + (
+                "; column 'queue' is where a row was read, not where it goes"
+                if "queue" in [name.lower() for name in schema.fieldNames()]
+                else ""
+            )
+        )

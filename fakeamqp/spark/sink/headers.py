@@ -1,0 +1,178 @@
+"""From Arrow to header tables: whole columns at a time, however deep they are nested.
+
+The types are those that RabbitMQ and its clients agree on: `S` for text, `x` for octets, `t`, `I` and `l`
+for what fits, `d` for floating point, `D`, `T` in whole seconds, `A`, `F`, and `V` for null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from itertools import pairwise
+from struct import Struct
+from typing import Any
+
+import pyarrow as pa
+
+from fakeamqp.wire.amqp_0_9_x.tables import encode_table
+from fakeamqp.wire.errors import WireError
+
+__all__ = ["header_tables"]
+
+_pack_size = Struct(">I").pack
+_pack_string = Struct(">cI").pack
+_pack_long = Struct(">cq").pack
+_pack_int = Struct(">ci").pack
+_pack_double = Struct(">cd").pack
+_pack_time = Struct(">cQ").pack
+_pack_decimal = Struct(">cBI").pack
+
+_VOID = b"V"
+_TRUE, _FALSE = b"t\x01", b"t\x00"
+_INT = range(-(1 << 31), 1 << 31)
+
+
+def header_tables(array: pa.Array) -> list[bytes | None]:
+    """The header table of every row with its size in front; None where the row is null.
+
+    Raises:
+        ValueError: if a value does not fit, with the value in words.
+    """
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        return [None if text is None else _table_of_json(text) for text in array.to_pylist()]
+    tables = _structs(array, nulls=False) if pa.types.is_struct(array.type) else _maps(array)
+    if not array.null_count:
+        return list(tables)
+    return [
+        table if valid else None for table, valid in zip(tables, array.is_valid().to_pylist(), strict=True)
+    ]
+
+
+def _table_of_json(text: str) -> bytes:
+    try:
+        table = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"text that is no JSON: {error}") from None
+    if not isinstance(table, dict):
+        raise ValueError(f"JSON that is {type(table).__name__} and no object")
+    try:
+        return encode_table(table)
+    except WireError as error:
+        raise ValueError(str(error)) from None
+
+
+def _fields(array: pa.Array) -> list[bytes]:
+    """The values of an array as field values, each with its type in front."""
+    kind = array.type
+    if pa.types.is_null(kind):
+        return [_VOID] * len(array)
+    if pa.types.is_struct(kind):
+        encoded = [b"F" + table for table in _structs(array, nulls=True)]
+    elif pa.types.is_map(kind):
+        encoded = [b"F" + table for table in _maps(array)]
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        encoded = [_pack_string(b"A", len(items)) + items for items in _joined(array, _fields(array.values))]
+    else:
+        return _scalars(array)
+    if not array.null_count:
+        return encoded
+    return [
+        value if valid else _VOID for value, valid in zip(encoded, array.is_valid().to_pylist(), strict=True)
+    ]
+
+
+def _scalars(array: pa.Array) -> list[bytes]:
+    kind = array.type
+    make = next(make for test, make in _MAKERS if test(kind))
+    if pa.types.is_timestamp(kind):
+        array = array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
+    elif pa.types.is_string(kind):
+        array = array.cast(pa.binary())
+    elif pa.types.is_large_string(kind):
+        array = array.cast(pa.large_binary())
+    return [_VOID if value is None else make(value) for value in array.to_pylist()]
+
+
+def _structs(array: pa.Array, nulls: bool) -> list[bytes]:
+    """The tables of an array of structs; fields that are null are sent as such, or left out."""
+    entries = []
+    for field, values in zip(array.type, array.flatten(), strict=True):
+        name = _name(field.name.encode())
+        encoded = [name + value for value in _fields(values)]
+        if not nulls and values.null_count:
+            encoded = [
+                entry if valid else b""
+                for entry, valid in zip(encoded, values.is_valid().to_pylist(), strict=True)
+            ]
+        entries.append(encoded)
+    return [_sized(b"".join(row)) for row in zip(*entries, strict=True)] or [_sized(b"")] * len(array)
+
+
+def _maps(array: pa.Array) -> list[bytes]:
+    """The tables of an array of maps."""
+    names: dict[bytes, bytes] = {}
+    entries = []
+    for key, value in zip(array.keys.cast(pa.binary()).to_pylist(), _fields(array.items), strict=True):
+        name = names.get(key)
+        if name is None:
+            name = names[key] = _name(key)
+        entries.append(name + value)
+    return [_sized(table) for table in _joined(array, entries)]
+
+
+def _joined(array: pa.Array, items: list[bytes]) -> list[bytes]:
+    """What belongs to each row of a list or map in one piece."""
+    offsets = array.offsets.to_pylist()
+    return [b"".join(items[start:end]) for start, end in pairwise(offsets)]
+
+
+def _name(octets: bytes) -> bytes:
+    if len(octets) > 255:
+        raise ValueError(f"a name of {len(octets)} octets; at most 255 are possible")
+    return bytes([len(octets)]) + octets
+
+
+def _sized(table: bytes) -> bytes:
+    return _pack_size(len(table)) + table
+
+
+def _text(octets: bytes) -> bytes:
+    return _pack_string(b"S", len(octets)) + octets
+
+
+def _whole(number: int) -> bytes:
+    return _pack_int(b"I", number) if number in _INT else _pack_long(b"l", number)
+
+
+def _time(microseconds: int) -> bytes:
+    if microseconds < 0:
+        raise ValueError("a time before 1970")
+    return _pack_time(b"T", microseconds // 1_000_000)
+
+
+def _decimal(number: Decimal) -> bytes:
+    sign, digits, exponent = number.as_tuple()
+    mantissa = int("".join(map(str, digits)))
+    if sign or mantissa >= 1 << 32 or not isinstance(exponent, int):
+        raise ValueError(
+            f"the decimal {number}, and one has no sign and 32 bits; cast it to STRING or DOUBLE"
+        )
+    return _pack_decimal(b"D", -exponent, mantissa)
+
+
+def _octets(octets: bytes) -> bytes:
+    return _pack_string(b"x", len(octets)) + octets
+
+
+_MAKERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], bytes]], ...] = (
+    (pa.types.is_string, _text),
+    (pa.types.is_large_string, _text),
+    (pa.types.is_integer, _whole),
+    (pa.types.is_boolean, lambda truth: _TRUE if truth else _FALSE),
+    (pa.types.is_floating, lambda number: _pack_double(b"d", number)),
+    (pa.types.is_timestamp, _time),
+    (pa.types.is_binary, _octets),
+    (pa.types.is_large_binary, _octets),
+    (pa.types.is_decimal, _decimal),
+)

@@ -1,0 +1,216 @@
+"""From Arrow to messages: whole columns at a time, straight to the octets of AMQP.
+
+A message's properties are flags and values. Each column becomes a list of encoded values, with None where
+the property is absent; the flags of a row and its values in AMQP's order are then one join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fakeamqp.spark.errors import PublishError
+from fakeamqp.spark.sink.headers import header_tables
+
+if TYPE_CHECKING:
+    from fakeamqp.spark.options import WriteOptions
+    from fakeamqp.spark.sink.columns import Path
+
+__all__ = ["Encoder", "Message"]
+
+#: Exchange, routing key, properties (flags and values, as in a content header) and body.
+Message: TypeAlias = tuple[str, str, bytes, bytes]
+
+_OCTETS = [bytes([number]) for number in range(256)]
+
+# In the order of AMQP 0-9-1, in which the values follow the flags.
+_FLAGS = {
+    "content_type": 1 << 15,
+    "content_encoding": 1 << 14,
+    "headers": 1 << 13,
+    "delivery_mode": 1 << 12,
+    "priority": 1 << 11,
+    "correlation_id": 1 << 10,
+    "reply_to": 1 << 9,
+    "expiration": 1 << 8,
+    "message_id": 1 << 7,
+    "timestamp": 1 << 6,
+    "type": 1 << 5,
+    "user_id": 1 << 4,
+    "app_id": 1 << 3,
+}
+_RANGES = {"delivery_mode": (1, 2), "priority": (0, 255)}
+
+
+class Encoder:
+    """Makes messages of the record batches of one task.
+
+    Args:
+        columns: where each column is, as `find_columns` says.
+        options: of the writer.
+        origin: what deterministic message ids begin with; they end with the number of the row in the task.
+    """
+
+    def __init__(self, columns: Mapping[str, tuple[Path, ...]], options: WriteOptions, origin: str) -> None:
+        self._columns = columns
+        self._options = options
+        self._origin = origin
+
+    def messages(self, batch: pa.RecordBatch, first: int) -> list[Message]:
+        """The rows of a batch, in their order; `first` is the number of its first row in the task.
+
+        Raises:
+            PublishError: if a row cannot be a message. Then none of the batch is.
+        """
+        rows = _Rows(batch, self._columns, first)
+        return list(
+            zip(
+                rows.short_texts("exchange", self._options.exchange),
+                rows.short_texts("routing_key", self._options.routing_key),
+                self._properties(rows),
+                rows.bodies(),
+                strict=True,
+            )
+        )
+
+    def _properties(self, rows: _Rows) -> list[bytes]:
+        flags = 0
+        varying: list[Sequence[int]] = []
+        values: list[Sequence[bytes]] = []
+        for name, flag in _FLAGS.items():
+            encoded = self._values(name, rows)
+            if encoded is None:
+                continue
+            if None in encoded:
+                varying.append([0 if value is None else flag for value in encoded])
+                values.append([value or b"" for value in encoded])
+            else:
+                flags |= flag
+                values.append(encoded)  # type: ignore[arg-type]
+        heads = [flags.to_bytes(2, "big")] * rows.count
+        if varying:
+            heads = [(flags + sum(each)).to_bytes(2, "big") for each in zip(*varying, strict=True)]
+        return list(map(b"".join, zip(heads, *values, strict=True)))
+
+    def _values(self, name: str, rows: _Rows) -> Sequence[bytes | None] | None:
+        """The values of a property, encoded; None where a row has none, or all together."""
+        if name == "headers":
+            return rows.headers()
+        if name == "timestamp":
+            return rows.timestamps()
+        if name == "message_id":
+            return self._message_ids(rows)
+        if name in _RANGES:
+            default = None
+            if name == "delivery_mode":
+                default = _OCTETS[2 if self._options.persistent else 1]
+            return rows.octets(name, *_RANGES[name], default)
+        return rows.short_strings(name)
+
+    def _message_ids(self, rows: _Rows) -> Sequence[bytes | None] | None:
+        kind = self._options.message_id
+        given = None if kind == "deterministic" else rows.short_strings("message_id")
+        if kind == "column" or (given is not None and None not in given):
+            return given
+        texts = [f"{self._origin}-{row}".encode() for row in range(rows.first, rows.first + rows.count)]
+        made = [_OCTETS[len(text)] + text for text in texts]
+        if given is None:
+            return made
+        return [ours if theirs is None else theirs for theirs, ours in zip(given, made, strict=True)]
+
+
+class _Rows:
+    """The columns of a record batch by name, as Python lists of what is sent."""
+
+    def __init__(self, batch: pa.RecordBatch, columns: Mapping[str, tuple[Path, ...]], first: int) -> None:
+        self._batch = batch
+        self._columns = columns
+        self.first = first
+        self.count = batch.num_rows
+
+    def bodies(self) -> list[bytes]:
+        array = self._array("value")
+        if array is None:
+            return [b""] * self.count
+        return [value or b"" for value in array.cast(_binary(array)).to_pylist()]
+
+    def short_texts(self, name: str, default: str) -> list[str]:
+        array = self._array(name)
+        if array is None:
+            return [default] * self.count
+        self._check_length(name, array)
+        return [default if value is None else value for value in array.to_pylist()]
+
+    def short_strings(self, name: str) -> list[bytes | None] | None:
+        array = self._array(name)
+        if array is None:
+            return None
+        self._check_length(name, array)
+        values = array.cast(_binary(array)).to_pylist()
+        if array.null_count:
+            return [None if value is None else _OCTETS[len(value)] + value for value in values]
+        return [_OCTETS[len(value)] + value for value in values]
+
+    def octets(self, name: str, least: int, most: int, default: bytes | None) -> list[bytes | None] | None:
+        array = self._array(name)
+        if array is None:
+            return None if default is None else [default] * self.count
+        self._check(name, array, pc.or_(pc.less(array, least), pc.greater(array, most)), f"{least} to {most}")
+        return [default if value is None else _OCTETS[value] for value in array.to_pylist()]
+
+    def timestamps(self) -> list[bytes | None] | None:
+        array = self._array("timestamp")
+        if array is None:
+            return None
+        self._check("timestamp", array, pc.less(array.cast(pa.int64()), 0), "a time since 1970")
+        seconds = pc.divide(array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64()), 1_000_000)
+        return [None if value is None else value.to_bytes(8, "big") for value in seconds.to_pylist()]
+
+    def headers(self) -> list[bytes | None] | None:
+        array = self._array("headers")
+        if array is None:
+            return None
+        try:
+            return header_tables(array)
+        except ValueError:
+            for row in range(self.count):
+                try:
+                    header_tables(array.slice(row, 1))
+                except ValueError as error:
+                    raise PublishError(
+                        f"row {self.first + row} of the task cannot be sent: its headers have {error}"
+                    ) from None
+            raise
+
+    def _array(self, name: str) -> pa.Array | None:
+        arrays = [self._at(path) for path in self._columns.get(name, ())]
+        arrays = [array for array in arrays if not pa.types.is_null(array.type)]
+        if len(arrays) < 2:
+            return arrays[0] if arrays else None
+        return pc.coalesce(*(array.cast(arrays[0].type) for array in arrays))
+
+    def _at(self, path: Path) -> pa.Array:
+        column = self._batch.column(path[0])
+        return column if len(path) == 1 else column.flatten()[path[1]]
+
+    def _check_length(self, name: str, array: pa.Array) -> None:
+        self._check(name, array, pc.greater(pc.binary_length(array), 255), "at most 255 octets")
+
+    def _check(self, name: str, array: pa.Array, wrong: pa.BooleanArray, expected: str) -> None:
+        """Refuse the first row of which `wrong` is true."""
+        row = pc.index(wrong, True).as_py()
+        if row >= 0:
+            value = repr(array[row].as_py())
+            raise PublishError(
+                f"row {self.first + row} of the task cannot be sent: its {name} is "
+                f"{value if len(value) < 60 else value[:50] + '...'}; it has to be {expected}"
+            )
+
+
+def _binary(array: pa.Array) -> pa.DataType:
+    """The type of octets that an array of text can be cast to without a copy."""
+    large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
+    return pa.large_binary() if large else pa.binary()

@@ -1,0 +1,242 @@
+"""Publishing with confirms, many messages at a time, on one connection and one thread.
+
+A task waits only when `maxInFlight` messages have no answer, and at the end of a record batch: between two
+batches nothing is open. However long Spark takes for the next one, a connection that the broker has given up
+meanwhile is then replaced, and no message is sent twice for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pika
+
+from fakeamqp.spark.connection import Link
+from fakeamqp.spark.errors import ConnectionLost, PublishError
+from fakeamqp.spark.sink.window import Window
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from pika.channel import Channel
+    from typing_extensions import Self
+
+    from fakeamqp.spark.options import WriteOptions
+    from fakeamqp.spark.sink.messages import Message
+
+__all__ = ["Publisher"]
+
+_log = logging.getLogger("fakeamqp.spark.sink")
+
+# How many of several messages an error or a line of the log shows.
+_SHOWN = 3
+_NOT_FOUND = 404
+
+
+class Publisher:
+    """Publishes messages and has the broker confirm them. The first message opens the connection.
+
+    Attributes:
+        confirmed: how many messages the broker has confirmed.
+        returned: how many of those came back before, because no queue got them.
+    """
+
+    def __init__(self, options: WriteOptions) -> None:
+        self._options = options
+        self._link: Link | None = None
+        self._channel: Channel
+        self._window = Window()
+        self._batch: Sequence[Message] = ()
+        self._start = 0  # The tag before the first one of this batch.
+        self._refused: list[str] = []
+        self._refusals = 0
+        self._returns: list[str] = []
+        self._blocked: str | None = None
+        self._missing = False
+        self._since = 0.0  # When there was progress for the last time.
+        self.confirmed = 0
+        self.returned = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._link is not None:
+            self._link.close()
+        if self.returned and self._options.on_return == "drop":
+            _log.warning("no queue got %s", _listed(self.returned, self._returns))
+
+    def publish(self, messages: Sequence[Message]) -> None:
+        """Publish messages, and return once the broker has confirmed them all.
+
+        Raises:
+            BrokerUnreachable: if there is no connection to be had.
+            ConnectionLost: if it ends before everything is confirmed.
+            PublishError: if a message is returned, refused or not confirmed in time, or an exchange missing.
+        """
+        if not messages:
+            return
+        link = self._connected()
+        window, most = self._window, self._options.max_in_flight
+        self._batch, self._start, self._since = messages, window.sent, time.monotonic()
+        sent = 0
+        while sent < len(messages):
+            # To wait until half of the window is free, and not for one place, makes writes large.
+            self._wait(lambda: window.open <= most // 2 and self._blocked is None)
+            end = sent + most - window.open
+            self._send(messages[sent:end])
+            sent = min(end, len(messages))
+            link.turn(0.0)
+            self._check()
+        self._wait(lambda: not window.open)
+        self._check()
+
+    def _send(self, messages: Sequence[Message]) -> None:
+        publish, mandatory = self._channel.basic_publish, self._options.mandatory
+        self._window.sent += len(messages)
+        for exchange, routing_key, properties, body in messages:
+            publish(exchange, routing_key, body, _Encoded(properties), mandatory)
+
+    def _connected(self) -> Link:
+        """The connection; a new one if the last one ended while nothing was under way."""
+        link = self._link
+        if link is not None:
+            link.turn(0.0)
+            if link.lost is None:
+                return link
+            _log.warning("%s. Nothing was under way; connecting again", link.lost)
+            link.close()
+        link = self._link = Link(self._options.connection)
+        link.open()
+        self._window, self._blocked = Window(), None
+        channel = self._channel = link.channel()
+        channel.add_on_close_callback(self._channel_closed)
+        channel.add_on_return_callback(self._message_returned)
+        channel.connection.add_on_connection_blocked_callback(self._connection_blocked)
+        channel.connection.add_on_connection_unblocked_callback(self._connection_unblocked)
+        link.call(channel.confirm_delivery, self._answered)
+        return link
+
+    def _wait(self, done: Callable[[], bool]) -> None:
+        """Turn the loop until something is done, as long as the broker goes on answering."""
+        link = self._link
+        assert link is not None
+        while not done():
+            self._check_connection()
+            left = self._since + self._options.confirm_timeout - time.monotonic()
+            if left <= 0:
+                raise PublishError(
+                    f"the broker confirmed nothing for {self._options.confirm_timeout:g} s: "
+                    f"{self._not_confirmed()}. {self._so_far()}"
+                )
+            link.turn(left)
+
+    def _check(self) -> None:
+        """Raise what has gone wrong so far, once the answers that are under way have come too.
+
+        Raises:
+            ConnectionLost: if the connection has ended.
+            PublishError: if a message was refused, or returned where that is an error.
+        """
+        self._check_connection()
+        if not (self._refusals or (self._returns and self._options.on_return == "fail")):
+            return
+        with suppress(ConnectionLost, PublishError):
+            self._wait(lambda: not self._window.open)
+        problems = []
+        if self._refusals:
+            problems.append(f"the broker refused (nacked) {_listed(self._refusals, self._refused)}")
+        if self._returns and self._options.on_return == "fail":
+            problems.append(
+                f"no queue got {_listed(self.returned, self._returns)}; onReturn=drop would log and drop them"
+            )
+        raise PublishError(f"{'; '.join(problems)}. {self._so_far()}")
+
+    def _check_connection(self) -> None:
+        link = self._link
+        assert link is not None
+        if link.lost is None:
+            return
+        if self._missing:
+            raise PublishError(
+                f"an exchange that was published to does not exist, or is gone ({link.lost}). Declare it "
+                f"first: the sink declares nothing. {self._so_far()}"
+            )
+        raise ConnectionLost(f"{link.lost}. {self._so_far()}")
+
+    def _so_far(self) -> str:
+        sent = self.confirmed + self._refusals + self._window.open
+        return f"{self.confirmed} of the {sent} messages that this task has sent were confirmed"
+
+    def _not_confirmed(self) -> str:
+        waiting = f"{self._window.open} messages are not confirmed"
+        if self._blocked is not None:
+            return f"the broker blocks publishers ({self._blocked}), and {waiting}"
+        return waiting
+
+    def _channel_closed(self, _channel: object, error: BaseException) -> None:
+        self._missing = isinstance(error, pika.exceptions.ChannelClosed) and error.reply_code == _NOT_FOUND
+
+    def _answered(self, frame: pika.frame.Method[Any]) -> None:
+        answer = frame.method
+        tags = self._window.settle(answer.delivery_tag, answer.multiple)
+        if tags:
+            self._since = time.monotonic()
+        if isinstance(answer, pika.spec.Basic.Ack):
+            self.confirmed += len(tags)
+            return
+        self._refusals += len(tags)
+        for tag in tags[: _SHOWN - len(self._refused)]:
+            exchange, routing_key, properties, _ = self._batch[tag - self._start - 1]
+            message_id = pika.BasicProperties().decode(properties).message_id
+            self._refused.append(_described(exchange, routing_key, message_id))
+
+    def _message_returned(
+        self,
+        _channel: object,
+        method: pika.spec.Basic.Return,
+        properties: pika.BasicProperties,
+        _body: bytes,
+    ) -> None:
+        self.returned += 1
+        if len(self._returns) < _SHOWN:
+            what = _described(method.exchange, method.routing_key, properties.message_id)
+            self._returns.append(f"{what}: {method.reply_code} {method.reply_text}")
+
+    def _connection_blocked(self, _connection: object, frame: pika.frame.Method[Any]) -> None:
+        self._blocked, self._since = frame.method.reason, time.monotonic()
+        _log.warning("the broker blocks publishers: %s", self._blocked)
+
+    def _connection_unblocked(self, _connection: object, _frame: object) -> None:
+        self._blocked, self._since = None, time.monotonic()
+
+
+class _Encoded(pika.BasicProperties):  # type: ignore[misc]  # pika has no types
+    """Properties that are encoded already."""
+
+    def __init__(self, octets: bytes) -> None:
+        self._octets = octets
+
+    def encode(self) -> list[bytes]:
+        """Flags and values."""
+        return [self._octets]
+
+
+def _described(exchange: str, routing_key: str, message_id: str | None) -> str:
+    where = f"to exchange {exchange!r} with routing key {routing_key!r}"
+    return f"message {message_id!r} {where}" if message_id else f"a message {where}"
+
+
+def _listed(count: int, described: Sequence[str]) -> str:
+    more = count - len(described)
+    return (
+        f"{count} message{'s' if count > 1 else ''} ("
+        + "; ".join(described)
+        + (f"; and {more} more)" if more else ")")
+    )
