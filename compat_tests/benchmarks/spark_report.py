@@ -1,0 +1,94 @@
+"""Measure Spark with AMQP, by turns with RabbitMQ where it is installed, and write docs/spark-benchmarks.md.
+
+python -m compat_tests.benchmarks.spark_report [--quick] [--output FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import pyspark
+
+from compat_tests.benchmarks import load
+from compat_tests.benchmarks.report import machine
+from compat_tests.benchmarks.spark_routes import ROUTES, Bench, rate
+from compat_tests.differential import rabbitmq_node
+from fakeamqp.spark import local_session
+
+OUTPUT = Path(__file__).parents[2] / "docs" / "spark-benchmarks.md"
+HEADING = """# Benchmarks of Spark with AMQP
+
+Written by `python -m compat_tests.benchmarks.spark_report`. Times depend on the machine and on what else it
+did; what stands in one row was measured by turns.
+
+{machine} PySpark {pyspark}, `local[2]`.
+"""
+ROUTES_HEAD = """
+## Routes
+
+Rows per second from the start of a query to its end, in a session that has run such a query before. Messages
+are about 90 octets of JSON with a message id, a timestamp and two headers. Publishing is confirmed, the spool
+is synced to the disk. The last column is what prototypes of these routes did on such a machine with RabbitMQ
+and 100,000 messages.
+
+"""
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer rows, one run: to see whether it works")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="where to write (default: %(default)s)")
+    options = parser.parse_args()
+    parts = [
+        HEADING.format(machine=machine(), pyspark=pyspark.__version__),
+        ROUTES_HEAD,
+        *routes((1_000, 2_000) if options.quick else (10_000, 100_000), 1 if options.quick else 3),
+    ]
+    options.output.write_text("".join(parts), "utf-8")
+    print(options.output.read_text("utf-8"))
+
+
+def routes(sizes: tuple[int, ...], runs: int) -> Iterator[str]:
+    """The table of routes."""
+    with ExitStack() as stack:
+        spark = stack.enter_context(local_session(app_name="benchmarks"))
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        benches = {}
+        for name, url in stack.enter_context(brokers()).items():
+            benches[name] = Bench(spark, url, folder)
+            stack.callback(benches[name].close)
+        columns = [(name, size) for size in sizes for name in benches]
+        yield "| | " + " | ".join(f"{name}, {size:,}" for name, size in columns) + " | prototype |\n"
+        yield "|---|" + "---:|" * (len(columns) + 1) + "\n"
+        for route in ROUTES:
+            for bench in benches.values():
+                rate(bench, route, 1_000)
+            rates: dict[tuple[str, int], list[float]] = {column: [] for column in columns}
+            for _ in range(runs):
+                for name, size in columns:
+                    rates[name, size].append(rate(benches[name], route, size))
+            yield f"| {route.name} | " + " | ".join(f"{median(rates[column]):,.0f}" for column in columns)
+            yield f" | {route.prototype:,} |\n"
+    yield f"\nMedians; runs: {runs}.\n"
+
+
+@contextmanager
+def brokers() -> Iterator[dict[str, str]]:
+    """The brokers that are measured, by name: their URLs."""
+    with ExitStack() as stack:
+        serving = [stack.enter_context(load.fakeamqp_serving())]
+        if rabbitmq_node.available() is None:
+            serving.append(stack.enter_context(load.rabbitmq_serving()))
+        yield {each.name: f"amqp://guest:guest@{each.host}:{each.port}/" for each in serving}
+
+
+if __name__ == "__main__":
+    main()

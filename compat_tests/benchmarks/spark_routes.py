@@ -1,0 +1,223 @@
+"""How fast rows go each route between Spark and a broker.
+
+The messages are those of a small shop: about 90 octets of JSON, a message id, a timestamp and two headers.
+A time is from the start of the query to its end, in a session that has run such a query before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pika
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamWriter
+
+__all__ = ["ROUTES", "Bench", "Route", "rate"]
+
+_HEAD = '{"order_id": "'
+_TAIL = '", "customer": "ann", "item": "apples", "amount": 1.5, "note": "x"}'
+_SCHEMA = "order_id STRING, customer STRING, item STRING, amount DOUBLE, note STRING"
+
+
+@dataclass
+class Bench:
+    """A session and a broker, with what every route needs of them."""
+
+    spark: SparkSession
+    url: str
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self._runs = 0
+        self.connection = pika.BlockingConnection(pika.URLParameters(self.url))
+        self.channel = self.connection.channel()
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def name(self) -> str:
+        """A name that nobody has used before."""
+        self._runs += 1
+        return f"bench-{time.monotonic_ns()}-{self._runs}"
+
+    def queue(self, **arguments: Any) -> str:
+        """A new durable queue."""
+        name = self.name()
+        self.channel.queue_declare(name, durable=True, arguments=arguments)
+        return name
+
+    def fill(self, queue: str, rows: int) -> None:
+        """Put messages into a queue."""
+        for first in range(0, rows, 1000):
+            for number in range(first, min(first + 1000, rows)):
+                properties = pika.BasicProperties(
+                    message_id=f"m-{number:08d}",
+                    timestamp=1_700_000_000 + number // 1000,
+                    headers={"source": "shop", "attempt": 1},
+                    delivery_mode=2,
+                )
+                self.channel.basic_publish("", queue, body(number), properties)
+        while self.channel.queue_declare(queue, passive=True).method.message_count < rows:
+            self.connection.process_data_events(0.01)
+
+    def count(self, queue: str) -> int:
+        return self.channel.queue_declare(queue, passive=True).method.message_count
+
+    def read(self, **options: object) -> DataFrame:
+        return self._with(self.spark.read, options).load()
+
+    def read_stream(self, **options: object) -> DataFrame:
+        return self._with(self.spark.readStream, options).load()
+
+    def rows(self, rows: int) -> DataFrame:
+        """What the sink is given, in two partitions."""
+        number = "lpad(CAST(id AS STRING), 8, '0')"
+        return self.spark.range(0, rows, numPartitions=2).selectExpr(
+            f"""concat('{_HEAD}', {number}, '{_TAIL}') AS value""",
+            f"concat('m-', {number}) AS message_id",
+            "timestamp_seconds(1700000000 + id DIV 1000) AS timestamp",
+            "map('source', 'shop', 'attempt', '1') AS headers",
+        )
+
+    def run(self, writer: DataStreamWriter, folder: Path) -> None:
+        """Run a streaming query until everything that was there has gone through."""
+        query = (
+            writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+        )
+        query.awaitTermination()
+
+    def _with(self, reader: Any, options: dict[str, object]) -> Any:
+        reader = reader.format("amqp").option("amqp.url", self.url)
+        for key, value in options.items():
+            reader = reader.option(key, str(value))
+        return reader
+
+
+def body(number: int) -> bytes:
+    """An order."""
+    return f"{_HEAD}{number:08d}{_TAIL}".encode()
+
+
+def batch_read(bench: Bench, rows: int) -> Callable[[], None]:
+    queue = bench.queue()
+    bench.fill(queue, rows)
+    return lambda: _discard(bench.read(queue=queue))
+
+
+def batch_write(bench: Bench, rows: int) -> Callable[[], None]:
+    queue = bench.queue()
+    frame = bench.rows(rows)
+
+    def run() -> None:
+        frame.write.format("amqp").option("amqp.url", bench.url).option("routingKey", queue).mode(
+            "append"
+        ).save()
+        assert bench.count(queue) == rows
+
+    return run
+
+
+def stream_read(per_trigger: int) -> Callable[[Bench, int], Callable[[], None]]:
+    def prepare(bench: Bench, rows: int) -> Callable[[], None]:
+        queue = bench.queue()
+        bench.fill(queue, rows)
+
+        def run() -> None:
+            with TemporaryDirectory(dir=bench.folder) as folder:
+                source = bench.read_stream(
+                    queue=queue, spoolDir=Path(folder, "spool"), maxMessagesPerTrigger=per_trigger
+                )
+                bench.run(source.writeStream.format("noop"), Path(folder))
+            assert bench.count(queue) == 0
+
+        return run
+
+    return prepare
+
+
+def pipeline(bench: Bench, rows: int) -> Callable[[], None]:
+    """Orders are parsed, priced and published: only the columns that the pipeline uses are read."""
+    queue, results = bench.queue(), bench.queue()
+    bench.fill(queue, rows)
+
+    def run() -> None:
+        from pyspark.sql import functions as f
+
+        with TemporaryDirectory(dir=bench.folder) as folder:
+            source = bench.read_stream(
+                queue=queue,
+                spoolDir=Path(folder, "spool"),
+                maxMessagesPerTrigger=50_000,
+                columns="value, message_id",
+                minPartitions=2,
+            )
+            order = f.from_json(f.col("value").cast("string"), _SCHEMA)
+            priced = source.select("message_id", order.alias("order")).select(
+                f.to_json(
+                    f.struct("order.order_id", "order.customer", (f.col("order.amount") * 2).alias("amount"))
+                ).alias("value"),
+                "message_id",
+            )
+            writer = priced.writeStream.format("amqp").option("amqp.url", bench.url)
+            bench.run(writer.option("routingKey", results), Path(folder))
+        assert bench.count(results) == rows
+
+    return run
+
+
+def stream_queue(per_trigger: int) -> Callable[[Bench, int], Callable[[], None]]:
+    def prepare(bench: Bench, rows: int) -> Callable[[], None]:
+        stream = bench.queue(**{"x-queue-type": "stream"})
+        bench.fill(stream, rows)
+
+        def run() -> None:
+            with TemporaryDirectory(dir=bench.folder) as folder:
+                source = bench.read_stream(stream=stream, maxMessagesPerTrigger=per_trigger)
+                bench.run(source.writeStream.format("noop"), Path(folder))
+
+        return run
+
+    return prepare
+
+
+@dataclass(frozen=True)
+class Route:
+    """A route from a broker to Spark or back: `prepare` makes what is measured.
+
+    `prototype` is what a simple prototype of this route did on such a machine with RabbitMQ and 100,000
+    messages, in rows per second.
+    """
+
+    name: str
+    prepare: Callable[[Bench, int], Callable[[], None]]
+    prototype: int
+
+
+ROUTES = (
+    Route("batch read", batch_read, 35_000),
+    Route("batch write, confirmed", batch_write, 30_000),
+    Route("streaming read by a spool, 10,000 a batch", stream_read(10_000), 20_000),
+    Route("streaming read by a spool, 50,000 a batch", stream_read(50_000), 20_000),
+    Route("queue, Spark, exchange", pipeline, 5_700),
+    Route("stream queue, 20,000 a batch", stream_queue(20_000), 10_500),
+    Route("stream queue, one batch", stream_queue(10**9), 16_600),
+)
+
+
+def rate(bench: Bench, route: Route, rows: int) -> float:
+    """Rows per second of one run."""
+    run = route.prepare(bench, rows)
+    start = time.perf_counter()
+    run()
+    return rows / (time.perf_counter() - start)
+
+
+def _discard(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
