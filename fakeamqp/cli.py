@@ -483,6 +483,7 @@ _LIBRARIES = (
     ("anyio", "pip install anyio"),
     ("trustme", "pip install 'fakeamqp[tls]'"),
     ("pyarrow", "pip install 'fakeamqp[trace]'"),
+    ("pyspark", "pip install 'fakeamqp[spark]'"),
 )
 
 
@@ -515,6 +516,18 @@ def _findings() -> Iterator[tuple[str, str, str]]:
     for name, remedy in _LIBRARIES:
         version = _version(name)
         yield ("ok", name, version) if version else ("missing", name, f"not installed: {remedy}")
+    yield _java()
+
+
+def _java() -> tuple[str, str, str]:
+    from fakeamqp.spark.errors import SparkError
+    from fakeamqp.spark.session.installation import find_java
+
+    try:
+        path, version = find_java()
+    except SparkError as error:
+        return "missing", "Java", str(error)
+    return "ok", "Java", f"{version} at {path}"
 
 
 def _loopback(subject: str, host: str, otherwise: str) -> tuple[str, str, str]:

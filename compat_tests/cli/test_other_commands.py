@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 import socket
 from importlib.metadata import version
 
@@ -70,6 +71,20 @@ def test_the_doctor_says_how_to_get_what_is_missing(capsys, monkeypatch):
     assert main(["doctor"]) == 0
     assert "missing  no-such-library" in (out := capsys.readouterr().out)
     assert "not installed: pip install no-such-library" in out
+
+
+def test_the_doctor_says_where_java_is_or_how_to_have_one(capsys, monkeypatch, tmp_path):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("")
+    java.chmod(0o755)
+    tmp_path.joinpath("release").write_text('JAVA_VERSION="21.0.1"\n')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert main(["doctor"]) == 0
+    assert re.search(rf"^ok +Java +21\.0\.1 at {java}$", capsys.readouterr().out, re.MULTILINE)
+    java.unlink()
+    assert main(["doctor"]) == 0
+    assert re.search(r"^missing +Java +.*JAVA_HOME", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_the_doctor_finds_a_machine_without_loopback_not_ready(capsys, monkeypatch):

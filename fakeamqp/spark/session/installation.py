@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fakeamqp.spark.session.errors import JavaMissing, SparkMissing
 
-__all__ = ["Installation", "find_installation"]
+__all__ = ["Installation", "find_installation", "find_java"]
 
 OLDEST_SPARK = (4, 0)
 FIRST_SPARK_BEYOND = (5, 0)
@@ -53,8 +53,17 @@ def find_installation() -> Installation:
     from pyspark.find_spark_home import _find_spark_home
 
     home = Path(_find_spark_home()).resolve()
+    return Installation(version, home, "SPARK_HOME" not in os.environ, *find_java())
+
+
+def find_java() -> tuple[Path, str]:
+    """The Java that Spark would run on, and its version.
+
+    Raises:
+        JavaMissing: if there is no Java, or none that is new enough.
+    """
     java = _java()
-    return Installation(version, home, "SPARK_HOME" not in os.environ, java, _checked_version(java))
+    return java, _checked_version(java)
 
 
 def _spark_version() -> tuple[int, ...]:
