@@ -19,11 +19,6 @@ class Checkpoint:
     path: Path
 
     @property
-    def planned(self) -> int:
-        """Number of the last batch that was begun, or -1."""
-        return _last(self.path / "offsets")
-
-    @property
     def committed(self) -> int:
         """Number of the last batch that was finished, or -1."""
         return _last(self.path / "commits")
