@@ -1,0 +1,65 @@
+"""One query per spool: a lock that the system releases when its holder dies, however it dies."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import time
+from pathlib import Path
+
+from fakeamqp.spark.errors import SpoolError
+
+__all__ = ["FolderLock"]
+
+# A query that is ending still flushes and says goodbye to the broker.
+_PATIENCE = 10.0
+_BETWEEN = 0.02
+
+
+class FolderLock:
+    """A lock on a folder, held from now until `release`, or until the process ends.
+
+    Args:
+        folder: the folder, which exists.
+        patience: how many seconds to wait for a holder that is just ending.
+
+    Raises:
+        SpoolError: if another query holds it all that time, with its process id; or if it cannot be locked.
+    """
+
+    def __init__(self, folder: Path, patience: float = _PATIENCE) -> None:
+        path = folder / "lock"
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise SpoolError(f"cannot lock the spool: {path}: {error.strerror}") from error
+        try:
+            self._acquire(folder, time.monotonic() + patience)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def release(self) -> None:
+        """Let the next one in. May be called again."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _acquire(self, folder: Path, deadline: float) -> None:
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    holder = os.pread(self._file, 300, 0).decode("utf-8", "replace").strip()
+                    raise SpoolError(
+                        f"the spool in {folder} is in use by another query ({holder or 'unknown'}): stop that "
+                        "one, or give this one its own spoolDir; two queries on one queue share its messages"
+                    ) from None
+                time.sleep(_BETWEEN)
+            except OSError as error:
+                raise SpoolError(f"cannot lock the spool in {folder}: {error.strerror}") from error
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)

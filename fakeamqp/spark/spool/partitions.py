@@ -1,0 +1,171 @@
+"""How the rows of a micro-batch are cut into tasks, and how they get there.
+
+A task costs Spark 10 to 20 milliseconds, so there are few; Spark warns of tasks larger than 1000 KiB, so rows
+that travel inside are cut by size too. Executors unpickle this module: it needs no AMQP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from fakeamqp.spark.columns import Column, arrow_schema
+from fakeamqp.spark.errors import SpoolError
+
+if TYPE_CHECKING:
+    from fakeamqp.spark.spool.store import Piece
+
+__all__ = [
+    "FilePartition",
+    "InlinePartition",
+    "cut",
+    "file_partitions",
+    "inline_partitions",
+    "read_partition",
+]
+
+_TASK_OCTETS = 900 << 10
+_TASK_ROWS = 2500
+
+
+@dataclass
+class InlinePartition(InputPartition):
+    """Rows inside the task, as Arrow streams."""
+
+    streams: tuple[bytes, ...]
+
+
+@dataclass
+class FilePartition(InputPartition):
+    """Rows of segments, for executors that see the folder of the spool.
+
+    `pieces` are paths with the first row and the one behind the last.
+    """
+
+    pieces: tuple[tuple[str, int, int], ...]
+    schema: pa.Schema
+    missing_is_null: bool
+
+
+def inline_partitions(
+    pieces: Sequence[Piece], columns: Sequence[Column], least: int, missing_is_null: bool
+) -> list[InputPartition]:
+    """The rows of pieces, inside of tasks."""
+    schema = arrow_schema(columns)
+    return [
+        InlinePartition(
+            tuple(
+                _stream(
+                    pick(piece.block.load(), schema, missing_is_null).slice(piece.start, len(piece)),
+                )
+                for piece in task
+            )
+        )
+        for task in cut(pieces, least, _TASK_OCTETS)
+    ]
+
+
+def file_partitions(
+    pieces: Sequence[Piece], columns: Sequence[Column], least: int, missing_is_null: bool
+) -> list[InputPartition]:
+    """The rows of pieces, as places in the files of a spool."""
+    schema = arrow_schema(columns)
+    for piece in pieces:
+        pick(piece.block.load().slice(0, 0), schema, missing_is_null)
+    return [
+        FilePartition(
+            tuple((piece.block.path, piece.start, piece.stop) for piece in task), schema, missing_is_null
+        )
+        for task in cut(pieces, least, None)
+    ]
+
+
+def cut(pieces: Sequence[Piece], least: int, most_octets: int | None) -> list[list[Piece]]:
+    """The pieces, cut further and put together, so that each list is a task.
+
+    Args:
+        pieces: the rows of a batch.
+        least: how many tasks there are at least, if it is not a small batch.
+        most_octets: how large a task may be, if that matters; a single row may be larger.
+    """
+    from fakeamqp.spark.spool.store import Piece
+
+    rows = sum(map(len, pieces))
+    if not rows:
+        return []
+    octets = sum(piece.octets for piece in pieces)
+    count = max(1, min(least, max(rows // _TASK_ROWS, octets // _TASK_OCTETS)))
+    if most_octets is not None:
+        count = max(count, -(-octets // most_octets))
+    share = -(-rows // min(count, rows))
+    share_octets = max(-(-octets // count), 1)
+    tasks: list[list[Piece]] = []
+    left, left_octets = 0, 0
+    for piece in pieces:
+        start = piece.start
+        while start < piece.stop:
+            if left <= 0 or (most_octets is not None and left_octets <= 0):
+                tasks.append([])
+                left, left_octets = share, share_octets if most_octets is None else most_octets
+            row_octets = max(piece.octets // len(piece), 1)
+            fitting = left if most_octets is None else min(left, max(left_octets // row_octets, 1))
+            stop = min(piece.stop, start + fitting)
+            tasks[-1].append(Piece(piece.block, start, stop))
+            left -= stop - start
+            left_octets -= (stop - start) * row_octets
+            start = stop
+    return tasks
+
+
+def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition, in an executor."""
+    if isinstance(partition, InlinePartition):
+        for stream in partition.streams:
+            yield from pa.ipc.open_stream(stream)
+    elif isinstance(partition, FilePartition):
+        from fakeamqp.spark.spool.segments import read_segment
+
+        for path, start, stop in partition.pieces:
+            try:
+                batch = read_segment(path)
+            except OSError as error:
+                raise SpoolError(
+                    f"an executor cannot read {path}: {error}; transport=file is for executors that see the "
+                    "folder of the spool, the others need transport=inline"
+                ) from error
+            yield pick(batch, partition.schema, partition.missing_is_null).slice(start, stop - start)
+
+
+def pick(batch: pa.RecordBatch, schema: pa.Schema, missing_is_null: bool) -> pa.RecordBatch:
+    """The columns of a schema, of a batch that may have been stored when others were wanted.
+
+    Raises:
+        SpoolError: if it lacks one, unless that shall be null.
+    """
+    there = {field.name: field for field in batch.schema}
+    arrays = []
+    for field in schema:
+        found = there.get(field.name)
+        if found is not None and found.type == field.type:
+            arrays.append(batch.column(field.name))
+        elif missing_is_null:
+            arrays.append(pa.nulls(batch.num_rows, field.type))
+        else:
+            what = "no column" if found is None else f"{found.type}, not {field.type}, as column"
+            raise SpoolError(
+                f"the spool has messages that were stored with {what} {field.name!r}: they came when the "
+                "query read other columns. Let it process them with those, or say failOnDataLoss=false to "
+                "have null there"
+            )
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _stream(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())

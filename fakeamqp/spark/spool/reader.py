@@ -1,0 +1,185 @@
+"""The stream reader of queues, as Spark calls it.
+
+Spark makes several: one in a process that lives as long as the query and where all calls but `read` happen,
+and others that only plan, and are pickled to executors for `read`. Nothing tells them apart but the calls, so
+nothing begins before the first call: no connection, no lock, no thread.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from fakeamqp.spark.columns import Column
+from fakeamqp.spark.options import ReadOptions
+from fakeamqp.spark.read_limits import AvailableNow, default_limit, most_rows
+from fakeamqp.spark.spool import partitions as cutting
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fakeamqp.spark.spool.admission import Admission
+    from fakeamqp.spark.spool.consumer import Consumer
+    from fakeamqp.spark.spool.store import Store
+
+__all__ = ["QueueStreamReader"]
+
+
+class QueueStreamReader(DataSourceStreamReader, AvailableNow):
+    """Reads queues micro-batch by micro-batch, by way of the store of an acknowledgement mode.
+
+    Offsets are `{"spool": id, "next": row}`: the store, and the number of the next row.
+    """
+
+    def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
+        self._options = options
+        self._columns = tuple(columns)
+        self._running: _Running | None = None
+        self._asked_without_limit = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_running": None}
+
+    def initialOffset(self) -> dict[str, Any]:
+        """The oldest row that no query is through with."""
+        store = self._life().store
+        return store.offset(store.committed)
+
+    def getDefaultReadLimit(self) -> Any:
+        """The option `maxMessagesPerTrigger`."""
+        return default_limit(self._options.max_messages)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Read what is in the queues at this moment, and nothing that comes later."""
+        self._life().admission.prepare_available_now()
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
+        """Where the next micro-batch ends.
+
+        PySpark before 4.2 gives no limit, and asks only once when the trigger is AvailableNow: so the first
+        answer is then everything that there is.
+
+        Raises:
+            ConnectionLost: if the connection was lost and could not be had again in time.
+            SparkError: whatever else keeps messages from coming.
+        """
+        life = self._life()
+        row = None if start is None else life.store.position(start)
+        if limit is None and start is None:
+            most = self._options.max_messages if self._asked_without_limit else None
+            self._asked_without_limit = True
+        else:
+            most = most_rows(limit, self._options.max_messages)
+        end = life.admission.everything(row) if most is None else life.admission.latest(row, most)
+        return life.store.offset(end)
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        """The newest row that has come, for the progress of the query."""
+        store = self._life().store
+        return store.offset(store.visible)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The rows of a micro-batch, cut into tasks; always the same for the same offsets.
+
+        Raises:
+            DataLoss: if rows are gone and that fails the query.
+            SpoolError: if rows were stored without a column that is wanted now.
+        """
+        life, options = self._life(), self._options
+        first, stop = life.store.position(start), life.store.position(end)
+        life.admission.planned(stop)
+        if first >= stop:
+            return []
+        plan = cutting.inline_partitions
+        if options.transport == "file" and options.ack_mode == "spool":
+            plan = cutting.file_partitions
+        pieces = life.store.pieces(first, stop)
+        return plan(pieces, self._columns, options.min_partitions, not options.fail_on_data_loss)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition. Runs in executors."""
+        return cutting.read_partition(partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Spark is through with everything before `end`."""
+        life = self._life()
+        life.store.commit(life.store.position(end))
+        life.consumer.poke()
+
+    def stop(self) -> None:
+        """Store and acknowledge what has come, and let go of the connection and the store."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.end()
+
+    def _life(self) -> _Running:
+        if self._running is None:
+            self._running = _Running(self._options, self._columns)
+        return self._running
+
+
+class _Running:
+    """What runs from the first call to the last one."""
+
+    def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
+        from fakeamqp.spark.spool.admission import Admission
+        from fakeamqp.spark.spool.consumer import Consumer
+
+        self.store: Store = _store(options.ack_mode)(options, columns)
+        self.consumer: Consumer = Consumer(options, self.store)
+        self.admission: Admission = Admission(options, self.store, self.consumer)
+        self._restore_signal = _exit_on_sigterm()
+        self.consumer.start()
+
+    def end(self, *, flush: bool = True) -> None:
+        if self.consumer.stop(flush=flush):
+            self.store.close()
+        self._restore_signal()
+
+
+def _store(ack_mode: str) -> Callable[[ReadOptions, Sequence[Column]], Store]:
+    if ack_mode == "commit":
+        from fakeamqp.spark.spool.commit import UntilCommit
+
+        return UntilCommit
+    if ack_mode == "none":
+        from fakeamqp.spark.spool.none import AtMostOnce
+
+        return AtMostOnce
+    from fakeamqp.spark.spool.spool import Spool
+
+    return Spool
+
+
+def _exit_on_sigterm() -> Callable[[], None]:
+    """Have the process end in an orderly way when Spark ends the query, which it does by SIGTERM.
+
+    Returns:
+        what puts things back as they were.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return _nothing
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return _nothing
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        # A second one follows at once; this one's work has to be done all the same.
+        signal.signal(number, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+
+    def restore() -> None:
+        if signal.getsignal(signal.SIGTERM) is leave:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    return restore
+
+
+def _nothing() -> None:
+    """There is nothing to put back."""

@@ -1,0 +1,174 @@
+"""The store of `ackMode=spool`: segments on the disk, which outlive the query."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from fakeamqp.spark.columns import SOURCE_COLUMNS, Column
+from fakeamqp.spark.errors import DataLoss, SpoolError
+from fakeamqp.spark.options import ReadOptions
+from fakeamqp.spark.records import Delivered, record_batch
+from fakeamqp.spark.spool.lock import FolderLock
+from fakeamqp.spark.spool.segments import Segment, SpoolFolder, State
+from fakeamqp.spark.spool.store import Store, log
+
+__all__ = ["Spool"]
+
+_IDENTITY = tuple(column for column in SOURCE_COLUMNS if column.name in ("queue", "message_id"))
+
+
+class Spool(Store):
+    """Segments on the disk: a message is acknowledged once it is there, and a range of rows stays the same.
+
+    A message that was spooled, and whose acknowledgement did not reach the broker before a crash, comes
+    again. With `dedupe` it is recognised by its queue and message id, and dropped; so committed segments are
+    kept for as long as a message in them may come again.
+
+    Raises:
+        SpoolError: if the folder cannot be used, or another query has it.
+        DataLoss: if segments that Spark has not processed cannot be read and that fails the query.
+    """
+
+    def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
+        stored = tuple(columns)
+        if options.dedupe:
+            stored += tuple(column for column in _IDENTITY if column not in stored)
+        super().__init__(stored, options.spool_max_octets, options.fail_on_data_loss)
+        path = _folder(options.spool_folder or "")
+        self._lock_of_folder = FolderLock(path)
+        try:
+            self._folder = SpoolFolder(path, sync=options.spool_sync)
+            state = self._folder.state()
+            self.id = state.spool
+            self.committed = self._processed = self._handed = self.next = state.committed
+            for segment in self._folder.segments():
+                self._recover(segment)
+        except BaseException:
+            self._lock_of_folder.release()
+            raise
+        self._dedupe = options.dedupe
+        # Between the disk and the broker there are at most as many as the broker sends without an ack.
+        self._kept_rows = 2 * options.prefetch * len(options.queues) if options.dedupe else 0
+        self._ids: set[tuple[str, str]] | None = None
+
+    def add(self, messages: Sequence[Delivered]) -> None:
+        """Write messages to the disk as a segment.
+
+        Raises:
+            SpoolError: if they cannot be written; they must not be acknowledged then.
+        """
+        batch = record_batch(messages, self.columns)
+        try:
+            segment = self._folder.write(self.next, batch)
+        except SpoolError as error:
+            raise SpoolError(
+                f"{error}; its messages were not acknowledged, and are still in the queue"
+            ) from error
+        with self._lock:
+            self._append(segment)
+            if self._ids is not None:
+                self._ids.update(_identities(batch))
+
+    def known(self, queue: str, message_id: str) -> bool:
+        """Whether the spool has such a message, as far back as one may come again."""
+        if not self._dedupe:
+            return False
+        with self._lock:
+            if self._ids is None:
+                # Only now: most queries never see a message again.
+                self._ids = set()
+                for segment in self._blocks:
+                    if not segment.broken:
+                        self._ids.update(_identities(segment.load()))
+            return (queue, message_id) in self._ids
+
+    def commit(self, end: int) -> None:
+        """Remove what is not needed any more."""
+        with self._lock:
+            if end <= self.committed:
+                return
+            self.committed = min(end, self.next)
+            self.processed(self.committed)
+            self._folder.save(State(self.id, self.committed))
+            done = 0
+            kept = 0
+            for index in range(len(self._blocks) - 1, -1, -1):
+                segment = self._blocks[index]
+                if segment.end <= self.committed and kept >= self._kept_rows:
+                    done = index + 1
+                    break
+                if segment.end <= self.committed:
+                    kept += segment.end - segment.first
+            removed, self._blocks[:done] = self._blocks[:done], []
+            if removed:
+                self._ids = None
+                self._folder.remove(removed)
+
+    def position(self, offset: dict[str, Any]) -> int:
+        """The row that an offset means.
+
+        Raises:
+            DataLoss: if this is not the spool that the checkpoint was written with, or it is an older state
+                of it, and that fails the query.
+        """
+        spool, row = offset.get("spool"), offset.get("next")
+        if spool == self.id and isinstance(row, int) and row <= self.next:
+            return row
+        what = (
+            f"the checkpoint goes on at row {row}, and the spool in {self._folder.path} ends at {self.next}"
+            if spool == self.id
+            else f"the checkpoint belongs to spool {spool}, and {self._folder.path} has spool {self.id}"
+        )
+        if self._fail_on_data_loss:
+            raise DataLoss(
+                f"{what}; bring back the spool that belongs to the checkpoint, start with a new checkpoint, "
+                "or say failOnDataLoss=false to go on with what there is"
+            )
+        log.warning("%s; going on with what there is, as failOnDataLoss=false says", what)
+        return self.committed
+
+    def close(self) -> None:
+        """Let the next query in."""
+        self._lock_of_folder.release()
+
+    def _recover(self, segment: Segment) -> None:
+        if segment.end > self.committed:
+            if segment.first > self.next:
+                self._lost(f"rows {self.next} to {segment.first - 1} of the spool are gone")
+            if segment.broken:
+                self._lost(f"segment {segment.path} cannot be read: {segment.broken}")
+            self._append(segment)
+        else:
+            self._blocks.append(segment)
+
+
+def _folder(said: str) -> Path:
+    """The folder that an option names, made if need be.
+
+    Raises:
+        SpoolError: if it cannot be.
+    """
+    name = said.removeprefix("file://") if said.startswith("file://") else said.removeprefix("file:")
+    if "://" in name:
+        raise SpoolError(
+            f"spoolDir is {said!r}; it has to be a folder of the driver's own file system, where files can "
+            "be locked and brought to the disk"
+        )
+    path = Path(os.path.abspath(name))
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SpoolError(f"cannot make the spool's folder {path}: {error.strerror}") from error
+    return path
+
+
+def _identities(batch: pa.RecordBatch) -> set[tuple[str, str]]:
+    if not {"queue", "message_id"} <= set(batch.schema.names):
+        return set()
+    queues, ids = (batch.column(name).to_pylist() for name in ("queue", "message_id"))
+    return {(queue, each) for queue, each in zip(queues, ids, strict=True) if each is not None}
