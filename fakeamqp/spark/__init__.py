@@ -22,7 +22,9 @@ from fakeamqp.spark.errors import (
 )
 
 if TYPE_CHECKING:
+    from fakeamqp.spark.poison import PoisonSplit, dead_letters, poison_split
     from fakeamqp.spark.session import (
+        FastModeWarning,
         JavaMissing,
         SessionError,
         SessionRunning,
@@ -37,24 +39,32 @@ __all__ = [
     "ColumnError",
     "ConnectionLost",
     "DataLoss",
+    "FastModeWarning",
     "JavaMissing",
     "OptionError",
+    "PoisonSplit",
     "PublishError",
     "SessionError",
     "SessionRunning",
     "SparkError",
     "SparkMissing",
     "SpoolError",
+    "dead_letters",
     "local_session",
+    "poison_split",
 ]
 
 _HOMES = {
     "AmqpDataSource": "fakeamqp.spark.source",
+    "FastModeWarning": "fakeamqp.spark.session",
     "JavaMissing": "fakeamqp.spark.session",
+    "PoisonSplit": "fakeamqp.spark.poison",
     "SessionError": "fakeamqp.spark.session",
     "SessionRunning": "fakeamqp.spark.session",
     "SparkMissing": "fakeamqp.spark.session",
+    "dead_letters": "fakeamqp.spark.poison",
     "local_session": "fakeamqp.spark.session",
+    "poison_split": "fakeamqp.spark.poison",
 }
 
 

@@ -10,7 +10,20 @@ imported when a session is asked for, and not before.
 
 from __future__ import annotations
 
-from fakeamqp.spark.session.errors import JavaMissing, SessionError, SessionRunning, SparkMissing
+from fakeamqp.spark.session.errors import (
+    FastModeWarning,
+    JavaMissing,
+    SessionError,
+    SessionRunning,
+    SparkMissing,
+)
 from fakeamqp.spark.session.local import local_session
 
-__all__ = ["JavaMissing", "SessionError", "SessionRunning", "SparkMissing", "local_session"]
+__all__ = [
+    "FastModeWarning",
+    "JavaMissing",
+    "SessionError",
+    "SessionRunning",
+    "SparkMissing",
+    "local_session",
+]

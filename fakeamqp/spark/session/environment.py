@@ -40,7 +40,13 @@ def process_environment(changes: Mapping[str, str | None]) -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
 
 
-_SET_BY_SPARK = ("PYTHONHASHSEED", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE", "SPARK_ENV_LOADED")
+_SET_BY_SPARK = (
+    "PYTHONHASHSEED",
+    "SPARK_AUTH_SOCKET_TIMEOUT",
+    "SPARK_BUFFER_SIZE",
+    "SPARK_ENV_LOADED",
+    "SPARK_HOME",
+)
 
 
 def _restore(variables: dict[str, str], changes: Mapping[str, str | None]) -> None:

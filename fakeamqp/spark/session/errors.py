@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fakeamqp.spark.errors import SparkError
 
-__all__ = ["JavaMissing", "SessionError", "SessionRunning", "SparkMissing"]
+__all__ = ["FastModeWarning", "JavaMissing", "SessionError", "SessionRunning", "SparkMissing"]
 
 
 class SessionError(SparkError):
@@ -21,3 +21,7 @@ class SparkMissing(SessionError):
 
 class JavaMissing(SessionError):
     """There is no Java that this Spark could run on."""
+
+
+class FastModeWarning(UserWarning):
+    """Fast mode was asked for and cannot be had; the session is the usual one."""

@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["end", "is_running"]
 
-_PATIENCE = 10.0
+patience = 10.0
 """Seconds that Java has to end by itself: it deletes its folders then."""
 
 
@@ -33,7 +33,7 @@ def end() -> None:
     if process.stdin is not None:
         process.stdin.close()  # What it waits for to end.
     try:
-        process.wait(_PATIENCE)
+        process.wait(patience)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

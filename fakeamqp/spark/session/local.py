@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
-from contextlib import contextmanager
+import warnings
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fakeamqp.spark.session import jvm
 from fakeamqp.spark.session.environment import process_environment
-from fakeamqp.spark.session.errors import SessionRunning
+from fakeamqp.spark.session.errors import FastModeWarning, SessionRunning
 from fakeamqp.spark.session.installation import find_installation
 from fakeamqp.spark.session.settings import ENVIRONMENT, JAVA_OPTIONS, SETTINGS, checkpoint_file_manager
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
+    from fakeamqp.spark.session.fast import Fast
     from fakeamqp.spark.session.installation import Installation
 
 __all__ = ["local_session"]
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_HOME = "SPARK_HOME"
 
 
 @contextmanager
@@ -64,36 +67,64 @@ def local_session(
     """
     installation = find_installation()
     _refuse_second_session()
-    own = folder is None
-    place = Path(tempfile.mkdtemp(prefix="fakeamqp-spark-") if folder is None else folder).absolute()
+    fitted = _fitted(installation) if fast else None
     more = {key: _as_text(value) for key, value in (config or {}).items()}
-    try:
-        settings = _settings(installation, place, more)
+    with ExitStack() as cleanup:
+        if folder is None:
+            place = Path(tempfile.mkdtemp(prefix="fakeamqp-spark-"))
+            cleanup.callback(shutil.rmtree, place, ignore_errors=True)
+        else:
+            place = Path(folder).absolute()
         for name in ("local", "tmp", "warehouse"):
             place.joinpath(name).mkdir(parents=True, exist_ok=True)
-        with process_environment(_environment()):
-            yield from _running(app_name, master, settings)
-    finally:
-        if own:
-            shutil.rmtree(place, ignore_errors=True)
+        cleanup.enter_context(process_environment(_environment()))
+        if not jvm.is_running():
+            cleanup.callback(jvm.end)
+        common = {"spark.app.name": app_name, "spark.master": master, **_settings(installation, place, more)}
+        session = None if fitted is None else _start_fast(common, fitted)
+        if session is None:
+            session = _start(common)
+        cleanup.callback(session.stop)
+        yield session
 
 
-def _running(app_name: str, master: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+def _start(settings: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
-    found_java = jvm.is_running()
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _fitted(installation: Installation) -> Fast | None:
+    from fakeamqp.spark.session.fast import FastModeUnavailable, prepare
+
     try:
-        builder = SparkSession.builder.appName(app_name).master(master)
-        for key, value in settings.items():
-            builder = builder.config(key, value)
-        session = builder.getOrCreate()
-        try:
-            yield session
-        finally:
-            session.stop()
-    finally:
-        if not found_java:
-            jvm.end()
+        if jvm.is_running():
+            raise FastModeUnavailable("this process has a Java already, from a session before")
+        return prepare(installation)
+    except FastModeUnavailable as error:
+        _warn(str(error))
+        return None
+
+
+def _start_fast(settings: Mapping[str, str], fitted: Fast) -> SparkSession | None:
+    """None if it does not start this way; it has left nothing behind then."""
+    options = " ".join([settings[_JAVA_OPTIONS], *fitted.java_options])
+    os.environ[_HOME] = str(fitted.home)
+    try:
+        return _start({**settings, _JAVA_OPTIONS: options})
+    except Exception as error:
+        jvm.end()
+        fitted.discard()
+        os.environ.pop(_HOME)
+        _warn(f"Spark does not start with what is in the cache: {error}")
+        return None
+
+
+def _warn(reason: str) -> None:
+    warnings.warn(FastModeWarning(f"no fast mode, the session is the usual one: {reason}"), stacklevel=5)
 
 
 def _settings(installation: Installation, place: Path, more: Mapping[str, str]) -> dict[str, str]:

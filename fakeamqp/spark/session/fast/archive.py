@@ -1,0 +1,98 @@
+"""The class-data archive: made once by a session that does what tests do, in a process of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from fakeamqp.spark.session.fast.cache import forget_the_unused, note_use
+from fakeamqp.spark.session.fast.errors import FastModeUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["the_archive"]
+
+_PATIENCE = 180.0
+"""Seconds that making it may take; it takes about 15."""
+
+
+def the_archive(home: Path, folder: Path) -> Path:
+    """The archive in the cache, made if it is not there or not whole.
+
+    Processes that want it at the same time wait for the one that makes it. Where making it has failed, it is
+    not tried again: the reason is kept beside it.
+
+    Raises:
+        FastModeUnavailable: if it cannot be made.
+        OSError: if the cache cannot be written.
+    """
+    archive, failure = folder / "classes.jsa", folder / "failed"
+    if not _is_whole(archive):
+        with _alone(folder):
+            if not _is_whole(archive):
+                if failure.exists():
+                    raise FastModeUnavailable(f"{failure.read_text()} (delete {folder} to try again)")
+                try:
+                    _make(archive, home)
+                except FastModeUnavailable as error:
+                    failure.write_text(str(error))
+                    raise
+                forget_the_unused(folder)
+    note_use(folder)
+    return archive
+
+
+def _make(archive: Path, home: Path) -> None:
+    unfinished = archive.with_name(f"classes.{os.getpid()}")
+    environment = {**os.environ, "SPARK_HOME": str(home)}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "fakeamqp.spark.session.fast.training", str(unfinished)],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
+        )
+        if done.returncode or not unfinished.exists():
+            raise FastModeUnavailable(f"Java wrote no class-data archive: {_last_words(done)}")
+        size = unfinished.stat().st_size
+        # The size first: an archive without it is not whole.
+        _size_file(archive).write_text(str(size))
+        os.replace(unfinished, archive)
+    except subprocess.TimeoutExpired as error:
+        raise FastModeUnavailable(f"writing a class-data archive took longer than {_PATIENCE:g} s") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _is_whole(archive: Path) -> bool:
+    # Java checks what it reads, but not that all of it is there.
+    try:
+        return archive.stat().st_size == int(_size_file(archive).read_text())
+    except (OSError, ValueError):
+        return False
+
+
+def _size_file(archive: Path) -> Path:
+    return archive.with_suffix(".size")
+
+
+def _last_words(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    return lines[-1].strip() if lines else f"exit code {done.returncode}"
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Be the only process that makes something in this folder. A process that dies lets go of it."""
+    with folder.joinpath("lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

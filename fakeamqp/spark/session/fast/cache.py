@@ -1,0 +1,53 @@
+"""Where fast mode keeps things: one folder for every pair of an installed PySpark and a Java."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fakeamqp.spark.session.installation import Installation
+
+__all__ = ["cache_folder", "forget_the_unused", "note_use"]
+
+_KEEP = 30 * 24 * 3600.0
+"""Seconds that an archive is kept which nobody uses."""
+_USED = "used"
+
+
+def cache_folder(installation: Installation) -> Path:
+    """The folder for this installation. Another version, path or time of installation has another one."""
+    java = installation.java.resolve()
+    facts = [
+        installation.home,
+        installation.home.joinpath("jars").stat().st_mtime_ns,
+        java,
+        java.stat().st_mtime_ns,
+    ]
+    digest = hashlib.sha256("\n".join(map(str, facts)).encode()).hexdigest()[:12]
+    return _root() / f"{installation.label}-{digest}"
+
+
+def note_use(folder: Path) -> None:
+    """Keep this folder for a while longer."""
+    folder.joinpath(_USED).touch()
+
+
+def forget_the_unused(folder: Path) -> None:
+    """Delete the folders beside this one that nobody has used for a month."""
+    for other in folder.parent.iterdir():
+        try:
+            unused = time.time() - other.joinpath(_USED).stat().st_mtime > _KEEP
+        except OSError:
+            continue  # One that is being made.
+        if unused and other != folder:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def _root() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return Path(base if base and os.path.isabs(base) else Path.home() / ".cache", "fakeamqp", "spark")

@@ -1,0 +1,11 @@
+"""Why there is no fast mode."""
+
+from __future__ import annotations
+
+from fakeamqp.spark.session.errors import SessionError
+
+__all__ = ["FastModeUnavailable"]
+
+
+class FastModeUnavailable(SessionError):
+    """Fast mode cannot be had here. Sessions are the usual ones then."""

@@ -1,0 +1,60 @@
+"""A Spark home of links, whose workers import the installed PySpark in place of a zip file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fakeamqp.spark.session.fast.errors import FastModeUnavailable
+
+if TYPE_CHECKING:
+    from fakeamqp.spark.session.installation import Installation
+
+__all__ = ["the_home"]
+
+
+def the_home(installation: Installation, folder: Path) -> Path:
+    """The Spark home in the cache, made if it is not there.
+
+    Raises:
+        FastModeUnavailable: if PySpark is not laid out as it has always been.
+        OSError: if the cache cannot be written.
+    """
+    home = folder / "home"
+    if home.is_dir():
+        return home
+    making = Path(tempfile.mkdtemp(prefix="home-", dir=folder))
+    try:
+        _fill(making, installation.home)
+        making.chmod(0o755)
+        os.rename(making, home)
+    except OSError:
+        # Somebody else has made it meanwhile, or it cannot be made.
+        shutil.rmtree(making, ignore_errors=True)
+        if not home.is_dir():
+            raise
+    return home
+
+
+def _fill(home: Path, installed: Path) -> None:
+    import py4j
+
+    zips = {"pyspark": installed, "py4j": Path(py4j.__file__).parent}
+    for entry in installed.iterdir():
+        if entry.name in ("bin", "jars", "sbin"):
+            home.joinpath(entry.name).symlink_to(entry)
+    libraries = home / "python" / "lib"
+    libraries.mkdir(parents=True)
+    for entry in installed.joinpath("python", "lib").iterdir():
+        package = zips.pop(entry.name.split("-")[0].removesuffix(".zip"), None)
+        if package is None:
+            libraries.joinpath(entry.name).symlink_to(entry)
+        else:
+            # Python takes a folder on its path for a folder, whatever it is called.
+            libraries.joinpath(entry.name).mkdir()
+            libraries.joinpath(entry.name, package.name).symlink_to(package)
+    if zips:
+        raise FastModeUnavailable(f"there is no zip file of {' and '.join(zips)} under {installed}")
