@@ -55,8 +55,8 @@ class FolderLock:
                 if time.monotonic() >= deadline:
                     holder = os.pread(self._file, 300, 0).decode("utf-8", "replace").strip()
                     raise SpoolError(
-                        f"the spool in {folder} is in use by another query ({holder or 'unknown'}): stop that "
-                        "one, or give this one its own spoolDir; two queries on one queue share its messages"
+                        f"the spool in {folder} is in use by another query ({holder or 'unknown'}): stop "
+                        "that one, or give this one its own spoolDir; queries on one queue share its messages"
                     ) from None
                 time.sleep(_BETWEEN)
             except OSError as error:

@@ -189,8 +189,8 @@ class Store:
             sizes = pc.cumulative_sum(pc.cast(pc.fill_null(pc.binary_length(column), 0), pa.int64()))
             fitting: int = pc.sum(pc.less_equal(sizes, left)).as_py() or 0
             if fitting < len(piece):
-                return max(piece.block.first + piece.start + fitting, start + 1)
-            left -= sizes[-1].as_py()
+                return max(int(piece.block.first) + piece.start + fitting, start + 1)
+            left -= int(sizes[-1].as_py())
         return end
 
     def _lost(self, what: str) -> None:
