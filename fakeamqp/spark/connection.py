@@ -9,6 +9,7 @@ channel is seen.
 from __future__ import annotations
 
 import logging
+import re
 import ssl
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pika
 from pika.adapters.select_connection import IOLoop
+from pika.adapters.utils.selector_ioloop_adapter import SelectorIOServicesAdapter
 
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost
 
@@ -44,6 +46,7 @@ class Link:
     def __init__(self, options: ConnectionOptions) -> None:
         self._options = options
         self._loop = IOLoop()
+        self._services = _Services(self._loop)
         self._connection: pika.SelectConnection | None = None
         self._closing = False
         self.lost: str | None = None
@@ -87,6 +90,25 @@ class Link:
         self.wait_for(lambda: bool(opened), self._options.connect_timeout, "open a channel")
         return channel
 
+    @property
+    def frame_max(self) -> int:
+        """The largest frame that was agreed on, in octets."""
+        assert self._connection is not None
+        return int(self._connection.params.frame_max)
+
+    @property
+    def unsent(self) -> int:
+        """How many octets wait to be taken by the network."""
+        return int(self._services.transport.get_write_buffer_size())
+
+    def send(self, octets: bytes) -> None:
+        """Send whole frames of the caller's making, after what pika has to send and before what comes next.
+
+        pika does not see them, which is well for methods that it keeps no account of, such as basic.publish.
+        """
+        if self.lost is None:
+            self._services.transport.write(octets)
+
     def wait_for(self, done: Callable[[], bool], timeout: float, what: str) -> None:
         """Turn the loop until something is done.
 
@@ -120,6 +142,25 @@ class Link:
         """
         if self.lost is not None:
             raise ConnectionLost(self.lost)
+
+    @property
+    def broker_version(self) -> tuple[int, int]:
+        """The first two numbers of the version that a RabbitMQ, or a broker like one, tells; else 0, 0."""
+        told = (self._connection and self._connection.server_properties) or {}
+        numbers = re.match(r"(\d+)\.(\d+)", str(told.get("version", "")))
+        if told.get("product") != "RabbitMQ" or numbers is None:
+            return 0, 0
+        return int(numbers[1]), int(numbers[2])
+
+    def close_channel(self, channel: Channel) -> None:
+        """Close a channel, if it is open, and wait for the answer: what it held is back in its queues.
+
+        Raises:
+            ConnectionLost: as `wait_for`.
+        """
+        if channel.is_open:
+            channel.close()
+        self.wait_for(lambda: channel.is_closed, self._options.connect_timeout, "close a channel")
 
     def turn(self, timeout: float | None = None) -> None:
         """Read, write and run what is due once; wait at most `timeout` seconds for something to happen."""
@@ -162,7 +203,7 @@ class Link:
             on_open_callback=lambda _: outcome.append(None),
             on_open_error_callback=lambda _, error: outcome.append(_in_words(error)),
             on_close_callback=self._connection_closed,
-            custom_ioloop=self._loop,
+            custom_ioloop=self._services,
         )
         deadline = time.monotonic() + self._options.connect_timeout
         while not outcome:
@@ -200,7 +241,8 @@ class Link:
             self.lost = f"the connection to the broker ended: {_in_words(error)}"
 
     def _channel_closed(self, _channel: object, error: BaseException) -> None:
-        if not self._closing and self.lost is None:
+        by_us = isinstance(error, pika.exceptions.ChannelClosedByClient)
+        if not self._closing and self.lost is None and not by_us:
             self.lost = f"the broker closed the channel: {_in_words(error)}"
 
     def _let_go(self) -> None:
@@ -229,6 +271,28 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
+
+
+class _Services(SelectorIOServicesAdapter):  # type: ignore[misc]  # pika has no types
+    """pika's input and output on a loop, with the transport of the last connection in reach."""
+
+    transport: Any = None
+
+    def create_streaming_connection(
+        self, protocol_factory: Callable[[], Any], *others: Any, **more: Any
+    ) -> object:
+        def protocol_of_ours() -> Any:
+            protocol = protocol_factory()
+            made = protocol.connection_made
+
+            def connection_made(transport: object) -> None:
+                self.transport = transport
+                made(transport)
+
+            protocol.connection_made = connection_made
+            return protocol
+
+        return super().create_streaming_connection(protocol_of_ours, *others, **more)
 
 
 def _tls(options: ConnectionOptions) -> ssl.SSLContext:

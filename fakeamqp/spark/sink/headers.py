@@ -72,7 +72,7 @@ def _fields(array: pa.Array) -> list[bytes]:
     elif pa.types.is_map(kind):
         encoded = [b"F" + table for table in _maps(array)]
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        encoded = [_pack_string(b"A", len(items)) + items for items in _joined(array, _fields(array.values))]
+        encoded = [_pack_string(b"A", len(items)) + items for items in _lists(array)]
     else:
         return _scalars(array)
     if not array.null_count:
@@ -111,20 +111,33 @@ def _structs(array: pa.Array, nulls: bool) -> list[bytes]:
 
 def _maps(array: pa.Array) -> list[bytes]:
     """The tables of an array of maps."""
-    names: dict[bytes, bytes] = {}
-    entries = []
-    for key, value in zip(array.keys.cast(pa.binary()).to_pylist(), _fields(array.items), strict=True):
-        name = names.get(key)
-        if name is None:
-            name = names[key] = _name(key)
-        entries.append(name + value)
-    return [_sized(table) for table in _joined(array, entries)]
+    keys, values, offsets = _flat(array, array.keys, array.items)
+    names = {key: _name(key) for key in set(keys.cast(pa.binary()).to_pylist())}
+    entries = [
+        names[key] + value
+        for key, value in zip(keys.cast(pa.binary()).to_pylist(), _fields(values), strict=True)
+    ]
+    return [_sized(b"".join(entries[start:end])) for start, end in pairwise(offsets)]
 
 
-def _joined(array: pa.Array, items: list[bytes]) -> list[bytes]:
-    """What belongs to each row of a list or map in one piece."""
-    offsets = array.offsets.to_pylist()
+def _lists(array: pa.Array) -> list[bytes]:
+    """The items of each list of an array, in one piece."""
+    values, offsets = _flat(array, array.values)
+    items = _fields(values)
     return [b"".join(items[start:end]) for start, end in pairwise(offsets)]
+
+
+def _flat(array: pa.Array, *children: pa.Array) -> list[Any]:
+    """The children of a list or map, and where in them each row begins.
+
+    An array that was sliced has the children of the whole.
+    """
+    offsets = array.offsets.to_pylist()
+    first = offsets[0]
+    return [
+        *(child.slice(first, offsets[-1] - first) for child in children),
+        [offset - first for offset in offsets],
+    ]
 
 
 def _name(octets: bytes) -> bytes:

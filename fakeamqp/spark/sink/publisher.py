@@ -17,6 +17,7 @@ import pika
 
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost, PublishError
+from fakeamqp.spark.sink.frames import Frames
 from fakeamqp.spark.sink.window import Window
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _log = logging.getLogger("fakeamqp.spark.sink")
 # How many of several messages an error or a line of the log shows.
 _SHOWN = 3
 _NOT_FOUND = 404
+# How many octets are handed to the network at a time: much for one write, little to hold twice in memory.
+_UNSENT = 256 << 10
 
 
 class Publisher:
@@ -85,23 +88,19 @@ class Publisher:
         link = self._connected()
         window, most = self._window, self._options.max_in_flight
         self._batch, self._start, self._since = messages, window.sent, time.monotonic()
+        frames = Frames(self._channel.channel_number, link.frame_max, self._options.mandatory)
         sent = 0
         while sent < len(messages):
-            # To wait until half of the window is free, and not for one place, makes writes large.
-            self._wait(lambda: window.open <= most // 2 and self._blocked is None)
-            end = sent + most - window.open
-            self._send(messages[sent:end])
-            sent = min(end, len(messages))
+            # To wait for half of the window, and not for one place, makes writes large.
+            self._wait(lambda: window.open <= most // 2 and link.unsent < _UNSENT and self._blocked is None)
+            octets = frames.of(messages[sent : sent + most - window.open], _UNSENT)
+            window.sent += len(octets)
+            sent += len(octets)
+            link.send(b"".join(octets))
             link.turn(0.0)
             self._check()
         self._wait(lambda: not window.open)
         self._check()
-
-    def _send(self, messages: Sequence[Message]) -> None:
-        publish, mandatory = self._channel.basic_publish, self._options.mandatory
-        self._window.sent += len(messages)
-        for exchange, routing_key, properties, body in messages:
-            publish(exchange, routing_key, body, _Encoded(properties), mandatory)
 
     def _connected(self) -> Link:
         """The connection; a new one if the last one ended while nothing was under way."""
@@ -215,17 +214,6 @@ class Publisher:
 
     def _connection_unblocked(self, _connection: object, _frame: object) -> None:
         self._blocked, self._since = None, time.monotonic()
-
-
-class _Encoded(pika.BasicProperties):  # type: ignore[misc]  # pika has no types
-    """Properties that are encoded already."""
-
-    def __init__(self, octets: bytes) -> None:
-        self._octets = octets
-
-    def encode(self) -> list[bytes]:
-        """Flags and values."""
-        return [self._octets]
 
 
 def _described(exchange: str, routing_key: str, message_id: str | None) -> str:
