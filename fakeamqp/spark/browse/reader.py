@@ -1,0 +1,91 @@
+"""The batch reader of queues, as Spark calls it: one task for each queue that holds anything.
+
+How many messages a queue holds is asked once, when Spark plans, and not when a task starts. So an action has
+one snapshot, however long its tasks wait for a processor; a task that is tried again looks for the same
+number, although the messages of its first attempt may still be on their way back; and a queue that does not
+exist fails the action at once, before Spark tries tasks four times over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from fakeamqp.spark.columns import Column
+from fakeamqp.spark.errors import ConnectionLost
+from fakeamqp.spark.options import ReadOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["BrowseReader", "QueuePartition"]
+
+# Messages of a record batch, and octets of their bodies: what a task has in memory, besides one socket read.
+_ROWS = 10_000
+_OCTETS = 8 << 20
+
+# Seconds. A task answers no heartbeats while Spark works on a batch it gave, so the broker's own interval is
+# too short; none at all would have the broker wait for ever for a machine that is gone.
+_HEARTBEAT = 600
+
+
+@dataclass
+class QueuePartition(InputPartition):
+    """A queue, and how many messages it held when Spark planned."""
+
+    queue: str
+    count: int
+
+
+class BrowseReader(DataSourceReader):
+    """Reads what is ready in classic and quorum queues, and puts it back."""
+
+    def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
+        self._options = options
+        self._columns = tuple(columns)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The queues that hold messages.
+
+        Raises:
+            BrokerUnreachable: if there is no connection to be had.
+            ConnectionLost: if a queue does not exist, or may not be read.
+        """
+        from fakeamqp.spark.connection import Link
+
+        found = []
+        with Link(self._options.connection) as link:
+            channel = link.channel()
+            for queue in self._options.queues:
+                try:
+                    answer = link.call(channel.queue_declare, queue, passive=True)
+                except ConnectionLost as error:
+                    raise ConnectionLost(f"cannot read queue {queue!r}: {error}") from error
+                if answer.method.message_count:
+                    found.append(QueuePartition(queue, answer.method.message_count))
+        # Spark makes a task of its own for no partitions at all, and that one asks for none of them.
+        return found or [QueuePartition(self._options.queues[0], 0)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The messages of a queue as record batches. Runs in executors.
+
+        Raises:
+            OptionError: if the queue is a stream.
+            BrokerUnreachable: if there is no connection to be had.
+            ConnectionLost: if it ends before everything is read.
+            SparkError: if the broker keeps back messages that it counts.
+        """
+        assert isinstance(partition, QueuePartition)
+        if not partition.count:
+            return
+        from fakeamqp.spark.browse.snapshot import snapshot
+        from fakeamqp.spark.records import record_batch
+
+        options = self._options
+        if options.connection.heartbeat is None:
+            options = replace(options, connection=replace(options.connection, heartbeat=_HEARTBEAT))
+        for messages in snapshot(options, partition.queue, partition.count, _ROWS, _OCTETS):
+            yield record_batch(messages, self._columns)
