@@ -167,8 +167,8 @@ class _Held:
         if ready:
             raise SparkError(
                 f"queue {self._queue!r} says that {ready} messages are ready, and nothing came for "
-                f"{self._options.idle_timeout:g} s: it may have another consumer as its single active one, or "
-                "the broker is slow, for which there is the option 'idleTimeout'"
+                f"{self._options.idle_timeout:g} s: another consumer may be its single active one; or the "
+                "broker is slow, for which there is the option 'idleTimeout'"
             )
         return False
 
