@@ -59,14 +59,10 @@ class Admission:
             SparkError: as `Consumer.barrier`.
         """
         start = self._begin(start)
-        target = self._target
+        target = self._target or Target()
         self._consumer.unlimited = True
         try:
-            if target is None:
-                target = Target()
-                standing = self._consumer.barrier(target)
-            else:
-                standing = self._consumer.barrier()
+            standing = self._consumer.barrier(None if target is self._target else target)
             while target.row is None or self._store.visible < target.row:
                 if self._most is not None and standing.visible >= start + self._most:
                     break
@@ -76,6 +72,8 @@ class Admission:
                 standing = self._consumer.barrier()
         finally:
             self._consumer.unlimited = False
+            if target is not self._target:
+                self._consumer.forget(target)
         visible = self._store.visible
         return self._hand_out(start, visible if target.row is None else min(visible, target.row))
 

@@ -83,6 +83,8 @@ class Consumer:
         self._stopping = False
         self._flush_at_end = True
         self._target: Target | None = None
+        # While half of the window is acknowledged, the other half is on its way.
+        self._flush_rows = min(options.spool_flush_rows, max(options.prefetch // 2, 1))
         self._arrived = 0
         self._shown_arrived = 0
         self._proven = False
@@ -100,7 +102,8 @@ class Consumer:
         """Have everything in the store that was confirmed to its publisher before, as far as there is room.
 
         Args:
-            target: is given what is in the queues now, to know when it has come.
+            target: is given what is in the queues now, to know when it has come; nothing beyond it is taken
+                in until it is forgotten.
 
         Raises:
             ConnectionLost: if the connection was lost and could not be had again in time.
@@ -115,6 +118,13 @@ class Consumer:
                 self._check()
                 self._state.wait()
         return question.answer
+
+    def forget(self, target: Target) -> None:
+        """Take in again what is beyond a target."""
+        with self._state:
+            if self._target is target:
+                self._target = None
+        self.poke()
 
     def wait_for_more(self, arrived: int, timeout: float) -> bool:
         """Wait until more messages have come than `arrived`; whether they have within `timeout` seconds.
@@ -214,8 +224,9 @@ class Consumer:
 
     def _loop(self, here: _Channel) -> None:
         link, options = here.link, self._options
-        if self._target is not None:
-            self._target.starts_again(self._store.next)
+        target = self._target
+        if target is not None:
+            target.starts_again(self._store.next)
         for queue in options.queues:
             try:
                 link.call(here.channel.queue_declare, queue, passive=True)
@@ -224,8 +235,8 @@ class Consumer:
                 raise ConnectionLost(f"cannot consume from queue {queue!r}: {error}") from error
         here.channel.add_on_cancel_callback(lambda _frame: _cancelled(link))
         self._subscribed_once = True
-        if self._target is not None and self._target.pending:
-            self._ask(here, self._target)
+        if target is not None and target.pending:
+            self._ask(here, target)
         while not self._stopping:
             link.check()
             self._serve(here)
@@ -259,8 +270,9 @@ class Consumer:
     def _drop(self, here: _Channel, queue: str) -> None:
         """Leave out a message that the store has: it will be acknowledged with those around it."""
         here.dropped += 1
-        if self._target is not None:
-            self._target.came(queue, self._store.next + len(here.buffer))
+        target = self._target
+        if target is not None:
+            target.came(queue, self._store.next + len(here.buffer))
 
     # --- its own thread: questions --------------------------------------------------------------------
 
@@ -332,27 +344,29 @@ class Consumer:
         return max(here.flush_at - time.monotonic(), 0.0)
 
     def _is_full(self) -> bool:
+        """Whether what comes is left to the broker: there is no room, or nobody will want it."""
+        target = self._target
+        if target is not None and target.rows_left(self._store.next) == 0:
+            return True
         return self._store.full and not self.unlimited
 
     def _flush_if_due(self, here: _Channel) -> None:
         now = time.monotonic()
         if here.flush_at is None:
             here.flush_at = now + self._options.spool_flush_interval
-        if (
-            now >= here.flush_at
-            or len(here.buffer) >= self._options.spool_flush_rows
-            or here.octets >= _SEGMENT_OCTETS
-        ):
+        if now >= here.flush_at or len(here.buffer) >= self._flush_rows or here.octets >= _SEGMENT_OCTETS:
             self._flush(here)
 
     def _flush(self, here: _Channel) -> None:
         """Store what has come, as far as there is room, and acknowledge what is stored."""
         buffer = here.buffer
         while buffer and not self._is_full():
-            segment = buffer[: self._rows_of_segment(buffer)]
-            # The target first: as soon as the rows are visible it is known whether they are beyond it.
-            if self._target is not None:
-                self._target.came_all(segment)
+            segment = buffer[: self._rows_of_segment(here)]
+            target = self._target
+            if target is not None:
+                # Before the rows are visible, so that it is known then whether they are beyond it.
+                target.came_all(segment)
+                segment = segment[: target.rows_left(self._store.next)]
             self._store.add(segment)
             here.octets -= sum(len(message.body) for message in segment)
             del buffer[: len(segment)]
@@ -369,11 +383,13 @@ class Consumer:
             here.channel.basic_ack(tag, multiple=True)
             here.acked_tag = tag
 
-    def _rows_of_segment(self, buffer: list[Delivered]) -> int:
-        rows = min(len(buffer), self._options.spool_flush_rows)
+    def _rows_of_segment(self, here: _Channel) -> int:
+        rows = min(len(here.buffer), self._options.spool_flush_rows)
+        if here.octets <= _SEGMENT_OCTETS:
+            return rows
         octets = 0
         for index in range(rows):
-            octets += len(buffer[index].body)
+            octets += len(here.buffer[index].body)
             if octets > _SEGMENT_OCTETS:
                 return max(index, 1)
         return rows

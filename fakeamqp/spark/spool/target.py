@@ -31,6 +31,10 @@ class Target:
         """Whether messages are missing."""
         return self.row is None
 
+    def rows_left(self, next_row: int) -> int | None:
+        """How many rows from `next_row` on are not beyond the target; None if that is not known yet."""
+        return None if self.row is None else max(self.row - next_row, 0)
+
     def expect(self, counts: Mapping[str, int], next_row: int) -> None:
         """Messages that come as `next_row` or later are what the queues hold now."""
         self._missing = {queue: count for queue, count in counts.items() if count}

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pika
+import pytest
+
+from compat_tests.unit.spark.micro_batches import Query
+from fakeamqp import Broker
+
+
+@pytest.fixture
+def broker():
+    with Broker() as broker:
+        with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+            channel = connection.channel()
+            for queue in ("orders", "refunds"):
+                channel.queue_declare(queue, durable=True)
+        yield broker
+
+
+@pytest.fixture
+def query(broker, tmp_path):
+    queries = []
+
+    def make(**options):
+        if options.get("ackMode", "spool") == "spool":
+            # An interval that never passes: only what Spark asks for is stored, unless a test wants otherwise.
+            options = {"spoolDir": tmp_path / "spool", "spoolFlushInterval": "1h", **options}
+        queries.append(Query(broker, **{"queue": "orders", **options}))
+        return queries[-1]
+
+    yield make
+    for each in queries:
+        each.stop()

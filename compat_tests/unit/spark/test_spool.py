@@ -1,0 +1,212 @@
+"""What a query by way of a spool reads, how much at a time, and how it travels."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+
+import pika
+import pytest
+
+from compat_tests.unit.spark.micro_batches import ReadAllAvailable, publish, values
+from fakeamqp.spark.columns import chosen_columns
+from fakeamqp.spark.errors import SpoolError
+from fakeamqp.spark.options import read_options
+from fakeamqp.spark.spool import queue_stream_reader
+
+# --- the barrier and batches ------------------------------------------------------------------------------
+
+
+def test_what_was_published_before_is_there(broker, query):
+    job = query().start()
+    for number in range(50):
+        publish(broker, number)
+        assert values(job.batch()) == [number]
+    assert job.batch() == []
+
+
+def test_rows_have_their_place_in_the_spool(broker, query):
+    publish(broker, 1, 2, 3)
+    job = query(maxMessagesPerTrigger=2).start()
+    assert [(row["offset"], int(row["value"])) for row in job.all()] == [(0, 1), (1, 2), (2, 3)]
+    assert json.loads(job.end)["next"] == 3
+
+
+def test_a_batch_has_at_most_so_many_messages(broker, query):
+    publish(broker, *range(25))
+    job = query(maxMessagesPerTrigger=10).start()
+    assert [len(job.batch()) for _ in range(4)] == [10, 10, 5, 0]
+
+
+def test_a_batch_has_at_most_so_many_octets(broker, query):
+    for size in (10, 10, 10, 500, 10):
+        broker.publish(b"x" * size, routing_key="orders")
+    job = query(maxBytesPerTrigger=25).start()
+    assert [len(job.batch()) for _ in range(5)] == [2, 1, 1, 1, 0]
+
+
+def test_all_available_knows_no_limit(broker, query):
+    publish(broker, *range(25))
+    job = query(maxMessagesPerTrigger=10).start()
+    assert len(job.batch(limit=ReadAllAvailable())) == 25
+
+
+def test_a_window_smaller_than_a_batch(broker, query):
+    publish(broker, *range(100))
+    job = query(prefetch=3, maxMessagesPerTrigger=50).start()
+    assert sorted(values(job.all())) == list(range(100))
+
+
+def test_several_queues_one_with_a_comma(broker, query):
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        connection.channel().queue_declare("a,b")
+    publish(broker, 1, queue="orders")
+    publish(broker, 2, queue="a,b")
+    job = query(queue='["orders", "a,b"]').start()
+    assert sorted((row["queue"], int(row["value"])) for row in job.all()) == [("a,b", 2), ("orders", 1)]
+
+
+def test_everything_is_acknowledged_once_it_is_spooled(broker, query):
+    publish(broker, *range(10))
+    assert len(query().start().batch()) == 10
+    broker.queue("orders").wait_for(count=0, unacked=0)
+
+
+def test_what_comes_while_a_batch_runs_is_spooled_without_being_asked_for(broker, query):
+    job = query(spoolFlushInterval="1ms").start()
+    job.batch()
+    publish(broker, *range(10))
+    broker.queue("orders").wait_for(count=0, unacked=0)
+    assert values(job.batch()) == list(range(10))
+
+
+# --- AvailableNow and old versions of Spark -----------------------------------------------------------------
+
+
+def test_available_now_ends_with_what_there_was(broker, query):
+    publish(broker, *range(25))
+    job = query(maxMessagesPerTrigger=10).start(available_now=True)
+    publish(broker, *range(100, 130))
+    assert values(job.all()) == list(range(25))
+    job.stop()
+    broker.queue("orders").wait_for(count=30, unacked=0)
+    assert values(job.start(available_now=True).all()) == [*range(25), *range(100, 130)]
+
+
+def test_available_now_takes_from_each_queue_what_it_had(broker, query):
+    publish(broker, *range(5))
+    publish(broker, *range(50, 80), queue="refunds")
+    job = query(queue="orders,refunds", prefetch=4).start(available_now=True)
+    publish(broker, *range(5, 50))
+    seen = values(job.all())
+    assert set(seen) >= {*range(5), *range(50, 80)}
+
+
+def test_available_now_does_not_wait_for_what_others_took(broker, query):
+    publish(broker, *range(25))
+    acks = broker.faults.on("basic.ack").hold()
+    job = query(prefetch=10, idleTimeout="1h").start(available_now=True)
+    broker.queue("orders").purge()
+    acks.remove()
+    assert values(job.all()) == list(range(10))
+
+
+def test_available_now_gives_up_what_it_does_not_get(broker, query):
+    publish(broker, *range(25))
+    with broker.faults.on("basic.ack").drop():
+        job = query(prefetch=10, idleTimeout="10ms").start(available_now=True)
+        assert values(job.all()) == list(range(10))
+
+
+def test_available_now_counts_what_is_in_the_spool_already(broker, query):
+    publish(broker, *range(10))
+    job = query(maxMessagesPerTrigger=4).start()
+    job.batch()
+    job.stop()
+    assert values(job.start(available_now=True).all()) == list(range(10))
+
+
+def test_without_a_limit_the_first_batch_is_everything(broker, query):
+    publish(broker, *range(25))
+    job = query(modern=False, maxMessagesPerTrigger=10, prefetch=5, spoolMaxBytes=1).start()
+    assert len(job.batch()) == 25
+    publish(broker, *range(25, 40))
+    assert [len(job.batch()) > 0, len(job.all())] == [True, 40]
+
+
+def test_without_a_limit_later_batches_honour_the_option(broker, query):
+    job = query(modern=False, maxMessagesPerTrigger=10).start()
+    assert job.batch() == []
+    publish(broker, *range(25))
+    assert [len(job.batch()) for _ in range(4)] == [10, 10, 5, 0]
+
+
+# --- columns ----------------------------------------------------------------------------------------------
+
+
+def test_only_wanted_columns_travel(broker, query):
+    publish(broker, 1)
+    rows = query(columns="value,routing_key").start().all()
+    assert rows == [{"value": b"1", "routing_key": "orders"}]
+
+
+def test_a_column_that_was_not_stored(broker, query):
+    publish(broker, *range(4))
+    job = query(columns="value", maxMessagesPerTrigger=2).start()
+    job.batch()
+    job.stop()
+    job.options["columns"] = "value,routing_key"
+    with pytest.raises(SpoolError, match="no column 'routing_key'"):
+        job.start().batch()
+    job.kill()
+    job.options["failOnDataLoss"] = "false"
+    assert [row.get("routing_key") for row in job.start().all()] == [None] * 4
+
+
+def test_text_that_is_none_does_not_stop_it(broker, query):
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        connection.channel().basic_publish("", "orders", b"\xff")
+    broker.faults.on("basic.deliver").replace(correlation_id="\udcff").once()
+    rows = query(includeProperties="true").start().all()
+    assert rows[0]["properties"]["correlation_id"] == "\N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.parametrize("transport", ["inline", "file"])
+def test_a_large_batch_is_cut_into_tasks(broker, query, transport):
+    publish(broker, *range(12_000))
+    job = query(transport=transport, minPartitions=3, spoolFlushRows=5000, maxMessagesPerTrigger=20_000)
+    job.start()
+    assert values(job.all()) == list(range(12_000))
+    parts = job.reader.partitions(*map(json.loads, job.offsets[0]))
+    assert len(parts) >= 3
+    if transport == "inline":
+        assert max(len(pickle.dumps(part)) for part in parts) < 1000 << 10
+
+
+def test_a_small_batch_is_one_task(broker, query):
+    publish(broker, *range(500))
+    job = query(minPartitions=8, spoolFlushRows=50).start()
+    job.batch()
+    assert len(job.reader.partitions(*map(json.loads, job.offsets[0]))) == 1
+
+
+# --- readers that only plan, and two queries --------------------------------------------------------------
+
+
+def test_a_reader_that_is_not_called_touches_nothing(broker, tmp_path):
+    folder = tmp_path / "never"
+    options = read_options(
+        {"amqp.url": broker.url, "queue": "orders", "spoolDir": str(folder)}, streaming=True
+    )
+    reader = queue_stream_reader(options, chosen_columns(options))
+    assert len(pickle.dumps(reader)) < 4096
+    reader.stop()
+    assert not folder.exists() and not broker.connections
+
+
+def test_two_queries_on_one_spool(query, monkeypatch):
+    monkeypatch.setattr("fakeamqp.spark.spool.lock.FolderLock.__init__.__defaults__", (0.0,))
+    query().start()
+    with pytest.raises(SpoolError, match=f"in use by another query .process {os.getpid()} on"):
+        query().start()

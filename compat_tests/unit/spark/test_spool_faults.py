@@ -1,0 +1,338 @@
+"""What was acknowledged is on the disk, and a range of offsets stays what it is, whatever goes wrong."""
+
+from __future__ import annotations
+
+import os
+
+import pika
+import pytest
+
+from compat_tests.unit.spark.micro_batches import MOMENTS, Died, publish, values
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, SpoolError
+
+# --- restarts ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("modern", [True, False])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_query_that_was_killed_goes_on(broker, query, moment, modern):
+    publish(broker, *range(30))
+    job = query(modern=modern, maxMessagesPerTrigger=10).start()
+    job.batch()
+    publish(broker, *range(30, 50))
+    with pytest.raises(Died):
+        job.batch(die=moment)
+        job.batch(die=moment)
+    publish(broker, *range(50, 60))
+    assert values(job.start().all()) == list(range(60))
+
+
+def test_a_batch_that_is_repeated_has_nothing_from_the_queue(broker, query):
+    publish(broker, *range(10))
+    job = query(maxMessagesPerTrigger=6).start()
+    with pytest.raises(Died):
+        job.batch(die="sunk")
+    broker.queue("orders").purge()
+    publish(broker, *range(10, 12))
+    # The batch is compared with what it was by the query itself.
+    assert values(job.start().all()) == list(range(12))
+
+
+def test_a_new_checkpoint_goes_on_where_the_spool_is(broker, query):
+    publish(broker, *range(10))
+    first = query(maxMessagesPerTrigger=4).start()
+    first.batch()
+    first.batch()
+    first.stop()
+    assert values(query().start().all()) == list(range(4, 10))
+
+
+def test_a_checkpoint_of_another_spool_is_refused(broker, query, tmp_path):
+    publish(broker, *range(10))
+    job = query().start()
+    job.batch()
+    job.stop()
+    os.rename(tmp_path / "spool", tmp_path / "moved")
+    publish(broker, 10)
+    with pytest.raises(DataLoss, match="belongs to spool"):
+        job.start().batch()
+    job.stop()
+    job.options["failOnDataLoss"] = "false"
+    assert values(job.start().all()) == list(range(11))
+
+
+def test_a_spool_that_is_behind_its_checkpoint_is_refused(broker, query, tmp_path):
+    publish(broker, 1)
+    job = query().start()
+    job.batch()
+    (job.offsets[0]) = (job.offsets[0][0], job.offsets[0][1].replace('"next": 1', '"next": 7'))
+    job.stop()
+    with pytest.raises(DataLoss, match=r"goes on at row 7, .* ends at 1"):
+        job.start().batch()
+
+
+def test_a_lost_segment_is_noticed(broker, query, tmp_path):
+    publish(broker, *range(10))
+    job = query(maxMessagesPerTrigger=4, spoolFlushRows=2, dedupe="none").start()
+    with pytest.raises(Died):
+        job.batch(die="logged")
+    (tmp_path / "spool" / "00000000000000000002-2.arrow").unlink()
+    with pytest.raises(DataLoss, match="rows 2 to 3 of the spool are gone"):
+        job.start()
+    job.options["failOnDataLoss"] = "false"
+    assert values(job.start().all()) == [0, 1, *range(4, 10)]
+
+
+@pytest.mark.parametrize("left", [0, 100])
+def test_a_truncated_segment_is_noticed(broker, query, tmp_path, left):
+    publish(broker, *range(4))
+    job = query(maxMessagesPerTrigger=4, spoolFlushRows=2).start()
+    with pytest.raises(Died):
+        job.batch(die="logged")
+    os.truncate(tmp_path / "spool" / "00000000000000000000-2.arrow", left)
+    with pytest.raises(DataLoss, match="cannot be read"):
+        job.start()
+    job.options["failOnDataLoss"] = "false"
+    assert values(job.start().all()) == [2, 3]
+
+
+def test_a_file_that_was_not_finished_is_thrown_away(broker, query, tmp_path):
+    job = query().start()
+    job.stop()
+    leftover = tmp_path / "spool" / "00000000000000000000-5.arrow.tmp"
+    leftover.write_bytes(b"half")
+    publish(broker, 1)
+    assert values(job.start().all()) == [1]
+    assert not leftover.exists()
+
+
+def test_committed_segments_go(broker, query, tmp_path):
+    publish(broker, *range(40))
+    job = query(maxMessagesPerTrigger=10, spoolFlushRows=10, prefetch=10).start()
+    job.all()
+    publish(broker, 40)
+    job.batch()
+    # Of 40 committed rows twice the window is kept, to know those that come again.
+    names = sorted(path.name for path in (tmp_path / "spool").glob("*.arrow"))
+    kept = sum(int(name.split("-")[1].removesuffix(".arrow")) for name in names)
+    assert 21 <= kept < 41
+
+
+def test_the_end_stores_what_has_come(broker, query):
+    job = query().start()
+    job.batch()
+    publish(broker, *range(5))
+    broker.queue("orders").wait_for(count=0)
+    job.stop()
+    assert broker.queue("orders").unacked == 0
+    assert values(job.start().all()) == list(range(5))
+
+
+# --- messages that come again -----------------------------------------------------------------------------
+
+
+def crash_between_disk_and_ack(broker, job):
+    """The rows are on the disk, and the broker never hears of it."""
+    with broker.faults.on("basic.ack").drop():
+        job.batch()
+        job.kill()
+        broker.queue("orders").wait_for(count=(1, 1000), unacked=0)
+
+
+def test_a_message_that_comes_again_is_left_out(broker, query):
+    publish(broker, *range(10))
+    job = query().start()
+    crash_between_disk_and_ack(broker, job)
+    publish(broker, *range(10, 15))
+    assert values(job.start().all()) == list(range(15))
+    broker.queue("orders").wait_for(count=0, unacked=0)
+
+
+def test_a_message_that_comes_again_in_another_queue_is_another(broker, query):
+    publish(broker, 1)
+    job = query(queue="orders,refunds").start()
+    job.batch()
+    publish(broker, 1, queue="refunds")
+    with broker.faults.on("basic.deliver", queue="refunds").replace(redelivered=True):
+        assert [row["queue"] for row in job.batch()] == ["refunds"]
+
+
+def test_without_dedupe_it_is_there_twice(broker, query):
+    publish(broker, 1, 2)
+    job = query(dedupe="none").start()
+    crash_between_disk_and_ack(broker, job)
+    assert values(job.start().all()) == [1, 2, 1, 2]
+
+
+def test_without_a_message_id_it_is_there_twice(broker, query):
+    broker.publish(b"1", routing_key="orders")
+    job = query().start()
+    crash_between_disk_and_ack(broker, job)
+    assert values(job.start().all()) == [1, 1]
+
+
+def test_a_message_of_another_consumer_is_not_left_out(broker, query):
+    publish(broker, 1, 2)
+    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+    channel = connection.channel()
+    channel.basic_get("orders")
+    connection.close()
+    rows = query().start().all()
+    assert sorted((int(row["value"]), row["redelivered"]) for row in rows) == [(1, True), (2, False)]
+
+
+def test_available_now_ends_though_messages_are_left_out(broker, query):
+    publish(broker, *range(10))
+    job = query(idleTimeout="1h").start()
+    crash_between_disk_and_ack(broker, job)
+    publish(broker, *range(10, 12))
+    assert values(job.start(available_now=True).all()) == list(range(12))
+
+
+# --- connections ------------------------------------------------------------------------------------------
+
+
+def test_a_lost_connection_is_had_again(broker, query):
+    publish(broker, *range(10))
+    job = query(maxMessagesPerTrigger=4, prefetch=4).start()
+    job.batch()
+    for connection in broker.connections:
+        connection.close()
+    publish(broker, *range(10, 15))
+    assert sorted(values(job.all())) == list(range(15))
+
+
+def test_a_delivery_that_breaks_off(broker, query):
+    publish(broker, *range(100))
+    rule = broker.faults.on("basic.deliver").cut(after="header").on_call(30)
+    assert sorted(values(query(prefetch=10).start().all())) == list(range(100))
+    assert rule.hits == 1
+
+
+def test_a_closed_channel_is_opened_again(broker, query):
+    publish(broker, *range(10))
+    job = query(prefetch=4).start()
+    job.batch()
+    broker.faults.on("basic.ack").close_channel(406, "PRECONDITION_FAILED - delivery timed out").once()
+    publish(broker, *range(10, 20))
+    assert sorted(values(job.all())) == list(range(20))
+
+
+def test_a_cancelled_consumer_consumes_again(broker, query):
+    job = query().start()
+    job.batch()
+    broker.queue("orders").cancel_consumers()
+    publish(broker, 1)
+    assert values(job.all()) == [1]
+
+
+def test_a_broker_that_restarts(broker, query):
+    publish(broker, *range(10), delivery_mode=2)
+    job = query(maxMessagesPerTrigger=4).start()
+    job.batch()
+    broker.restart()
+    publish(broker, *range(10, 15))
+    assert sorted(values(job.all())) == list(range(15))
+
+
+def test_a_connection_that_stays_away_fails_the_query_and_loses_nothing(broker, query):
+    publish(broker, *range(10), delivery_mode=2)
+    job = query(maxMessagesPerTrigger=4, reconnectTimeout="100ms").start()
+    job.batch()
+    broker.stop()
+    with pytest.raises(ConnectionLost, match="tried again for"):
+        job.all()
+    job.stop()
+    broker.start()
+    publish(broker, *range(10, 12), delivery_mode=2)
+    assert values(job.start().all()) == list(range(12))
+
+
+def test_a_queue_that_is_deleted_fails_the_query(broker, query):
+    job = query(reconnectTimeout="100ms").start()
+    job.batch()
+    broker.queue("orders").delete()
+    with pytest.raises(ConnectionLost, match=r"cannot consume from queue 'orders': .*404"):
+        job.batch()
+
+
+def test_a_channel_that_is_closed_whenever_it_consumes_fails_the_query(broker, query):
+    job = query(reconnectTimeout="100ms").start()
+    job.batch()
+    broker.faults.on("queue.declare").close_channel(406, "PRECONDITION_FAILED - never")
+    with pytest.raises(ConnectionLost, match="never"):
+        job.batch()
+
+
+def test_a_missing_queue_fails_at_once(query):
+    with pytest.raises(ConnectionLost, match=r"cannot consume from queue 'nothing': .*404"):
+        query(queue="nothing", reconnectTimeout="1h").start().batch()
+
+
+def test_a_refused_login_fails_at_once(broker, query):
+    with pytest.raises(BrokerUnreachable, match="guest"):
+        query(**{"amqp.password": "wrong", "reconnectTimeout": "1h"}).start().batch()
+
+
+def test_what_is_planned_needs_no_broker(broker, query):
+    publish(broker, *range(4))
+    job = query(reconnectTimeout="1h").start()
+    with pytest.raises(Died):
+        job.batch(die="logged")
+    broker.stop()
+    assert values(job.start().seen) == list(range(4))
+
+
+# --- room -------------------------------------------------------------------------------------------------
+
+
+def test_a_full_spool_leaves_messages_with_the_broker(broker, query):
+    publish(broker, *range(100))
+    job = query(spoolMaxBytes=1, prefetch=10, spoolFlushRows=5, spoolFlushInterval="1ms").start()
+    assert values(job.batch()) == list(range(5))
+    assert broker.queue("orders").ready + broker.queue("orders").unacked == 95
+    assert values(job.all()) == list(range(100))
+
+
+def test_a_segment_larger_than_the_whole_spool(broker, query):
+    body = os.urandom(16 << 20)
+    broker.publish(body, routing_key="orders")
+    broker.publish(b"after", routing_key="orders")
+    job = query(spoolMaxBytes="1m", prefetch=1).start()
+    assert [row["value"] for row in job.all()] == [body, b"after"]
+
+
+def test_a_disk_that_is_full(broker, query, monkeypatch):
+    publish(broker, 1)
+    job = query().start()
+
+    def full(_file):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(SpoolError, match=r"No space left on device; .*still in the queue"):
+        job.batch()
+    monkeypatch.undo()
+    job.stop()
+    broker.queue("orders").wait_for(count=1, unacked=0)
+    assert values(job.start().all()) == [1]
+
+
+def test_without_sync_nothing_waits_for_the_disk(broker, query, monkeypatch):
+    monkeypatch.delattr(os, "fsync")
+    publish(broker, 1)
+    assert values(query(spoolSync="none").start().all()) == [1]
+
+
+def test_a_folder_that_cannot_be(broker, query, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SpoolError, match="cannot make the spool's folder"):
+        query(spoolDir=tmp_path / "file" / "spool").start()
+    with pytest.raises(SpoolError, match="driver's own file system"):
+        query(spoolDir="s3://bucket/spool").start()
+
+
+def test_a_folder_as_a_url(broker, query, tmp_path):
+    publish(broker, 1)
+    assert values(query(spoolDir=f"file://{tmp_path}/here").start().all()) == [1]
+    assert (tmp_path / "here" / "state.json").exists()
