@@ -23,7 +23,7 @@ def query(broker, tmp_path):
 
     def make(**options):
         if options.get("ackMode", "spool") == "spool":
-            # An interval that never passes: only what Spark asks for is stored, unless a test wants otherwise.
+            # An interval that never passes: only what Spark asks for is stored.
             options = {"spoolDir": tmp_path / "spool", "spoolFlushInterval": "1h", **options}
         queries.append(Query(broker, **{"queue": "orders", **options}))
         return queries[-1]

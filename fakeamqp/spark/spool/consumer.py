@@ -297,14 +297,14 @@ class Consumer:
         second question follows, which they answer after it.
         """
         counts = self._count(here)
-        while target is not None and any(counts.values()) and self._moving(here):
-            # What comes now was counted, or was not; what is missing is clear once the window is full.
-            counts = self._count(here)
+        if target is not None:
+            while self._moving(here) and any(counts.values()):
+                # What comes now was counted, or was not; what is missing is clear once the window is full.
+                counts = self._count(here)
+            target.expect(counts, self._store.next + len(here.buffer))
         if self._store.shows_when_settled:
             self._flush(here)
         self._settle(here)
-        if target is not None:
-            target.expect(counts, self._store.next + len(here.buffer))
         self._flush(here)
         self._proven = True
         visible = self._store.visible

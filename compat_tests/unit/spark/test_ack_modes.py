@@ -1,0 +1,128 @@
+"""The acknowledgement modes beside the spool: what they promise, and what they do not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Limit, publish, values
+from fakeamqp.spark.errors import OptionError
+
+
+@pytest.mark.parametrize("mode", ["commit", "none"])
+def test_what_was_published_before_is_there(broker, query, mode):
+    job = query(ackMode=mode).start()
+    for number in range(30):
+        publish(broker, number)
+        assert values(job.batch()) == [number]
+    assert job.batch() == []
+
+
+@pytest.mark.parametrize("mode", ["commit", "none"])
+def test_a_window_smaller_than_a_batch(broker, query, mode):
+    publish(broker, *range(50))
+    job = query(ackMode=mode, prefetch=4, maxMessagesPerTrigger=20).start()
+    assert sorted(values(job.all())) == list(range(50))
+
+
+@pytest.mark.parametrize("mode", ["commit", "none"])
+def test_available_now_ends_with_what_there_was(broker, query, mode):
+    publish(broker, *range(25))
+    job = query(ackMode=mode, maxMessagesPerTrigger=10).start(available_now=True)
+    publish(broker, *range(100, 110))
+    assert values(job.all()) == list(range(25))
+
+
+@pytest.mark.parametrize("mode", ["commit", "none"])
+def test_a_lost_connection_is_had_again(broker, query, mode):
+    publish(broker, *range(20))
+    job = query(ackMode=mode, maxMessagesPerTrigger=5, prefetch=10).start()
+    job.batch()
+    for connection in broker.connections:
+        connection.close()
+    seen = values(job.all())
+    if mode == "commit":
+        assert set(seen) == set(range(20))
+    else:
+        assert len(set(seen)) == len(seen)
+        assert set(seen) <= set(range(20))
+
+
+def test_commit_acknowledges_a_batch_with_the_next_one(broker, query):
+    publish(broker, *range(10))
+    job = query(ackMode="commit", maxMessagesPerTrigger=6).start()
+    job.batch()
+    assert broker.queue("orders").unacked == 10
+    job.batch()
+    broker.queue("orders").wait_for(count=0, unacked=4)
+    job.stop()
+    broker.queue("orders").wait_for(count=4, unacked=0)
+
+
+def test_commit_does_not_acknowledge_on_another_channel(broker, query):
+    publish(broker, *range(6))
+    job = query(ackMode="commit", maxMessagesPerTrigger=3).start()
+    job.batch()
+    for connection in broker.connections:
+        connection.close()
+    broker.queue("orders").wait_for(count=0, unacked=6)
+    # All have come again. This commits the batch of the channel that is gone.
+    job.batch()
+    job.reader.latestOffset(json.loads(job.end), Limit(3))
+    assert broker.queue("orders").unacked == 6
+    assert set(values(job.all())) == set(range(6))
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_commit_loses_nothing(broker, query, moment):
+    publish(broker, *range(30))
+    job = query(ackMode="commit", maxMessagesPerTrigger=10).start()
+    job.batch()
+    with pytest.raises(Died):
+        job.batch(die=moment)
+    job.planned.clear()  # A batch that is repeated is empty: it promises no more.
+    assert set(values(job.start().all())) == set(range(30))
+
+
+def test_a_batch_that_is_not_known_any_more_is_empty(broker, query):
+    publish(broker, *range(10))
+    job = query(ackMode="commit", maxMessagesPerTrigger=4).start()
+    with pytest.raises(Died):
+        job.batch(die="logged")
+    job.start()
+    assert job.sink[0] == []
+    assert values(job.all()) == list(range(10))
+
+
+def test_commit_needs_room_for_the_next_batch(query):
+    with pytest.raises(OptionError, match="'prefetch' is 1"):
+        query(ackMode="commit", prefetch=1).start()
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_none_has_nothing_twice(broker, query, moment):
+    publish(broker, *range(30))
+    job = query(ackMode="none", maxMessagesPerTrigger=10, prefetch=5).start()
+    job.batch()
+    with pytest.raises(Died):
+        job.batch(die=moment)
+    job.planned.clear()
+    seen = values(job.start().all())
+    assert len(set(seen)) == len(seen)
+
+
+def test_none_is_acknowledged_before_it_is_seen(broker, query):
+    publish(broker, *range(10))
+    job = query(ackMode="none").start()
+    with pytest.raises(Died):
+        job.batch(die="asked")
+    assert (broker.queue("orders").ready, broker.queue("orders").unacked) == (0, 0)
+
+
+def test_none_does_not_take_more_than_there_is_room_for(broker, query):
+    publish(broker, *range(10))
+    with broker.faults.on("basic.ack").drop():
+        job = query(ackMode="none", prefetch=4).start()
+        job.batch()
+        assert broker.queue("orders").ready == 6
