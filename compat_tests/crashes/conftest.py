@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from compat_tests.crashes.lanes import Lane
+from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
+from fakeamqp.spark import SessionError
+from fakeamqp.spark.session.installation import find_installation
+
+
+@pytest.fixture(scope="session", autouse=True)
+def java() -> None:
+    """The pipelines need what Spark needs."""
+    try:
+        find_installation()
+    except SessionError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[str | None]:
+    """The URL of a RabbitMQ node; None where none is installed."""
+    if available() is not None:
+        yield None
+        return
+    with RabbitMQNode() as node:
+        yield node.url
+
+
+@pytest.fixture
+def make_lane(tmp_path: Path) -> Callable[..., Lane]:
+    def make(name: str, url: str, /, hold_after: int | None = None, **options: object) -> Lane:
+        said = {key: str(value) for key, value in options.items()}
+        return Lane(name, url, tmp_path / name, said, hold_after)
+
+    return make

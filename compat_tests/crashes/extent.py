@@ -1,0 +1,14 @@
+"""How much the crash suite does: all of it, and five seeds, with `FAKEAMQP_CRASHES=5`; else the core of it."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+__all__ = ["AT_LENGTH", "SEEDS", "only_at_length"]
+
+AT_LENGTH = bool(os.environ.get("FAKEAMQP_CRASHES"))
+SEEDS = range(1, 1 + int(os.environ.get("FAKEAMQP_CRASHES") or 1))
+
+only_at_length = pytest.mark.skipif(not AT_LENGTH, reason="takes minutes; make crashes runs it")

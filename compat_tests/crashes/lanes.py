@@ -1,0 +1,224 @@
+"""What is published into a queue, what comes out of the pipeline at the other end, and what is missing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aio_pika
+import pika
+
+__all__ = ["Lane", "Outcome"]
+
+UNCONFIRMED = 50
+"""How many messages a publisher has under way."""
+_SEGMENT = re.compile(r"(\d{20})-(\d+)\.arrow")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the messages of a lane. `strange` are those whose body is another one's, or nobody's."""
+
+    published: int
+    taken: int
+    lost: list[str]
+    twice: list[str]
+    strange: list[str]
+    replayed: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.published} published, {self.taken} taken by another consumer, {len(self.lost)} lost, "
+            f"{len(self.twice)} twice, {self.replayed} shown to the sink again"
+        )
+
+
+@dataclass
+class Lane:
+    """A queue, the query that reads it, and the files of both."""
+
+    name: str
+    url: str
+    folder: Path
+    options: dict[str, str] = field(default_factory=dict)
+    hold_after: int | None = None
+    queue_type: str = "classic"
+    published: list[str] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir()
+        with self.channel() as channel:
+            channel.queue_declare(self.name, durable=True, arguments={"x-queue-type": self.queue_type})
+
+    @property
+    def spools(self) -> bool:
+        """Whether its query has a spool."""
+        return self.options.get("ackMode", "spool") == "spool"
+
+    def job(self) -> dict[str, Any]:
+        """What the pipeline has to know."""
+        options = {"amqp.url": self.url, "queue": self.name, **self.options}
+        if self.spools:
+            options["spoolDir"] = str(self.folder / "spool")
+        return {
+            "name": self.name,
+            "folder": str(self.folder),
+            "options": options,
+            "hold_after": self.hold_after,
+        }
+
+    @contextmanager
+    def channel(self) -> Iterator[Any]:
+        """A channel to the broker, for the length of the block."""
+        parameters = pika.URLParameters(self.url)
+        parameters.heartbeat = 0
+        with pika.BlockingConnection(parameters) as connection:
+            yield connection.channel()
+
+    # --- what is done to the queue ---------------------------------------------------------------------
+
+    def publish(self, count: int) -> None:
+        """Publish so many messages, and wait for each one's confirm."""
+        asyncio.run(self._publish(count))
+
+    async def _publish(self, count: int) -> None:
+        connection = await aio_pika.connect(self.url)
+        async with connection, await connection.channel(publisher_confirms=True) as channel:
+            end = len(self.published) + count
+            while (begin := len(self.published)) < end:
+                names = [f"{self.name}-{number}" for number in range(begin, min(begin + UNCONFIRMED, end))]
+                await asyncio.gather(
+                    *(channel.default_exchange.publish(_message(name), self.name) for name in names)
+                )
+                self.published.extend(names)
+
+    @contextmanager
+    def publishing(self, count: int) -> Iterator[None]:
+        """Publish beside what happens in the block, which does not end before all is published."""
+        failures: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                self.publish(count)
+            except BaseException as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=run, name=f"publisher of {self.name}")
+        thread.start()
+        try:
+            yield
+        finally:
+            thread.join()
+        if failures:
+            raise failures[0]
+
+    def take(self, count: int) -> None:
+        """Take so many messages out of the queue, as another consumer would."""
+        with self.channel() as channel:
+            for _ in range(count):
+                method, properties, _ = channel.basic_get(self.name)
+                assert method is not None, f"only {len(self.taken)} messages were left in the queue"
+                channel.basic_ack(method.delivery_tag)
+                self.taken.add(properties.message_id)
+
+    def ready(self) -> int:
+        """How many messages are in the queue and not under way to a consumer."""
+        return self._declared().message_count
+
+    def consumers(self) -> int:
+        """How many consumers the queue has."""
+        return self._declared().consumer_count
+
+    def _declared(self) -> Any:
+        with self.channel() as channel:
+            return channel.queue_declare(self.name, passive=True).method
+
+    # --- what can be seen from outside -----------------------------------------------------------------
+
+    def spooled(self) -> int:
+        """How many rows have been in the spool until now."""
+        found = [_SEGMENT.fullmatch(path.name) for path in _files(self.folder / "spool")]
+        return max((int(match[1]) + int(match[2]) for match in found if match), default=0)
+
+    def planned(self) -> int:
+        """How many batches Spark has begun."""
+        return _notes(self.folder / "checkpoint" / "offsets")
+
+    def committed(self) -> int:
+        """How many batches Spark has finished."""
+        return _notes(self.folder / "checkpoint" / "commits")
+
+    def written(self) -> int:
+        """How many batches are in the sink."""
+        return len([path for path in _files(self.folder / "sink") if path.suffix == ".json"])
+
+    def held(self) -> bool:
+        """Whether the sink has written the batch after which it stops."""
+        return (self.folder / "sink" / "held").exists()
+
+    # --- what came of it -------------------------------------------------------------------------------
+
+    def sunk(self) -> list[list[Any]]:
+        """The rows in the sink: message id, offset, and the id in the body."""
+        files = [path for path in _files(self.folder / "sink") if path.suffix == ".json"]
+        return [row for path in sorted(files) for row in json.loads(path.read_text())]
+
+    def calls(self) -> list[dict[str, Any]]:
+        """The calls of the sink in their order."""
+        file = self.folder / "sink" / "calls"
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def outcome(self) -> Outcome:
+        """Count."""
+        rows = self.sunk()
+        found = Counter(row[0] for row in rows)
+        published = set(self.published)
+        return Outcome(
+            published=len(self.published),
+            taken=len(self.taken),
+            lost=[name for name in self.published if name not in found and name not in self.taken],
+            twice=[name for name, times in found.items() if times > 1 or name in self.taken],
+            strange=[row[0] for row in rows if row[0] != row[2] or row[0] not in published],
+            replayed=sum(len(call["rows"]) for call in self.calls() if call["again"]),
+        )
+
+    def changed_on_replay(self) -> list[int]:
+        """Batches that had other rows when the sink was given them again."""
+        first: dict[int, list[Any]] = {}
+        changed = []
+        for call in self.calls():
+            rows = sorted(call["rows"])
+            if first.setdefault(call["batch"], rows) != rows:
+                changed.append(call["batch"])
+        return changed
+
+
+def _message(name: str) -> aio_pika.Message:
+    number = int(name.rpartition("-")[2])
+    return aio_pika.Message(
+        json.dumps({"id": name, "total": number % 97, "customer": f"c{number % 11}"}).encode(),
+        message_id=name,
+        delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
+        timestamp=1_700_000_000 + number,
+        headers={"n": number, "shop": "north"},
+    )
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def _notes(folder: Path) -> int:
+    return max((int(path.name) + 1 for path in _files(folder) if path.name.isdecimal()), default=0)

@@ -1,0 +1,157 @@
+"""Runs the pipeline, and kills it as a power cut would: all of its processes at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from typing_extensions import Self
+
+if TYPE_CHECKING:
+    from compat_tests.crashes.lanes import Lane
+
+__all__ = ["Incarnation", "PipelineError"]
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 120.0
+"""Seconds after which something that has to happen is given up: a session takes 10 on a free machine."""
+_BETWEEN_LOOKS = threading.Event()
+SOURCE = "python_streaming_source_runner"
+"""What the command line of the process says in which a query's source lives."""
+
+
+class PipelineError(Exception):
+    """The pipeline ended, or did not do what it should. The text holds its output."""
+
+
+class Incarnation:
+    """One life of the pipeline. What is left of it at the end of the block is killed.
+
+    Args:
+        folder: where its output goes.
+        lanes: the queries that it runs.
+        to_the_end: whether it ends when it has read what is there, or goes on until it is killed.
+    """
+
+    def __init__(self, folder: Path, lanes: Sequence[Lane], *, to_the_end: bool = False) -> None:
+        number = len(list(folder.glob("job-*.json")))
+        job = folder / f"job-{number}.json"
+        job.write_text(json.dumps({"to_the_end": to_the_end, "lanes": [lane.job() for lane in lanes]}))
+        self.output = folder / f"output-{number}"
+        with self.output.open("wb") as output:
+            # A session of its own: Spark's workers make process groups, but stay in the session.
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "compat_tests.crashes.pipeline", str(job)],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def wait_until(self, happened: Callable[[], object], what: str) -> None:
+        """Wait for an effect.
+
+        Raises:
+            PipelineError: if the pipeline ends before, or it does not come.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while not happened():
+            code = self._process.poll()
+            if code is not None and not happened():
+                raise PipelineError(f"the pipeline ended with {code} before {what}:\n{self.said()}")
+            if time.monotonic() > deadline:
+                raise PipelineError(f"not within {PATIENCE:g} s: {what}:\n{self.said()}")
+            _BETWEEN_LOOKS.wait(0.005)
+
+    def wait(self) -> int:
+        """Wait for its end, and return its code."""
+        try:
+            return self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise PipelineError(f"it did not end within {PATIENCE:g} s:\n{self.said()}") from None
+
+    def finish(self) -> None:
+        """Wait for its end, which has to be a good one."""
+        code = self.wait()
+        if code != 0:
+            raise PipelineError(f"the pipeline ended with {code}:\n{self.said()}")
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """End all of its processes. None sees another one end: they are stopped first."""
+        stopped: set[int] = set()
+        while processes := self._processes() - stopped:
+            for process in processes:
+                _signal(process, signal.SIGSTOP)
+            stopped |= processes
+        for process in stopped:
+            _signal(process, number)
+            _signal(process, signal.SIGCONT)
+        self.wait_for_all()
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the first of its processes, as a service manager does."""
+        self._process.terminate()
+
+    def kill_sources(self) -> None:
+        """Kill the processes in which the sources of its queries live."""
+        sources = [pid for pid, _, command in _listed(self._process.pid) if SOURCE in command]
+        if not sources:
+            raise PipelineError(f"there is no process whose command line says {SOURCE}")
+        for process in sources:
+            _signal(process, signal.SIGKILL)
+
+    def wait_for_all(self) -> None:
+        """Wait until all of its processes have ended."""
+        deadline = time.monotonic() + PATIENCE
+        while self._processes():
+            if time.monotonic() > deadline:
+                raise PipelineError(f"processes are left over: {self._processes()}")
+            _BETWEEN_LOOKS.wait(0.005)
+        self._process.wait()
+
+    def said(self) -> str:
+        """The end of its output."""
+        return self.output.read_text(errors="replace")[-6000:]
+
+    def _processes(self) -> set[int]:
+        return {pid for pid, state, _ in _listed(self._process.pid) if not state.startswith("Z")}
+
+
+def _listed(session: int) -> list[tuple[int, str, str]]:
+    """Process id, state and command line of the processes of a session."""
+    lines = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,stat=,args="], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    found = []
+    for line in lines:
+        pid, state, *command = line.split(None, 2)
+        try:
+            if os.getsid(int(pid)) == session:
+                found.append((int(pid), state, " ".join(command)))
+        except OSError:
+            continue
+    return found
+
+
+def _signal(process: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process, number)

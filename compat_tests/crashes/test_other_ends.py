@@ -1,0 +1,89 @@
+"""Ends that are less than those of the whole machine: of the source's process, and those that are asked for."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from compat_tests.crashes.extent import only_at_length
+from compat_tests.crashes.lanes import Lane
+from compat_tests.crashes.processes import Incarnation
+from fakeamqp import Broker
+
+pytestmark = only_at_length
+
+MESSAGES = 4000
+MODES = ("spool", "commit", "none")
+
+
+def lanes_of(broker: Broker, make_lane: Callable[..., Lane]) -> dict[str, Lane]:
+    lanes = {mode: make_lane(mode, broker.url, maxMessagesPerTrigger=500, ackMode=mode) for mode in MODES}
+    for lane in lanes.values():
+        lane.publish(MESSAGES // 2)
+    return lanes
+
+
+def go_on(folder: Path, lanes: dict[str, Lane]) -> None:
+    for lane in lanes.values():
+        lane.publish(MESSAGES // 2)
+    with Incarnation(folder, list(lanes.values()), to_the_end=True) as pipeline:
+        pipeline.finish()
+    for lane in lanes.values():
+        print(f"{lane.name}: {lane.outcome()}")
+
+
+def check(lanes: dict[str, Lane]) -> None:
+    outcomes = {mode: lane.outcome() for mode, lane in lanes.items()}
+    assert [outcome.strange for outcome in outcomes.values()] == [[], [], []]
+    assert (outcomes["spool"].lost, outcomes["spool"].twice) == ([], [])
+    assert outcomes["commit"].lost == []
+    assert outcomes["none"].twice == []
+    assert lanes["spool"].changed_on_replay() == []
+
+
+def in_the_middle(lanes: dict[str, Lane]) -> Callable[[], bool]:
+    return lambda: all(lane.written() >= 2 for lane in lanes.values())
+
+
+def test_the_sources_are_killed(tmp_path: Path, make_lane: Callable[..., Lane]) -> None:
+    with Broker(history=0, trace=0) as broker:
+        lanes = lanes_of(broker, make_lane)
+        with Incarnation(tmp_path, list(lanes.values())) as pipeline:
+            pipeline.wait_until(in_the_middle(lanes), "two batches are in each sink")
+            pipeline.kill_sources()
+            assert pipeline.wait() != 0, "the queries did not notice that their sources are gone"
+        go_on(tmp_path, lanes)
+        check(lanes)
+
+
+@pytest.mark.parametrize("whom", ["the first process", "all processes"])
+def test_the_end_is_asked_for(whom: str, tmp_path: Path, make_lane: Callable[..., Lane]) -> None:
+    with Broker(history=0, trace=0) as broker:
+        lanes = lanes_of(broker, make_lane)
+        with Incarnation(tmp_path, list(lanes.values())) as pipeline:
+            pipeline.wait_until(in_the_middle(lanes), "two batches are in each sink")
+            if whom == "all processes":
+                pipeline.kill(signal.SIGTERM)
+            else:
+                pipeline.terminate()
+                pipeline.wait_for_all()
+        go_on(tmp_path, lanes)
+        check(lanes)
+
+
+def test_a_held_batch_in_the_other_modes(tmp_path: Path, make_lane: Callable[..., Lane]) -> None:
+    """The sink has the batch, Spark has not noted it, and another consumer takes messages meanwhile."""
+    with Broker(history=0, trace=0) as broker:
+        lanes = lanes_of(broker, make_lane)
+        for lane in lanes.values():
+            lane.hold_after = 1
+        with Incarnation(tmp_path, list(lanes.values())) as pipeline:
+            pipeline.wait_until(lambda: all(lane.held() for lane in lanes.values()), "the sinks have batch 1")
+        for lane in lanes.values():
+            lane.hold_after = None
+            lane.take(min(400, lane.ready()))
+        go_on(tmp_path, lanes)
+        check(lanes)
