@@ -41,7 +41,7 @@ class DataLoss(SparkError):
 
 
 class PublishError(SparkError):
-    """A message was not taken: returned as unroutable, refused by the broker, or not confirmed in time."""
+    """A row cannot be a message, or a message was not taken: returned, refused, or not confirmed in time."""
 
 
 class SpoolError(SparkError):

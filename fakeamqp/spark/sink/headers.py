@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from fakeamqp.spark.sink.arrays import is_text, microseconds, octets
 from fakeamqp.wire.amqp_0_9_x.tables import encode_table
 from fakeamqp.wire.errors import WireError
 
@@ -39,7 +40,7 @@ def header_tables(array: pa.Array) -> list[bytes | None]:
     Raises:
         ValueError: if a value does not fit, with the value in words.
     """
-    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+    if is_text(array.type):
         return [None if text is None else _table_of_json(text) for text in array.to_pylist()]
     tables = _structs(array, nulls=False) if pa.types.is_struct(array.type) else _maps(array)
     if not array.null_count:
@@ -53,9 +54,9 @@ def _table_of_json(text: str) -> bytes:
     try:
         table = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"text that is no JSON: {error}") from None
+        raise ValueError(f"the text is no JSON: {error}") from None
     if not isinstance(table, dict):
-        raise ValueError(f"JSON that is {type(table).__name__} and no object")
+        raise ValueError(f"the JSON is a {type(table).__name__} and no object")
     try:
         return encode_table(table)
     except WireError as error:
@@ -83,15 +84,12 @@ def _fields(array: pa.Array) -> list[bytes]:
 
 
 def _scalars(array: pa.Array) -> list[bytes]:
-    kind = array.type
-    make = next(make for test, make in _MAKERS if test(kind))
-    if pa.types.is_timestamp(kind):
-        array = array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
-    elif pa.types.is_string(kind):
-        array = array.cast(pa.binary())
-    elif pa.types.is_large_string(kind):
-        array = array.cast(pa.large_binary())
-    return [_VOID if value is None else make(value) for value in array.to_pylist()]
+    make = next(make for test, make in _MAKERS if test(array.type))
+    if make in (_text, _octets):
+        values = octets(array)
+    else:
+        values = (microseconds(array) if make is _time else array).to_pylist()
+    return [_VOID if value is None else make(value) for value in values]
 
 
 def _structs(array: pa.Array, nulls: bool) -> list[bytes]:
@@ -112,11 +110,9 @@ def _structs(array: pa.Array, nulls: bool) -> list[bytes]:
 def _maps(array: pa.Array) -> list[bytes]:
     """The tables of an array of maps."""
     keys, values, offsets = _flat(array, array.keys, array.items)
-    names = {key: _name(key) for key in set(keys.cast(pa.binary()).to_pylist())}
-    entries = [
-        names[key] + value
-        for key, value in zip(keys.cast(pa.binary()).to_pylist(), _fields(values), strict=True)
-    ]
+    names = octets(keys)
+    prefixes = {name: _name(name or b"") for name in set(names)}
+    entries = [prefixes[name] + value for name, value in zip(names, _fields(values), strict=True)]
     return [_sized(b"".join(entries[start:end])) for start, end in pairwise(offsets)]
 
 
@@ -140,18 +136,18 @@ def _flat(array: pa.Array, *children: pa.Array) -> list[Any]:
     ]
 
 
-def _name(octets: bytes) -> bytes:
-    if len(octets) > 255:
-        raise ValueError(f"a name of {len(octets)} octets; at most 255 are possible")
-    return bytes([len(octets)]) + octets
+def _name(value: bytes) -> bytes:
+    if len(value) > 255:
+        raise ValueError(f"there is a name of {len(value)} octets, and 255 are possible")
+    return bytes([len(value)]) + value
 
 
 def _sized(table: bytes) -> bytes:
     return _pack_size(len(table)) + table
 
 
-def _text(octets: bytes) -> bytes:
-    return _pack_string(b"S", len(octets)) + octets
+def _text(value: bytes) -> bytes:
+    return _pack_string(b"S", len(value)) + value
 
 
 def _whole(number: int) -> bytes:
@@ -160,7 +156,7 @@ def _whole(number: int) -> bytes:
 
 def _time(microseconds: int) -> bytes:
     if microseconds < 0:
-        raise ValueError("a time before 1970")
+        raise ValueError("there is a time before 1970")
     return _pack_time(b"T", microseconds // 1_000_000)
 
 
@@ -169,18 +165,17 @@ def _decimal(number: Decimal) -> bytes:
     mantissa = int("".join(map(str, digits)))
     if sign or mantissa >= 1 << 32 or not isinstance(exponent, int):
         raise ValueError(
-            f"the decimal {number}, and one has no sign and 32 bits; cast it to STRING or DOUBLE"
+            f"the decimal {number} does not fit: it may have 32 bits and no sign. Cast it to STRING"
         )
     return _pack_decimal(b"D", -exponent, mantissa)
 
 
-def _octets(octets: bytes) -> bytes:
-    return _pack_string(b"x", len(octets)) + octets
+def _octets(value: bytes) -> bytes:
+    return _pack_string(b"x", len(value)) + value
 
 
 _MAKERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], bytes]], ...] = (
-    (pa.types.is_string, _text),
-    (pa.types.is_large_string, _text),
+    (is_text, _text),
     (pa.types.is_integer, _whole),
     (pa.types.is_boolean, lambda truth: _TRUE if truth else _FALSE),
     (pa.types.is_floating, lambda number: _pack_double(b"d", number)),

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fakeamqp.spark.errors import PublishError
+from fakeamqp.spark.sink.arrays import microseconds, octets
 from fakeamqp.spark.sink.headers import header_tables
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Encoder:
             default = None
             if name == "delivery_mode":
                 default = _OCTETS[2 if self._options.persistent else 1]
-            return rows.octets(name, *_RANGES[name], default)
+            return rows.numbers(name, *_RANGES[name], default)
         return rows.short_strings(name)
 
     def _message_ids(self, rows: _Rows) -> Sequence[bytes | None] | None:
@@ -135,7 +136,7 @@ class _Rows:
         array = self._array("value")
         if array is None:
             return [b""] * self.count
-        return [value or b"" for value in array.cast(_binary(array)).to_pylist()]
+        return [value or b"" for value in octets(array)]
 
     def short_texts(self, name: str, default: str) -> list[str]:
         array = self._array(name)
@@ -149,12 +150,9 @@ class _Rows:
         if array is None:
             return None
         self._check_length(name, array)
-        values = array.cast(_binary(array)).to_pylist()
-        if array.null_count:
-            return [None if value is None else _OCTETS[len(value)] + value for value in values]
-        return [_OCTETS[len(value)] + value for value in values]
+        return [None if value is None else _OCTETS[len(value)] + value for value in octets(array)]
 
-    def octets(self, name: str, least: int, most: int, default: bytes | None) -> list[bytes | None] | None:
+    def numbers(self, name: str, least: int, most: int, default: bytes | None) -> list[bytes | None] | None:
         array = self._array(name)
         if array is None:
             return None if default is None else [default] * self.count
@@ -165,9 +163,10 @@ class _Rows:
         array = self._array("timestamp")
         if array is None:
             return None
-        self._check("timestamp", array, pc.less(array.cast(pa.int64()), 0), "a time since 1970")
-        seconds = pc.divide(array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64()), 1_000_000)
-        return [None if value is None else value.to_bytes(8, "big") for value in seconds.to_pylist()]
+        since_1970 = microseconds(array)
+        self._check("timestamp", array, pc.less(since_1970, 0), "a time since 1970")
+        seconds = pc.divide(since_1970, 1_000_000).to_pylist()
+        return [None if value is None else value.to_bytes(8, "big") for value in seconds]
 
     def headers(self) -> list[bytes | None] | None:
         array = self._array("headers")
@@ -181,7 +180,7 @@ class _Rows:
                     header_tables(array.slice(row, 1))
                 except ValueError as error:
                     raise PublishError(
-                        f"row {self.first + row} of the task cannot be sent: its headers have {error}"
+                        f"row {self.first + row} of the task cannot be sent: headers: {error}"
                     ) from None
             raise
 
@@ -208,9 +207,3 @@ class _Rows:
                 f"row {self.first + row} of the task cannot be sent: its {name} is "
                 f"{value if len(value) < 60 else value[:50] + '...'}; it has to be {expected}"
             )
-
-
-def _binary(array: pa.Array) -> pa.DataType:
-    """The type of octets that an array of text can be cast to without a copy."""
-    large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
-    return pa.large_binary() if large else pa.binary()

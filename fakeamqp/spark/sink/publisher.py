@@ -35,7 +35,12 @@ _log = logging.getLogger("fakeamqp.spark.sink")
 
 # How many of several messages an error or a line of the log shows.
 _SHOWN = 3
-_NOT_FOUND = 404
+# What a broker that closes the channel has against a message, and what to do.
+_REFUSALS = {
+    403: "The user may not publish there",
+    404: "Declare the exchange first: the sink declares nothing",
+    406: "A property is not as the broker wants it; expiration is milliseconds, user_id the user's own name",
+}
 # How many octets are handed to the network at a time: much for one write, little to hold twice in memory.
 _UNSENT = 256 << 10
 
@@ -59,7 +64,7 @@ class Publisher:
         self._refusals = 0
         self._returns: list[str] = []
         self._blocked: str | None = None
-        self._missing = False
+        self._hint: str | None = None
         self._since = 0.0  # When there was progress for the last time.
         self.confirmed = 0
         self.returned = 0
@@ -81,7 +86,8 @@ class Publisher:
         Raises:
             BrokerUnreachable: if there is no connection to be had.
             ConnectionLost: if it ends before everything is confirmed.
-            PublishError: if a message is returned, refused or not confirmed in time, or an exchange missing.
+            PublishError: if a message is returned, refused or not confirmed in time, or the broker closes
+                the channel for what is wrong with one.
         """
         if not messages:
             return
@@ -111,9 +117,10 @@ class Publisher:
                 return link
             _log.warning("%s. Nothing was under way; connecting again", link.lost)
             link.close()
-        link = self._link = Link(self._options.connection)
+        link = Link(self._options.connection)
         link.open()
-        self._window, self._blocked = Window(), None
+        self._link = link
+        self._window, self._blocked, self._hint = Window(), None, None
         channel = self._channel = link.channel()
         channel.add_on_close_callback(self._channel_closed)
         channel.add_on_return_callback(self._message_returned)
@@ -162,11 +169,8 @@ class Publisher:
         assert link is not None
         if link.lost is None:
             return
-        if self._missing:
-            raise PublishError(
-                f"an exchange that was published to does not exist, or is gone ({link.lost}). Declare it "
-                f"first: the sink declares nothing. {self._so_far()}"
-            )
+        if self._hint is not None:
+            raise PublishError(f"{link.lost}. {self._hint}. {self._so_far()}")
         raise ConnectionLost(f"{link.lost}. {self._so_far()}")
 
     def _so_far(self) -> str:
@@ -175,12 +179,11 @@ class Publisher:
 
     def _not_confirmed(self) -> str:
         waiting = f"{self._window.open} messages are not confirmed"
-        if self._blocked is not None:
-            return f"the broker blocks publishers ({self._blocked}), and {waiting}"
-        return waiting
+        return f"it blocks publishers ({self._blocked}), and {waiting}" if self._blocked else waiting
 
     def _channel_closed(self, _channel: object, error: BaseException) -> None:
-        self._missing = isinstance(error, pika.exceptions.ChannelClosed) and error.reply_code == _NOT_FOUND
+        if isinstance(error, pika.exceptions.ChannelClosedByBroker):
+            self._hint = _REFUSALS.get(error.reply_code)
 
     def _answered(self, frame: pika.frame.Method[Any]) -> None:
         answer = frame.method

@@ -1,0 +1,333 @@
+"""What a task does with a broker: window, confirms, refusals, returns, losses. No Spark is started."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+pytest.importorskip("pyarrow")
+pytest.importorskip("pika")
+
+# ruff: noqa: E402
+from compat_tests.unit.spark import sink
+from fakeamqp import Broker
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, PublishError
+from fakeamqp.spark.options import write_options
+from fakeamqp.spark.sink import BatchWriter, MicroBatchWriter, writers
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(definitions={"queues": [{"name": "q", "durable": True}]}) as broker:
+        yield broker
+
+
+def rows(count: int, first: int = 0):
+    return sink.batch(
+        value=[b"%d" % number for number in range(first, first + count)],
+        message_id=[f"m{number}" for number in range(first, first + count)],
+    )
+
+
+def bodies(broker: Broker) -> list[int]:
+    return [int(message.body) for message in broker.queue("q").messages]
+
+
+def so_far(text: str) -> tuple[int, int]:
+    """How many messages were confirmed and sent, as an error says."""
+    [numbers] = re.findall(r"(\d+) of the (\d+) messages that this task has sent were confirmed$", text)
+    return int(numbers[0]), int(numbers[1])
+
+
+class Context:
+    """What a task knows of itself."""
+
+    def __init__(self, partition: int, **properties: str) -> None:
+        self._partition, self._properties = partition, properties
+
+    def partitionId(self) -> int:
+        return self._partition
+
+    def getLocalProperty(self, key: str) -> str | None:
+        return self._properties.get(key)
+
+
+@pytest.fixture
+def task(monkeypatch) -> Callable[[Context], None]:
+    return lambda context: monkeypatch.setattr(writers.TaskContext, "get", lambda: context)
+
+
+class Elsewhere(threading.Thread):
+    """Writes in a thread of its own, while the test does something to the broker."""
+
+    def __init__(self, write: Callable[[], object]) -> None:
+        super().__init__(daemon=True)
+        self._write = write
+        self._outcome: object = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._outcome = self._write()
+        except Exception as error:
+            self._outcome = error
+
+    def outcome(self) -> object:
+        self.join(30)
+        assert not self.is_alive()
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
+
+
+def test_rows_arrive_in_their_order_and_are_counted(broker):
+    done = sink.write(broker, rows(2500), rows(7, first=2500), maxInFlight="100")
+    assert bodies(broker) == list(range(2507))
+    assert (done.partition, done.confirmed, done.returned) == (0, 2507, 0)
+    broker.wait_until_idle()
+    assert not broker.connections
+
+
+@pytest.mark.parametrize("batches", [[], [sink.batch(value=[])]], ids=["none", "empty"])
+def test_a_partition_without_rows_opens_no_connection(broker, batches):
+    writer = sink.writer(broker, sink.batch(value=[]))
+    connects = broker.faults.on("connection.open")
+    assert writer.write(iter(batches)).confirmed == 0
+    assert connects.hits == 0
+    with Broker() as other:
+        nobody = other.url
+    with pytest.raises(BrokerUnreachable, match="cannot connect to"):
+        BatchWriter(write_options(sink.options(nobody)), sink.schema(["value"])).write(
+            iter([sink.batch(value=[b""])])
+        )
+
+
+@pytest.mark.parametrize("most", [1, 2, 7])
+def test_no_more_messages_are_open_than_maxInFlight(broker, most):
+    held = broker.faults.on("confirm").hold()
+    task = Elsewhere(lambda: sink.write(broker, rows(20), maxInFlight=str(most)))
+    settled = 0
+    while settled < 20:
+        held.wait(settled + 1)
+        broker.wait_until_idle()
+        assert len(broker.published) <= settled + most
+        settled += held.release()
+    assert task.outcome().confirmed == 20
+    assert bodies(broker) == list(range(20))
+
+
+@pytest.mark.parametrize("how", [{"reverse": True}, {"multiple": True}, {"count": 3}])
+def test_confirms_in_any_order(broker, how):
+    held = broker.faults.on("confirm").hold()
+    task = Elsewhere(lambda: sink.write(broker, rows(10)))
+    held.wait(10)
+    while held.release(**how):
+        pass
+    assert task.outcome().confirmed == 10
+
+
+def test_bodies_and_properties_that_need_several_frames_or_do_not_fit_one(broker):
+    body = bytes(range(256)) * 4096
+    sink.write(broker, sink.batch(value=[body, b"", body[:-1]]))
+    assert [message.body for message in broker.queue("q").messages] == [body, b"", body[:-1]]
+    headers = [[("a", "x" * 200_000)]]
+    with pytest.raises(
+        PublishError, match=r"properties have 2000\d\d octets, and a frame has room for 131064"
+    ):
+        sink.write(broker, sink.batch(value=[b""], headers=headers))
+
+
+def test_rows_before_one_that_cannot_be_a_message_are_not_sent_either(broker):
+    good = sink.batch(value=[b"0", b"1"], priority=[0, 1])
+    bad = sink.batch(value=[b"2", b"3"], priority=[2, 256])
+    with pytest.raises(PublishError, match="row 3 of the task cannot be sent: its priority is 256"):
+        sink.write(broker, good, bad)
+    assert bodies(broker) == [0, 1]
+
+
+# Message ids
+
+
+def ids(broker: Broker) -> list[str]:
+    return [message.message_id for message in broker.queue("q").messages]
+
+
+def test_a_task_that_is_tried_again_has_the_same_ids_and_another_write_has_not(broker, task):
+    batches = [sink.batch(value=[b"a", b"b"]), sink.batch(value=[b"c"])]
+    writer = sink.writer(broker, batches[0])
+    task(Context(7))
+    for _attempt in range(2):
+        cloudpickle.loads(cloudpickle.dumps(writer)).write(iter(batches))
+    job = ids(broker)[0].removesuffix("-7-0")
+    assert ids(broker) == [f"{job}-7-{row}" for row in (0, 1, 2)] * 2
+    task(Context(8))
+    writer.write(iter(batches))
+    assert ids(broker)[6:] == [f"{job}-8-{row}" for row in (0, 1, 2)]
+    sink.write(broker, *batches)
+    assert not any(each.startswith(job) for each in ids(broker)[9:])
+
+
+def test_ids_of_a_stream_are_those_of_its_batch(broker, task):
+    task(Context(1, **{"sql.streaming.queryId": "query", "streaming.sql.batchId": "42"}))
+    batch = sink.batch(value=[b"a", b"b"])
+    for _restart in range(2):
+        sink.writer(broker, batch, MicroBatchWriter).write(iter([batch]))
+    assert ids(broker) == ["query-42-1-0", "query-42-1-1"] * 2
+    # A batch write within a stream: there may be two of them in one batch.
+    sink.write(broker, batch)
+    assert not ids(broker)[-1].startswith("query")
+
+
+# What the broker refuses
+
+
+@pytest.mark.parametrize("subject", ["basic.publish", "confirm"])
+def test_refused_messages_fail_the_task(broker, subject):
+    refused = broker.faults.on(subject).after(3).nack().times(5)
+    with pytest.raises(PublishError) as caught:
+        sink.write(broker, rows(500), maxInFlight="50")
+    assert refused.hits == 5
+    text = str(caught.value)
+    where = "to exchange '' with routing key 'q'"
+    assert "refused (nacked) 5 messages" in text
+    assert f"(message 'm3' {where}; message 'm4' {where}; message 'm5' {where}; and 2 more)" in text
+    confirmed, sent = so_far(text)
+    assert confirmed == sent - 5 and sent <= 100
+    assert len(broker.published) == sent - (5 if subject == "basic.publish" else 0)
+
+
+def test_a_message_that_no_queue_gets_fails_the_task(broker):
+    batch = sink.batch(
+        value=[b"a", b"b", b"c"], routing_key=["q", "nobody", None], message_id=["1", "2", "3"]
+    )
+    with pytest.raises(PublishError) as caught:
+        sink.write(broker, batch)
+    assert (
+        "no queue got 1 message (message '2' to exchange '' with routing key 'nobody': 312 NO_ROUTE)"
+        in str(caught.value)
+    )
+
+
+def test_or_is_logged_and_counted(broker, caplog):
+    keys = ["nobody"] * 5 + ["q"]
+    done = sink.write(
+        broker, sink.batch(value=[b"a"] * 6, routing_key=keys, message_id=[*"123456"]), onReturn="drop"
+    )
+    assert (done.confirmed, done.returned) == (6, 5)
+    [line] = caplog.messages
+    assert line.startswith("no queue got 5 messages (message '1' to exchange '' with routing key 'nobody'")
+    assert line.endswith("; and 2 more)")
+
+
+def test_or_is_nobodys_business(broker, caplog):
+    batch = sink.batch(value=[b"a"], routing_key=["nobody"])
+    done = sink.write(broker, batch, mandatory="false")
+    assert (done.confirmed, done.returned) == (1, 0)
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"exchange": ["nowhere"]}, "404 NOT_FOUND - no exchange 'nowhere'.* Declare the exchange first"),
+        ({"user_id": ["somebody"]}, "406 PRECONDITION_FAILED.*user_id the user's own name"),
+        ({"expiration": ["soon"]}, "406 PRECONDITION_FAILED.*expiration is milliseconds"),
+    ],
+)
+def test_what_the_broker_closes_the_channel_for_is_told(broker, columns, said):
+    with pytest.raises(PublishError, match=said + ".* 0 of the 1 messages"):
+        sink.write(broker, sink.batch(value=[b""], **columns))
+
+
+def test_an_exchange_that_the_user_may_not_write_to():
+    with Broker(users={"reader": "r"}) as broker:
+        broker.add_user("reader", "r", permissions={"/": ("", "", ".*")})
+        with pytest.raises(PublishError, match=r"403 ACCESS_REFUSED.*The user may not publish there"):
+            sink.write(broker, sink.batch(value=[b""]), **{"amqp.username": "reader", "amqp.password": "r"})
+
+
+# Losses
+
+
+@pytest.mark.parametrize("how", ["disconnect", "close_connection", "close_channel"])
+def test_a_connection_that_is_lost_fails_the_task_and_tells_how_far_it_was(broker, how):
+    end = broker.faults.on("basic.publish", message_id="m300")
+    {
+        "disconnect": lambda: end.disconnect(),
+        "close_connection": lambda: end.close_connection(320, "maintenance"),
+        "close_channel": lambda: end.close_channel(504, "no more"),
+    }[how]()
+    with pytest.raises(ConnectionLost) as caught:
+        sink.write(broker, rows(1000), maxInFlight="100")
+    reason = {"disconnect": "ended", "close_connection": "320 maintenance", "close_channel": "504 no more"}
+    assert reason[how] in str(caught.value)
+    confirmed, sent = so_far(str(caught.value))
+    assert 200 <= confirmed <= 300 < sent <= 400
+    assert len(broker.queue("q").messages) >= confirmed
+
+
+def test_a_connection_that_ends_between_two_batches_is_replaced(broker, caplog):
+    def batches():
+        yield rows(10)
+        assert len(bodies(broker)) == 10
+        [connection] = broker.connections
+        connection.close(320, "maintenance")
+        broker.wait_for(lambda state: not broker.connections)
+        yield rows(10, first=10)
+
+    connects = broker.faults.on("connection.open")
+    done = sink.writer(broker, rows(1)).write(batches())
+    assert done.confirmed == 20
+    assert bodies(broker) == list(range(20))
+    assert connects.hits == 2
+    assert "320 maintenance. Nothing was under way; connecting again" in caplog.text
+
+
+def test_confirms_that_do_not_come(broker):
+    broker.faults.on("confirm").after(2).drop()
+    with pytest.raises(PublishError) as caught:
+        sink.write(broker, rows(10), confirmTimeout="100ms")
+    assert str(caught.value) == (
+        "the broker confirmed nothing for 0.1 s: 8 messages are not confirmed. "
+        "2 of the 10 messages that this task has sent were confirmed"
+    )
+
+
+def test_a_broker_that_blocks_publishers_is_waited_for(broker):
+    broker.block("low on memory")
+    told = broker.faults.on("connection.blocked", direction="sent")
+    task = Elsewhere(lambda: sink.write(broker, rows(10)))
+    told.wait(1)
+    assert bodies(broker) == []
+    broker.unblock()
+    assert task.outcome().confirmed == 10
+
+
+def test_but_not_for_ever(broker):
+    broker.block("low on memory")
+    with pytest.raises(PublishError, match=r"for 0.1 s: it blocks publishers \(low on memory\), and 10 mess"):
+        sink.write(broker, rows(10), confirmTimeout="100ms")
+
+
+# The driver's part
+
+
+@pytest.mark.parametrize("kind", [BatchWriter, MicroBatchWriter])
+def test_commit_and_abort_tell_what_was_published(kind, caplog):
+    caplog.set_level("INFO", "fakeamqp.spark.sink")
+    writer = kind(write_options(sink.options("amqp://localhost/")), sink.schema(["value"]))
+    messages = [writers.Written(0, 5, 2), writers.Written(1, 6, 0)]
+    batch = () if kind is BatchWriter else (3,)
+    writer.commit(messages, *batch)
+    writer.abort([*messages, None], *batch)
+    committed, aborted = caplog.records
+    assert "published 11 messages from 2 tasks, 2 of which no queue got" in committed.getMessage()
+    assert committed.levelname == "INFO" and aborted.levelname == "WARNING"
+    assert "failed. Tasks that were through had published 11 messages from 2 tasks" in aborted.getMessage()
+    assert "stays published" in aborted.getMessage()
+    if batch:
+        assert all("batch 3" in record.getMessage() for record in caplog.records)

@@ -1,0 +1,145 @@
+"""What a DataFrame has to be like to be published; the rest is refused before a task starts."""
+
+from __future__ import annotations
+
+import pytest
+
+types = pytest.importorskip("pyspark.sql.types")
+
+# ruff: noqa: E402
+from fakeamqp.spark.columns import PROPERTIES, SOURCE_COLUMNS
+from fakeamqp.spark.errors import ColumnError, OptionError
+from fakeamqp.spark.options import write_options
+from fakeamqp.spark.sink.columns import NOT_SENT, SINK_COLUMNS, find_columns
+
+TEXT = types.StringType()
+STRUCT_OF_PROPERTIES = types.StructType(
+    [
+        types.StructField(name, types.IntegerType() if str(kind) == "int32" else TEXT)
+        for name, kind in PROPERTIES.items()
+    ]
+)
+OF_THE_SOURCE = {
+    "value": types.BinaryType(),
+    "offset": types.LongType(),
+    "timestamp": types.TimestampType(),
+    "redelivered": types.BooleanType(),
+    "received_at": types.TimestampType(),
+    "headers": types.MapType(TEXT, TEXT),
+    "properties": STRUCT_OF_PROPERTIES,
+}
+
+
+def find(columns, **options):
+    schema = types.StructType([types.StructField(name, kind) for name, kind in columns])
+    return find_columns(
+        schema, write_options({"amqp.url": "amqp://localhost/", "routingKey": "q", **options})
+    )
+
+
+def test_every_column_is_found_in_any_case():
+    columns = [(column.name.upper(), _first_type(column)) for column in SINK_COLUMNS]
+    found = find(columns)
+    assert set(found) == {column.name for column in SINK_COLUMNS} - {"properties"}
+    assert found["value"] == ((0,),)
+
+
+def _first_type(column):
+    if column.name == "properties":
+        return STRUCT_OF_PROPERTIES
+    return {
+        "binary": types.BinaryType(),
+        "string": TEXT,
+        "byte": types.ByteType(),
+        "timestamp": types.TimestampType(),
+        "map": types.MapType(TEXT, TEXT),
+    }[column.types[0]]
+
+
+def test_what_the_source_reads_can_be_written():
+    found = find([(column.name, OF_THE_SOURCE.get(column.name, TEXT)) for column in SOURCE_COLUMNS])
+    assert not set(found) & set(NOT_SENT)
+    assert set(PROPERTIES) <= set(found)
+
+
+def test_a_column_comes_before_the_field_of_properties():
+    properties = types.StructType([types.StructField("app_id", TEXT), types.StructField("Type", TEXT)])
+    found = find([("properties", properties), ("value", TEXT), ("type", TEXT)])
+    assert found == {"value": ((1,),), "type": ((2,), (0, 1)), "app_id": ((0, 0),)}
+
+
+@pytest.mark.parametrize("kind", [TEXT, types.BinaryType(), types.VarcharType(9), types.NullType()])
+def test_types_of_a_body(kind):
+    assert find([("value", kind)]) == {"value": ((0,),)}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "expected"),
+    [
+        ("value", types.IntegerType(), "'value' is INT; it has to be BINARY or STRING"),
+        ("routing_key", types.BinaryType(), "'routing_key' is BINARY; it has to be STRING"),
+        ("Exchange", types.LongType(), "'Exchange' is BIGINT; it has to be STRING"),
+        ("priority", TEXT, "'priority' is STRING; it has to be TINYINT, SMALLINT, INT or BIGINT"),
+        ("timestamp", types.LongType(), "'timestamp' is BIGINT; it has to be TIMESTAMP"),
+        ("timestamp", types.TimestampNTZType(), "'timestamp' is TIMESTAMP_NTZ; it has to be TIMESTAMP"),
+        ("headers", types.BinaryType(), "'headers' is BINARY; it has to be MAP<STRING, ...>, STRUCT"),
+        ("headers", types.MapType(types.LongType(), TEXT), "'headers' has keys of BIGINT; they have to be"),
+        (
+            "headers",
+            types.MapType(TEXT, types.DateType()),
+            r"'headers\[...\]' is DATE, which a header cannot",
+        ),
+        (
+            "headers",
+            types.StructType([types.StructField("a", types.ArrayType(types.DateType()))]),
+            r"'headers.a\[\]' is DATE, which a header cannot be: cast it to STRING",
+        ),
+        (
+            "properties",
+            types.StructType([types.StructField("priority", TEXT)]),
+            "'properties.priority' is STRING; it has to be TINYINT",
+        ),
+        (
+            "properties",
+            types.StructType([types.StructField("contenttype", TEXT)]),
+            "'properties' has a field 'contenttype', .*; did you mean 'content_type'",
+        ),
+        ("properties", TEXT, "'properties' is STRING; it has to be STRUCT of basic properties"),
+        ("rooting_key", TEXT, "no column 'rooting_key'; did you mean 'routing_key'.*ignoreUnknownColumns"),
+        ("fruit", TEXT, "no column 'fruit'; select the columns to be sent"),
+        ("VALUE", TEXT, "two columns 'value'"),
+    ],
+)
+def test_columns_that_are_refused(name, kind, expected):
+    columns = [(name, kind)] if name == "value" else [("value", TEXT), (name, kind)]
+    with pytest.raises(ColumnError, match=expected):
+        find(columns)
+
+
+def test_unknown_columns_may_be_left_out():
+    properties = types.StructType([types.StructField("more", TEXT), types.StructField("app_id", TEXT)])
+    columns = [("fruit", TEXT), ("value", TEXT), ("properties", properties)]
+    assert find(columns, ignoreUnknownColumns="true") == {"value": ((1,),), "app_id": ((2, 1),)}
+
+
+def test_there_has_to_be_a_value():
+    with pytest.raises(ColumnError, match=r"no column 'value' for the body .*; did you mean 'values'"):
+        find([("values", TEXT)], ignoreUnknownColumns="true")
+
+
+def test_ids_from_a_column_need_one():
+    with pytest.raises(OptionError, match="'messageId' is column, and there is no column 'message_id'"):
+        find([("value", TEXT)], messageId="column")
+
+
+def test_rows_have_to_go_somewhere():
+    with pytest.raises(OptionError, match=r"nothing says where the rows go.*'exchange' or 'routingKey'"):
+        find([("value", TEXT)], routingKey="")
+    with pytest.raises(OptionError, match="column 'queue' is where a row was read"):
+        find([("value", TEXT), ("queue", TEXT)], routingKey="")
+    for columns, options in (
+        ([("routing_key", TEXT)], {}),
+        ([("exchange", TEXT)], {}),
+        ([], {"exchange": "fanout"}),
+    ):
+        assert find([("value", TEXT), *columns], routingKey="", **options)

@@ -1,0 +1,282 @@
+"""Rows become messages: every column in its place, nulls by their rules, and no half of a message."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import string
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("pyspark")
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pika")
+
+# ruff: noqa: E402
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from pyspark.sql import types
+
+from compat_tests.unit.spark import sink
+from fakeamqp import Broker
+from fakeamqp.spark.errors import PublishError
+from fakeamqp.spark.options import write_options
+from fakeamqp.spark.sink.columns import find_columns
+from fakeamqp.spark.sink.messages import Encoder
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ, Timestamp
+
+UTC = datetime.timezone.utc
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    definitions = {
+        "queues": [{"name": "q", "durable": True}],
+        "exchanges": [{"name": name, "type": "fanout"} for name in ("one", "two")],
+        "bindings": [
+            {"source": name, "destination": "q", "destination_type": "queue", "routing_key": ""}
+            for name in ("one", "two")
+        ],
+    }
+    with Broker(definitions=definitions) as broker:
+        yield broker
+
+
+SHORT = some.text(some.characters(codec="utf-8"), max_size=60)
+NAMES = some.text(string.ascii_letters, min_size=1, max_size=10)
+VALUES = {
+    "value": some.binary(max_size=40),
+    "routing_key": SHORT,
+    "exchange": some.sampled_from(["one", "two"]),
+    "message_id": SHORT,
+    "timestamp": some.integers(0, 253_402_300_799_999_999),
+    "headers": some.dictionaries(NAMES, some.none() | SHORT, max_size=3).map(lambda table: [*table.items()]),
+    "content_type": SHORT,
+    "content_encoding": SHORT,
+    "delivery_mode": some.sampled_from([1, 2]),
+    "priority": some.integers(0, 255),
+    "correlation_id": SHORT,
+    "reply_to": SHORT,
+    "expiration": some.just("60000"),
+    "type": SHORT,
+    "user_id": some.just("guest"),
+    "app_id": SHORT,
+}
+
+
+@some.composite
+def columns(draw) -> dict[str, list]:
+    names = draw(some.lists(some.sampled_from(sorted(VALUES)), unique=True))
+    count = draw(some.integers(1, 4))
+    return {
+        name: draw(some.lists(some.none() | VALUES[name], min_size=count, max_size=count))
+        for name in {**dict.fromkeys(names), "value": None}
+    }
+
+
+@settings(max_examples=80)
+@given(columns(), some.booleans())
+def test_messages_have_what_the_rows_have(broker, columns, persistent):
+    broker.queue("q").purge()
+    done = sink.write(
+        broker, sink.batch(**columns), exchange="one", messageId="auto", persistent=str(persistent)
+    )
+    messages = broker.queue("q").messages
+    assert len(messages) == done.confirmed == len(columns["value"])
+    for row, message in enumerate(messages):
+        given = {name: values[row] for name, values in columns.items() if values[row] is not None}
+        assert message.body == given.pop("value", b"")
+        assert message.exchange == given.pop("exchange", "one")
+        assert message.routing_key == given.pop("routing_key", "q")
+        if "message_id" not in given:
+            assert message.message_id.endswith(f"-0-{row}")
+            given["message_id"] = message.message_id
+        if "timestamp" in given:
+            given["timestamp"] //= 1_000_000
+        given["headers"] = dict(given.get("headers", ()))
+        given.setdefault("delivery_mode", 2 if persistent else 1)
+        assert message.properties == {name: value for name, value in given.items() if value != {}}
+
+
+def encode(kind: object, spark: object, values: list, name: str = "headers", **more: str):
+    """The properties of rows with one column beside the value."""
+    array = values if isinstance(values, pa.Array) else pa.array(values, kind)
+    batch = pa.RecordBatch.from_arrays([pa.array([b""] * len(array)), array], names=["value", name])
+    options = write_options(sink.options("amqp://localhost/", **more))
+    columns = find_columns(
+        types.StructType([types.StructField("value", types.BinaryType()), types.StructField(name, spark)]),
+        options,
+    )
+    messages = Encoder(columns, options, "job").messages(batch, 0)
+    return [BasicProperties.decode(properties, 0, RABBITMQ) for _, _, properties, _ in messages]
+
+
+SCALARS = [
+    (pa.string(), types.StringType(), "pärs", "pärs"),
+    (pa.large_string(), types.StringType(), "x" * 300, "x" * 300),
+    (pa.binary(), types.BinaryType(), b"\xff\x00", b"\xff\x00"),
+    (pa.large_binary(), types.BinaryType(), b"\xff", b"\xff"),
+    (pa.bool_(), types.BooleanType(), True, True),
+    (pa.bool_(), types.BooleanType(), False, False),
+    (pa.int8(), types.ByteType(), -128, -128),
+    (pa.int32(), types.IntegerType(), -(1 << 31), -(1 << 31)),
+    (pa.int64(), types.LongType(), 1 << 31, 1 << 31),
+    (pa.int64(), types.LongType(), -(1 << 63), -(1 << 63)),
+    (pa.float32(), types.FloatType(), 0.5, 0.5),
+    (pa.float64(), types.DoubleType(), 1e300, 1e300),
+    (pa.decimal128(10, 2), types.DecimalType(10, 2), decimal.Decimal("1.50"), decimal.Decimal("1.50")),
+    (
+        sink.TIME,
+        types.TimestampType(),
+        datetime.datetime(2024, 2, 29, 12, 0, 0, 999_999, UTC),
+        Timestamp(datetime.datetime(2024, 2, 29, 12, tzinfo=UTC).timestamp()),
+    ),
+]
+
+
+@pytest.mark.parametrize(("arrow", "spark", "value", "read"), SCALARS)
+def test_types_of_headers(arrow, spark, value, read):
+    of_map = encode(
+        pa.map_(pa.string(), arrow),
+        types.MapType(types.StringType(), spark),
+        [[("a", value), ("b", None)], []],
+    )
+    assert [each.headers for each in of_map] == [{"a": read, "b": None}, {}]
+    of_struct = encode(
+        pa.struct([("a", arrow), ("b", arrow)]),
+        types.StructType([types.StructField("a", spark), types.StructField("b", spark)]),
+        [{"a": value, "b": None}, None, {"a": None, "b": value}],
+    )
+    assert [each.headers for each in of_struct] == [{"a": read}, None, {"b": read}]
+    of_lists = encode(
+        pa.map_(pa.string(), pa.list_(arrow)),
+        types.MapType(types.StringType(), types.ArrayType(spark)),
+        [[("a", [value, None, value])], [("a", []), ("b", None)]],
+    )
+    assert [each.headers for each in of_lists] == [{"a": [read, None, read]}, {"a": [], "b": None}]
+
+
+def test_structs_and_maps_inside_of_headers_keep_their_nulls():
+    inner = pa.struct([("x", pa.int32()), ("y", pa.map_(pa.string(), pa.bool_()))])
+    spark = types.StructType(
+        [
+            types.StructField("x", types.IntegerType()),
+            types.StructField("y", types.MapType(types.StringType(), types.BooleanType())),
+        ]
+    )
+    values = [[("a", {"x": None, "y": [("z", True)]}), ("b", None)], None, [("c", {"x": 1, "y": None})]]
+    read = encode(pa.map_(pa.string(), inner), types.MapType(types.StringType(), spark), values)
+    assert [each.headers for each in read] == [
+        {"a": {"x": None, "y": {"z": True}}, "b": None},
+        None,
+        {"c": {"x": 1, "y": None}},
+    ]
+
+
+@pytest.mark.parametrize("start", [0, 1, 2])
+def test_a_part_of_an_array_has_only_its_own_headers(start):
+    tables = [[("a", ["1"])], None, [("b", ["2", "3"])], [("c", [])]]
+    whole = pa.array(tables, pa.map_(pa.string(), pa.list_(pa.string())))
+    read = encode(
+        None, types.MapType(types.StringType(), types.ArrayType(types.StringType())), whole.slice(start, 2)
+    )
+    assert [each.headers for each in read] == [
+        None if table is None else dict(table) for table in tables[start : start + 2]
+    ]
+
+
+def test_headers_as_json():
+    table = {"a": 1, "b": 1.5, "c": None, "d": [True, {"e": "f"}], "g": 1 << 40}
+    read = encode(pa.string(), types.StringType(), [json.dumps(table), None, "{}"])
+    assert [each.headers for each in read] == [table, None, {}]
+
+
+def test_a_column_of_nothing_is_as_if_it_were_not_there():
+    for name, kind in (("headers", types.NullType()), ("priority", types.NullType())):
+        [read] = encode(pa.null(), kind, [None], name)
+        assert (read.headers, read.priority) == (None, None)
+
+
+def test_fields_of_properties_count_where_the_column_is_null():
+    kind = types.StructType([types.StructField("type", types.StringType())])
+    names = ["value", "type", "properties"]
+    batch = pa.RecordBatch.from_arrays(
+        [
+            pa.array([b""] * 3),
+            pa.array(["a", None, None]),
+            pa.array([{"type": "b"}, {"type": "c"}, None], pa.struct([("type", pa.string())])),
+        ],
+        names=names,
+    )
+    spark = [types.BinaryType(), types.StringType(), kind]
+    options = write_options(sink.options("amqp://localhost/"))
+    schema = types.StructType([types.StructField(*each) for each in zip(names, spark, strict=True)])
+    messages = Encoder(find_columns(schema, options), options, "job").messages(batch, 0)
+    read = [BasicProperties.decode(properties, 0, RABBITMQ) for _, _, properties, _ in messages]
+    assert [each.type for each in read] == ["a", "c", None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ids"),
+    [
+        ("auto", ["mine", "job-1"]),
+        ("column", ["mine", None]),
+        ("deterministic", ["job-0", "job-1"]),
+    ],
+)
+def test_where_message_ids_come_from(kind, ids):
+    read = encode(pa.string(), types.StringType(), ["mine", None], "message_id", messageId=kind)
+    assert [each.message_id for each in read] == ids
+
+
+TOO_LONG = "x" * 256
+BEFORE_1970 = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)
+TEXT_MAP = (pa.map_(pa.string(), pa.string()), types.MapType(types.StringType(), types.StringType()))
+
+
+@pytest.mark.parametrize(
+    ("name", "arrow", "spark", "good", "bad", "said"),
+    [
+        ("routing_key", pa.string(), types.StringType(), "a", "ä" * 128, "has to be at most 255 octets"),
+        ("exchange", pa.string(), types.StringType(), "a", TOO_LONG, "exchange is 'xxx"),
+        ("message_id", pa.string(), types.StringType(), "a", TOO_LONG, "message_id is 'xxx"),
+        ("app_id", pa.string(), types.StringType(), "a", TOO_LONG, "app_id is 'xxx"),
+        ("priority", pa.int64(), types.LongType(), 255, 256, "priority is 256; it has to be 0 to 255"),
+        ("delivery_mode", pa.int8(), types.ByteType(), 1, 0, "delivery_mode is 0; it has to be 1 to 2"),
+        ("timestamp", sink.TIME, types.TimestampType(), None, BEFORE_1970, "has to be a time since 1970"),
+        ("headers", pa.string(), types.StringType(), "{}", "[]", "headers: the JSON is a list and no object"),
+        ("headers", pa.string(), types.StringType(), "{}", "{", "headers: the text is no JSON: "),
+        (
+            "headers",
+            pa.string(),
+            types.StringType(),
+            "{}",
+            f'{{"a": {1 << 70}}}',
+            "headers: field 'a': .* out of range",
+        ),
+        ("headers", *TEXT_MAP, [("a", "b")], [(TOO_LONG, "b")], "a name of 256 octets, and 255 are possible"),
+        (
+            "headers",
+            pa.map_(pa.string(), pa.decimal128(20, 2)),
+            types.MapType(types.StringType(), types.DecimalType(20, 2)),
+            [("a", decimal.Decimal("42949672.95"))],
+            [("a", decimal.Decimal("42949672.96"))],
+            "the decimal 42949672.96 does not fit.* Cast it to STRING",
+        ),
+        (
+            "headers",
+            pa.map_(pa.string(), sink.TIME),
+            types.MapType(types.StringType(), types.TimestampType()),
+            [("a", datetime.datetime(1970, 1, 1, tzinfo=UTC))],
+            [("a", BEFORE_1970)],
+            "headers: there is a time before 1970",
+        ),
+    ],
+)
+def test_a_row_that_cannot_be_a_message_is_named(name, arrow, spark, good, bad, said):
+    assert encode(arrow, spark, [good], name)
+    with pytest.raises(PublishError, match=f"^row 1 of the task cannot be sent: .*{said}"):
+        encode(arrow, spark, [good, bad, good], name)

@@ -1,0 +1,36 @@
+"""The account of what a broker has confirmed, checked against one that keeps every tag."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from fakeamqp.spark.sink.window import Window
+
+ANSWERS = some.lists(
+    some.one_of(
+        some.tuples(some.just("send"), some.integers(1, 5)),
+        some.tuples(some.just("one"), some.integers(0, 30)),
+        some.tuples(some.just("all"), some.integers(0, 30)),
+    ),
+    max_size=40,
+)
+
+
+@given(ANSWERS)
+def test_whatever_the_order_of_answers_each_message_is_settled_once(steps):
+    window, open_tags, sent = Window(), set(), 0
+    for what, number in steps:
+        if what == "send":
+            window.sent += number
+            open_tags.update(range(sent + 1, sent + number + 1))
+            sent += number
+            continue
+        if what == "one":
+            expected = open_tags & {number}
+        else:
+            expected = {tag for tag in open_tags if tag <= number or number == 0}
+        assert list(window.settle(number, what == "all")) == sorted(expected)
+        open_tags -= expected
+        assert window.open == len(open_tags)
+        assert window.floor == min(open_tags, default=sent + 1) - 1
