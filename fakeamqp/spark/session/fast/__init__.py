@@ -55,9 +55,7 @@ def prepare(installation: Installation) -> Fast:
         FastModeUnavailable: if it cannot be had. The text says why.
     """
     if not installation.own_home:
-        raise FastModeUnavailable(
-            "SPARK_HOME names a Spark, and fast mode needs the one of the pyspark package"
-        )
+        raise FastModeUnavailable("SPARK_HOME is set, and fast mode needs the Spark of the pyspark package")
     try:
         folder = cache_folder(installation)
         folder.mkdir(parents=True, exist_ok=True)

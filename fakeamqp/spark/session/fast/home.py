@@ -32,10 +32,10 @@ def the_home(installation: Installation, folder: Path) -> Path:
         making.chmod(0o755)
         os.rename(making, home)
     except OSError:
-        # Somebody else has made it meanwhile, or it cannot be made.
-        shutil.rmtree(making, ignore_errors=True)
-        if not home.is_dir():
+        if not home.is_dir():  # Else somebody has made it meanwhile.
             raise
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
     return home
 
 

@@ -1,0 +1,205 @@
+"""The cache of fast mode, with a stand-in for the session that writes the archive."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("py4j")
+
+from fakeamqp.spark import FastModeWarning
+from fakeamqp.spark.session import fast, local
+from fakeamqp.spark.session.fast import FastModeUnavailable, archive, cache, home
+from fakeamqp.spark.session.installation import Installation
+
+
+@pytest.fixture
+def installation(tmp_path) -> Installation:
+    """A PySpark and a Java, as far as fast mode looks at them."""
+    spark = tmp_path / "site-packages" / "pyspark"
+    for name in ("bin", "jars", "sbin", "data", "python/lib"):
+        spark.joinpath(name).mkdir(parents=True)
+    for name in ("pyspark.zip", "py4j-0.10.9.9-src.zip", "other.zip"):
+        spark.joinpath("python", "lib", name).touch()
+    java = tmp_path / "java"
+    java.touch()
+    return Installation((4, 3, 0), spark, True, java, "17.0.15")
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path) -> Path:
+    """The folder of the cache, for an archive that exists."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "cache" / "fakeamqp" / "spark" / "one"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def training(monkeypatch) -> list[str]:
+    """Notes how often an archive is made; `training.says` is what the program ends with, if it fails."""
+
+    class Training(list):
+        says = ""
+
+    calls = Training()
+
+    def run(command, **arguments):
+        calls.append(arguments["env"]["SPARK_HOME"])
+        if not calls.says:
+            Path(command[-1]).write_text("archive")
+        return subprocess.CompletedProcess(command, bool(calls.says), "", calls.says)
+
+    monkeypatch.setattr(archive.subprocess, "run", run)
+    return calls
+
+
+def test_the_home_leads_to_the_installed_packages(installation, folder):
+    import py4j
+
+    made = home.the_home(installation, folder)
+    assert {path.name: path.is_symlink() for path in made.iterdir()} == {
+        "bin": True,
+        "jars": True,
+        "sbin": True,
+        "python": False,
+    }
+    libraries = made / "python" / "lib"
+    assert libraries.joinpath("pyspark.zip", "pyspark").resolve() == installation.home
+    assert libraries.joinpath("py4j-0.10.9.9-src.zip", "py4j").resolve() == Path(py4j.__file__).parent
+    assert libraries.joinpath("other.zip").resolve() == installation.home / "python" / "lib" / "other.zip"
+    assert home.the_home(installation, folder) == made
+    assert [path.name for path in folder.iterdir()] == ["home"]
+
+
+def test_a_home_that_another_process_makes_first_is_used(installation, folder, monkeypatch):
+    def rename(making, place):
+        Path(place, "theirs").mkdir(parents=True)
+        raise FileExistsError
+
+    monkeypatch.setattr(home.os, "rename", rename)
+    assert home.the_home(installation, folder).joinpath("theirs").is_dir()
+    assert [path.name for path in folder.iterdir()] == ["home"]
+
+
+def test_a_pyspark_without_its_zip_files_is_said(installation, folder):
+    installation.home.joinpath("python", "lib", "pyspark.zip").unlink()
+    with pytest.raises(FastModeUnavailable, match="no zip file of pyspark"):
+        home.the_home(installation, folder)
+    assert list(folder.iterdir()) == []
+
+
+def test_an_archive_is_made_once(folder, training):
+    found = {archive.the_archive(folder / "home", folder) for _ in range(3)}
+    assert found == {folder / "classes.jsa"}
+    assert training == [str(folder / "home")]
+    assert {path.name for path in folder.iterdir()} == {"classes.jsa", "classes.size", "lock", "used"}
+
+
+@pytest.mark.parametrize("damage", ["half", "missing", "no size"])
+def test_an_archive_that_is_not_whole_is_made_again(folder, training, damage):
+    path = archive.the_archive(folder / "home", folder)
+    if damage == "half":
+        path.write_text("arch")
+    else:
+        (path if damage == "missing" else path.with_suffix(".size")).unlink()
+    assert archive.the_archive(folder / "home", folder).read_text() == "archive"
+    assert len(training) == 2
+
+
+def test_processes_that_want_it_at_once_wait_for_the_one_that_makes_it(folder, training, monkeypatch):
+    run, threads = archive.subprocess.run, []
+
+    def slowly(command, **arguments):
+        # The others are at the lock, or come later: for either of them it has to be made already.
+        threads.extend(threading.Thread(target=archive.the_archive, args=(folder, folder)) for _ in range(3))
+        for thread in threads:
+            thread.start()
+        return run(command, **arguments)
+
+    monkeypatch.setattr(archive.subprocess, "run", slowly)
+    archive.the_archive(folder, folder)
+    for thread in threads:
+        thread.join()
+    assert len(training) == 1
+
+
+def test_a_failure_is_remembered_with_its_reason(folder, training):
+    training.says = "Error: no archive today\n\n"
+    for _ in range(2):
+        with pytest.raises(FastModeUnavailable, match="no archive today"):
+            archive.the_archive(folder, folder)
+    assert len(training) == 1
+    with pytest.raises(FastModeUnavailable, match=r"delete .* to try again"):
+        archive.the_archive(folder, folder)
+
+
+def test_what_takes_too_long_is_given_up(folder, monkeypatch):
+    def run(command, **arguments):
+        Path(command[-1]).touch()
+        raise subprocess.TimeoutExpired(command, arguments["timeout"])
+
+    monkeypatch.setattr(archive.subprocess, "run", run)
+    with pytest.raises(FastModeUnavailable, match="took longer than 180 s"):
+        archive.the_archive(folder, folder)
+    assert {path.name for path in folder.iterdir()} == {"failed", "lock"}
+
+
+def test_another_installation_has_another_folder(installation, folder):
+    first = cache.cache_folder(installation)
+    assert first.parent == folder.parent
+    assert first.name.startswith("spark-4.3.0-java-17.0.15-")
+    os.utime(installation.home / "jars", (0, 0))
+    assert cache.cache_folder(installation) != first
+
+
+def test_what_nobody_has_used_for_a_month_goes(folder):
+    for name, age in (("old", 31), ("newer", 29), ("unfinished", None)):
+        other = folder.parent / name
+        other.mkdir()
+        if age is not None:
+            cache.note_use(other)
+            then = other.joinpath("used").stat().st_mtime - age * 24 * 3600
+            os.utime(other / "used", (then, then))
+    cache.forget_the_unused(folder)
+    assert {path.name for path in folder.parent.iterdir()} == {"one", "newer", "unfinished"}
+
+
+def test_a_cache_that_cannot_be_written_is_said(installation, monkeypatch, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
+    with pytest.raises(FastModeUnavailable, match="the cache cannot be used"):
+        fast.prepare(installation)
+
+
+def test_a_spark_home_of_ones_own_is_left_alone(installation):
+    mine = Installation((4, 3, 0), installation.home, False, installation.java, "17")
+    with pytest.raises(FastModeUnavailable, match="SPARK_HOME is set"):
+        fast.prepare(mine)
+    with pytest.warns(FastModeWarning, match="the session is the usual one: SPARK_HOME is set") as warned:
+        assert local._fitted(mine) is None
+    assert len(warned) == 1
+
+
+def test_an_archive_that_java_does_not_start_with_is_thrown_away(folder, monkeypatch):
+    fitted = fast.Fast(folder / "home", folder / "classes.jsa")
+    fitted.archive.touch()
+    ended, homes = [], []
+
+    def start(settings):
+        homes.append(os.environ["SPARK_HOME"])
+        raise RuntimeError("no gateway")
+
+    monkeypatch.setattr(local, "_start", start)
+    monkeypatch.setattr(local.jvm, "end", lambda: ended.append(True))
+    with pytest.warns(FastModeWarning, match="does not start with what is in the cache: no gateway"):
+        assert local._start_fast({"spark.driver.extraJavaOptions": "-Da=b"}, fitted) is None
+    assert homes == [str(folder / "home")]
+    assert ended == [True]
+    assert not fitted.archive.exists()
+    assert "SPARK_HOME" not in os.environ
