@@ -1,4 +1,4 @@
-"""How much the crash suite does: all of it, and five seeds, with `FAKEAMQP_CRASHES=5`; else the core of it."""
+"""How much the crash suite does: all of it, with five seeds, if `FAKEAMQP_CRASHES=5`; or the core of it."""
 
 from __future__ import annotations
 

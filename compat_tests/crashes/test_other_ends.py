@@ -1,4 +1,4 @@
-"""Ends that are less than those of the whole machine: of the source's process, and those that are asked for."""
+"""Ends that are less than those of a whole machine: of the process of a source, and those asked for."""
 
 from __future__ import annotations
 
