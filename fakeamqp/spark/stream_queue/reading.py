@@ -1,0 +1,203 @@
+"""Reads ranges of streams, in executors: every message in them once, or an error.
+
+Nothing is taken on trust. An offset that does not follow the one before may be a note of the broker's own, or
+messages that retention has dropped; the two are told apart by where the stream begins by then.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fakeamqp.spark.connection import Link
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss
+from fakeamqp.spark.options import ReadOptions
+from fakeamqp.spark.records import Delivered
+from fakeamqp.spark.stream_queue.ranges import Range
+from fakeamqp.spark.stream_queue.tail import OFFSET, Tail, consume, first_offset, not_a_stream
+
+if TYPE_CHECKING:
+    from pika.channel import Channel
+    from pika.spec import Basic, BasicProperties
+
+__all__ = ["read_ranges"]
+
+log = logging.getLogger("fakeamqp.spark.stream_queue")
+
+# Messages of a record batch, and octets of their bodies.
+_ROWS = 10_000
+_OCTETS = 8 << 20
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+# Seconds: a task answers no heartbeats while Spark works on a batch that it gave.
+_HEARTBEAT = 600
+
+
+def read_ranges(options: ReadOptions, ranges: Iterable[Range]) -> Iterator[list[Delivered]]:
+    """The messages of ranges, in lists of about 10 000 messages or 8 MiB. A lost connection is replaced.
+
+    Raises:
+        OptionError: if one is no stream.
+        BrokerUnreachable, ConnectionLost: if there is no connection for as long as `reconnectTimeout`.
+        DataLoss: if messages of the ranges are gone, and that is an error.
+    """
+    if options.connection.heartbeat is None:
+        options = replace(options, connection=replace(options.connection, heartbeat=_HEARTBEAT))
+    left = deque(_Reading(options, each) for each in ranges if each.size > 0)
+    moved_at, pause = time.monotonic(), _FIRST_PAUSE
+    while left:
+        before = left[0].next, len(left)
+        try:
+            with Link(options.connection) as link:
+                while left:
+                    for messages in left[0].read(link):
+                        yield messages
+                        moved_at = time.monotonic()  # Not when it was given: Spark took its time with it.
+                    left.popleft()
+        except (ConnectionLost, BrokerUnreachable) as error:
+            if isinstance(error, ConnectionLost) and not left[0].served:
+                raise
+            if (left[0].next, len(left)) != before:
+                moved_at, pause = time.monotonic(), _FIRST_PAUSE
+            idle = time.monotonic() - moved_at
+            if idle + pause > options.reconnect_timeout:
+                raise ConnectionLost(f"{error} (nothing came for {idle:.1f} s)") from error
+            log.warning("%s; connecting again", error)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+class _Reading:
+    """The reading of one range.
+
+    Attributes:
+        next: the first offset that has not been read.
+        served: whether the broker has taken a consumer, so that its errors are none of ours.
+    """
+
+    def __init__(self, options: ReadOptions, wanted: Range) -> None:
+        self._options = options
+        self._stream = wanted.stream
+        self._stop = wanted.stop
+        self.next = wanted.start
+        self.served = False
+        self._messages: list[Delivered] = []
+        self._octets = 0
+        self._gap: tuple[int, int] | None = None
+        self._foreign = False
+        self._last_tag = 0
+
+    def read(self, link: Link) -> Iterator[list[Delivered]]:
+        """What is left of the range.
+
+        Raises:
+            OptionError, ConnectionLost, DataLoss: as `read_ranges`.
+        """
+        self._last_tag = acked = 0
+        self._gap = None
+        if self.next < self._stop:
+            # As many messages as there can be, and none of what follows: a broker sends what it is let send.
+            allowed = window = min(self._options.prefetch, self._stop - self.next)
+            channel = consume(link, self._stream, self.next, window, self._receive)
+            self.served = True
+            moved_at = time.monotonic()
+            while self.next < self._stop:
+                seen = self._last_tag
+                link.check()
+                patience = moved_at + self._options.idle_timeout - time.monotonic()
+                link.turn(max(patience, 0.0))
+                if self._last_tag == seen:
+                    if patience <= 0:
+                        self._look_whether_it_comes(link)
+                    continue
+                moved_at = time.monotonic()
+                if self._foreign:
+                    raise not_a_stream(self._stream)
+                if self._gap is not None:
+                    self._look_into_gap(link)
+                if 2 * (self._last_tag - acked) >= window:
+                    acks = min(self._last_tag - acked, self._last_tag + self._stop - self.next - allowed)
+                    if acks > 0:
+                        acked, allowed = acked + acks, allowed + acks
+                        channel.basic_ack(acked, multiple=True)
+                if len(self._messages) >= _ROWS or self._octets >= _OCTETS:
+                    yield self._take()
+                    moved_at = time.monotonic()
+            link.close_channel(channel)
+        if self._messages:
+            yield self._take()
+
+    def _receive(
+        self, _channel: Channel, deliver: Basic.Deliver, properties: BasicProperties, body: bytes
+    ) -> None:
+        """A delivery. It runs for every message: keep it flat."""
+        self._last_tag = deliver.delivery_tag
+        headers = properties.headers
+        if not headers or OFFSET not in headers:
+            self._foreign = True
+            return
+        offset = headers.pop(OFFSET)
+        if not headers:
+            properties.headers = None
+        if offset != self.next:
+            if offset < self.next:  # The broker began with the chunk that has the first offset.
+                return
+            if self._gap is None:
+                self._gap = self.next, offset
+            if offset >= self._stop:
+                self.next = self._stop
+                return
+        elif offset >= self._stop:
+            return
+        self.next = offset + 1
+        self._octets += len(body)
+        self._messages.append(
+            Delivered(deliver, properties, body, self._stream, offset, time.time_ns() // 1000)
+        )
+
+    def _take(self) -> list[Delivered]:
+        messages, self._messages, self._octets = self._messages, [], 0
+        return messages
+
+    def _look_into_gap(self, link: Link) -> None:
+        """Tell offsets without a message from messages that are gone."""
+        assert self._gap is not None
+        (missing, found), self._gap = self._gap, None
+        patience = self._options.connection.connect_timeout
+        first = first_offset(link, self._stream, "first", patience, sure=True)
+        if first is not None and first > missing:
+            self._lost(
+                f"messages of stream {self._stream!r} are gone: {missing} was wanted, and it now begins with "
+                f"{first}",
+                f"reading on at {found}",
+            )
+
+    def _look_whether_it_comes(self, link: Link) -> None:
+        """Nothing has come for a while: wait on, unless the stream has nothing to give.
+
+        Raises:
+            ConnectionLost: if the broker gives nothing for as long as a lost connection would be tried.
+            DataLoss: if the stream ends before.
+        """
+        options = self._options
+        end = Tail(link, self._stream, options.connection.connect_timeout).ask() or 0
+        if end < self._stop and end <= self.next:
+            self._lost(
+                f"stream {self._stream!r} ends before {end}, and messages up to {self._stop} were in it: "
+                "it was deleted and declared anew, or has lost what it had",
+                "leaving the rest out",
+            )
+            self.next = self._stop
+            return
+        raise ConnectionLost(
+            f"stream {self._stream!r} has messages from {self.next} on, and gave none for "
+            f"{options.idle_timeout:g} s"
+        )
+
+    def _lost(self, what: str, instead: str) -> None:
+        if self._options.fail_on_data_loss:
+            raise DataLoss(f"{what}; say failOnDataLoss=false to go on without them")
+        log.warning("%s; %s", what, instead)

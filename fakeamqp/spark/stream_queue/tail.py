@@ -1,0 +1,195 @@
+"""Where a stream begins and ends. AMQP 0-9-1 has no method that says so: only deliveries tell offsets.
+
+A consumer at the end of the stream is held open, so that finding nothing new costs no more than a question
+and an answer. It has a small window and acknowledges only when it is asked, so that however much is
+published, few messages travel here for nothing; if the window has become full meanwhile, the end is
+somewhere else, and the consumer begins anew with the last chunk there is.
+
+How sure is it? What a broker had sent before it answers a question is here when the answer is. This
+project's broker sends a message to the consumers of a stream before it confirms it, so the end that is found
+is behind every message that was confirmed before. In RabbitMQ, other processes tell the publisher's channel
+and the consumer's; it does not document an order, and none of thousands of messages was late by the second
+answer.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from fakeamqp.spark.connection import Link
+from fakeamqp.spark.errors import ConnectionLost, OptionError
+from fakeamqp.spark.options import ConnectionOptions
+
+if TYPE_CHECKING:
+    from pika.channel import Channel
+    from pika.spec import Basic, BasicProperties
+
+__all__ = ["OFFSET", "Tail", "check_is_stream", "consume", "first_offset", "not_a_stream"]
+
+OFFSET = "x-stream-offset"
+
+_WINDOW = 8192
+# A chunk has at most 65535 entries: after so many windows the one that was the last is through.
+_ROUNDS = 65535 // _WINDOW + 1
+_ANSWERS = 2
+
+
+class Tail:
+    """The end of one stream, by a consumer of its own.
+
+    Attributes:
+        end: the offset behind the last message that is known; None if none is.
+    """
+
+    def __init__(self, link: Link, stream: str, patience: float) -> None:
+        self._link = link
+        self._stream = stream
+        self._patience = patience
+        self._open_tag = 0
+        self._last_tag = 0
+        self._foreign = False
+        self.end: int | None = None
+        self._channel = self._subscribe()
+
+    def ask(self) -> int | None:
+        """The end of the stream now.
+
+        Raises:
+            OptionError: if it is no stream.
+            ConnectionLost: if the connection or the stream is gone.
+        """
+        self._listen()
+        if self._full:
+            self._link.close_channel(self._channel)
+            self._channel = self._subscribe()
+            self._listen()
+            for _ in range(_ROUNDS):
+                if not self._full:
+                    break
+                self.acknowledge()
+                self._listen()
+        self.acknowledge()
+        return self.end
+
+    def acknowledge(self) -> None:
+        """Let the broker send more. It closes channels that wait too long with that."""
+        if self._last_tag > self._open_tag:
+            self._channel.basic_ack(self._last_tag, multiple=True)
+            self._open_tag = self._last_tag
+
+    @property
+    def _full(self) -> bool:
+        return self._last_tag - self._open_tag >= _WINDOW
+
+    def _subscribe(self) -> Channel:
+        self._open_tag = self._last_tag = 0
+        return consume(self._link, self._stream, "last", _WINDOW, self._receive)
+
+    def _receive(
+        self, _channel: Channel, deliver: Basic.Deliver, properties: BasicProperties, _body: bytes
+    ) -> None:
+        self._last_tag = deliver.delivery_tag
+        offset = (properties.headers or {}).get(OFFSET)
+        if offset is None:
+            self._foreign = True
+        elif self.end is None or offset >= self.end:
+            self.end = offset + 1
+
+    def _listen(self) -> None:
+        """Have everything here that the broker has sent."""
+        count = 0
+        for _ in range(_ANSWERS):
+            answer = self._link.call(self._channel.queue_declare, self._stream, passive=True)
+            count = answer.method.message_count
+        if count and not self._last_tag:
+            # There is something, so a consumer that began with the last chunk gets it.
+            self._link.wait_for(lambda: self._last_tag > 0, self._patience, "deliver from the stream")
+        if self._foreign:
+            raise not_a_stream(self._stream)
+
+
+def first_offset(
+    link: Link, stream: str, start: str | datetime, patience: float, *, sure: bool
+) -> int | None:
+    """The offset of the first message at `start`: `first`, or a time; None if there is none.
+
+    Args:
+        link: a connection.
+        stream: its name.
+        start: where to look.
+        patience: seconds to wait for it.
+        sure: whether there is one, so that it is an error if none comes.
+
+    Raises:
+        OptionError: if it is no stream.
+        ConnectionLost: if the connection or the stream is gone.
+    """
+    found: list[int | None] = []
+    channel = consume(
+        link,
+        stream,
+        start,
+        1,
+        lambda _channel, _deliver, properties, _body: found.append((properties.headers or {}).get(OFFSET)),
+    )
+    for _ in range(_ANSWERS):
+        link.call(channel.queue_declare, stream, passive=True)
+    if sure:
+        link.wait_for(lambda: bool(found), patience, "deliver from the stream")
+    else:
+        deadline = time.monotonic() + patience
+        while not found and time.monotonic() < deadline:
+            link.check()
+            link.turn(deadline - time.monotonic())
+    link.close_channel(channel)
+    if found and found[0] is None:
+        raise not_a_stream(stream)
+    return found[0] if found else None
+
+
+def check_is_stream(options: ConnectionOptions, stream: str) -> None:
+    """See to it that a queue in which nothing is found is a stream: only those insist on a prefetch count.
+
+    Raises:
+        OptionError: if it is none.
+    """
+    with Link(options) as link:
+        channel = link.channel()
+        try:
+            link.call(channel.basic_consume, stream, lambda *_: None)
+        except ConnectionLost as error:
+            if "prefetch" in str(error):
+                return
+            raise
+        link.close_channel(channel)
+    raise not_a_stream(stream)
+
+
+def not_a_stream(name: str) -> OptionError:
+    """What to say of a queue of another type."""
+    return OptionError(
+        f"{name!r} is no stream (x-queue-type=stream), and has no offsets: say option 'queue' in place of "
+        "'stream' to read it"
+    )
+
+
+def consume(link: Link, stream: str, start: str | int | datetime, window: int, receive: object) -> Channel:
+    """A channel of its own with a consumer, which may get `window` messages before it acknowledges.
+
+    Raises:
+        ConnectionLost: if the broker refuses, or the connection ends.
+    """
+    channel = link.channel()
+
+    def cancelled(_frame: object) -> None:
+        link.lost = link.lost or f"the broker cancelled a consumer; was stream {stream!r} deleted?"
+
+    channel.add_on_cancel_callback(cancelled)
+    try:
+        link.call(channel.basic_qos, prefetch_count=window)
+        link.call(channel.basic_consume, stream, receive, arguments={OFFSET: start})
+    except ConnectionLost as error:
+        raise ConnectionLost(f"cannot read stream {stream!r}: {error}") from error
+    return channel
