@@ -7,16 +7,14 @@ nothing begins before the first call: no connection, no lock, no thread.
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from fakeamqp.spark.columns import Column
 from fakeamqp.spark.options import ReadOptions
+from fakeamqp.spark.query_process import exit_on_sigterm
 from fakeamqp.spark.read_limits import AvailableNow, default_limit, most_rows
 from fakeamqp.spark.spool import partitions as cutting
 
@@ -133,7 +131,7 @@ class _Running:
         self.store: Store = _store(options.ack_mode)(options, columns)
         self.consumer: Consumer = Consumer(options, self.store)
         self.admission: Admission = Admission(options, self.store, self.consumer)
-        self._restore_signal = _exit_on_sigterm()
+        self._restore_signal = exit_on_sigterm()
         self.consumer.start()
 
     def end(self, *, flush: bool = True) -> None:
@@ -154,32 +152,3 @@ def _store(ack_mode: str) -> Callable[[ReadOptions, Sequence[Column]], Store]:
     from fakeamqp.spark.spool.spool import Spool
 
     return Spool
-
-
-def _exit_on_sigterm() -> Callable[[], None]:
-    """Have the process end in an orderly way when Spark ends the query, which it does by SIGTERM.
-
-    Returns:
-        what puts things back as they were.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return _nothing
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        return _nothing
-
-    def leave(number: int, _frame: FrameType | None) -> None:
-        # A second one follows at once; this one's work has to be done all the same.
-        signal.signal(number, signal.SIG_IGN)
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGTERM, leave)
-
-    def restore() -> None:
-        if signal.getsignal(signal.SIGTERM) is leave:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-    return restore
-
-
-def _nothing() -> None:
-    """There is nothing to put back."""
