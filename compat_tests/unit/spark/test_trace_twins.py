@@ -1,0 +1,269 @@
+"""What breaks a rule is found, and what breaks none is not: the twins, which the queries are held against."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client
+from compat_tests.unit.faults.server import FaultServer
+from compat_tests.unit.spark.trace_records import Record, lines
+from fakeamqp.spark.traces import twins
+from fakeamqp.spark.traces.queries import QUERIES, text_of
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+
+@pytest.fixture
+def server() -> FaultServer:
+    return FaultServer()
+
+
+@pytest.fixture
+def client(server: FaultServer) -> Client:
+    """A client with a queue, and a consumer of it that holds at most two messages."""
+    client = server.client(channels=2)
+    client.declare("q")
+    client.qos(2)
+    client.consume("q", "tag")
+    return client
+
+
+def recorded(server: FaultServer) -> list[Record]:
+    assert server.recorder is not None
+    return lines(server.recorder.trace())
+
+
+def broken(server: FaultServer) -> list[tuple[str, str]]:
+    """Which rules are broken, and by whom."""
+    return [(row["rule"], row["broken_by"]) for row in twins.conformance(recorded(server))]
+
+
+def test_rules_are_those_of_the_query():
+    table = re.findall(
+        r"\('([\w-]+)', (NULL|'[^']*'),\s+'([^']*)'\)", text_of("conformance").partition("AS (rule, spec")[0]
+    )
+    said = {rule: (None if spec == "NULL" else spec.strip("'"), says) for rule, spec, says in table}
+    assert said == {name: tuple(rule) for name, rule in twins.RULES.items()}
+
+
+def test_rules_of_the_documents_are_there(request: pytest.FixtureRequest):
+    known = (request.config.rootpath / "spec" / "rules" / "amqp-0-9-1.toml").read_text()
+    for rule in twins.RULES.values():
+        assert rule.spec is None or f'id = "{rule.spec}"' in known
+    for name in QUERIES:
+        for cited in re.findall(r"0-9-1/[\w./-]+\w", text_of(name)):
+            assert f'id = "{cited}"' in known
+
+
+def test_events_and_lines_are_taken_alike(server: FaultServer, client: Client):
+    client.publish(routing_key="q")
+    client.ack(7)
+    assert server.recorder is not None
+    events = server.recorder.trace().events
+    for question in (twins.conformance, twins.unacked_high_water):
+        assert question(events) == question(recorded(server)) != []
+
+
+# --- what clients do wrong -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tags", "rule"),
+    [((1, 1), "settled-twice"), ((9,), "settles-nothing"), ((0,), "settles-nothing")],
+)
+def test_settlements_of_nothing(server: FaultServer, client: Client, tags: tuple[int, ...], rule: str):
+    client.publish(routing_key="q")
+    for tag in tags:
+        client.ack(tag)
+    assert broken(server) == [(rule, "client")]
+
+
+def test_what_is_settled_with_others_is_settled(server: FaultServer, client: Client):
+    client.fill("q", b"1", b"2")
+    client.ack(2, multiple=True)
+    client.ack(1)
+    assert broken(server) == [("settled-twice", "client")]
+
+
+@pytest.mark.parametrize("get", [True, False])
+def test_settlement_of_what_needs_none(server: FaultServer, client: Client, get: bool):
+    client.declare("r")
+    if get:
+        client.publish(routing_key="r")
+        client.get("r", no_ack=True)
+    else:
+        client.consume("r", no_ack=True)
+        client.publish(routing_key="r")
+    client.ack(1)
+    assert broken(server) == [("settles-no-ack", "client")]
+
+
+def test_what_is_under_way_when_the_broker_closes_is_no_fault(server: FaultServer, client: Client):
+    client.publish(routing_key="q")
+    client.ack(9)
+    client.ack(9)
+    client.ack(1)
+    assert broken(server) == [("settles-nothing", "client")]
+
+
+def test_a_rollback_gives_back_what_was_settled(server: FaultServer, client: Client):
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.publish(routing_key="q", channel=2)
+    client.delivery()
+    client.ack(1)
+    client.call(m.TxRollback(), m.TxRollbackOk)
+    client.ack(1)
+    client.call(m.TxCommit(), m.TxCommitOk)
+    assert broken(server) == []
+
+
+def test_a_channel_that_was_not_opened(server: FaultServer, client: Client):
+    client.send(m.QueueDeclare(queue="r"), 7)
+    client.send(m.QueueDeclare(queue="r"), 7)
+    assert broken(server) == [("channel-not-open", "client")]
+
+
+def test_frames_after_a_close(server: FaultServer, client: Client):
+    client.close_channel()
+    client.send(m.ChannelFlow(active=True))
+    assert ("after-channel-close", "client") in broken(server)
+
+
+def test_contents_that_are_none(server: FaultServer, client: Client):
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send(m.QueueDeclare(queue="r"))
+    assert ("content-incomplete", "client") in broken(server)
+
+
+# --- what a broker does wrong, because a fault makes it -----------------------------------------------------
+
+
+def test_a_delivery_that_is_sent_twice(server: FaultServer, client: Client):
+    server.faults.on("basic.deliver", direction="sent").duplicate().once()
+    client.fill("q", b"1", b"2")
+    assert broken(server) == [("delivery-made-up", "broker")]
+
+
+def test_a_delivery_that_is_lost(server: FaultServer, client: Client):
+    server.faults.on("basic.deliver", direction="sent").drop().once()
+    client.fill("q", b"1", b"2")
+    assert broken(server) == [("delivery-not-sent", "broker")]
+
+
+def test_a_consumer_that_was_not_confirmed(server: FaultServer, client: Client):
+    server.faults.on("basic.consume-ok", direction="sent").drop()
+    client.declare("r")
+    client.send(m.BasicConsume(queue="r", consumer_tag="other"))
+    client.publish(routing_key="r")
+    assert broken(server) == [("delivery-without-consumer", "broker")]
+
+
+def test_a_publish_that_is_not_confirmed(server: FaultServer):
+    publisher = server.publisher()
+    server.faults.on("basic.ack", direction="sent").drop().once()
+    publisher.publish(b"1", b"2")
+    found = twins.conformance(recorded(server))
+    assert [(row["rule"], row["broken_by"], row["name"]) for row in found] == [
+        ("unconfirmed", "broker", "basic.publish")
+    ]
+
+
+def test_a_confirm_that_comes_twice(server: FaultServer):
+    publisher = server.publisher()
+    server.faults.on("basic.ack", direction="sent").duplicate().once()
+    publisher.publish(b"1", b"2")
+    assert broken(server) == [("confirmed-twice", "broker")]
+
+
+# --- recordings of other brokers, which nobody makes here ---------------------------------------------------
+
+
+def without(records: list[Record], name: str) -> list[Record]:
+    return [record for record in records if record["name"] != name]
+
+
+def test_a_delivery_to_a_consumer_that_is_gone(server: FaultServer, client: Client):
+    client.publish(routing_key="q")
+    client.delivery()
+    client.call(m.BasicCancel(consumer_tag="tag"), m.BasicCancelOk)
+    records = recorded(server)
+    assert twins.conformance(records) == []
+    (deliver,) = [record for record in records if record["name"] == "basic.deliver"]
+    late = {**deliver, "number": len(records)}
+    assert {row["rule"] for row in twins.conformance([*without(records, "basic.deliver"), late])} >= {
+        "delivery-after-cancel"
+    }
+
+
+def test_more_than_the_prefetch(server: FaultServer, client: Client):
+    client.fill("q", b"1", b"2", b"3")
+    records = recorded(server)
+    of_consumer = [row for row in twins.unacked_high_water(records) if row["scope"] == "consumer"]
+    assert [(row["high_water"], row["prefetch"], row["exceedances"]) for row in of_consumer] == [(2, 2, 0)]
+    for record in records:
+        if record["name"] == "consumer added":
+            record["facts"]["prefetch"] = 1
+    row = twins.unacked_high_water(records)[0]
+    assert (row["scope"], row["high_water"], row["exceedances"]) == ("consumer", 2, 1)
+    second = [record for record in records if record["name"] == "delivered"][1]
+    assert row["first_exceedance"] == second["number"]
+
+
+def test_a_limit_of_the_channel(server: FaultServer):
+    client = server.client()
+    client.declare("q")
+    client.qos(3, global_=True)
+    for tag in "ab":
+        client.consume("q", tag)
+    client.fill("q", *[b"x"] * 9)
+    client.send(m.BasicQos(prefetch_count=1, global_=True))
+    rows = {row["consumer_tag"]: row for row in twins.unacked_high_water(recorded(server))}
+    assert (rows[None]["high_water"], rows[None]["prefetch"], rows[None]["exceedances"]) == (3, 3, 0)
+    assert rows["a"]["high_water"] + rows["b"]["high_water"] == 3
+
+
+def out_of_order(server: FaultServer) -> list[tuple[Any, Any]]:
+    """Messages that were overtaken, and by which, had the two come into the queue the other way round."""
+    records = recorded(server)
+    first, second = [
+        record for record in records if record["name"] == "enqueued" and record["facts"]["queue"] == "q"
+    ]
+    first["number"], second["number"] = second["number"], first["number"]
+    return [(row["message"], row["overtaken_by"]) for row in twins.fifo_violations(records)]
+
+
+@pytest.mark.parametrize("reader", ["one", "several", "priorities", "dead letters"])
+def test_when_order_is_promised(server: FaultServer, reader: str):
+    client = server.client(channels=2)
+    client.declare("dead")
+    arguments: dict[str, Any] = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}
+    client.declare("before", arguments=arguments)
+    client.declare("q")
+    if reader == "dead letters":
+        client.fill("before", b"1", b"2")
+        for _ in range(2):
+            got = client.get("before")
+            assert got is not None
+            client.reject(got.method.delivery_tag)
+    else:
+        client.publish(b"1", routing_key="q")
+        client.publish(b"2", routing_key="q", priority=1 if reader == "priorities" else None)
+    client.get("q")
+    client.get("q", channel=2 if reader == "several" else 1)
+    assert twins.fifo_violations(recorded(server)) == []
+    assert out_of_order(server) == ([(2, 1)] if reader == "one" else [])
+
+
+def test_what_comes_again_may_come_later(server: FaultServer):
+    client = server.client()
+    client.declare("q")
+    client.fill("q", b"1", b"2")
+    first, _ = client.get("q"), client.get("q")
+    assert first is not None
+    client.reject(first.method.delivery_tag, requeue=True)
+    client.get("q")
+    assert twins.fifo_violations(recorded(server)) == []
+    names = [record["name"] for record in recorded(server) if record["kind"] == "model"]
+    assert names[-4:] == ["delivered", "delivered", "requeued", "delivered"]
