@@ -111,13 +111,13 @@ def test_without_ansi_mode_it_is_the_same(spark, messages):
         spark.conf.set("spark.sql.ansi.enabled", before)
 
 
-def test_good_messages_have_fields_in_place_of_the_body(spark, messages):
+def test_good_messages_have_their_fields_as_columns(spark, messages):
     good, _ = poison_split(
         messages(b'{"total": 1.5, "name": "x", "more": 1}', b"oops"), "name STRING, total DECIMAL(10, 2)"
     )
     expected = spark.createDataFrame(
-        [("x", Decimal("1.50"), "k", "q")],
-        "name STRING, total DECIMAL(10, 2), routing_key STRING, queue STRING",
+        [("x", Decimal("1.50"), bytearray(b'{"total": 1.5, "name": "x", "more": 1}'), "k", "q")],
+        "name STRING, total DECIMAL(10, 2), value BINARY, routing_key STRING, queue STRING",
     )
     assertDataFrameEqual(good, expected)
 
@@ -178,17 +178,16 @@ def test_options_are_those_of_from_json(messages):
     )
     assert reasons(split.poison) == {b"{'name': 'x'}": "not JSON", b'{"price": NaN}': "not JSON"}
     with pytest.raises(OptionError, match="'MODE' is not for the caller"):
-        poison_split(messages(b"{}"), "name STRING, price DOUBLE, at TIMESTAMP", options={"MODE": "FAILFAST"})
+        poison_split(messages(b"{}"), FEW, options={"MODE": "FAILFAST"})
 
 
 def test_bodies_may_be_text_in_a_column_of_any_name(spark):
     bodies = spark.createDataFrame([("{}", 1), ("oops", 2)], "`the.body` STRING, value INT")
     good, poison = poison_split(bodies, "name STRING", body="the.body")
-    assertDataFrameEqual(good, spark.createDataFrame([(None, 1)], "name STRING, value INT"))
-    assertDataFrameEqual(
-        poison,
-        spark.createDataFrame([("oops", 2, "not JSON")], "`the.body` STRING, value INT, reason STRING"),
-    )
+    columns = "`the.body` STRING, value INT"
+    assertDataFrameEqual(good, spark.createDataFrame([(None, "{}", 1)], f"name STRING, {columns}"))
+    expected = spark.createDataFrame([("oops", 2, "not JSON")], f"{columns}, reason STRING")
+    assertDataFrameEqual(poison, expected)
 
 
 def test_what_cannot_be_split_is_refused(messages):
@@ -197,7 +196,16 @@ def test_what_cannot_be_split_is_refused(messages):
         ("INT", {}, "has to have fields"),
         (StructType(), {}, "has to have fields"),
         ("name STRING", {"body": "valu"}, "no column 'valu' to read bodies from; did you mean 'value'"),
-        ("Queue STRING", {}, r"'queue', and .* df.withColumnRenamed\('queue', 'amqp_queue'\)"),
+        (
+            "Queue STRING",
+            {},
+            r"'queue', and .* df.withColumnRenamed\('queue', 'amqp_queue'\), or leave it out",
+        ),
+        (
+            "value INT",
+            {},
+            r"'value', and .* df.withColumnRenamed\('value', 'amqp_value'\), and say body='amqp_v",
+        ),
     ):
         with pytest.raises(ColumnError, match=said):
             poison_split(df, schema, **arguments)

@@ -27,7 +27,7 @@ __all__ = ["PoisonSplit", "dead_letters", "poison_split"]
 
 REASON = "reason"
 
-_BODY, _TEXT, _PARSED = "_poison_body", "_poison_text", "_poison_parsed"
+_TEXT, _PARSED = "_poison_text", "_poison_parsed"
 
 # What `poison_split` itself says to from_json.
 _OURS = ("mode", "columnNameOfCorruptRecord")
@@ -75,8 +75,8 @@ def poison_split(
         options: further options of `from_json`, such as `timestampFormat`.
 
     Returns:
-        `good`: the fields of the schema, then all columns of `df` but the body. `poison`: the columns of `df`
-        as they were, then `reason`, such as `not JSON` or `field total is no number of type INT: "12"`, with
+        `good`: the fields of the schema as columns, then the columns of `df`. `poison`: the columns of `df`,
+        then `reason`, such as `not JSON` or `field total is no number of type INT: "12"`, with
         semicolons between several.
 
     Raises:
@@ -85,12 +85,11 @@ def poison_split(
         OptionError: an option that is not for the caller to set.
     """
     fields = _fields(schema)
-    others = _other_columns(df, body, fields)
+    _check_columns(df, body, fields)
     options = _options(options)
-    octets, text, parsed = F.col(_BODY), F.col(_TEXT), F.col(_PARSED)
+    octets, text, parsed = F.col(quoted(body)), F.col(_TEXT), F.col(_PARSED)
 
-    messages = df.select(*map(quoted, others), F.col(quoted(body)).alias(_BODY))
-    texts = messages.withColumn(_TEXT, F.try_validate_utf8(octets.cast("string")))
+    texts = df.select("*", F.try_validate_utf8(octets.cast("string")).alias(_TEXT))
     # A generator of one row: through a projection Spark would push the filter, and read the body once more.
     read = texts.select("*", F.explode(F.array(parsed_body(text, fields, options))).alias(_PARSED))
     spread = read.select("*", *(parsed.getField(name).alias(name) for name in fields.names))
@@ -103,12 +102,10 @@ def poison_split(
     reason = F.when(broken, complaints(octets, text, parsed, fields, options)).otherwise(
         F.concat_ws("; ", *(F.when(rule, F.lit(why)) for why, rule in breaches))
     )
+    came = [quoted(name) for name in df.columns]
     return PoisonSplit(
-        good=spread.filter(~is_poison).select(*map(quoted, fields.names), *map(quoted, others)),
-        poison=spread.filter(is_poison).select(
-            *(F.col(_BODY).alias(body) if name == body else quoted(name) for name in df.columns),
-            reason.alias(REASON),
-        ),
+        good=spread.filter(~is_poison).select(*map(quoted, fields.names), *came),
+        poison=spread.filter(is_poison).select(*came, reason.alias(REASON)),
     )
 
 
@@ -180,22 +177,21 @@ def _fields(schema: StructType | str) -> StructType:
     return fields
 
 
-def _other_columns(df: DataFrame, body: str, fields: StructType) -> list[str]:
+def _check_columns(df: DataFrame, body: str, fields: StructType) -> None:
     if body not in df.columns:
         raise ColumnError(f"there is no column {body!r} to read bodies from{near_match(body, df.columns)}")
     kind = df.schema[body].dataType.simpleString()
     if kind not in ("binary", "string"):
         raise ColumnError(f"column {body!r} is {kind}; a body is BINARY or STRING")
-    others = [name for name in df.columns if name != body]
-    if REASON in map(str.lower, df.columns):
+    columns = {name.lower() for name in df.columns}
+    if REASON in columns:
         raise ColumnError(f"the messages have a column {REASON!r} already; rename or drop it before")
-    taken = {name.lower() for name in others} & {name.lower() for name in fields.names}
-    for name in sorted(taken):
+    for name in sorted(columns & {name.lower() for name in fields.names}):
         raise ColumnError(
             f"the schema has a field {name!r}, and so have the messages a column; rename that one before: "
-            f"df.withColumnRenamed({name!r}, 'amqp_{name}'), or leave it out"
+            f"df.withColumnRenamed({name!r}, 'amqp_{name}')"
+            + (f", and say body='amqp_{name}'" if name == body.lower() else ", or leave it out")
         )
-    return others
 
 
 def _options(given: Mapping[str, str] | None) -> dict[str, str]:
