@@ -21,10 +21,10 @@ demo: $(VENV)/.demo ## Show pika and aio-pika apps using the broker
 	@echo
 	@$(PY) -m fakeamqp demo
 	@echo
-	@echo "== The examples: five small apps, each with the tests that a user would write."
+	@echo "== The examples: small apps, each with the tests that a user would write."
 	@echo "   Every test gets a broker of its own from the fixture amqp_broker."
 	@echo
-	@$(PY) -m pytest examples -v --no-header $(PYTEST_ARGS)
+	@$(PY) -m pytest examples -v --no-header -rfEs $(PYTEST_ARGS)
 	@echo
 	@echo "That was pytest talking to a real AMQP broker inside its own process."
 	@echo "Read examples/ next: every folder is an app, its tests and a page about them."
