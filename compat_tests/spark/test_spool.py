@@ -1,0 +1,105 @@
+"""Reading queues by way of the spool, under Spark itself. What needs no Spark is tested without it."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+
+
+@pytest.fixture
+def orders(amqp_broker, pika_channel):
+    pika_channel.queue_declare("orders", durable=True)
+    return amqp_broker.queue("orders")
+
+
+@pytest.fixture
+def publish(amqp_broker):
+    def publish(*numbers):
+        for number in numbers:
+            amqp_broker.publish(str(number), routing_key="orders", message_id=f"m{number}", delivery_mode=2)
+
+    return publish
+
+
+def numbers(rows):
+    return [int(row.value) for row in rows]
+
+
+def test_available_now_reads_what_there_was_though_more_comes(amqp_stream, orders, publish):
+    publish(*range(25))
+    seen = []
+
+    def write(rows, batch):
+        seen.append(numbers(rows.collect()))
+        publish(*range(100 * (batch + 1), 100 * (batch + 1) + 10))
+
+    query = amqp_stream.run_available(
+        lambda rows: rows.writeStream.foreachBatch(write), queue="orders", maxMessagesPerTrigger=10
+    )
+    assert list(chain(*seen)) == list(range(25))
+    if amqp_stream.read(queue="orders").sparkSession.version >= "4.2":
+        assert [len(batch) for batch in seen] == [10, 10, 5]
+        # What came later is where it was.
+        orders.wait_for(count=30, unacked=0, consumers=0)
+    assert sum(progress["numInputRows"] for progress in query.recentProgress) == 25
+
+
+def test_what_was_published_before_is_processed(amqp_stream, orders, publish):
+    amqp_stream.start(lambda rows: rows.select("value"), queue="orders", columns="value,offset")
+    for first in range(0, 50, 10):
+        publish(*range(first, first + 10))
+        amqp_stream.process_all()
+        assert numbers(amqp_stream.rows) == list(range(first + 10))
+    assert (orders.ready, orders.unacked) == (0, 0)
+
+
+def test_the_end_of_a_query_leaves_nothing_behind_and_the_next_goes_on(
+    amqp_stream, amqp_broker, orders, publish
+):
+    amqp_stream.start(lambda rows: rows, queue="orders", spoolFlushInterval="1h", transport="file")
+    publish(*range(10))
+    amqp_stream.process_all()
+    publish(*range(10, 30))
+    amqp_stream.stop()
+    orders.wait_for(count=(0, 20), unacked=0, consumers=0)
+    publish(*range(30, 40))
+    amqp_stream.restart()
+    amqp_stream.process_all()
+    assert sorted(numbers(amqp_stream.rows)) == list(range(40))
+
+
+def test_a_crash_between_sink_and_commit_log_repeats_the_same_rows(amqp_stream, orders, publish):
+    seen = []
+
+    def write(rows, batch):
+        seen.append((batch, numbers(rows.collect())))
+
+    publish(*range(10))
+    with amqp_stream.crash():
+        amqp_stream.start(lambda rows: rows.writeStream.foreachBatch(write), queue="orders")
+    orders.purge()
+    publish(*range(10, 15))
+    amqp_stream.restart()
+    amqp_stream.process_all()
+    assert seen == [(0, list(range(10))), (0, list(range(10))), (1, list(range(10, 15)))]
+
+
+def test_a_source_that_is_killed(amqp_stream, orders, publish):
+    publish(*range(20))
+    amqp_stream.start(lambda rows: rows, queue="orders", maxMessagesPerTrigger=15, spoolFlushInterval="1h")
+    amqp_stream.process_all()
+    publish(*range(20, 30))
+    amqp_stream.crash("source")
+    orders.wait_for(unacked=0, consumers=0)
+    amqp_stream.restart()
+    amqp_stream.process_all()
+    assert sorted(numbers(amqp_stream.rows)) == list(range(30))
+
+
+@pytest.mark.parametrize("mode", ["commit", "none"])
+def test_the_other_modes(amqp_stream, orders, publish, mode):
+    publish(*range(10))
+    amqp_stream.run_available(lambda rows: rows, queue="orders", ackMode=mode)
+    assert numbers(amqp_stream.rows) == list(range(10))
+    orders.wait_for(count=10 if mode == "commit" else 0, unacked=0, consumers=0)
