@@ -1,0 +1,229 @@
+"""A batch read of queues: all that is there, in order, and nothing is taken out."""
+
+from __future__ import annotations
+
+import pickle
+
+import pika
+import pytest
+
+from compat_tests.unit.spark.micro_batches import publish, table, values
+from fakeamqp import Broker
+from fakeamqp.spark.browse import BrowseReader, QueuePartition
+from fakeamqp.spark.columns import chosen_columns
+from fakeamqp.spark.errors import ConnectionLost, OptionError, SparkError
+from fakeamqp.spark.options import read_options
+
+KINDS = {
+    "classic": {},
+    "quorum": {"x-queue-type": "quorum"},
+    "quorum without limit": {"x-queue-type": "quorum", "x-delivery-limit": -1},
+}
+
+
+@pytest.fixture
+def channel(broker):
+    """A channel of another client."""
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        yield connection.channel()
+
+
+def reader(broker, **options):
+    found = read_options({"amqp.url": broker.url, "queue": "orders", "idleTimeout": "50ms", **options})
+    return BrowseReader(found, chosen_columns(found))
+
+
+def rows(broker, **options):
+    browse = reader(broker, **options)
+    return table(browse, browse.partitions()).to_pylist()
+
+
+def bodies(broker, queue="orders"):
+    return [int(message.body) for message in broker.queue(queue).messages]
+
+
+@pytest.mark.parametrize("arguments", KINDS.values(), ids=KINDS)
+def test_all_messages_are_read_in_order_and_stay_in_order(broker, channel, arguments):
+    channel.queue_declare("all", durable=True, arguments=arguments)
+    publish(broker, *range(300), queue="all")
+    for redelivered in (False, True, True):
+        found = rows(broker, queue="all")
+        assert [(row["offset"], int(row["value"])) for row in found] == [(n, n) for n in range(300)]
+        assert {row["redelivered"] for row in found} == {redelivered}
+        assert {row["queue"] for row in found} == {"all"}
+        assert bodies(broker, "all") == list(range(300))
+        assert broker.queue("all").ready == 300
+
+
+@pytest.mark.parametrize("arguments", KINDS.values(), ids=KINDS)
+def test_more_messages_than_a_window_can_hold(broker, channel, arguments, monkeypatch):
+    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", 100)
+    channel.queue_declare("all", durable=True, arguments=arguments)
+    publish(broker, *range(450), queue="all")
+    assert values(rows(broker, queue="all")) == list(range(450))
+    assert bodies(broker, "all") == list(range(450))
+    assert broker.queue("all").ready == 450
+
+
+def test_a_quorum_queue_gives_more_than_it_gives_a_consumer_without_a_window(broker, channel):
+    channel.queue_declare("all", durable=True, arguments=KINDS["quorum"])
+    publish(broker, *range(2100), queue="all")
+    assert len(rows(broker, queue="all", columns="offset")) == 2100
+
+
+@pytest.mark.parametrize(
+    ("personality", "lost"), [("rabbitmq-3.13", False), ("rabbitmq-4.2", True), ("rabbitmq-4.3", False)]
+)
+def test_what_reading_often_costs_a_quorum_queue(personality, lost):
+    # Its default delivery limit is 20 since RabbitMQ 4.0, and 4.3 does not count what is put back on purpose.
+    with Broker(personality=personality) as broker:
+        with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+            connection.channel().queue_declare("orders", durable=True, arguments=KINDS["quorum"])
+        publish(broker, 1, 2)
+        for _ in range(20):
+            assert values(rows(broker)) == [1, 2]
+        assert values(rows(broker)) == [1, 2]
+        assert values(rows(broker)) == ([] if lost else [1, 2])
+
+
+def test_an_empty_queue_is_an_empty_table_at_once(broker):
+    browse = reader(broker, idleTimeout="1h")
+    [partition] = browse.partitions()
+    assert list(browse.read(partition)) == []
+
+
+def test_a_task_for_every_queue_that_holds_anything(broker):
+    publish(broker, 1, 2)
+    assert reader(broker, queue="refunds,orders").partitions() == [QueuePartition("orders", 2)]
+    publish(broker, 3, queue="refunds")
+    found = rows(broker, queue="refunds,orders")
+    assert [(row["queue"], int(row["value"])) for row in found] == [
+        ("refunds", 3),
+        ("orders", 1),
+        ("orders", 2),
+    ]
+
+
+def test_nothing_is_read_that_came_after_planning(broker, channel):
+    publish(broker, 1, 2)
+    browse = reader(broker)
+    partitions = browse.partitions()
+    publish(broker, 3, 4)
+    assert values(table(browse, partitions).to_pylist()) == [1, 2]
+    assert [message.redelivered for message in broker.queue("orders").messages] == [True, True, False, False]
+
+
+def test_messages_that_others_took_are_not_waited_for(broker, channel):
+    publish(broker, *range(5))
+    browse = reader(broker)
+    partitions = browse.partitions()
+    for _ in range(2):
+        channel.basic_get("orders", auto_ack=True)
+    assert values(table(browse, partitions).to_pylist()) == [2, 3, 4]
+    channel.queue_purge("orders")
+    assert table(browse, partitions).num_rows == 0
+
+
+def test_messages_that_the_broker_keeps_back_are_no_end(broker, channel):
+    arguments = {"x-single-active-consumer": True}
+    channel.queue_declare("one", durable=True, arguments=arguments)
+    channel.basic_qos(prefetch_count=1)
+    channel.basic_consume("one", lambda *_: None)
+    publish(broker, *range(5), queue="one")
+    with pytest.raises(SparkError, match=r"queue 'one' says that \d messages are ready, .* single active"):
+        rows(broker, queue="one")
+
+
+def test_batches_are_small_whatever_is_in_the_queue(broker, monkeypatch):
+    for number in range(2500):
+        broker.publish(b"x" * 100, routing_key="orders", message_id=str(number))
+    monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 1000)
+    browse = reader(broker)
+    [partition] = browse.partitions()
+    by_rows = [batch.num_rows for batch in browse.read(partition)]
+    assert sum(by_rows) == 2500
+    assert len(by_rows) >= 2
+    # One read from the socket may bring a few hundred messages more.
+    assert max(by_rows) < 2000
+    monkeypatch.undo()
+    monkeypatch.setattr("fakeamqp.spark.browse.reader._OCTETS", 20_000)
+    assert max(batch.num_rows for batch in browse.read(partition)) < 2000
+
+
+def test_a_reader_that_is_left_puts_everything_back(broker, monkeypatch):
+    publish(broker, *range(3000))
+    monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 10)
+    browse = reader(broker)
+    [partition] = browse.partitions()
+    batches = browse.read(partition)
+    assert next(batches).num_rows < 3000
+    assert broker.queue("orders").ready == 0
+    batches.close()
+    assert bodies(broker) == list(range(3000))
+    assert broker.queue("orders").ready == 3000
+    broker.wait_until_idle()
+    assert not broker.connections
+
+
+def test_a_queue_that_does_not_exist_fails_before_any_task(broker):
+    with pytest.raises(ConnectionLost, match=r"cannot read queue 'nowhere': .*404"):
+        reader(broker, queue="orders,nowhere").partitions()
+
+
+def test_a_queue_that_is_deleted_meanwhile_is_an_error(broker, channel, monkeypatch):
+    publish(broker, *range(100))
+    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", 50)
+    monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 10)
+    browse = reader(broker, idleTimeout="1h")
+    [partition] = browse.partitions()
+    batches = browse.read(partition)
+    next(batches)
+    channel.queue_delete("orders")
+    with pytest.raises(ConnectionLost, match=r"was deleted while it was read|404"):
+        list(batches)
+
+
+def test_a_lost_connection_is_an_error_and_no_end(broker, monkeypatch):
+    publish(broker, *range(100))
+    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", 50)
+    monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 10)
+    browse = reader(broker, idleTimeout="1h")
+    [partition] = browse.partitions()
+    batches = browse.read(partition)
+    next(batches)
+    broker.connections[0].close(320, "maintenance")
+    with pytest.raises(ConnectionLost, match="320"):
+        list(batches)
+    broker.wait_until_idle()
+    assert broker.queue("orders").ready == 100
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_a_stream_is_no_queue(broker, channel, count):
+    channel.queue_declare("log", durable=True, arguments={"x-queue-type": "stream"})
+    publish(broker, *range(count), queue="log")
+    browse = reader(broker, queue="log", idleTimeout="1h")
+    partitions = browse.partitions()
+    if not count:
+        assert table(browse, partitions).num_rows == 0
+        return
+    with pytest.raises(OptionError, match="'log' is a stream, which is read by option 'stream'"):
+        table(browse, partitions)
+
+
+def test_a_task_that_waits_for_spark_is_given_time_to_answer_heartbeats(broker):
+    publish(broker, 1)
+    browse = reader(broker)
+    batches = browse.read(browse.partitions()[0])
+    next(batches)
+    assert [connection.heartbeat for connection in broker.connections] == [600]
+    batches.close()
+
+
+def test_only_wanted_columns_are_made(broker):
+    publish(broker, 1)
+    assert rows(broker, columns="offset,message_id") == [{"offset": 0, "message_id": "m1"}]
+
+
+def test_a_pickled_reader_is_small(broker):
+    assert len(pickle.dumps(reader(broker))) < 4000
