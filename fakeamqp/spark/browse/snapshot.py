@@ -50,6 +50,7 @@ def snapshot(
                     break
                 if len(held.messages) >= rows or held.octets >= octets:
                     yield held.take()
+                    held.rested()
             if held.messages:
                 yield held.take()
         finally:
@@ -66,7 +67,7 @@ class _Held:
         self._channels: list[tuple[Channel, str | None]] = []
         self._not_asked_for = count
         self._came = 0
-        self._taken_at = time.monotonic()
+        self._moved_at = time.monotonic()
         self.missing = count
         self.messages: list[Delivered] = []
         self.octets = 0
@@ -103,20 +104,25 @@ class _Held:
             SparkError: if the broker keeps back messages that it counts.
         """
         link, before = self._link, self.missing
-        if self._not_asked_for and before == self._not_asked_for:
-            self._consume()
         link.check()
-        left = self._taken_at + self._options.idle_timeout - time.monotonic()
-        link.turn(max(left, 0.0))
+        if self._not_asked_for == before:
+            self._consume()
+        left = self._moved_at + self._options.idle_timeout - time.monotonic()
+        if self.missing == before:
+            link.turn(max(left, 0.0))
         if self.missing != before:
-            self._taken_at = time.monotonic()
+            self._moved_at = time.monotonic()
             return True
         return left > 0 or self._is_withheld()
 
     def take(self) -> list[Delivered]:
-        """What has come since the last call. The time until the next one is not counted as waiting."""
+        """What has come since the last call."""
         messages, self.messages, self.octets = self.messages, [], 0
         return messages
+
+    def rested(self) -> None:
+        """Nobody has waited for messages up to now."""
+        self._moved_at = time.monotonic()
 
     def put_back(self) -> None:
         """Give everything back, in order, and see to it that it is there when this returns.

@@ -97,27 +97,22 @@ class _Reading:
             OptionError, ConnectionLost, DataLoss: as `read_ranges`.
         """
         self._last_tag = acked = 0
-        self._gap = None
+        if self._gap is not None:  # The connection was lost before that was clear.
+            self._look_into_gap(link)
         if self.next < self._stop:
             # As many messages as there can be, and none of what follows: a broker sends what it is let send.
             allowed = window = min(self._options.prefetch, self._stop - self.next)
             channel = consume(link, self._stream, self.next, window, self._receive)
             self.served = True
-            moved_at = time.monotonic()
-            while self.next < self._stop:
-                seen = self._last_tag
+            moved_at, seen = time.monotonic(), 0
+            while True:
                 link.check()
-                patience = moved_at + self._options.idle_timeout - time.monotonic()
-                link.turn(max(patience, 0.0))
-                if self._last_tag == seen:
-                    if patience <= 0:
-                        self._look_whether_it_comes(link)
-                    continue
-                moved_at = time.monotonic()
                 if self._foreign:
                     raise not_a_stream(self._stream)
                 if self._gap is not None:
                     self._look_into_gap(link)
+                if self.next >= self._stop:
+                    break
                 if 2 * (self._last_tag - acked) >= window:
                     acks = min(self._last_tag - acked, self._last_tag + self._stop - self.next - allowed)
                     if acks > 0:
@@ -126,6 +121,12 @@ class _Reading:
                 if len(self._messages) >= _ROWS or self._octets >= _OCTETS:
                     yield self._take()
                     moved_at = time.monotonic()
+                if self._last_tag != seen:
+                    moved_at, seen = time.monotonic(), self._last_tag
+                elif moved_at + self._options.idle_timeout <= time.monotonic():
+                    self._look_whether_it_comes(link)
+                    continue
+                link.turn(max(moved_at + self._options.idle_timeout - time.monotonic(), 0.0))
             link.close_channel(channel)
         if self._messages:
             yield self._take()
@@ -165,9 +166,10 @@ class _Reading:
     def _look_into_gap(self, link: Link) -> None:
         """Tell offsets without a message from messages that are gone."""
         assert self._gap is not None
-        (missing, found), self._gap = self._gap, None
+        missing, found = self._gap
         patience = self._options.connection.connect_timeout
         first = first_offset(link, self._stream, "first", patience, sure=True)
+        self._gap = None
         if first is not None and first > missing:
             self._lost(
                 f"messages of stream {self._stream!r} are gone: {missing} was wanted, and it now begins with "
