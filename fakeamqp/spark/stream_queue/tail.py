@@ -191,5 +191,7 @@ def consume(link: Link, stream: str, start: str | int | datetime, window: int, r
         link.call(channel.basic_qos, prefetch_count=window)
         link.call(channel.basic_consume, stream, receive, arguments={OFFSET: start})
     except ConnectionLost as error:
+        if OFFSET in str(error):  # RabbitMQ since 4.0: the argument is none that other queues know.
+            raise not_a_stream(stream) from error
         raise ConnectionLost(f"cannot read stream {stream!r}: {error}") from error
     return channel

@@ -1,0 +1,338 @@
+"""A batch read of streams: every offset of a range once, however it is cut, or an error."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compat_tests.unit.spark.micro_batches import table
+from compat_tests.unit.spark.streams import batch_reader, publisher, rows
+from fakeamqp import Broker
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
+from fakeamqp.spark.stream_queue import reading
+from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition, cut
+
+
+@pytest.fixture
+def broker():
+    with Broker(clock="virtual") as broker:
+        yield broker
+
+
+@pytest.fixture
+def log(broker):
+    """Publishes to the empty stream `log`."""
+    with publisher(broker.url) as log:
+        log.declare("log")
+        yield log
+
+
+def read(broker, **options):
+    return [(row["offset"], int(row["value"])) for row in rows(batch_reader(broker.url, **options))]
+
+
+# --- what is read -----------------------------------------------------------------------------------------
+
+
+def test_everything_is_read_as_often_as_one_likes(broker, log):
+    log.publish("log", *range(10), headers={"shop": "east"}, timestamp=1_900_000_000)
+    for _ in range(2):
+        found = rows(batch_reader(broker.url, includeProperties="true"))
+        assert [(row["offset"], int(row["value"])) for row in found] == [(n, n) for n in range(10)]
+    first = found[0]
+    assert (first["queue"], first["routing_key"], first["exchange"]) == ("log", "log", "")
+    assert first["headers"] == [("shop", "east")]
+    assert (first["message_id"], first["redelivered"]) == ("m0", False)
+    assert first["timestamp"].timestamp() == 1_900_000_000
+    assert first["properties"]["delivery_mode"] == 2
+    assert broker.queue("log").ready == 10
+
+
+def test_the_brokers_own_header_is_none_of_the_messages(broker, log):
+    log.publish("log", 1)
+    [row] = rows(batch_reader(broker.url))
+    assert row["headers"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, range(10)),
+        ({"startingOffsets": "earliest", "endingOffsets": "latest"}, range(10)),
+        ({"startingOffsets": {"log": 4}}, range(4, 10)),
+        ({"endingOffsets": {"log": 4}}, range(4)),
+        ({"startingOffsets": {"log": 3}, "endingOffsets": {"log": 5}}, range(3, 5)),
+        ({"startingOffsets": {"log": "earliest"}, "endingOffsets": {"log": "latest"}}, range(10)),
+        ({"startingOffsets": {"log": -2}, "endingOffsets": {"log": -1}}, range(10)),
+        ({"startingOffsets": {"log": 5}, "endingOffsets": {"log": 5}}, []),
+        ({"startingOffsets": {"log": 10}}, []),
+    ],
+)
+def test_where_to_begin_and_to_end(broker, log, options, expected):
+    log.publish("log", *range(10))
+    assert read(broker, **options) == [(number, number) for number in expected]
+
+
+def test_a_time_to_begin_with(broker, log):
+    broker.clock.advance(-broker.clock.time() % 60)
+    for number in range(4):
+        log.publish("log", number)
+        broker.clock.advance(60)
+    at_two = broker.clock.time() - 120
+    assert read(broker, startingTimestamp=str(int(at_two * 1000))) == [(2, 2), (3, 3)]
+    assert read(broker, startingTimestamp=str(int(at_two * 1000) + 999)) == [(2, 2), (3, 3)]
+    assert read(broker, startingTimestamp=str(int(at_two * 1000) + 1000)) == [(3, 3)]
+    assert read(broker, startingTimestamp="1999-12-31T00:00:00Z") == [(n, n) for n in range(4)]
+    assert read(broker, startingTimestamp="2999-12-31") == []
+
+
+def test_an_empty_stream_is_an_empty_table(broker, log):
+    assert read(broker) == []
+
+
+def test_several_streams(broker, log):
+    log.declare("more")
+    log.publish("log", 1, 2)
+    log.publish("more", 3)
+    found = rows(batch_reader(broker.url, stream="log,more"))
+    assert [(row["queue"], row["offset"], int(row["value"])) for row in found] == [
+        ("log", 0, 1),
+        ("log", 1, 2),
+        ("more", 0, 3),
+    ]
+
+
+def test_a_small_window_reads_everything(broker, log):
+    log.publish("log", *range(100))
+    for prefetch in ("1", "2", "3", "7", "99", "100"):
+        assert read(broker, prefetch=prefetch) == [(n, n) for n in range(100)]
+
+
+@pytest.mark.parametrize("prefetch", ["1", "8", "15", "20", "50"])
+def test_no_more_is_sent_than_is_wanted(broker, log, monkeypatch, prefetch):
+    log.publish("log", *range(100))
+    sent = []
+    receive = reading._Reading._receive
+
+    def note(self, channel, deliver, properties, body):
+        sent.append(int(body))
+        receive(self, channel, deliver, properties, body)
+
+    monkeypatch.setattr(reading._Reading, "_receive", note)
+    found = read(broker, startingOffsets={"log": 5}, endingOffsets={"log": 25}, prefetch=prefetch)
+    assert [number for _, number in found] == sent == list(range(5, 25))
+
+
+# --- what is not to be read -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"startingOffsets": "last"}, r"'startingOffsets' is 'last'; .*earliest, latest, or JSON"),
+        ({"startingOffsets": "earlist"}, "did you mean 'earliest'"),
+        ({"startingOffsets": "[1]"}, r"or JSON with an offset for every stream, such as \{\"log\": 17\}"),
+        ({"startingOffsets": {"lok": 1}}, r"names 'lok', and option 'stream' does not.*'log'"),
+        ({"startingOffsets": {}}, "no offset for 'log'"),
+        ({"startingOffsets": {"log": -3}}, "has -3 as an offset"),
+        ({"startingOffsets": {"log": True}}, "has True as an offset"),
+        ({"startingOffsets": {"log": "soon"}}, "has 'soon' as an offset"),
+        ({"startingOffsets": "latest"}, "which is where a batch read ends"),
+        ({"endingOffsets": "earliest"}, "'endingOffsets' is 'earliest'"),
+        ({"endingOffsets": {"log": -2}}, "has 'earliest' as an offset"),
+        ({"endingOffsets": {"log": 4}}, "'endingOffsets' is 4 for 'log', which ends before 3"),
+        ({"startingOffsets": {"log": 2}, "endingOffsets": {"log": 1}}, "from 2 on, and up to 1 only"),
+        ({"startingTimestamp": "noon"}, "'startingTimestamp' is 'noon'; it has to be milliseconds"),
+    ],
+)
+def test_options_that_say_nothing(broker, log, options, words):
+    log.publish("log", 1, 2, 3)
+    with pytest.raises(OptionError, match=words):
+        batch_reader(broker.url, **options).partitions()
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_queue_is_no_stream(broker, log, count):
+    log.channel.queue_declare("orders", durable=True)
+    log.publish("orders", *range(count))
+    with pytest.raises(OptionError, match=r"'orders' is no stream .*say option 'queue' in place of 'stream'"):
+        batch_reader(broker.url, stream="orders").partitions()
+    broker.wait_until_idle()
+    assert broker.queue("orders").ready == count
+
+
+def test_a_queue_that_does_not_exist(broker):
+    with pytest.raises(ConnectionLost, match=r"cannot read stream 'nowhere': .*404"):
+        batch_reader(broker.url, stream="nowhere").partitions()
+
+
+def test_no_broker(broker):
+    reader = batch_reader(broker.url, reconnectTimeout="200ms")
+    broker.stop()
+    with pytest.raises(BrokerUnreachable, match="refused"):
+        reader.partitions()
+    with pytest.raises(ConnectionLost, match=r"refused.*\(nothing came for"):
+        list(reader.read(StreamPartition((Range("log", 0, 1),))))
+
+
+# --- offsets without messages, and messages that are gone -------------------------------------------------
+
+
+def segmented(log, count):
+    """Every segment has a message or two, and begins with an offset that no message has."""
+    log.channel.queue_delete("log")
+    log.declare("log", stream_max_segment_size_bytes=1)
+    log.publish("log", *range(count))
+
+
+def offsets(broker):
+    return [message.offset for message in broker.queue("log").messages]
+
+
+def test_offsets_without_messages_are_no_loss(broker, log):
+    segmented(log, 20)
+    there = offsets(broker)
+    assert there != list(range(len(there)))
+    assert [offset for offset, _ in read(broker)] == there
+    for start in range(there[0], there[-1], 4):
+        for stop in range(start, there[-1], 3):
+            found = read(broker, startingOffsets={"log": start}, endingOffsets={"log": stop})
+            assert [offset for offset, _ in found] == [each for each in there if start <= each < stop]
+
+
+def truncate(log):
+    """Have retention drop the front, as far as to leave some."""
+    log.channel.queue_delete("log")
+    log.declare("log", stream_max_segment_size_bytes=400, max_length_bytes=1000)
+    log.publish("log", *range(30))
+
+
+def test_messages_that_retention_dropped_fail_the_task(broker, log):
+    truncate(log)
+    first = offsets(broker)[0]
+    assert first > 2
+    with pytest.raises(
+        DataLoss,
+        match=rf"'log' are gone: 2 was wanted, and it now begins with {first}; say failOnDataLoss=false",
+    ):
+        read(broker, startingOffsets={"log": 2})
+    assert read(broker)[0][0] == first
+
+
+def test_messages_that_retention_dropped_can_be_done_without(broker, log, caplog):
+    truncate(log)
+    there = offsets(broker)
+    found = read(broker, startingOffsets={"log": 2}, failOnDataLoss="false")
+    assert [offset for offset, _ in found] == there
+    assert "2 was wanted" in caplog.text
+    options = {"startingOffsets": {"log": 1}, "endingOffsets": {"log": 3}}
+    with pytest.raises(DataLoss):
+        read(broker, **options)
+    assert read(broker, failOnDataLoss="false", **options) == []
+
+
+def test_a_stream_that_was_declared_anew_is_a_loss(broker, log):
+    log.publish("log", *range(10))
+    reader, careless = (batch_reader(broker.url, failOnDataLoss=text) for text in ("true", "false"))
+    planned = reader.partitions()
+    log.channel.queue_delete("log")
+    log.declare("log")
+    log.publish("log", 1, 2)
+    with pytest.raises(DataLoss, match="'log' ends before 2, and messages up to 10 were in it"):
+        table(reader, planned)
+    assert table(careless, planned).num_rows == 2
+
+
+def test_a_stream_that_is_gone_is_an_error(broker, log):
+    log.publish("log", 1, 2)
+    reader = batch_reader(broker.url)
+    planned = reader.partitions()
+    log.channel.queue_delete("log")
+    with pytest.raises(ConnectionLost, match="404"):
+        table(reader, planned)
+
+
+# --- connections ------------------------------------------------------------------------------------------
+
+
+def test_a_lost_connection_is_replaced_where_it_was_lost(broker, log, monkeypatch):
+    monkeypatch.setattr("fakeamqp.spark.stream_queue.reading._ROWS", 10)
+    log.publish("log", *range(100))
+    reader = batch_reader(broker.url, prefetch="10")
+    [task] = reader.partitions()
+    found = []
+    for number, batch in enumerate(reader.read(task)):
+        found += batch.column("offset").to_pylist()
+        if number % 2:
+            [connection] = (
+                each for each in broker.connections if each.client_properties.get("connection_name")
+            )
+            connection.close(320, "maintenance")
+    assert found == list(range(100))
+
+
+def test_nothing_is_left_open_and_nothing_nacked(broker, log):
+    log.publish("log", *range(100))
+    assert len(read(broker)) == 100
+    broker.wait_until_idle()
+    [connection] = broker.connections
+    assert "connection_name" not in connection.client_properties
+
+
+# --- tasks ------------------------------------------------------------------------------------------------
+
+
+@given(
+    backlogs=st.lists(st.integers(0, 30_000), max_size=5),
+    least=st.integers(1, 20),
+    begin=st.integers(0, 1000),
+)
+def test_tasks_have_every_offset_once_and_are_of_one_size(backlogs, least, begin):
+    ranges = [Range(f"s{number}", begin, begin + size) for number, size in enumerate(backlogs)]
+    tasks = cut(ranges, least)
+    pieces = [piece for task in tasks for piece in task.ranges]
+    covered = {each.stream: each.start for each in ranges}
+    for stream, start, stop in pieces:
+        assert start == covered[stream] < stop
+        covered[stream] = stop
+    assert covered == {each.stream: each.stop for each in ranges}
+    sizes = [sum(piece.size for piece in task.ranges) for task in tasks]
+    assert len(tasks) <= least
+    if len(tasks) > 1:
+        assert min(sizes) >= 2500 - 1
+        assert max(sizes) - min(sizes) <= len(tasks)
+    assert len(tasks) == min(least, max(sum(backlogs) // 2500, 1 if sum(backlogs) else 0))
+
+
+@pytest.fixture(scope="module")
+def gaps():
+    """A stream with offsets that have no message, and the offsets that have one."""
+    with Broker() as broker, publisher(broker.url) as log:
+        log.declare("log", stream_max_segment_size_bytes=300)
+        log.publish("log", *range(200))
+        yield broker.url, [message.offset for message in broker.queue("log").messages]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_any_split_of_any_range_gives_every_offset_once(gaps, data):
+    url, there = gaps
+    end = there[-1] + 1
+    start = data.draw(st.integers(0, end), label="start")
+    stop = data.draw(st.integers(start, end), label="stop")
+    cuts = sorted(data.draw(st.lists(st.integers(start, stop), max_size=5), label="cuts"))
+    prefetch = data.draw(st.integers(1, 300), label="prefetch")
+    reader = batch_reader(url, prefetch=str(prefetch))
+    edges = [start, *cuts, stop]
+    pieces = [Range("log", *edge) for edge in pairwise(edges)]
+    tasks = [StreamPartition(tuple(pieces[:2])), *(StreamPartition((piece,)) for piece in pieces[2:])]
+    found = table(reader, tasks).to_pylist()
+    assert [row["offset"] for row in found] == [offset for offset in there if start <= offset < stop]
+
+
+def test_a_pickled_reader_is_small(broker):
+    assert len(pickle.dumps(batch_reader(broker.url))) < 4000
