@@ -1,0 +1,78 @@
+"""Every code block of the documentation about Spark works."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+
+import fakeamqp
+from compat_tests.docs.pages import Page, pages
+
+pyspark_sql = pytest.importorskip("pyspark.sql")
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAGES = pages(spark=True)
+BLOCKS = [
+    pytest.param(page, index, id=f"{page.name}:{block.line}")
+    for page in PAGES
+    for index, block in enumerate(page.blocks)
+]
+
+
+def import_all(package: ModuleType) -> None:
+    """An inner run forgets what it imports, and is lent a session that knows the classes of this one."""
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not re.search(r"\bconnect\b|pandas|proto|tests", module.name):  # They want more than PySpark.
+            importlib.import_module(module.name)
+
+
+def lender_of(session: SparkSession) -> ModuleType:
+    """A plugin that gives tests of an inner run the session of the outer one: a process has one only."""
+
+    @pytest.fixture(scope="session")
+    def spark() -> SparkSession:
+        return session
+
+    plugin = ModuleType("lender")
+    plugin.spark = spark
+    return plugin
+
+
+@pytest.fixture(scope="module", autouse=True)
+def prepare() -> Iterator[None]:
+    """Before `pytester` begins to forget what is imported. In the end, other tests count what is alive."""
+    import_all(pyspark_sql)
+    import_all(fakeamqp)
+    yield
+    for page in PAGES:
+        page.namespace.clear()
+
+
+@pytest.mark.parametrize(("page", "index"), BLOCKS)
+def test_block(page: Page, index: int, spark_amqp: SparkSession, pytester: pytest.Pytester) -> None:
+    page.namespace["spark"] = spark_amqp
+    page.run_through(index)
+    if page.blocks[index].is_test_file:
+        page.write_files(index, pytester.path)
+        result = pytester.runpytest_inprocess(
+            "-p",
+            "no:cacheprovider",
+            "-o",
+            "asyncio_default_fixture_loop_scope=function",
+            plugins=[lender_of(spark_amqp)],
+        )
+        outcomes = result.parseoutcomes()
+        assert outcomes.get("passed", 0) > 0
+        assert not set(outcomes) & {"failed", "errors", "warnings"}
+
+
+def test_the_pages_have_code() -> None:
+    assert {"docs/spark.md"} <= {page.name for page in PAGES}
