@@ -8,9 +8,11 @@ PYTEST_ARGS ?=
 # As many processes as there are processors; what is in one file stays in one of them.
 SHARED := -n auto --dist loadgroup
 FUZZ := compat_tests/fuzz compat_tests/programs compat_tests/differential/test_random_programs.py
+SPARK := compat_tests/spark compat_tests/unit/spark compat_tests/crashes $(wildcard examples/spark_*)
+PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz conformance personalities faults bench lint format generate clean
+.PHONY: help demo test fuzz crashes spark conformance personalities faults bench lint format generate clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -34,6 +36,12 @@ test: $(VENV)/.test ## Run every test of the project
 
 fuzz: $(VENV)/.test ## Run the fuzz tests at twenty times their length, with new examples
 	FAKEAMQP_FUZZ=$${FAKEAMQP_FUZZ:-20} $(PY) -m pytest $(FUZZ) $(PYTEST_ARGS)
+
+crashes: $(VENV)/.test ## Kill streaming jobs of Spark at every point there is, with five seeds
+	FAKEAMQP_CRASHES=$${FAKEAMQP_CRASHES:-5} $(PY) -m pytest compat_tests/crashes --timeout=900 -rP $(PYTEST_ARGS)
+
+spark: $(VENV)-pyspark-$(PYSPARK)/.test ## Run the tests about Spark on another version: make spark PYSPARK=4.0
+	$(VENV)-pyspark-$(PYSPARK)/bin/python -m pytest $(SPARK) --timeout=300 $(PYTEST_ARGS)
 
 conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.md
 	$(PY) -m pytest compat_tests --timeout=300 --benchmark-skip --conformance docs/conformance.md $(PYTEST_ARGS)
@@ -64,7 +72,7 @@ generate: $(VENV)/.test ## Write the generated code from spec/
 	$(PY) spec/generate.py
 
 clean: ## Remove the virtual environment and all caches
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(VENV)-pyspark-* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
 	rm -rf .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -83,3 +91,9 @@ $(VENV)/.test: $(PACKAGING) | $(PY)
 	@echo "Installing fakeamqp and all that its tests need into $(VENV) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,spark]'
 	@touch $@ $(VENV)/.demo
+
+$(VENV)-pyspark-%/.test: $(PACKAGING)
+	@echo "Installing fakeamqp and PySpark $* into $(@D) ..."
+	@test -d $(@D) || $(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test,spark]' 'pyspark==$*.*'
+	@touch $@

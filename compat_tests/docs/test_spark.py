@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("pyarrow")
+pytest.importorskip("pyspark")
 
 from compat_tests import spark_page
 from fakeamqp.spark.columns import PROPERTIES
