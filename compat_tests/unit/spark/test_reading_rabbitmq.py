@@ -1,0 +1,161 @@
+"""The same readers on RabbitMQ: what they rest on is what it does, not what this broker says of it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
+from compat_tests.unit.spark.micro_batches import Limit, ReadAllAvailable, table
+from compat_tests.unit.spark.streams import batch_reader, publisher, rows, stream_reader
+from fakeamqp.spark.browse import BrowseReader
+from fakeamqp.spark.columns import chosen_columns
+from fakeamqp.spark.errors import DataLoss, OptionError
+from fakeamqp.spark.options import read_options
+from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition
+
+pytestmark = pytest.mark.skipif(available() is not None, reason=str(available()))
+
+COUNT = 3000
+
+
+@pytest.fixture(scope="module")
+def url():
+    with RabbitMQNode() as node:
+        yield node.url
+
+
+@pytest.fixture(scope="module")
+def rabbit(url):
+    with publisher(url) as rabbit:
+        yield rabbit
+
+
+@pytest.fixture(scope="module")
+def log(rabbit):
+    """The stream `log`, with so many messages in chunks of different sizes, and then some segments."""
+    rabbit.declare("log", stream_max_segment_size_bytes=20_000)
+    plain = rabbit.channel.connection.channel()
+    for number in range(COUNT):
+        plain.basic_publish("", "log", str(number).encode())
+        if number % 700 == 0:
+            rabbit.publish("log", number)
+    plain.close()
+    rabbit.publish("log", COUNT)
+    return rabbit
+
+
+@pytest.fixture(scope="module")
+def there(url, log):
+    """The offsets of messages of `log`, as a plain client gets them."""
+    channel = log.channel.connection.channel()
+    channel.basic_qos(prefetch_count=10 * COUNT)
+    offsets = []
+    arguments = {"x-stream-offset": "first"}
+    channel.basic_consume(
+        "log",
+        lambda _c, _m, properties, _b: offsets.append(properties.headers["x-stream-offset"]),
+        arguments=arguments,
+    )
+    while len(offsets) < COUNT + COUNT // 700 + 2:
+        log.channel.connection.process_data_events(1)
+    channel.close()
+    return offsets
+
+
+def browse(url, queue):
+    options = read_options({"amqp.url": url, "queue": queue})
+    reader = BrowseReader(options, chosen_columns(options))
+    return table(reader, reader.partitions()).to_pylist()
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_a_queue_is_read_again_and_again_and_stays_in_order(url, rabbit, kind, monkeypatch):
+    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", 1000)
+    rabbit.channel.queue_declare(kind, durable=True, arguments={"x-queue-type": kind})
+    rabbit.publish(kind, *range(50))
+    plain = rabbit.channel.connection.channel()
+    for number in range(50, COUNT):
+        plain.basic_publish("", kind, str(number).encode())
+    plain.close()
+    while rabbit.channel.queue_declare(kind, passive=True).method.message_count < COUNT:
+        rabbit.channel.connection.process_data_events(0.01)
+    for redelivered in (False, True, True):
+        found = browse(url, kind)
+        assert [int(row["value"]) for row in found] == list(range(COUNT))
+        assert {row["redelivered"] for row in found} == {redelivered}
+
+
+def test_a_stream_is_no_queue_and_a_queue_no_stream(url, rabbit, log, there):
+    with pytest.raises(OptionError, match="'log' is a stream"):
+        browse(url, "log")
+    rabbit.channel.queue_declare("plain", durable=True)
+    for count in (0, 1):
+        rabbit.publish("plain", *range(count))
+        with pytest.raises(OptionError, match="'plain' is no stream"):
+            batch_reader(url, stream="plain").partitions()
+    assert len(browse(url, "plain")) == 1
+
+
+def test_what_was_confirmed_before_is_seen(url, rabbit):
+    rabbit.declare("live")
+    reader = stream_reader(url, stream="live")
+    seen = reader.initialOffset()
+    try:
+        assert reader.latestOffset(seen, Limit(1000)) == {"live": 0}
+        for number in range(300):
+            rabbit.publish("live", number)
+            assert reader.latestOffset(seen, Limit(1000)) == {"live": number + 1}
+        plain = rabbit.channel.connection.channel()
+        for _ in range(20_000):  # Beyond the window at the end.
+            plain.basic_publish("", "live", b"")
+        plain.close()
+        rabbit.publish("live", 1)
+        assert reader.latestOffset(seen, ReadAllAvailable()) == {"live": 20_301}
+    finally:
+        reader.stop()
+
+
+def test_everything_is_read_from_everywhere(url, there):
+    found = rows(batch_reader(url, startingOffsets="earliest", prefetch="100"))
+    assert [row["offset"] for row in found] == there
+    assert there != list(range(len(there)))  # Segments begin with offsets that have no message.
+    assert rows(batch_reader(url, startingTimestamp="2999-01-01")) == []
+    assert len(rows(batch_reader(url, startingTimestamp="2001-01-01"))) == len(there)
+
+
+@settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_any_split_of_any_range_gives_every_offset_once(url, there, data):
+    end = there[-1] + 1
+    start = data.draw(st.integers(0, end), label="start")
+    stop = data.draw(st.integers(start, min(end, start + 800)), label="stop")
+    cuts = sorted(data.draw(st.lists(st.integers(start, stop), max_size=3), label="cuts"))
+    reader = batch_reader(url, prefetch=str(data.draw(st.integers(1, 1000), label="prefetch")))
+    tasks = [StreamPartition((Range("log", *edge),)) for edge in pairwise([start, *cuts, stop])]
+    found = table(reader, tasks).to_pylist()
+    assert [row["offset"] for row in found] == [offset for offset in there if start <= offset < stop]
+
+
+def test_messages_that_retention_dropped(url, rabbit):
+    rabbit.declare("short", stream_max_segment_size_bytes=2000, max_length_bytes=5000)
+    plain = rabbit.channel.connection.channel()
+    for number in range(30):
+        for _ in range(10):
+            plain.basic_publish("", "short", b"x" * 90)
+        rabbit.publish("short", number)
+    plain.close()
+    reader = batch_reader(url, stream="short", startingOffsets={"short": 0})
+    with pytest.raises(DataLoss, match="'short' are gone: 0 was wanted, and it now begins with"):
+        rows(reader)
+    careless = batch_reader(url, stream="short", startingOffsets={"short": 0}, failOnDataLoss="false")
+    earliest = rows(batch_reader(url, stream="short"))
+    assert [row["offset"] for row in rows(careless)] == [row["offset"] for row in earliest]
+    assert 0 < len(earliest) < 330

@@ -1,0 +1,349 @@
+"""A streaming read of streams: what every micro-batch has, as Spark's calls ask for it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat_tests.unit.spark.micro_batches import Limit, ReadAllAvailable
+from compat_tests.unit.spark.streams import publisher, rows, stream_reader
+from fakeamqp import Broker
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
+from fakeamqp.spark.stream_queue.ranges import admitted
+
+
+@pytest.fixture
+def broker():
+    with Broker(clock="virtual") as broker:
+        yield broker
+
+
+@pytest.fixture
+def log(broker):
+    """Publishes to the empty streams `log` and `more`."""
+    with publisher(broker.url) as log:
+        log.declare("log")
+        log.declare("more")
+        yield log
+
+
+@pytest.fixture
+def follow(broker):
+    """Makes readers of `log`, and stops them."""
+    readers = []
+
+    def make(**options):
+        readers.append(stream_reader(broker.url, **options))
+        return readers[-1]
+
+    yield make
+    for each in readers:
+        each.stop()
+
+
+def connections(broker):
+    """Those of readers."""
+    return [each for each in broker.connections if each.connection_name]
+
+
+def read(reader, start, end):
+    return [row["offset"] for row in rows(reader, start, end)]
+
+
+# --- where it begins --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, 0),
+        ({"startingOffsets": "earliest"}, 0),
+        ({"startingOffsets": "latest"}, 3),
+        ({"startingOffsets": {"log": 2}}, 2),
+        ({"startingOffsets": {"log": "latest"}}, 3),
+        ({"startingTimestamp": "1999-01-01T00:00:00+02:00"}, 0),
+        ({"startingTimestamp": "2999-01-01"}, 3),
+    ],
+)
+def test_where_a_new_query_begins(log, follow, options, expected):
+    log.publish("log", 1, 2, 3)
+    assert follow(**options).initialOffset() == {"log": expected}
+
+
+def test_the_earliest_is_what_retention_left(broker, log, follow):
+    log.declare("short", stream_max_segment_size_bytes=400, max_length_bytes=1000)
+    log.publish("short", *range(30))
+    first = broker.queue("short").messages[0].offset
+    assert first > 0
+    reader = follow(stream="short")
+    start = reader.initialOffset()
+    assert start == {"short": first}
+    assert len(read(reader, start, reader.latestOffset(start, Limit(100)))) == broker.queue("short").ready
+
+
+def test_an_empty_stream_has_its_first_message_before_it(log, follow):
+    reader = follow(startingOffsets="latest")
+    start = reader.initialOffset()
+    assert start == {"log": 0}
+    assert reader.latestOffset(start, Limit(10)) == start
+    log.publish("log", 1)
+    assert reader.latestOffset(start, Limit(10)) == {"log": 1}
+    assert read(reader, start, {"log": 1}) == [0]
+
+
+def test_nothing_begins_before_the_first_call(broker, log, follow):
+    reader = follow()
+    assert reader.getDefaultReadLimit().max_rows == 10_000
+    assert reader.reportLatestOffset() is None
+    reader.stop()
+    assert not connections(broker)
+
+
+# --- where a micro-batch ends -----------------------------------------------------------------------------
+
+
+def test_what_was_confirmed_before_is_seen(log, follow):
+    reader = follow(stream="log,more")
+    seen = {"log": 0, "more": 0}
+    for number in range(100):
+        stream = ("log", "more", "more")[number % 3]
+        log.publish(stream, number)
+        seen[stream] += 1
+        assert reader.latestOffset(dict(seen), Limit(1000)) == seen
+    assert reader.reportLatestOffset() == seen
+
+
+def test_a_backlog_longer_than_the_window_at_its_end(log, follow, monkeypatch):
+    monkeypatch.setattr("fakeamqp.spark.stream_queue.tail._WINDOW", 10)
+    reader = follow()
+    assert reader.latestOffset({"log": 0}, Limit(10)) == {"log": 0}
+    total = 0
+    for count in (9, 10, 11, 1, 20, 100):
+        log.publish("log", *range(count))
+        total += count
+        assert reader.latestOffset({"log": 0}, ReadAllAvailable()) == {"log": total}
+
+
+def test_a_limit_is_shared_in_proportion(log, follow):
+    log.publish("log", *range(90))
+    log.publish("more", *range(10))
+    reader = follow(stream="log,more", maxMessagesPerTrigger=50)
+    start = reader.initialOffset()
+    assert reader.latestOffset(start, reader.getDefaultReadLimit()) == {"log": 45, "more": 5}
+    assert reader.latestOffset({"log": 45, "more": 5}, Limit(10)) == {"log": 54, "more": 6}
+    assert reader.latestOffset({"log": 54, "more": 6}, ReadAllAvailable()) == {"log": 90, "more": 10}
+
+
+@given(
+    backlogs=st.dictionaries(st.text("abcdef", min_size=1, max_size=1), st.integers(0, 1000)),
+    begin=st.integers(0, 50),
+    most=st.integers(1, 3000),
+)
+def test_every_stream_gets_on_and_no_batch_is_too_large(backlogs, begin, most):
+    start = dict.fromkeys(backlogs, begin)
+    end = {stream: begin + backlog for stream, backlog in backlogs.items()}
+    ends = admitted(start, end, most)
+    shares = {stream: ends[stream] - begin for stream in backlogs}
+    assert all(shares[stream] <= backlogs[stream] for stream in backlogs)
+    assert all(shares[stream] for stream in backlogs if backlogs[stream])
+    busy = sum(1 for backlog in backlogs.values() if backlog)
+    assert sum(shares.values()) == min(sum(backlogs.values()), most) or most < busy == sum(shares.values())
+    assert admitted(start, end, None) == end
+
+
+def test_available_now_ends_at_what_there_was(log, follow):
+    log.publish("log", *range(25))
+    reader = follow()
+    reader.prepareForTriggerAvailableNow()
+    end = reader.initialOffset()
+    batches = []
+    while True:
+        log.publish("log", *range(5))  # A producer that never stops.
+        start, end = end, reader.latestOffset(end, Limit(10))
+        if start == end:
+            break
+        batches += [read(reader, start, end)]
+    assert batches == [[*range(10)], [*range(10, 20)], [*range(20, 25)]]
+
+
+def test_available_now_of_an_empty_stream_is_over_at_once(log, follow):
+    reader = follow()
+    reader.prepareForTriggerAvailableNow()
+    log.publish("log", 1)
+    assert reader.latestOffset({"log": 0}, Limit(10)) == {"log": 0}
+
+
+def test_old_versions_of_pyspark_ask_once_for_everything(log, follow):
+    log.publish("log", *range(25))
+    reader = follow(maxMessagesPerTrigger=10)
+    start = reader.initialOffset()
+    assert reader.latestOffset() == {"log": 25}
+    assert read(reader, start, {"log": 25}) == [*range(25)]
+    log.publish("log", *range(15))
+    assert reader.latestOffset() == {"log": 35}
+    assert reader.latestOffset() == {"log": 40}
+    assert reader.latestOffset() == {"log": 40}
+
+
+# --- restarts ---------------------------------------------------------------------------------------------
+
+
+def test_a_logged_batch_is_the_same_again(log, follow):
+    log.publish("log", *range(30))
+    start, end = {"log": 5}, {"log": 25}
+    assert read(follow(), start, end) == [*range(5, 25)]
+    log.publish("log", *range(30))
+    again = follow(startingOffsets="latest")
+    assert read(again, start, end) == [*range(5, 25)]
+    again.commit(end)
+    assert again.latestOffset(end, Limit(100)) == {"log": 60}
+
+
+def test_a_restart_on_an_old_version_goes_on_where_it_was(log, follow):
+    log.publish("log", *range(30))
+    reader = follow(maxMessagesPerTrigger=10)
+    assert rows(reader, {"log": 5}, {"log": 5}) == []
+    assert reader.latestOffset() == {"log": 30}
+
+
+def test_a_stream_that_the_checkpoint_does_not_know_is_read_from_its_beginning(log, follow):
+    log.publish("log", *range(3))
+    log.publish("more", *range(2))
+    reader = follow(stream="log,more", startingOffsets="latest")
+    end = reader.latestOffset({"log": 3}, Limit(10))
+    assert end == {"log": 3, "more": 2}
+    assert [(row["queue"], row["offset"]) for row in rows(reader, {"log": 3}, end)] == [
+        ("more", 0),
+        ("more", 1),
+    ]
+
+
+def test_offsets_are_the_same_text_for_the_same_place(log, follow):
+    log.publish("log", 1)
+    reader = follow(stream="more,log")
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, Limit(10))
+    assert json.dumps(reader.latestOffset(end, Limit(10))) == json.dumps(end) == '{"more": 0, "log": 1}'
+
+
+# --- losses -----------------------------------------------------------------------------------------------
+
+
+def test_a_stream_that_was_declared_anew_fails_the_query(log, follow):
+    log.publish("log", *range(10))
+    reader = follow()
+    assert reader.latestOffset({"log": 0}, Limit(100)) == {"log": 10}
+    log.channel.queue_delete("log")
+    log.declare("log")
+    log.publish("log", *range(3))
+    with pytest.raises(DataLoss, match=r"'log' was read up to 10 and ends before 3: .*failOnDataLoss=false"):
+        reader.latestOffset({"log": 10}, Limit(100))
+
+
+def test_a_stream_that_was_declared_anew_can_be_read_from_its_beginning(log, follow, caplog):
+    log.publish("log", *range(10))
+    reader = follow(failOnDataLoss="false")
+    assert reader.latestOffset({"log": 0}, Limit(100)) == {"log": 10}
+    log.channel.queue_delete("log")
+    log.declare("log")
+    log.publish("log", *range(3))
+    end = reader.latestOffset({"log": 10}, Limit(100))
+    assert end == {"log": 3}
+    assert "'log' was read up to 10" in caplog.text
+    assert read(reader, {"log": 10}, end) == [0, 1, 2]
+    assert reader.latestOffset(end, Limit(100)) == end
+
+
+def test_retention_that_is_faster_than_the_query_fails_it(log, follow):
+    log.declare("short", stream_max_segment_size_bytes=400, max_length_bytes=1000)
+    log.publish("short", *range(3))
+    reader = follow(stream="short")
+    start = reader.initialOffset()
+    log.publish("short", *range(30))
+    with pytest.raises(DataLoss, match="'short' are gone: 0 was wanted"):
+        rows(reader, start, reader.latestOffset(start, Limit(100)))
+
+
+# --- connections ------------------------------------------------------------------------------------------
+
+
+def test_one_connection_is_held_and_replaced_when_it_is_lost(broker, log, follow):
+    log.publish("log", 1)
+    reader = follow()
+    for number in range(1, 5):
+        assert reader.latestOffset({"log": 0}, Limit(100)) == {"log": number}
+        [connection] = connections(broker)
+        connection.close(320, "maintenance")
+        log.publish("log", number)
+
+
+def test_without_a_broker_the_query_fails_after_a_while(broker, follow):
+    with publisher(broker.url) as log:
+        log.declare("log")
+    reader = follow(reconnectTimeout="100ms")
+    reader.latestOffset({"log": 0}, Limit(100))
+    broker.stop()
+    with pytest.raises(ConnectionLost, match=r"refused.*\(tried again for"):
+        reader.latestOffset({"log": 0}, Limit(100))
+
+
+def test_a_broker_that_was_never_there_is_not_waited_for(broker, follow):
+    reader = follow(reconnectTimeout="1h")
+    broker.stop()
+    for call in (reader.initialOffset, reader.prepareForTriggerAvailableNow):
+        with pytest.raises(BrokerUnreachable, match="refused"):
+            call()
+
+
+def test_a_stream_that_does_not_exist(follow):
+    reader = follow(stream="nowhere")
+    for call in (reader.initialOffset, reader.latestOffset):
+        with pytest.raises(ConnectionLost, match=r"cannot read stream 'nowhere': .*404"):
+            call()
+
+
+@pytest.mark.parametrize("personality", ["rabbitmq-3.13", "rabbitmq-4.2"])
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_queue_is_no_stream(count, personality):
+    with Broker(personality=personality) as broker, publisher(broker.url) as log:
+        log.channel.queue_declare("orders", durable=True)
+        log.publish("orders", *range(count))
+        for call in ("initialOffset", "latestOffset", "prepareForTriggerAvailableNow"):
+            reader = stream_reader(broker.url, stream="orders")
+            with pytest.raises(OptionError, match="'orders' is no stream"):
+                getattr(reader, call)()
+            reader.stop()
+        broker.wait_until_idle()
+        assert broker.queue("orders").ready == count
+
+
+def test_stop_leaves_no_thread_and_no_connection(broker, log, follow):
+    before = threading.active_count()
+    reader = follow()
+    reader.latestOffset({"log": 0}, Limit(100))
+    assert threading.active_count() == before + 1
+    reader.stop()
+    broker.wait_until_idle()
+    assert threading.active_count() == before
+    assert not connections(broker)
+
+
+def test_a_pickled_reader_is_small_and_takes_no_connection_along(broker, log, follow):
+    log.publish("log", 1, 2)
+    reader = follow()
+    reader.latestOffset({"log": 0}, Limit(100))
+    pickled = pickle.dumps(reader)
+    assert len(pickled) < 4000
+    there = pickle.loads(pickled)
+    assert read(there, {"log": 0}, {"log": 2}) == [0, 1]
+    assert len(connections(broker)) == 1
+
+
+def test_octets_of_a_batch_cannot_be_known(follow):
+    with pytest.raises(OptionError, match="'maxBytesPerTrigger' is for 'queue'"):
+        follow(maxBytesPerTrigger="1m")
