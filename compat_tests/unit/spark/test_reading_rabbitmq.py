@@ -66,6 +66,12 @@ def there(url, log):
     return offsets
 
 
+def wait_for_count(rabbit, queue, count):
+    """RabbitMQ counts the messages of a stream every five seconds."""
+    while rabbit.channel.queue_declare(queue, passive=True).method.message_count < count:
+        rabbit.channel.connection.process_data_events(0.01)
+
+
 def browse(url, queue):
     options = read_options({"amqp.url": url, "queue": queue})
     reader = BrowseReader(options, chosen_columns(options))
@@ -81,8 +87,7 @@ def test_a_queue_is_read_again_and_again_and_stays_in_order(url, rabbit, kind, m
     for number in range(50, COUNT):
         plain.basic_publish("", kind, str(number).encode())
     plain.close()
-    while rabbit.channel.queue_declare(kind, passive=True).method.message_count < COUNT:
-        rabbit.channel.connection.process_data_events(0.01)
+    wait_for_count(rabbit, kind, COUNT)
     for redelivered in (False, True, True):
         found = browse(url, kind)
         assert [int(row["value"]) for row in found] == list(range(COUNT))
@@ -90,6 +95,7 @@ def test_a_queue_is_read_again_and_again_and_stays_in_order(url, rabbit, kind, m
 
 
 def test_a_stream_is_no_queue_and_a_queue_no_stream(url, rabbit, log, there):
+    wait_for_count(rabbit, "log", 1)
     with pytest.raises(OptionError, match="'log' is a stream"):
         browse(url, "log")
     rabbit.channel.queue_declare("plain", durable=True)
