@@ -58,6 +58,11 @@ SETTINGS = (
         "the memory and console sinks make checkpoints of their own; they go with their query",
     ),
     Setting(
+        "spark.sql.streaming.triggerAvailableNowWrapper.enabled",
+        "true",
+        "PySpark before 4.2 ends availableNow before the batch without rows that closes windows",
+    ),
+    Setting(
         "spark.sql.streaming.stopTimeout",
         "30s",
         "a query that does not stop fails its test; by default it would be waited for for ever",

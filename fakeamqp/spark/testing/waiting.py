@@ -58,5 +58,7 @@ def until_failed(query: Any, timeout: float) -> Exception:
 
 def _progress(query: StreamingQuery) -> str:
     progress: Any = query.lastProgress
-    done = "no batch is through" if progress is None else f"the last batch through is {progress['batchId']}"
+    done = (
+        "no batch is through" if progress is None else f"it was last heard of at batch {progress['batchId']}"
+    )
     return f"{done}, and it says: {query.status['message']}"
