@@ -84,6 +84,7 @@ class Link:
             ConnectionLost: if the connection ends before, or the broker does not answer in time.
         """
         assert self._connection is not None
+        self.check()
         opened: list[Channel] = []
         channel = self._connection.channel(on_open_callback=opened.append)
         channel.add_on_close_callback(self._channel_closed)
@@ -129,6 +130,7 @@ class Link:
         Raises:
             ConnectionLost: as `wait_for`; a channel that the broker closes in answer says why.
         """
+        self.check()
         answers: list[Any] = []
         method(*args, callback=answers.append, **arguments)
         self.wait_for(lambda: bool(answers), self._options.connect_timeout, f"answer {method.__name__}")

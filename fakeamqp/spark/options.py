@@ -107,7 +107,15 @@ _SECRETS = frozenset({"password", "urls"})
 
 _BY_KEY = {option.key.lower(): option for option in OPTIONS}
 _ONLY_STREAMS = ("startingOffsets", "startingTimestamp", "endingOffsets")
-_ONLY_SPOOL = ("spoolDir", "spoolSync", "spoolMaxBytes", "spoolFlushRows", "spoolFlushInterval")
+_ONLY_SPOOL = (
+    "spoolDir",
+    "spoolSync",
+    "spoolMaxBytes",
+    "spoolFlushRows",
+    "spoolFlushInterval",
+    "transport",
+    "dedupe",
+)
 
 
 def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOptions:

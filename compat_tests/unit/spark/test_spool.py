@@ -105,10 +105,9 @@ def test_available_now_takes_from_each_queue_what_it_had(broker, query):
 
 def test_available_now_does_not_wait_for_what_others_took(broker, query):
     publish(broker, *range(25))
-    acks = broker.faults.on("basic.ack").hold()
-    job = query(prefetch=10, idleTimeout="1h").start(available_now=True)
-    broker.queue("orders").purge()
-    acks.remove()
+    with broker.faults.on("basic.ack").drop():
+        job = query(prefetch=10, idleTimeout="1h").start(available_now=True)
+        broker.queue("orders").purge()
     assert values(job.all()) == list(range(10))
 
 
@@ -210,3 +209,21 @@ def test_two_queries_on_one_spool(query, monkeypatch):
     query().start()
     with pytest.raises(SpoolError, match=f"in use by another query .process {os.getpid()} on"):
         query().start()
+
+
+def test_messages_that_come_one_by_one_do_not_leave_a_file_each(broker, query, tmp_path, monkeypatch):
+    monkeypatch.setattr("fakeamqp.spark.spool.spool._KEPT_SEGMENTS", 10)
+    job = query(prefetch=10_000).start()
+    for number in range(30):
+        publish(broker, number)
+        job.batch()
+    # Those, the last one, and the one that was read before it.
+    assert len(list((tmp_path / "spool").glob("*.arrow"))) <= 12
+
+
+def test_many_small_segments_travel_in_one_piece(broker, query):
+    publish(broker, *range(60))
+    job = query(spoolFlushRows=2).start()
+    job.batch()
+    (part,) = job.reader.partitions(*map(json.loads, job.offsets[0]))
+    assert [batch.num_rows for batch in job.reader.read(part)] == [60]

@@ -218,6 +218,16 @@ def test_a_closed_channel_is_opened_again(broker, query):
     assert sorted(values(job.all())) == list(range(20))
 
 
+@pytest.mark.parametrize("method", ["queue.declare-ok", "basic.qos-ok"])
+def test_a_channel_that_is_closed_in_the_same_breath_as_an_answer(broker, query, method):
+    job = query(queue="orders,refunds").start()
+    job.batch()
+    publish(broker, *range(10))
+    rule = broker.faults.on(method, direction="sent").close_channel(406, "PRECONDITION_FAILED", when="after")
+    with rule.once():
+        assert sorted(values(job.all())) == list(range(10))
+
+
 def test_a_cancelled_consumer_consumes_again(broker, query):
     job = query().start()
     job.batch()
@@ -290,7 +300,7 @@ def test_a_full_spool_leaves_messages_with_the_broker(broker, query):
     publish(broker, *range(100))
     job = query(spoolMaxBytes=1, prefetch=10, spoolFlushRows=5, spoolFlushInterval="1ms").start()
     assert values(job.batch()) == list(range(5))
-    assert broker.queue("orders").ready + broker.queue("orders").unacked == 95
+    broker.queue("orders").wait_for(count=85, unacked=10)
     assert values(job.all()) == list(range(100))
 
 

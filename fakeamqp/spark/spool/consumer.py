@@ -380,6 +380,7 @@ class Consumer:
     def _acknowledge(self, here: _Channel, tag: int) -> None:
         """Acknowledge everything up to a delivery tag."""
         if tag > here.acked_tag:
+            here.link.check()
             here.channel.basic_ack(tag, multiple=True)
             here.acked_tag = tag
 

@@ -56,4 +56,4 @@ class MemoryStore(Store):
         if end < self.next:
             log.info("%d messages that were not handed out come again", self.next - end)
         self._blocks, self.next = kept, end
-        self.processed(self._processed)
+        self._waiting_octets = sum(block.octets for block in kept if block.end > self._processed)

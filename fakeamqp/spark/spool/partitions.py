@@ -34,9 +34,9 @@ _TASK_ROWS = 2500
 
 @dataclass
 class InlinePartition(InputPartition):
-    """Rows inside the task, as Arrow streams."""
+    """Rows inside the task, as an Arrow stream."""
 
-    streams: tuple[bytes, ...]
+    stream: bytes
 
 
 @dataclass
@@ -57,15 +57,7 @@ def inline_partitions(
     """The rows of pieces, inside of tasks."""
     schema = arrow_schema(columns)
     return [
-        InlinePartition(
-            tuple(
-                _stream(
-                    pick(piece.block.load(), schema, missing_is_null).slice(piece.start, len(piece)),
-                )
-                for piece in task
-            )
-        )
-        for task in cut(pieces, least, _TASK_OCTETS)
+        InlinePartition(_stream(task, schema, missing_is_null)) for task in cut(pieces, least, _TASK_OCTETS)
     ]
 
 
@@ -124,8 +116,7 @@ def cut(pieces: Sequence[Piece], least: int, most_octets: int | None) -> list[li
 def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """The rows of a partition, in an executor."""
     if isinstance(partition, InlinePartition):
-        for stream in partition.streams:
-            yield from pa.ipc.open_stream(stream)
+        yield from pa.ipc.open_stream(partition.stream)
     elif isinstance(partition, FilePartition):
         from fakeamqp.spark.spool.segments import read_segment
 
@@ -164,8 +155,15 @@ def pick(batch: pa.RecordBatch, schema: pa.Schema, missing_is_null: bool) -> pa.
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _stream(batch: pa.RecordBatch) -> bytes:
+def _stream(task: Sequence[Piece], schema: pa.Schema, missing_is_null: bool) -> bytes:
+    batches = [
+        pick(piece.block.load(), schema, missing_is_null).slice(piece.start, len(piece)) for piece in task
+    ]
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
+    with pa.ipc.new_stream(sink, schema) as writer:
+        if len(batches) == 1:
+            writer.write_batch(batches[0])
+        else:
+            # Segments may be many and small; Spark has a price for every batch.
+            writer.write_table(pa.Table.from_batches(batches, schema).combine_chunks())
     return bytes(sink.getvalue())

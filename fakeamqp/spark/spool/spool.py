@@ -19,6 +19,8 @@ from fakeamqp.spark.spool.store import Store, log
 
 __all__ = ["Spool"]
 
+# Where messages come one by one, the acknowledgements of older segments have been answered long ago.
+_KEPT_SEGMENTS = 200
 _IDENTITY = tuple(column for column in SOURCE_COLUMNS if column.name in ("queue", "message_id"))
 
 
@@ -95,16 +97,13 @@ class Spool(Store):
             self.committed = min(end, self.next)
             self.processed(self.committed)
             self._folder.save(State(self.id, self.committed))
-            done = 0
+            done = sum(1 for segment in self._blocks if segment.end <= self.committed)
+            first_kept = done
             kept = 0
-            for index in range(len(self._blocks) - 1, -1, -1):
-                segment = self._blocks[index]
-                if segment.end <= self.committed and kept >= self._kept_rows:
-                    done = index + 1
-                    break
-                if segment.end <= self.committed:
-                    kept += segment.end - segment.first
-            removed, self._blocks[:done] = self._blocks[:done], []
+            while first_kept > 0 and kept < self._kept_rows and done - first_kept < _KEPT_SEGMENTS:
+                first_kept -= 1
+                kept += self._blocks[first_kept].end - self._blocks[first_kept].first
+            removed, self._blocks[:first_kept] = self._blocks[:first_kept], []
             if removed:
                 self._ids = None
                 self._folder.remove(removed)

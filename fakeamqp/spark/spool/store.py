@@ -132,7 +132,10 @@ class Store:
     def processed(self, end: int) -> None:
         """Spark asks for what comes after `end`: what is before makes room for more."""
         with self._lock:
-            self._processed = max(self._processed, min(end, self.next))
+            end = min(end, self.next)
+            if end <= self._processed:
+                return
+            self._processed = end
             self._waiting_octets = sum(block.octets for block in self._blocks if block.end > self._processed)
 
     def commit(self, end: int) -> None:
