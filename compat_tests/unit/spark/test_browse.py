@@ -10,6 +10,7 @@ import pytest
 from compat_tests.unit.spark.micro_batches import publish, table, values
 from fakeamqp import Broker
 from fakeamqp.spark.browse import BrowseReader, QueuePartition
+from fakeamqp.spark.browse import snapshot as snapshots
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.errors import ConnectionLost, OptionError, SparkError
 from fakeamqp.spark.options import read_options
@@ -36,6 +37,18 @@ def reader(broker, **options):
 def rows(broker, **options):
     browse = reader(broker, **options)
     return table(browse, browse.partitions()).to_pylist()
+
+
+def meanwhile(monkeypatch, happens):
+    """Have something happen when the task knows how many messages there are, and has the first one."""
+    begin = snapshots._Held.begin
+
+    def begin_and_wait(self):
+        begin(self)
+        monkeypatch.undo()
+        happens()
+
+    monkeypatch.setattr(snapshots._Held, "begin", begin_and_wait)
 
 
 def bodies(broker, queue="orders"):
@@ -87,41 +100,37 @@ def test_what_reading_often_costs_a_quorum_queue(personality, lost):
 
 
 def test_an_empty_queue_is_an_empty_table_at_once(broker):
-    browse = reader(broker, idleTimeout="1h")
-    [partition] = browse.partitions()
-    assert list(browse.read(partition)) == []
+    assert rows(broker, idleTimeout="1h") == []
 
 
-def test_a_task_for_every_queue_that_holds_anything(broker):
-    publish(broker, 1, 2)
-    assert reader(broker, queue="refunds,orders").partitions() == [QueuePartition("orders", 2)]
-    publish(broker, 3, queue="refunds")
-    found = rows(broker, queue="refunds,orders")
+def test_a_task_for_every_queue(broker):
+    browse = reader(broker, queue="refunds,orders")
+    planned = browse.partitions()
+    assert planned == [QueuePartition("refunds"), QueuePartition("orders")]
+    for number, queue in enumerate(["orders", "orders", "refunds"]):
+        publish(broker, number, queue=queue)
+        found = table(browse, planned).to_pylist()  # Spark plans once for all actions on a DataFrame.
+        assert len(found) == number + 1
     assert [(row["queue"], int(row["value"])) for row in found] == [
-        ("refunds", 3),
+        ("refunds", 2),
+        ("orders", 0),
         ("orders", 1),
-        ("orders", 2),
     ]
 
 
-def test_nothing_is_read_that_came_after_planning(broker, channel):
+def test_nothing_is_read_that_came_after_the_task_began(broker, monkeypatch):
     publish(broker, 1, 2)
-    browse = reader(broker)
-    partitions = browse.partitions()
-    publish(broker, 3, 4)
-    assert values(table(browse, partitions).to_pylist()) == [1, 2]
+    meanwhile(monkeypatch, lambda: publish(broker, 3, 4))
+    assert values(rows(broker)) == [1, 2]
     assert [message.redelivered for message in broker.queue("orders").messages] == [True, True, False, False]
 
 
-def test_messages_that_others_took_are_not_waited_for(broker, channel):
+def test_messages_that_others_took_are_not_waited_for(broker, channel, monkeypatch):
     publish(broker, *range(5))
-    browse = reader(broker)
-    partitions = browse.partitions()
-    for _ in range(2):
-        channel.basic_get("orders", auto_ack=True)
-    assert values(table(browse, partitions).to_pylist()) == [2, 3, 4]
-    channel.queue_purge("orders")
-    assert table(browse, partitions).num_rows == 0
+    meanwhile(monkeypatch, lambda: channel.basic_get("orders", auto_ack=True))
+    assert values(rows(broker)) == [0, 2, 3, 4]
+    meanwhile(monkeypatch, lambda: channel.queue_purge("orders"))
+    assert values(rows(broker)) == [0]
 
 
 def test_messages_that_the_broker_keeps_back_are_no_end(broker, channel):
@@ -202,13 +211,8 @@ def test_a_lost_connection_is_an_error_and_no_end(broker, monkeypatch):
 def test_a_stream_is_no_queue(broker, channel, count):
     channel.queue_declare("log", durable=True, arguments={"x-queue-type": "stream"})
     publish(broker, *range(count), queue="log")
-    browse = reader(broker, queue="log", idleTimeout="1h")
-    partitions = browse.partitions()
-    if not count:
-        assert table(browse, partitions).num_rows == 0
-        return
     with pytest.raises(OptionError, match="'log' is a stream, which is read by option 'stream'"):
-        table(browse, partitions)
+        rows(broker, queue="log", idleTimeout="1h")
 
 
 def test_a_task_that_waits_for_spark_is_given_time_to_answer_heartbeats(broker):

@@ -95,7 +95,6 @@ def test_a_queue_is_read_again_and_again_and_stays_in_order(url, rabbit, kind, m
 
 
 def test_a_stream_is_no_queue_and_a_queue_no_stream(url, rabbit, log, there):
-    wait_for_count(rabbit, "log", 1)
     with pytest.raises(OptionError, match="'log' is a stream"):
         browse(url, "log")
     rabbit.channel.queue_declare("plain", durable=True)

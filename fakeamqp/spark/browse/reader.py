@@ -1,9 +1,7 @@
-"""The batch reader of queues, as Spark calls it: one task for each queue that holds anything.
+"""The batch reader of queues, as Spark calls it: one task for each queue.
 
-How many messages a queue holds is asked once, when Spark plans, and not when a task starts. So an action has
-one snapshot, however long its tasks wait for a processor; a task that is tried again looks for the same
-number, although the messages of its first attempt may still be on their way back; and a queue that does not
-exist fails the action at once, before Spark tries tasks four times over.
+How many messages a queue holds is asked when its task starts. Spark plans a DataFrame once and reads it again
+for every action, so a number that was found in planning would be the one of the first action for ever.
 """
 
 from __future__ import annotations
@@ -34,10 +32,9 @@ _HEARTBEAT = 600
 
 @dataclass
 class QueuePartition(InputPartition):
-    """A queue, and how many messages it held when Spark planned."""
+    """A queue."""
 
     queue: str
-    count: int
 
 
 class BrowseReader(DataSourceReader):
@@ -48,7 +45,7 @@ class BrowseReader(DataSourceReader):
         self._columns = tuple(columns)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The queues that hold messages.
+        """The queues, each of them seen to exist: tasks would be tried several times before they say so.
 
         Raises:
             BrokerUnreachable: if there is no connection to be had.
@@ -56,18 +53,14 @@ class BrowseReader(DataSourceReader):
         """
         from fakeamqp.spark.connection import Link
 
-        found = []
         with Link(self._options.connection) as link:
             channel = link.channel()
             for queue in self._options.queues:
                 try:
-                    answer = link.call(channel.queue_declare, queue, passive=True)
+                    link.call(channel.queue_declare, queue, passive=True)
                 except ConnectionLost as error:
                     raise ConnectionLost(f"cannot read queue {queue!r}: {error}") from error
-                if answer.method.message_count:
-                    found.append(QueuePartition(queue, answer.method.message_count))
-        # Spark makes a task of its own for no partitions at all, and that one asks for none of them.
-        return found or [QueuePartition(self._options.queues[0], 0)]
+        return [QueuePartition(queue) for queue in self._options.queues]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The messages of a queue as record batches. Runs in executors.
@@ -79,13 +72,11 @@ class BrowseReader(DataSourceReader):
             SparkError: if the broker keeps back messages that it counts.
         """
         assert isinstance(partition, QueuePartition)
-        if not partition.count:
-            return
         from fakeamqp.spark.browse.snapshot import snapshot
         from fakeamqp.spark.records import record_batch
 
         options = self._options
         if options.connection.heartbeat is None:
             options = replace(options, connection=replace(options.connection, heartbeat=_HEARTBEAT))
-        for messages in snapshot(options, partition.queue, partition.count, _ROWS, _OCTETS):
+        for messages in snapshot(options, partition.queue, _ROWS, _OCTETS):
             yield record_batch(messages, self._columns)

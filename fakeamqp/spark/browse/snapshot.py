@@ -28,10 +28,8 @@ _LARGEST_WINDOW = 65535
 _NOT_IMPLEMENTED = "540 "
 
 
-def snapshot(
-    options: ReadOptions, queue: str, count: int, rows: int, octets: int
-) -> Iterator[list[Delivered]]:
-    """The first `count` messages of a queue, in lists of about `rows` messages or `octets` octets.
+def snapshot(options: ReadOptions, queue: str, rows: int, octets: int) -> Iterator[list[Delivered]]:
+    """The messages that are ready in a queue now, in lists of about `rows` messages or `octets` octets.
 
     There are fewer if other consumers take some. In the end all of them are back in the queue.
 
@@ -42,7 +40,7 @@ def snapshot(
         SparkError: if the broker keeps back messages that it counts.
     """
     with Link(options.connection) as link:
-        held = _Held(options, link, queue, count)
+        held = _Held(options, link, queue)
         try:
             held.begin()
             while held.missing:
@@ -60,27 +58,35 @@ def snapshot(
 class _Held:
     """What one connection holds of a queue."""
 
-    def __init__(self, options: ReadOptions, link: Link, queue: str, count: int) -> None:
+    def __init__(self, options: ReadOptions, link: Link, queue: str) -> None:
         self._options = options
         self._link = link
         self._queue = queue
         self._channels: list[tuple[Channel, str | None]] = []
-        self._not_asked_for = count
+        self._not_asked_for = 0
         self._came = 0
         self._moved_at = time.monotonic()
-        self.missing = count
+        self.missing = 0
         self.messages: list[Delivered] = []
         self.octets = 0
 
     def begin(self) -> None:
-        """Take the first message by a get: streams refuse that, and would let us wait for new messages."""
+        """Take the first message by a get, which says how many there are.
+
+        Streams refuse it, and would let a consumer wait for what is new in them.
+
+        Raises:
+            OptionError: if the queue is a stream.
+            ConnectionLost: if it cannot be read.
+        """
         channel = self._link.channel()
         self._channels.append((channel, None))
         answers: list[bool] = []
 
         def got(_channel: Channel, deliver: Any, properties: BasicProperties, body: bytes) -> None:
+            self.missing = 1 + deliver.message_count
+            self._not_asked_for = deliver.message_count
             self._receive(_channel, deliver, properties, body)
-            self._not_asked_for -= 1
             answers.append(True)
 
         channel.add_callback(lambda _frame: answers.append(False), [_get_empty()])

@@ -1,0 +1,89 @@
+"""Queues as DataFrames, in Spark itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakeamqp import Broker
+
+
+@pytest.fixture
+def orders(amqp_broker: Broker):
+    names = ("orders", "refunds")
+    amqp_broker.load_definitions({"queues": [{"name": name, "durable": True} for name in names]})
+    for number in range(5):
+        amqp_broker.publish(
+            str(number),
+            routing_key="orders",
+            message_id=f"m{number}",
+            timestamp=1_900_000_000,
+            headers={"shop": "east", "attempt": 1},
+        )
+    return amqp_broker.queue("orders")
+
+
+@pytest.fixture
+def read(spark, amqp_broker: Broker):
+    def read(**options):
+        return spark.read.format("amqp").options(**{"amqp.url": amqp_broker.url, **options}).load()
+
+    return read
+
+
+def test_every_action_reads_what_is_there(read, orders, amqp_broker):
+    waiting = read(queue="orders,refunds")
+    assert waiting.count() == 5
+    amqp_broker.publish("back", routing_key="refunds")
+    assert waiting.groupBy("queue").count().orderBy("queue").collect() == [("orders", 5), ("refunds", 1)]
+    assert orders.ready == 5
+    assert waiting.where("NOT redelivered").count() == 0
+
+
+def test_columns_have_spark_types(read, orders):
+    first = (
+        read(queue="orders", includeProperties=True)
+        .where("offset = 0")
+        .selectExpr(
+            "CAST(value AS STRING)",
+            "routing_key",
+            "unix_timestamp(timestamp) AS published",
+            "headers['shop'] AS shop",
+            "headers['attempt'] AS attempt",
+            "properties.delivery_mode",
+            "received_at > timestamp'2024-01-01' AS received",
+        )
+    )
+    [row] = first.collect()
+    assert row == ("0", "orders", 1_900_000_000, "east", "1", row.delivery_mode, True)
+    assert row.delivery_mode in (None, 1, 2)
+
+
+def test_a_queue_in_sql(spark, read, orders, amqp_broker):
+    spark.sql(
+        "CREATE TEMPORARY VIEW waiting USING amqp "
+        f"OPTIONS ('amqp.url' '{amqp_broker.url}', 'queue' 'orders', 'columns' 'value,message_id')"
+    )
+    try:
+        rows = spark.sql(
+            "SELECT message_id FROM waiting WHERE CAST(CAST(value AS STRING) AS INT) > 2"
+        ).collect()
+    finally:
+        spark.catalog.dropTempView("waiting")
+    assert sorted(row.message_id for row in rows) == ["m3", "m4"]
+
+
+def test_an_empty_queue_is_an_empty_table(read, orders):
+    assert read(queue="refunds").collect() == []
+
+
+def test_a_part_of_a_queue_leaves_all_of_it(read, orders, amqp_broker):
+    assert len(read(queue="orders").limit(2).collect()) == 2
+    amqp_broker.wait_until_idle()
+    assert orders.ready == 5
+
+
+def test_errors_are_told_in_words(read, orders):
+    with pytest.raises(Exception, match=r"cannot read queue 'oders': .*404 NOT_FOUND"):
+        read(queue="oders").count()
+    with pytest.raises(Exception, match=r"there is no option 'quee'.*'queue'"):
+        read(quee="orders")

@@ -1,0 +1,102 @@
+"""Streams as DataFrames and as sources of streaming queries, in Spark itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakeamqp import Broker
+
+
+@pytest.fixture
+def log(amqp_broker: Broker):
+    stream = {"x-queue-type": "stream"}
+    amqp_broker.load_definitions(
+        {"queues": [{"name": name, "durable": True, "arguments": stream} for name in ("log", "more")]}
+    )
+
+    def publish(*numbers: int, to: str = "log") -> None:
+        for number in numbers:
+            amqp_broker.publish(str(number), routing_key=to)
+
+    return publish
+
+
+def offsets(rows, stream="log"):
+    return [row.offset for row in rows if row.queue == stream]
+
+
+def test_a_range_of_a_stream_is_read_by_several_tasks(spark, amqp_broker, log):
+    log(*range(6000))
+    options = {"amqp.url": amqp_broker.url, "stream": "log", "columns": "offset,value", "minPartitions": 2}
+    everything = spark.read.format("amqp").options(**options).load()
+    assert everything.rdd.getNumPartitions() == 2 if hasattr(everything, "rdd") else True
+    assert everything.selectExpr("count(*)", "count(DISTINCT offset)", "max(offset)").first() == (
+        6000,
+        6000,
+        5999,
+    )
+    some = spark.read.format("amqp").options(
+        **options, startingOffsets='{"log": 10}', endingOffsets='{"log": 13}'
+    )
+    assert [int(row.value) for row in some.load().orderBy("offset").collect()] == [10, 11, 12]
+
+
+def test_a_stream_in_sql(spark, amqp_broker, log):
+    log(1, 2, 3)
+    spark.sql(
+        "CREATE TEMPORARY VIEW events USING amqp "
+        f"OPTIONS ('amqp.url' '{amqp_broker.url}', 'stream' 'log', 'startingOffsets' '{{\"log\": 1}}')"
+    )
+    try:
+        assert spark.sql("SELECT sum(offset) FROM events").first() == (3,)
+    finally:
+        spark.catalog.dropTempView("events")
+
+
+def test_available_now_goes_on_where_the_run_before_has_ended(amqp_broker, amqp_stream, log):
+    log(*range(25))
+    log(*range(5), to="more")
+
+    def gather(rows):
+        return rows.select("queue", "offset")
+
+    query = amqp_stream.run_available(gather, stream="log,more", maxMessagesPerTrigger=10)
+    batches = [progress.numInputRows for progress in query.recentProgress if progress.numInputRows]
+    assert sum(batches) == 30
+    log(1, 2)
+    amqp_stream.run_available(gather, stream="log,more", maxMessagesPerTrigger=10)
+    assert sorted(offsets(amqp_stream.rows)) == [*range(27)]
+    assert sorted(offsets(amqp_stream.rows, "more")) == [*range(5)]
+
+
+def test_what_was_confirmed_before_is_processed(amqp_broker, amqp_stream, log):
+    log(0)
+    query = amqp_stream.start(lambda rows: rows.select("queue", "offset"), stream="log")
+    for number in range(1, 4):
+        amqp_stream.process_all()
+        assert sorted(offsets(amqp_stream.rows)) == [*range(number)]
+        log(number)
+    assert query.lastProgress is not None
+    amqp_stream.stop()
+    amqp_broker.wait_until_idle()
+    assert not [each for each in amqp_broker.connections if each.connection_name]
+
+
+def test_a_batch_whose_note_is_missing_is_the_same_again(amqp_stream, log):
+    log(*range(10))
+    seen = []
+
+    def job(rows):
+        def write(batch, number):
+            seen.append((number, sorted(row.offset for row in batch.select("offset").collect())))
+            if len(seen) == 1:
+                raise RuntimeError("on purpose")
+
+        return rows.writeStream.foreachBatch(write)
+
+    amqp_stream.start(job, stream="log")
+    amqp_stream.wait_failed()
+    log(10)
+    amqp_stream.restart()
+    amqp_stream.process_all()
+    assert seen == [(0, [*range(10)]), (0, [*range(10)]), (1, [10])]
