@@ -58,6 +58,18 @@ def shop(spark_amqp, pika_channel):
         pika_channel.exchange_delete(exchange)
 
 
+@pytest.fixture
+def process_all(shop, amqp_stream):
+    """Lets the job work until it is through with all that was sent; the first time, starts it."""
+
+    def process_all():
+        if amqp_stream.query is None:
+            amqp_stream.start(results, queue=ORDERS, exchange="")
+        amqp_stream.process_all()
+
+    return process_all
+
+
 def test_totals_are_those_of_a_customer_and_five_minutes(spark_amqp):
     """The heart of it needs no broker and no stream."""
 
@@ -85,7 +97,7 @@ def test_totals_are_those_of_a_customer_and_five_minutes(spark_amqp):
     assertDataFrameEqual(totals(orders), expected)
 
 
-def test_who_orders_for_much_within_five_minutes_raises_an_alert(shop, amqp_stream, pika_channel):
+def test_who_orders_for_much_within_five_minutes_raises_an_alert(shop, process_all, pika_channel):
     of_carl = pika_channel.queue_declare("", exclusive=True).method.queue
     pika_channel.queue_bind(of_carl, ALERTS, "alert.carl")
     shop.order("1", "ann", 60, "12:00:00")
@@ -94,7 +106,7 @@ def test_who_orders_for_much_within_five_minutes_raises_an_alert(shop, amqp_stre
     shop.order("4", "bob", 60, "12:05:00")
     shop.order("5", "carl", 200, "12:05:00")
     shop.close_windows()
-    amqp_stream.run_available(results, queue=ORDERS, exchange="")
+    process_all()
 
     [(properties, body)] = shop.messages(of_carl)
     assert properties.message_id == "carl-1714565100"
@@ -109,35 +121,33 @@ def test_who_orders_for_much_within_five_minutes_raises_an_alert(shop, amqp_stre
     assert shop.messages(POISON) == []
 
 
-def test_an_order_that_comes_twice_counts_once(shop, amqp_stream):
+def test_an_order_that_comes_twice_counts_once(shop, process_all):
     """In one batch, and in a later one."""
     shop.order("1", "ann", 60, "12:00:00")
     shop.order("1", "ann", 60, "12:00:00")
-    amqp_stream.start(results, queue=ORDERS, exchange="")
-    amqp_stream.process_all()
+    process_all()
     shop.order("1", "ann", 60, "12:00:00")
     shop.order("2", "ann", 50, "12:01:00")
     shop.close_windows()
-    amqp_stream.process_all()
+    process_all()
     assert shop.alerts() == [("ann", 110, 2)]
 
 
-def test_an_order_may_be_ten_minutes_late_and_no_more(shop, amqp_stream):
+def test_an_order_may_be_ten_minutes_late_and_no_more(shop, process_all, amqp_stream):
     shop.order("1", "ann", 101, "12:00:00")
     shop.order("2", "ann", 102, "12:30:00")
-    query = amqp_stream.start(results, queue=ORDERS, exchange="")
-    amqp_stream.process_all()
+    process_all()
     shop.order("3", "ann", 500, "12:04:00")
     shop.order("4", "ann", 103, "12:21:00")
     shop.close_windows()
-    amqp_stream.process_all()
+    process_all()
 
     assert shop.alerts() == [("ann", 101, 1), ("ann", 102, 1), ("ann", 103, 1)]
-    states = [state for batch in query.recentProgress for state in batch.stateOperators]
+    states = [state for batch in amqp_stream.query.recentProgress for state in batch.stateOperators]
     assert sum(state.numRowsDroppedByWatermark for state in states) == 1
 
 
-def test_poison_is_put_aside_with_its_reason_and_stops_nothing(shop, amqp_stream):
+def test_poison_is_put_aside_with_its_reason_and_stops_nothing(shop, process_all):
     good = {"order_id": "1", "customer": "ann", "total": 101, "at": f"{DAY}T12:00:00Z"}
     of_fields = {
         'field total is no number of type DECIMAL(10,2): "dear"': {"total": "dear"},
@@ -155,7 +165,7 @@ def test_poison_is_put_aside_with_its_reason_and_stops_nothing(shop, amqp_stream
         shop.send(body)
     shop.send(b"a pear", message_id="m-1", headers={"tenant": "north", "tries": 3})
     shop.close_windows()
-    amqp_stream.run_available(results, queue=ORDERS, exchange="")
+    process_all()
 
     assert shop.alerts() == [("ann", 101, 1)]
     *letters, (properties, body) = sorted(shop.messages(POISON), key=lambda letter: letter[1] == b"a pear")
@@ -191,40 +201,43 @@ def rush(shop) -> Rush:
     return Rush(shop)
 
 
-def test_a_connection_that_drops_loses_nothing(shop, rush, amqp_stream, amqp_faults):
+def test_a_connection_that_drops_loses_nothing(shop, rush, process_all, amqp_faults):
     """The source connects again by itself; what it had not put into its spool comes once more."""
     amqp_faults.on("basic.deliver", queue=ORDERS).on_call(200).disconnect("reset")
     rush.send()
     shop.close_windows()
-    amqp_stream.run_available(results, queue=ORDERS, exchange="")
+    process_all()
     assert shop.alerts() == rush.expected
 
 
-def test_alerts_that_could_not_be_sent_are_sent_after_a_restart(shop, rush, amqp_stream, amqp_faults):
+def test_alerts_that_could_not_be_sent_are_sent_after_a_restart(
+    shop, rush, process_all, amqp_stream, amqp_faults
+):
     amqp_faults.on("basic.publish", exchange=ALERTS).on_call(5).disconnect("reset")
     rush.send()
     shop.close_windows()
     amqp_stream.start(results, queue=ORDERS, exchange="")
     amqp_stream.wait_failed()
     amqp_stream.restart()
-    amqp_stream.process_all()
+    process_all()
     assert sorted(set(shop.alerts())) == rush.expected
 
 
-def test_after_a_crash_alerts_may_come_twice_but_under_one_id(spark_amqp, shop, rush, amqp_stream):
+def test_after_a_crash_alerts_may_come_twice_but_under_one_id(
+    spark_amqp, shop, rush, process_all, amqp_stream
+):
     """The worst moment: alerts are sent, and Spark has not noted yet that they were."""
     # Alerts come with the next message then, and not in a batch without any before the crash can be prepared.
     spark_amqp.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
     try:
         rush.send()
         shop.close_windows()
-        amqp_stream.run_available(results, queue=ORDERS, exchange="")
+        process_all()
         assert shop.alerts() == []
-        shop.close_windows()
         with amqp_stream.crash():
-            amqp_stream.run_available(results, queue=ORDERS, exchange="")
+            shop.close_windows()
         amqp_stream.restart()
-        amqp_stream.process_all()
+        process_all()
     finally:
         spark_amqp.conf.unset("spark.sql.streaming.noDataMicroBatches.enabled")
 
@@ -235,13 +248,12 @@ def test_after_a_crash_alerts_may_come_twice_but_under_one_id(spark_amqp, shop, 
     assert {json.loads(body)["customer"] for body in by_id.values()} == set(rush.customers)
 
 
-def test_a_crash_of_the_consumer_loses_nothing(shop, rush, amqp_stream):
+def test_a_crash_of_the_consumer_loses_nothing(shop, rush, process_all, amqp_stream):
     rush.send(range(8))
-    amqp_stream.start(results, queue=ORDERS, exchange="")
-    amqp_stream.process_all()
+    process_all()
     rush.send(range(8, 15))
     amqp_stream.crash("source")
     amqp_stream.restart()
     shop.close_windows()
-    amqp_stream.process_all()
+    process_all()
     assert shop.alerts() == rush.expected
