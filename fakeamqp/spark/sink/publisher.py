@@ -97,8 +97,7 @@ class Publisher:
         frames = Frames(self._channel.channel_number, link.frame_max, self._options.mandatory)
         sent = 0
         while sent < len(messages):
-            # To wait for half of the window, and not for one place, makes writes large.
-            self._wait(lambda: window.open <= most // 2 and link.unsent < _UNSENT and self._blocked is None)
+            self._wait(lambda: window.open < most and link.unsent < _UNSENT and self._blocked is None)
             octets = frames.of(messages[sent : sent + most - window.open], _UNSENT)
             window.sent += len(octets)
             sent += len(octets)
