@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fakeamqp.spark.traces.columns import COLUMNS
 from fakeamqp.spark.traces.queries import text_of
-from fakeamqp.spark.traces.reading import Format, read
+from fakeamqp.spark.traces.reading import Format, located, read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -108,7 +108,7 @@ class Traces:
         Args:
             path: of the folder; one that is there is replaced.
         """
-        self.events.write.mode("overwrite").parquet(os.fspath(path))
+        self.events.write.mode("overwrite").parquet(located(self.events.sparkSession, path))
 
     def html(self, path: PathLike | None = None, *, title: str = "", rows: int = 200) -> str:
         """All answers on one self-contained page. It loads nothing from anywhere.

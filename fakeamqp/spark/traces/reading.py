@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -15,7 +16,7 @@ from fakeamqp.trace.json_lines import FORMAT, VERSION
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Format", "read", "viewed"]
+__all__ = ["Format", "located", "read", "viewed"]
 
 Format: TypeAlias = Literal["jsonl", "parquet"]
 
@@ -26,6 +27,7 @@ _ENDINGS: dict[str, Format] = {
     ".json.gz": "jsonl",
     ".parquet": "parquet",
 }
+_URL = re.compile(r"[A-Za-z][\w+.-]*:")
 _FILES: dict[Format, str] = {"parquet": "*.parquet", "jsonl": "*.{jsonl,json,jsonl.gz,json.gz}"}
 _FROM_PARQUET = (
     *("number", "time", "connection", "alias", "kind", "name", "direction", "channel", "size"),
@@ -39,9 +41,8 @@ def read(
     format: Format | None,
 ) -> tuple[DataFrame, DataFrame]:
     """What the view `trace` shows of recordings, and the lines that are damaged; see `traces.load`."""
-    names = (
-        [os.fspath(paths)] if isinstance(paths, (str, os.PathLike)) else [os.fspath(each) for each in paths]
-    )
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    names = [located(spark, each) for each in given]
     if not names:
         raise RecordingError("there is no path to read traces from")
     chosen = format or _format(names)
@@ -54,9 +55,18 @@ def read(
     return _lines(lines, names)
 
 
+def located(spark: SparkSession, path: str | os.PathLike[str]) -> str:
+    """The path as Spark finds it: on one machine, Java may have started in another folder than this one."""
+    name = os.fspath(path)
+    local = (spark.conf.get("spark.master", "") or "").startswith("local")
+    return os.path.abspath(name) if local and not _URL.match(name) else name
+
+
 def viewed(raw: DataFrame) -> DataFrame:
     """The view `trace` over what a recording says."""
-    return raw.sparkSession.sql(text_of("trace"), raw=raw).select(*COLUMNS)
+    return raw.sparkSession.sql(text_of("trace"), raw=raw).selectExpr(
+        *(f"CAST({name} AS {column.type}) AS {name}" for name, column in COLUMNS.items())
+    )
 
 
 def _format(names: list[str]) -> Format:
@@ -110,7 +120,9 @@ def _parquet(table: DataFrame, names: list[str]) -> tuple[DataFrame, DataFrame]:
     }
     raw = table.selectExpr(
         _run(table),
-        *(name for name in _FROM_PARQUET if name != "fields"),
+        *(name for name in _FROM_PARQUET if name not in ("body_size", "fields")),
+        # A method has there what its header says.
+        "IF(name = 'content header', body_size, NULL) AS body_size",
         *(
             f"from_json(IF({which}, fields, NULL), '{_one_line(schema)}') AS {name}"
             for name, (which, schema) in details.items()
@@ -133,7 +145,8 @@ def _lines(lines: DataFrame, names: list[str]) -> tuple[DataFrame, DataFrame]:
     raw = lines.where("kind IS NOT NULL").selectExpr(
         _run(lines), *(name for name in lines.columns if name not in ("run", "format", "version", "damage"))
     )
-    damaged = lines.where("damage IS NOT NULL AND kind IS NULL AND format IS NULL").selectExpr(
+    # Said so that the reader of JSON does not take the conditions for its own: it would look for no damage.
+    damaged = lines.where("coalesce(damage, '') <> '' AND coalesce(kind, format) IS NULL").selectExpr(
         _run(lines), "damage AS line"
     )
     return viewed(raw), damaged

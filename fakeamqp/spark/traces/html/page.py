@@ -76,6 +76,7 @@ def _section(name: str, query: Query, rows: Sequence[Mapping[str, Any]], most: i
 
 def _says(name: str) -> str:
     """What a query is about: the comment that its file begins with, after the name."""
+    import re
     from html import escape
 
     said = []
@@ -83,7 +84,8 @@ def _says(name: str) -> str:
         if not line.startswith("--"):
             break
         said.append(line[2:].strip())
-    return escape(" ".join(said).partition(": ")[2])
+    text = escape(" ".join(said).partition(": ")[2])
+    return re.sub("`(.+?)`", r"<code>\1</code>", text[:1].upper() + text[1:])
 
 
 def _table(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
