@@ -149,6 +149,18 @@ def test_rows_before_one_that_cannot_be_a_message_are_not_sent_either(broker):
     assert bodies(broker) == [0, 1]
 
 
+def test_a_connection_with_tls():
+    body = bytes(range(256)) * 4096
+    with Broker(tls=True, definitions={"queues": [{"name": "q"}]}) as broker:
+        batch = sink.batch(value=[body, *[b"x"] * 2000, body])
+        sink.write(broker, batch, **{"amqp.caFile": broker.tls.ca_file})
+        assert [len(message.body) for message in broker.queue("q").messages] == [
+            1 << 20,
+            *[1] * 2000,
+            1 << 20,
+        ]
+
+
 # Message ids
 
 
