@@ -126,3 +126,12 @@ def test_none_does_not_take_more_than_there_is_room_for(broker, query):
         job = query(ackMode="none", prefetch=4).start()
         job.batch()
         assert broker.queue("orders").ready == 6
+
+
+def test_none_forgets_what_may_not_have_been_acknowledged(broker, query):
+    publish(broker, *range(4))
+    job = query(ackMode="none").start()
+    # The acknowledgement is lost on its way, and the connection before the broker has answered anything else.
+    with broker.faults.on("basic.ack").disconnect().once():
+        assert values(job.all()) == list(range(4))
+    assert (broker.queue("orders").ready, broker.queue("orders").unacked) == (0, 0)

@@ -60,7 +60,7 @@ class Admission:
         """
         start = self._begin(start)
         target = self._target or Target()
-        self._consumer.unlimited = True
+        self._consumer.limit(False)
         try:
             standing = self._consumer.barrier(None if target is self._target else target)
             while target.row is None or self._store.visible < target.row:
@@ -71,7 +71,7 @@ class Admission:
                     break
                 standing = self._consumer.barrier()
         finally:
-            self._consumer.unlimited = False
+            self._consumer.limit(True)
             if target is not self._target:
                 self._consumer.forget(target)
         visible = self._store.visible
