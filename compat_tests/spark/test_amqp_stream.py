@@ -1,0 +1,90 @@
+"""The fixture `amqp_stream` between the queues and exchanges of a broker."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from fakeamqp.spark.testing import CrashNotPossible
+
+QUEUES = pytest.mark.amqp(
+    definitions={"queues": [{"name": name, "durable": True} for name in ("orders", "alerts")]}
+)
+pytestmark = QUEUES
+
+
+def texts(messages):
+    return messages.selectExpr("cast(value AS STRING) AS value", "message_id")
+
+
+@pytest.fixture
+def put(amqp_broker):
+    """Publishes messages with bodies that are their ids."""
+
+    def put(*bodies: str) -> None:
+        for body in bodies:
+            amqp_broker.publish(body, routing_key="orders", message_id=body)
+
+    return put
+
+
+def bodies(broker) -> list[str]:
+    return [bytes(message.body).decode() for message in broker.queue("alerts").messages]
+
+
+def test_from_a_queue_to_an_exchange_and_on_after_a_restart(put, amqp_broker, amqp_stream):
+    put("one", "two")
+    amqp_stream.run_available(texts, queue="orders", exchange="", routingKey="alerts")
+    assert bodies(amqp_broker) == ["one", "two"]
+    put("three")
+    amqp_stream.restart()
+    amqp_stream.process_all()
+    assert bodies(amqp_broker) == ["one", "two", "three"]
+    assert amqp_broker.queue("orders").ready == 0
+
+
+def test_a_crash_after_publishing_publishes_again_with_the_same_ids(put, amqp_broker, amqp_stream):
+    put("one")
+    with amqp_stream.crash():
+        amqp_stream.run_available(texts, queue="orders", exchange="", routingKey="alerts")
+    assert bodies(amqp_broker) == ["one"]
+    amqp_stream.restart()
+    amqp_stream.process_all()
+    assert [message.message_id for message in amqp_broker.queue("alerts").messages] == ["one"] * 2
+
+
+def test_a_source_that_is_killed_loses_nothing(put, amqp_stream, make_amqp_stream):
+    """And it is the source of this query that is, where another one runs."""
+    other = make_amqp_stream()
+    other.start(texts, queue="alerts")
+    other.process_all()
+    amqp_stream.start(texts, queue="orders")
+    put("one")
+    amqp_stream.process_all()
+    crash = amqp_stream.crash("source")
+    assert crash.error is not None
+    assert other.query.isActive
+    with pytest.raises(CrashNotPossible, match="is not running"):
+        amqp_stream.crash("source")
+    put("two")
+    amqp_stream.restart()
+    amqp_stream.process_all()
+    assert [row.value for row in amqp_stream.rows] == ["one", "two"]
+
+
+def test_read_gives_the_columns_of_a_queue_and_starts_nothing(put, amqp_broker, amqp_stream):
+    put("one")
+    messages = amqp_stream.read(queue="orders", columns=["value", "routing_key"])
+    assert messages.isStreaming
+    assert messages.columns == ["value", "routing_key"]
+    assert amqp_broker.queue("orders").ready == 1
+    assert not os.path.exists(amqp_stream.checkpoint)
+
+
+@pytest.mark.amqp(tls=True)
+def test_a_broker_with_tls_is_trusted(put, amqp_broker, amqp_stream):
+    assert amqp_broker.url.startswith("amqps:")
+    put("one")
+    amqp_stream.run_available(texts, queue="orders", exchange="", routingKey="alerts")
+    assert bodies(amqp_broker) == ["one"]
