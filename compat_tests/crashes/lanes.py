@@ -7,7 +7,7 @@ import json
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,8 @@ __all__ = ["Lane", "Outcome"]
 
 UNCONFIRMED = 50
 """How many messages a publisher has under way."""
+AHEAD = 1000
+"""How many messages it publishes that the sink has not got, as long as the pipeline lives."""
 _SEGMENT = re.compile(r"(\d{20})-(\d+)\.arrow")
 
 
@@ -53,6 +55,7 @@ class Lane:
     queue_type: str = "classic"
     published: list[str] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
+    _rows: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.folder.mkdir()
@@ -88,13 +91,15 @@ class Lane:
 
     def publish(self, count: int) -> None:
         """Publish so many messages, and wait for each one's confirm."""
-        asyncio.run(self._publish(count))
+        asyncio.run(self._publish(count, lambda: True))
 
-    async def _publish(self, count: int) -> None:
+    async def _publish(self, count: int, may_go_on: Callable[[], bool]) -> None:
         connection = await aio_pika.connect(self.url)
         async with connection, await connection.channel(publisher_confirms=True) as channel:
             end = len(self.published) + count
             while (begin := len(self.published)) < end:
+                while not may_go_on():
+                    await asyncio.sleep(0.01)
                 names = [f"{self.name}-{number}" for number in range(begin, min(begin + UNCONFIRMED, end))]
                 await asyncio.gather(
                     *(channel.default_exchange.publish(_message(name), self.name) for name in names)
@@ -103,12 +108,20 @@ class Lane:
 
     @contextmanager
     def publishing(self, count: int) -> Iterator[None]:
-        """Publish beside what happens in the block, which does not end before all is published."""
+        """Publish beside what happens in the block, hardly faster than the sink takes, so that both last.
+
+        What is not published when the block ends is published then.
+        """
         failures: list[BaseException] = []
+        over = threading.Event()
+        behind = len(self.published) - self.taken_by_sink()
+
+        def may_go_on() -> bool:
+            return over.is_set() or len(self.published) - self.taken_by_sink() < behind + AHEAD
 
         def run() -> None:
             try:
-                self.publish(count)
+                asyncio.run(self._publish(count, may_go_on))
             except BaseException as error:
                 failures.append(error)
 
@@ -117,6 +130,7 @@ class Lane:
         try:
             yield
         finally:
+            over.set()
             thread.join()
         if failures:
             raise failures[0]
@@ -160,6 +174,13 @@ class Lane:
     def written(self) -> int:
         """How many batches are in the sink."""
         return len([path for path in _files(self.folder / "sink") if path.suffix == ".json"])
+
+    def taken_by_sink(self) -> int:
+        """How many rows are in the sink."""
+        for path in _files(self.folder / "sink"):
+            if path.suffix == ".json" and path.name not in self._rows:
+                self._rows[path.name] = len(json.loads(path.read_text()))
+        return sum(self._rows.values())
 
     def held(self) -> bool:
         """Whether the sink has written the batch after which it stops."""

@@ -129,8 +129,9 @@ class Incarnation:
         self._process.wait()
 
     def said(self) -> str:
-        """The end of its output."""
-        return self.output.read_text(errors="replace")[-6000:]
+        """The beginning and the end of its output: why, and what came of it."""
+        text = self.output.read_text(errors="replace")
+        return text if len(text) < 8000 else f"{text[:4000]}\n...\n{text[-4000:]}"
 
     def _processes(self) -> set[int]:
         return {pid for pid, state, _ in _listed(self._process.pid) if not state.startswith("Z")}
