@@ -1,0 +1,84 @@
+"""How the process of a source ends: with `stop`, by whatever Spark sends it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from fakeamqp import Broker
+from fakeamqp.spark.query_process import exit_on_sigterm
+
+# As PySpark's loop: it blocks in a read, and stops the reader whatever ends it.
+SOURCE = """
+import sys
+from fakeamqp.spark.columns import chosen_columns
+from fakeamqp.spark.options import read_options
+from fakeamqp.spark.stream_queue import StreamMicroBatchReader
+
+options = read_options({"amqp.url": sys.argv[1], "stream": "log"}, streaming=True)
+reader = StreamMicroBatchReader(options, chosen_columns(options))
+try:
+    print(reader.latestOffset({"log": 0}), flush=True)
+    sys.stdin.read()
+finally:
+    reader.stop()
+    print("stopped", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_a_source_that_spark_ends_says_goodbye_to_the_broker():
+    stream = {"name": "log", "durable": True, "arguments": {"x-queue-type": "stream"}}
+    with (
+        Broker(definitions={"queues": [stream]}) as broker,
+        subprocess.Popen(
+            [sys.executable, "-c", SOURCE, broker.url],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as source,
+    ):
+        assert source.stdout is not None
+        assert source.stdout.readline() == "{'log': 0}\n"
+        assert len(broker.connections) == 1
+        source.send_signal(signal.SIGTERM)
+        source.send_signal(signal.SIGTERM)  # Spark sends a second one at once.
+        assert source.stdout.readline() == "stopped\n"
+        assert source.wait() == 128 + signal.SIGTERM
+        broker.wait_until_idle()
+        assert not broker.connections
+
+
+def test_handlers_are_put_back():
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        restore = exit_on_sigterm()
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        restore()
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_handler_of_somebody_else_stays():
+    def theirs(_number: int, _frame: object) -> None:
+        """Theirs."""
+
+    before = signal.signal(signal.SIGTERM, theirs)
+    try:
+        exit_on_sigterm()()
+        assert signal.getsignal(signal.SIGTERM) is theirs
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_only_a_main_thread_has_handlers():
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=lambda: exit_on_sigterm()())
+    thread.start()
+    thread.join()
+    assert signal.getsignal(signal.SIGTERM) is before
