@@ -279,6 +279,12 @@ def test_a_missing_queue_fails_at_once(query):
         query(queue="nothing", reconnectTimeout="1h").start().batch()
 
 
+def test_a_connection_that_is_lost_while_it_begins_is_had_again(broker, query):
+    publish(broker, 1)
+    with broker.faults.on("basic.consume").disconnect().once():
+        assert values(query().start().all()) == [1]
+
+
 def test_a_refused_login_fails_at_once(broker, query):
     with pytest.raises(BrokerUnreachable, match="guest"):
         query(**{"amqp.password": "wrong", "reconnectTimeout": "1h"}).start().batch()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, SparkError
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.spool.intake import Course, Intake, Standing
+from fakeamqp.spark.spool.intake import Course, Intake, QueueRefused, Standing
 from fakeamqp.spark.spool.store import Store, log
 from fakeamqp.spark.spool.target import Target
 
@@ -150,7 +150,8 @@ class Consumer:
             try:
                 self._consume()
             except (ConnectionLost, BrokerUnreachable) as error:
-                if not self._consumed_once:
+                if not self._consumed_once and isinstance(error, (QueueRefused, BrokerUnreachable)):
+                    # A mistake in the options, most likely: waiting will not help.
                     raise
                 now = time.monotonic()
                 since = self._consuming_since

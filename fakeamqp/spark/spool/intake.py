@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from pika.channel import Channel
     from pika.spec import Basic, BasicProperties
 
-__all__ = ["Course", "Intake", "Standing"]
+__all__ = ["Course", "Intake", "QueueRefused", "Standing"]
 
 # A segment is written before it grows beyond this: messages in memory are not safe, and Arrow has limits.
 _SEGMENT_OCTETS = 32 << 20
+
+
+class QueueRefused(ConnectionLost):
+    """The broker closed the channel in answer: there is no such queue, or it may not be read."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,9 @@ class Intake:
     """Consumes the queues of the options on a channel of its own, from now on.
 
     Raises:
-        ConnectionLost: if it cannot. All methods raise it when the connection, the channel or a consumer has
-            ended; what was not in the store then comes again.
+        QueueRefused: if the broker does not let it.
+        ConnectionLost: if it cannot for another reason. All methods raise it when the connection, the channel
+            or a consumer has ended; what was not in the store then comes again.
     """
 
     def __init__(self, link: Link, options: ReadOptions, store: Store, course: Course) -> None:
@@ -88,7 +93,8 @@ class Intake:
                 link.call(self._channel.queue_declare, queue, passive=True)
                 link.call(self._channel.basic_consume, queue, self._receiver(queue))
             except ConnectionLost as error:
-                raise ConnectionLost(f"cannot consume from queue {queue!r}: {error}") from error
+                kind = QueueRefused if self._channel.connection.is_open else ConnectionLost
+                raise kind(f"cannot consume from queue {queue!r}: {error}") from error
         self._channel.add_on_cancel_callback(lambda _frame: _cancelled(link))
         if target is not None and target.pending:
             self.ask(target)
