@@ -17,6 +17,7 @@ import pyspark
 from compat_tests.benchmarks import load
 from compat_tests.benchmarks.report import machine
 from compat_tests.benchmarks.spark_routes import ROUTES, Bench, rate
+from compat_tests.benchmarks.streaming import KINDS, suite_seconds
 from compat_tests.differential import rabbitmq_node
 from fakeamqp.spark import local_session
 
@@ -37,6 +38,16 @@ is synced to the disk. The last column is what prototypes of these routes did on
 and 100,000 messages.
 
 """
+SUITE_HEAD = """
+## A suite of tests
+
+Seconds from `pytest` to its end: four tests of a job that parses orders, drops duplicates, totals them by
+windows and publishes alerts, with a second query for dead letters. `compat_tests/benchmarks/streaming_suite`
+has the whole of it. The cache of fast mode was there.
+
+| session | seconds | is to be at most |
+|---|---:|---:|
+"""
 
 
 def main() -> None:
@@ -51,6 +62,8 @@ def main() -> None:
         HEADING.format(machine=machine(), pyspark=pyspark.__version__),
         ROUTES_HEAD,
         *routes((1_000, 2_000) if options.quick else (10_000, 100_000), 1 if options.quick else 3),
+        SUITE_HEAD,
+        *suite(1 if options.quick else 3),
     ]
     options.output.write_text("".join(parts), "utf-8")
     print(options.output.read_text("utf-8"))
@@ -78,6 +91,19 @@ def routes(sizes: tuple[int, ...], runs: int) -> Iterator[str]:
             yield f"| {route.name} | " + " | ".join(f"{median(rates[column]):,.0f}" for column in columns)
             yield f" | {route.prototype:,} |\n"
     yield f"\nMedians; runs: {runs}.\n"
+
+
+def suite(runs: int) -> Iterator[str]:
+    """The table of the suite of tests, by kind of session."""
+    seconds: dict[str, list[float]] = {kind.name: [] for kind in KINDS}
+    with local_session(fast=True):
+        pass  # Fills the cache.
+    for run in range(runs):
+        for kind in KINDS:
+            if kind.most is not None or not run:  # The other one takes minutes.
+                seconds[kind.name].append(suite_seconds(kind))
+    for kind in KINDS:
+        yield f"| {kind.name} | {median(seconds[kind.name]):.1f} | {kind.most or ''} |\n"
 
 
 @contextmanager
