@@ -38,11 +38,14 @@ PROTOTYPE = {
 rule of twenty, and its rows had no frames of contents."""
 
 
-def record(folder: Path, events: int, recordings: int) -> int:
-    """Write recordings that together have at least so many events; returns how many they have."""
+def record(folder: Path, events: int, recordings: int, rounds: int = 200) -> int:
+    """Write recordings that together have at least so many events; returns how many they have.
+
+    Each different one is of so many rounds.
+    """
     sizes = []
     for seed in range(recordings):
-        trace = soak(200, seed)
+        trace = soak(rounds, seed)
         trace.jsonl(folder / f"soak-{seed}-0.jsonl")
         sizes.append(len(trace))
     total, copy = sum(sizes), 0

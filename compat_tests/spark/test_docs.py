@@ -75,4 +75,4 @@ def test_block(page: Page, index: int, spark_amqp: SparkSession, pytester: pytes
 
 
 def test_the_pages_have_code() -> None:
-    assert {"docs/spark.md"} <= {page.name for page in PAGES}
+    assert {"docs/spark.md", "docs/spark-traces.md"} <= {page.name for page in PAGES}

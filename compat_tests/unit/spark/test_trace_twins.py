@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -267,3 +269,10 @@ def test_what_comes_again_may_come_later(server: FaultServer):
     assert twins.fifo_violations(recorded(server)) == []
     names = [record["name"] for record in recorded(server) if record["kind"] == "model"]
     assert names[-4:] == ["delivered", "delivered", "requeued", "delivered"]
+
+
+def test_they_need_no_spark():
+    program = "import sys\nfrom fakeamqp.spark.traces import load, twins\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    modules = {name.partition(".")[0] for name in done.stdout.split()}
+    assert "fakeamqp" in modules and not modules & {"pyspark", "pyarrow", "pika", "py4j"}
