@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -81,6 +81,12 @@ class Incarnation:
             if time.monotonic() > deadline:
                 raise PipelineError(f"not within {PATIENCE:g} s: {what}:\n{self.said()}")
             _BETWEEN_LOOKS.wait(0.005)
+
+    def publish_when_it_consumes(self, lanes: Sequence[Lane], counts: Mapping[str, int]) -> None:
+        """Publish to each lane. Before PySpark 4.2, the first batch has everything that is there before."""
+        self.wait_until(lambda: all(lane.consumers() for lane in lanes), "it consumes")
+        for lane in lanes:
+            lane.publish(counts[lane.name])
 
     def wait(self) -> int:
         """Wait for its end, and return its code."""

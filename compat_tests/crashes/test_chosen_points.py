@@ -22,6 +22,7 @@ class Killed:
 
     def __init__(self, folder: Path, broker: Broker, rabbitmq: str | None) -> None:
         self.lanes: dict[str, Lane] = {}
+        self._counts: dict[str, int] = {}
         self._folder = folder
         self._broker = broker
         for name, url in {"fakeamqp": broker.url, "rabbitmq": rabbitmq}.items():
@@ -36,7 +37,7 @@ class Killed:
     def _add(self, name: str, url: str, count: int, hold_after: int | None = None, **options: object) -> None:
         said = {key: str(value) for key, value in options.items()}
         self.lanes[name] = Lane(name, url, self._folder / name, said, hold_after)
-        self.lanes[name].publish(count)
+        self._counts[name] = count
 
     def run(self) -> None:
         held = [lane for lane in self.lanes.values() if lane.hold_after is not None]
@@ -45,6 +46,7 @@ class Killed:
         # As if the process had ended between the disk and the ack, of everything that it has on the disk.
         rules = [self._broker.faults.on("basic.ack", queue=lane.name).drop() for lane in unacked]
         with Incarnation(self._folder, lanes) as pipeline:
+            pipeline.publish_when_it_consumes(lanes, self._counts)
             pipeline.wait_until(lambda: all(lane.held() for lane in held), "the sink has batch 2")
             pipeline.wait_until(
                 lambda: all(lane.committed() >= 2 for lane in unacked), "two batches without acks"

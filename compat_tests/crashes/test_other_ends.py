@@ -17,13 +17,11 @@ pytestmark = only_at_length
 
 MESSAGES = 4000
 MODES = ("spool", "commit", "none")
+HALF = dict.fromkeys(MODES, MESSAGES // 2)
 
 
 def lanes_of(broker: Broker, make_lane: Callable[..., Lane]) -> dict[str, Lane]:
-    lanes = {mode: make_lane(mode, broker.url, maxMessagesPerTrigger=500, ackMode=mode) for mode in MODES}
-    for lane in lanes.values():
-        lane.publish(MESSAGES // 2)
-    return lanes
+    return {mode: make_lane(mode, broker.url, maxMessagesPerTrigger=500, ackMode=mode) for mode in MODES}
 
 
 def go_on(folder: Path, lanes: dict[str, Lane]) -> None:
@@ -52,6 +50,7 @@ def test_the_sources_are_killed(tmp_path: Path, make_lane: Callable[..., Lane]) 
     with Broker(history=0, trace=0) as broker:
         lanes = lanes_of(broker, make_lane)
         with Incarnation(tmp_path, list(lanes.values())) as pipeline:
+            pipeline.publish_when_it_consumes(list(lanes.values()), HALF)
             pipeline.wait_until(in_the_middle(lanes), "two batches are in each sink")
             pipeline.kill_sources()
             assert pipeline.wait() != 0, "the queries did not notice that their sources are gone"
@@ -64,6 +63,7 @@ def test_the_end_is_asked_for(whom: str, tmp_path: Path, make_lane: Callable[...
     with Broker(history=0, trace=0) as broker:
         lanes = lanes_of(broker, make_lane)
         with Incarnation(tmp_path, list(lanes.values())) as pipeline:
+            pipeline.publish_when_it_consumes(list(lanes.values()), HALF)
             pipeline.wait_until(in_the_middle(lanes), "two batches are in each sink")
             if whom == "all processes":
                 pipeline.kill(signal.SIGTERM)
@@ -81,6 +81,7 @@ def test_a_held_batch_in_the_other_modes(tmp_path: Path, make_lane: Callable[...
         for lane in lanes.values():
             lane.hold_after = 1
         with Incarnation(tmp_path, list(lanes.values())) as pipeline:
+            pipeline.publish_when_it_consumes(list(lanes.values()), HALF)
             pipeline.wait_until(lambda: all(lane.held() for lane in lanes.values()), "the sinks have batch 1")
         for lane in lanes.values():
             lane.hold_after = None
