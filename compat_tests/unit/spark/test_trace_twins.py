@@ -13,7 +13,7 @@ from compat_tests.protocol.driver import Client
 from compat_tests.unit.faults.server import FaultServer
 from compat_tests.unit.spark.trace_records import Record, lines
 from fakeamqp.spark.traces import twins
-from fakeamqp.spark.traces.queries import QUERIES, text_of
+from fakeamqp.spark.traces.sql import QUERIES, text_of
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 

@@ -13,6 +13,6 @@ from __future__ import annotations
 
 from fakeamqp.spark.traces.analysis import Traces, load, of, report
 from fakeamqp.spark.traces.columns import COLUMNS
-from fakeamqp.spark.traces.queries import QUERIES
+from fakeamqp.spark.traces.sql import QUERIES
 
 __all__ = ["COLUMNS", "QUERIES", "Traces", "load", "of", "report"]

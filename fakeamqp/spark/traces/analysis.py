@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from fakeamqp.spark.traces.columns import COLUMNS
-from fakeamqp.spark.traces.queries import text_of
 from fakeamqp.spark.traces.reading import Format, located, read
+from fakeamqp.spark.traces.sql import text_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

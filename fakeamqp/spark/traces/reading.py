@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from fakeamqp.spark.traces.columns import COLUMNS, FACTS, FIELDS, LINES
-from fakeamqp.spark.traces.queries import text_of
+from fakeamqp.spark.traces.sql import text_of
 from fakeamqp.trace import RecordingError
 from fakeamqp.trace.json_lines import FORMAT, VERSION
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.spark.traces.queries import QUERIES, Query, text_of
+from fakeamqp.spark.traces.sql import QUERIES, Query, text_of
 from fakeamqp.trace.words import one_line
 
 if TYPE_CHECKING:

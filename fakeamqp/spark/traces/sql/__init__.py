@@ -31,4 +31,4 @@ def text_of(name: str) -> str:
     """The SQL of a query or view, by its name."""
     from importlib.resources import files
 
-    return files(__package__).joinpath("sql").joinpath(f"{name}.sql").read_text(encoding="utf-8")
+    return files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
