@@ -140,7 +140,7 @@ def test_messages_that_the_broker_keeps_back_are_no_end(broker, channel):
     channel.basic_consume("one", lambda *_: None)
     publish(broker, *range(5), queue="one")
     with pytest.raises(SparkError, match=r"queue 'one' says that \d messages are ready, .* single active"):
-        rows(broker, queue="one")
+        rows(broker, queue="one", **{"amqp.connectionTimeout": "1s"})
 
 
 def test_batches_are_small_whatever_is_in_the_queue(broker, monkeypatch):

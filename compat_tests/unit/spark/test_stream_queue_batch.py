@@ -247,6 +247,19 @@ def test_a_stream_that_was_declared_anew_is_a_loss(broker, log):
     assert table(careless, planned).num_rows == 2
 
 
+def test_a_stream_that_was_declared_anew_and_is_empty_is_a_loss(broker, log):
+    log.publish("log", *range(10))
+    options = {"amqp.connectionTimeout": "1s"}
+    reader = batch_reader(broker.url, **options)
+    careless = batch_reader(broker.url, failOnDataLoss="false", **options)
+    planned = reader.partitions()
+    log.channel.queue_delete("log")
+    log.declare("log")
+    with pytest.raises(DataLoss, match="'log' ends before 0, and messages up to 10 were in it"):
+        table(reader, planned)
+    assert table(careless, planned).num_rows == 0
+
+
 def test_a_stream_that_is_gone_is_an_error(broker, log):
     log.publish("log", 1, 2)
     reader = batch_reader(broker.url)

@@ -65,7 +65,7 @@ class _Held:
         self._channels: list[tuple[Channel, str | None]] = []
         self._not_asked_for = 0
         self._came = 0
-        self._moved_at = time.monotonic()
+        self._moved_at = self._looked_at = time.monotonic()
         self.missing = 0
         self.messages: list[Delivered] = []
         self.octets = 0
@@ -113,13 +113,13 @@ class _Held:
         link.check()
         if self._not_asked_for == before:
             self._consume()
-        left = self._moved_at + self._options.idle_timeout - time.monotonic()
+        left = self._looked_at + self._options.idle_timeout - time.monotonic()
         if self.missing == before:
             link.turn(max(left, 0.0))
         if self.missing != before:
-            self._moved_at = time.monotonic()
+            self.rested()
             return True
-        return left > 0 or self._is_withheld()
+        return left > 0 or self._look()
 
     def take(self) -> list[Delivered]:
         """What has come since the last call."""
@@ -128,7 +128,7 @@ class _Held:
 
     def rested(self) -> None:
         """Nobody has waited for messages up to now."""
-        self._moved_at = time.monotonic()
+        self._moved_at = self._looked_at = time.monotonic()
 
     def put_back(self) -> None:
         """Give everything back, in order, and see to it that it is there when this returns.
@@ -171,18 +171,25 @@ class _Held:
     def _deleted(self, _frame: object) -> None:
         self._link.lost = f"queue {self._queue!r} was deleted while it was read"
 
-    def _is_withheld(self) -> bool:
-        """False if what is missing is not in the queue any more."""
-        channel = self._link.channel()
-        self._channels.append((channel, None))
-        ready = self._link.call(channel.queue_declare, self._queue, passive=True).method.message_count
-        if ready:
+    def _look(self) -> bool:
+        """Nothing has come for a while: whether it is to be waited for."""
+        options, missing = self._options, self.missing
+        channel = self._channels[-1][0]
+        ready = 0
+        for _ in range(2):  # RabbitMQ may give the first answer before it sends on what is for this channel.
+            answer = self._link.call(channel.queue_declare, self._queue, passive=True)
+            ready = answer.method.message_count
+        self._looked_at = time.monotonic()
+        idle = self._looked_at - self._moved_at
+        if self.missing == missing and ready and idle >= options.connection.connect_timeout:
             raise SparkError(
                 f"queue {self._queue!r} says that {ready} messages are ready, and nothing came for "
-                f"{self._options.idle_timeout:g} s: another consumer may be its single active one; or the "
-                "broker is slow, for which there is the option 'idleTimeout'"
+                f"{idle:.1f} s: another consumer may be its single active one; or the broker is slow, for which there is "
+                "the option 'amqp.connectionTimeout'"
             )
-        return False
+        if self.missing != missing:
+            self.rested()
+        return bool(ready) or self.missing != missing
 
 
 def _get_empty() -> Any:

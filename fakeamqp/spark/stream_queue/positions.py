@@ -115,7 +115,9 @@ def _resolve(options: ReadOptions, wanted: Mapping[str, int | str | datetime]) -
 
 def _ask(options: ReadOptions, link: Link, stream: str, position: str | datetime) -> int:
     patience = options.connection.connect_timeout
-    end = Tail(link, stream, patience).ask()
+    tail = Tail(link, stream, patience)
+    end = tail.ask()
+    tail.close()
     if end is None:
         check_is_stream(options.connection, stream)
         return 0

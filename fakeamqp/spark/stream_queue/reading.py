@@ -104,7 +104,8 @@ class _Reading:
             allowed = window = min(self._options.prefetch, self._stop - self.next)
             channel = consume(link, self._stream, self.next, window, self._receive)
             self.served = True
-            moved_at, seen = time.monotonic(), 0
+            moved_at = looked_at = time.monotonic()
+            seen = 0
             while True:
                 link.check()
                 if self._foreign:
@@ -120,13 +121,16 @@ class _Reading:
                         channel.basic_ack(acked, multiple=True)
                 if len(self._messages) >= _ROWS or self._octets >= _OCTETS:
                     yield self._take()
-                    moved_at = time.monotonic()
+                    seen = 0  # Spark took its time, and nobody has waited for messages.
+                now = time.monotonic()
                 if self._last_tag != seen:
-                    moved_at, seen = time.monotonic(), self._last_tag
-                elif moved_at + self._options.idle_timeout <= time.monotonic():
-                    self._look_whether_it_comes(link)
+                    moved_at = looked_at = now
+                    seen = self._last_tag
+                elif looked_at + self._options.idle_timeout <= now:
+                    self._look_whether_it_comes(link, now - moved_at)
+                    looked_at = time.monotonic()
                     continue
-                link.turn(max(moved_at + self._options.idle_timeout - time.monotonic(), 0.0))
+                link.turn(max(looked_at + self._options.idle_timeout - now, 0.0))
             link.close_channel(channel)
         if self._messages:
             yield self._take()
@@ -177,27 +181,30 @@ class _Reading:
                 f"reading on at {found}",
             )
 
-    def _look_whether_it_comes(self, link: Link) -> None:
+    def _look_whether_it_comes(self, link: Link, idle: float) -> None:
         """Nothing has come for a while: wait on, unless the stream has nothing to give.
 
         Raises:
-            ConnectionLost: if the broker gives nothing for as long as a lost connection would be tried.
+            ConnectionLost: if the broker has given nothing for as long as it may take to connect.
             DataLoss: if the stream ends before.
         """
-        options = self._options
-        end = Tail(link, self._stream, options.connection.connect_timeout).ask() or 0
-        if end < self._stop and end <= self.next:
+        patience = self._options.connection.connect_timeout
+        tail = Tail(link, self._stream, patience)
+        end = tail.ask()
+        tail.close()
+        if end is None and idle >= patience:  # Before, the broker may not have counted its messages yet.
+            end = 0
+        if end is not None and end < self._stop and end <= self.next:
             self._lost(
                 f"stream {self._stream!r} ends before {end}, and messages up to {self._stop} were in it: "
                 "it was deleted and declared anew, or has lost what it had",
                 "leaving the rest out",
             )
             self.next = self._stop
-            return
-        raise ConnectionLost(
-            f"stream {self._stream!r} has messages from {self.next} on, and gave none for "
-            f"{options.idle_timeout:g} s"
-        )
+        elif idle >= patience:
+            raise ConnectionLost(
+                f"stream {self._stream!r} has messages from {self.next} on, and gave none for {idle:.1f} s"
+            )
 
     def _lost(self, what: str, instead: str) -> None:
         if self._options.fail_on_data_loss:

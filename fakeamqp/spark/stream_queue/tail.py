@@ -79,6 +79,14 @@ class Tail:
             self._channel.basic_ack(self._last_tag, multiple=True)
             self._open_tag = self._last_tag
 
+    def close(self) -> None:
+        """Ask no more.
+
+        Raises:
+            ConnectionLost: if the connection is gone.
+        """
+        self._link.close_channel(self._channel)
+
     @property
     def _full(self) -> bool:
         return self._last_tag - self._open_tag >= _WINDOW
