@@ -84,7 +84,12 @@ def main() -> None:
     with pika.BlockingConnection(pika.URLParameters(url)) as connection:
         declare(connection.channel())
 
-    spark = SparkSession.builder.appName("order-alerts").getOrCreate()
+    # How many tasks keep state and publish, in every batch. The checkpoint holds on to it.
+    spark = (
+        SparkSession.builder.appName("order-alerts")
+        .config("spark.sql.shuffle.partitions", os.environ.get("PARTITIONS", "4"))
+        .getOrCreate()
+    )
     broker = spark.readStream.format("amqp").option("amqp.url", url)
     messages = broker.option("queue", ORDERS).option("spoolDir", str(state / "spool")).load()
     writer = results(messages).writeStream.format("amqp").option("amqp.url", url)
