@@ -184,8 +184,8 @@ class _Held:
         if self.missing == missing and ready and idle >= options.connection.connect_timeout:
             raise SparkError(
                 f"queue {self._queue!r} says that {ready} messages are ready, and nothing came for "
-                f"{idle:.1f} s: another consumer may be its single active one; or the broker is slow, for which there is "
-                "the option 'amqp.connectionTimeout'"
+                f"{idle:.1f} s: another consumer may be its single active one; or the "
+                "broker is slow, for which there is the option 'amqp.connectionTimeout'"
             )
         if self.missing != missing:
             self.rested()
