@@ -47,11 +47,15 @@ def lender_of(session: SparkSession) -> ModuleType:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def prepare() -> Iterator[None]:
-    """Before `pytester` begins to forget what is imported. In the end, other tests count what is alive."""
+def prepare(spark_amqp: SparkSession) -> Iterator[None]:
+    """Before `pytester` begins to forget what is imported. In the end, others want the session as it was."""
     import_all(pyspark_sql)
     import_all(fakeamqp)
+    before = {table.name for table in spark_amqp.catalog.listTables()}
     yield
+    for table in spark_amqp.catalog.listTables():
+        if table.name not in before:
+            spark_amqp.catalog.dropTempView(table.name)
     for page in PAGES:
         page.namespace.clear()
 
