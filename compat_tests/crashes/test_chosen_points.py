@@ -12,6 +12,8 @@ from compat_tests.crashes.lanes import Lane
 from compat_tests.crashes.processes import Incarnation
 from fakeamqp import Broker
 
+pytestmark = pytest.mark.timeout(900)
+
 BATCH = 700
 # Where the competitor is to find something, the consumer must not have everything in its spool.
 TIGHT = {"maxMessagesPerTrigger": BATCH, "spoolMaxBytes": "256k", "spoolFlushRows": 100, "prefetch": 200}

@@ -15,6 +15,9 @@ from compat_tests.crashes.points import random_points
 from compat_tests.crashes.processes import Incarnation
 from fakeamqp import Broker
 
+# Five sessions start one after the other: a minute on a free machine, and several on a busy one.
+pytestmark = pytest.mark.timeout(900)
+
 MESSAGES = 8000
 KILLS = 4
 
