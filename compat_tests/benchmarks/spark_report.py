@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import pyspark
 
-from compat_tests.benchmarks import load
+from compat_tests.benchmarks import load, trace_soak
 from compat_tests.benchmarks.report import machine
 from compat_tests.benchmarks.spark_routes import ROUTES, Bench, rate
 from compat_tests.benchmarks.streaming import KINDS, suite_seconds
@@ -48,6 +48,15 @@ has the whole of it. The cache of fast mode was there.
 | session | seconds | is to be at most |
 |---|---:|---:|
 """
+SOAK_HEAD = """
+## Traces of a soak
+
+Recordings of a broker under load, about ten million events in JSON Lines, made into Parquet and asked every
+question of `fakeamqp.spark.traces`. Ten recordings of about 90,000 events each were linked as often as it
+took; every link is a file and a run of its own. The prototype was single queries over rows made up for them;
+its `conformance` was one rule of twenty.
+
+"""
 
 
 def main() -> None:
@@ -64,6 +73,9 @@ def main() -> None:
         *routes((1_000, 2_000) if options.quick else (10_000, 100_000), 1 if options.quick else 3),
         SUITE_HEAD,
         *suite(1 if options.quick else 3),
+        SOAK_HEAD,
+        trace_soak.HEAD,
+        *trace_soak.rows(10_000 if options.quick else 10_000_000),
     ]
     options.output.write_text("".join(parts), "utf-8")
     print(options.output.read_text("utf-8"))

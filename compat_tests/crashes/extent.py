@@ -6,12 +6,9 @@ import os
 
 import pytest
 
-__all__ = ["AT_LENGTH", "ONE_AFTER_THE_OTHER", "SEEDS", "only_at_length"]
+__all__ = ["AT_LENGTH", "SEEDS", "only_at_length"]
 
 AT_LENGTH = bool(os.environ.get("FAKEAMQP_CRASHES"))
 SEEDS = range(1, 1 + int(os.environ.get("FAKEAMQP_CRASHES") or 1))
 
 only_at_length = pytest.mark.skipif(not AT_LENGTH, reason="takes minutes; make crashes runs it")
-
-# Where processes share the suite, one of them does all that starts a Java: two at once are slower than that.
-ONE_AFTER_THE_OTHER = pytest.mark.xdist_group("spark")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.crashes.extent import AT_LENGTH, ONE_AFTER_THE_OTHER, only_at_length
+from compat_tests.crashes.extent import AT_LENGTH, only_at_length
 from compat_tests.crashes.lanes import Lane
 from compat_tests.crashes.processes import Incarnation
 from fakeamqp import Broker
 
-pytestmark = [pytest.mark.timeout(900), ONE_AFTER_THE_OTHER]
+pytestmark = pytest.mark.timeout(900)
 
 BATCH = 700
 # Where the competitor is to find something, the consumer must not have everything in its spool.

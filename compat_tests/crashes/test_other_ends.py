@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.crashes.extent import ONE_AFTER_THE_OTHER, only_at_length
+from compat_tests.crashes.extent import only_at_length
 from compat_tests.crashes.lanes import Lane
 from compat_tests.crashes.processes import Incarnation
 from fakeamqp import Broker
 
-pytestmark = [only_at_length, ONE_AFTER_THE_OTHER]
+pytestmark = only_at_length
 
 MESSAGES = 4000
 MODES = ("spool", "commit", "none")

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.crashes.extent import ONE_AFTER_THE_OTHER, SEEDS, only_at_length
+from compat_tests.crashes.extent import SEEDS, only_at_length
 from compat_tests.crashes.lanes import Lane
 from compat_tests.crashes.points import random_points
 from compat_tests.crashes.processes import Incarnation
 from fakeamqp import Broker
 
 # Five sessions start one after the other: a minute on a free machine, and several on a busy one.
-pytestmark = [pytest.mark.timeout(900), ONE_AFTER_THE_OTHER]
+pytestmark = pytest.mark.timeout(900)
 
 MESSAGES = 8000
 KILLS = 4

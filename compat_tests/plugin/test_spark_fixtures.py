@@ -209,7 +209,6 @@ def test_fast_mode_is_asked_for_by_option_or_ini(run_tests_apart, arguments, fas
     result.assert_outcomes(passed=1)
 
 
-@pytest.mark.xdist_group("spark")
 class TestWithJava:
     """Each of these starts a Java of its own."""
 
