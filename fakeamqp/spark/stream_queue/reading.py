@@ -31,6 +31,9 @@ log = logging.getLogger("fakeamqp.spark.stream_queue")
 # Messages of a record batch, and octets of their bodies.
 _ROWS = 10_000
 _OCTETS = 8 << 20
+# RabbitMQ 3.10 reads a whole window of a stream before it sends the first message of it. Measured, until that
+# one came: 0.03 s for a window of 1 000, 0.3 s for 5 000, 3.6 s for 20 000, 18 s for 50 000.
+_WINDOW = 1000
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 # Seconds: a task answers no heartbeats while Spark works on a batch that it gave.
 _HEARTBEAT = 600
@@ -101,7 +104,7 @@ class _Reading:
             self._look_into_gap(link)
         if self.next < self._stop:
             # As many messages as there can be, and none of what follows: a broker sends what it is let send.
-            allowed = window = min(self._options.prefetch, self._stop - self.next)
+            allowed = window = min(self._options.prefetch, _WINDOW, self._stop - self.next)
             channel = consume(link, self._stream, self.next, window, self._receive)
             self.served = True
             moved_at = looked_at = time.monotonic()
