@@ -5,8 +5,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PACKAGING := pyproject.toml setup.py
 PYTEST_ARGS ?=
-# As many processes as there are processors; what is in one file stays in one of them.
-SHARED := -n auto --dist loadgroup
+# One process does all that needs Spark (compat_tests/sharing.py); as many as there are processors do the rest.
+SHARED := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadgroup
 FUZZ := compat_tests/fuzz compat_tests/programs compat_tests/differential/test_random_programs.py
 SPARK := compat_tests/spark compat_tests/unit/spark compat_tests/crashes $(wildcard examples/spark_*)
 PYSPARK ?= 4.0
