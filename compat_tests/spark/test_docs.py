@@ -29,9 +29,12 @@ BLOCKS = [
 
 def import_all(package: ModuleType) -> None:
     """An inner run forgets what it imports, and is lent a session that knows the classes of this one."""
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if not re.search(r"\bconnect\b|pandas|proto|tests", module.name):  # They want more than PySpark.
-            importlib.import_module(module.name)
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        # These want more than PySpark, and `connect` ends the process that has less.
+        if not re.search(r"\bconnect\b|pandas|proto|tests|__main__", module.name):
+            imported = importlib.import_module(module.name)
+            if module.ispkg:
+                import_all(imported)
 
 
 def lender_of(session: SparkSession) -> ModuleType:

@@ -177,7 +177,9 @@ def test_a_cache_that_cannot_be_written_is_said(installation, monkeypatch, tmp_p
         fast.prepare(installation)
 
 
-def test_a_spark_home_of_ones_own_is_left_alone(installation):
+def test_a_spark_home_of_ones_own_is_left_alone(installation, monkeypatch):
+    # Tests before this one may have left one in this process.
+    monkeypatch.setattr(local.jvm, "is_running", lambda: False)
     mine = Installation((4, 3, 0), installation.home, False, installation.java, "17")
     with pytest.raises(FastModeUnavailable, match="SPARK_HOME is set"):
         fast.prepare(mine)
