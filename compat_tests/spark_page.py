@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
+from compat_tests import tables
 from fakeamqp.spark.columns import SOURCE_COLUMNS
 from fakeamqp.spark.option_table import OPTIONS, READ, WRITE, Option
 from fakeamqp.spark.sink.columns import SINK_COLUMNS
@@ -17,22 +17,13 @@ PAGE = Path(__file__).parents[1] / "docs" / "spark.md"
 
 def with_tables(page: str) -> str:
     """The page with its tables as they should be. Raises ValueError where it has no place for one."""
-    for name, made in _TABLES.items():
-        page, count = re.subn(
-            rf"(<!-- {name} -->\n).*?(<!-- end -->)",
-            lambda found, made=made: f"{found[1]}\n{made()}\n{found[2]}",
-            page,
-            flags=re.DOTALL,
-        )
-        if count != 1:
-            raise ValueError(f"there is no place for the table of {name}")
-    return page
+    return tables.with_tables(page, _TABLES)
 
 
 def _options(*uses: str) -> Callable[[], str]:
     def made() -> str:
-        rows = ([f"`{each.key}`", each.meaning, _default(each)] for each in OPTIONS if each.uses == uses)
-        return _table(["Option", "What it says", "Default"], rows)
+        rows = [[f"`{each.key}`", each.meaning, _default(each)] for each in OPTIONS if each.uses == uses]
+        return tables.table(["Option", "What it says", "Default"], rows)
 
     return made
 
@@ -45,23 +36,18 @@ def _default(option: Option) -> str:
 
 
 def _source_columns() -> str:
-    rows = ([f"`{each.name}`", _broken(each.ddl), each.meaning] for each in SOURCE_COLUMNS)
-    return _table(["Column", "Type", "What is in it"], rows)
+    rows = [[f"`{each.name}`", _broken(each.ddl), each.meaning] for each in SOURCE_COLUMNS]
+    return tables.table(["Column", "Type", "What is in it"], rows)
 
 
 def _sink_columns() -> str:
-    rows = ([f"`{each.name}`", each.spelled, each.meaning] for each in SINK_COLUMNS)
-    return _table(["Column", "Type", "What becomes of it"], rows)
+    rows = [[f"`{each.name}`", each.spelled, each.meaning] for each in SINK_COLUMNS]
+    return tables.table(["Column", "Type", "What becomes of it"], rows)
 
 
 def _broken(ddl: str) -> str:
     """A struct would make the table very wide: its fields are told beside it."""
     return "STRUCT" if ddl.startswith("STRUCT") else ddl
-
-
-def _table(head: list[str], rows: Iterable[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 _TABLES: dict[str, Callable[[], str]] = {
