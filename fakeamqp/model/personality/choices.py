@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from fakeamqp.model.personality.amqp_0_10 import Amqp010Choices
 from fakeamqp.model.personality.quorum import QuorumChoices
 
 __all__ = ["Personality", "Phase"]
@@ -133,6 +134,8 @@ class Personality:
     """How the refusal of basic.get names the queue type, where there is a single active consumer."""
     quorum: QuorumChoices
     """What quorum queues do."""
+    amqp_0_10: Amqp010Choices
+    """What is done where AMQP 0-10 is spoken."""
 
     # --- messages --------------------------------------------------------------------------------
     prefetch_is_per_consumer: bool

@@ -10,6 +10,7 @@ import difflib
 from dataclasses import replace
 
 from fakeamqp.errors import FakeAMQPError
+from fakeamqp.model.personality.amqp_0_10 import Amqp010Choices
 from fakeamqp.model.personality.choices import Personality, Phase
 from fakeamqp.model.personality.quorum import QuorumChoices
 
@@ -296,6 +297,7 @@ RABBITMQ_4_2 = Personality(
     absent_queue_types=("undefined", ""),
     single_active_get_refusal='<<"quorum">>',
     quorum=QuorumChoices(),
+    amqp_0_10=Amqp010Choices(),
     prefetch_is_per_consumer=True,
     refuses_denied_global_qos=True,
     honours_prefetch_size=False,
@@ -573,6 +575,26 @@ SPEC = replace(
     remembers_queue_type="never",
     names_default_queue_type=False,
     definitions_name_format=False,
+    amqp_0_10=Amqp010Choices(
+        speaks_of_failed_handshakes=False,
+        replies_known_completed="always",
+        answers_publishers=True,
+        honours_immediate=True,
+        stamps_arrival=True,
+        unknown_transfers_are_errors=True,
+        set_flow_mode_needs_no_credit=True,
+        throttles_with_flow=True,
+        refuses_unknown_arguments=True,
+        reserves_queue_names=True,
+        reserved_prefixes=("amq.",),
+        compares_durable=True,
+        missing_queue_name="invalid-argument",
+        deleting_unnamed_queue="invalid-argument",
+        unbinding_unknown_key_is_an_error=True,
+        selects_once=True,
+        needs_explicit_accepts=True,
+        without_select="illegal-state",
+    ),
 )
 
 PERSONALITIES = {each.name: each for each in (RABBITMQ_3_13, RABBITMQ_4_0, RABBITMQ_4_2, RABBITMQ_4_3, SPEC)}

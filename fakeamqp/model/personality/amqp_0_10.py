@@ -1,0 +1,75 @@
+"""What brokers do otherwise from one another in AMQP 0-10: the part of a personality that is about that.
+
+RabbitMQ does not speak 0-10. The personalities named after it do what Apache's qpidd does (measured), so that
+the clients written for that work; `spec` does what the text says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Amqp010Choices"]
+
+
+@dataclass(frozen=True)
+class Amqp010Choices:
+    """Named choices; the defaults are qpidd's. Times are seconds, sizes octets."""
+
+    # --- connection ----------------------------------------------------------------------------------
+    channel_max: int = 65534
+    """connection.tune/channel-max."""
+    max_frame_size: int = 65535
+    """connection.tune/max-frame-size-minimum."""
+    heartbeat_min: int | None = 0
+    """connection.tune/heartbeat-min; None = not named, so that there are no heartbeats."""
+    heartbeat_max: int = 120
+    """connection.tune/heartbeat-max-permitted-range."""
+    speaks_of_failed_handshakes: bool = True
+    """connection.start-ok/mechanism-validity, connection.tune-ok/*-upper-limit: close 320 comes first."""
+
+    # --- sessions ------------------------------------------------------------------------------------
+    longest_session_timeout: int | None = None
+    """session.request-timeout/maximum-granted-timeout; None = any, for ever included."""
+    replies_known_completed: Literal["asked", "always"] = "asked"
+    """session.completed/known-completed-reply: only where timely-reply is set (qpid.messaging dislikes more)."""
+
+    # --- messages ------------------------------------------------------------------------------------
+    answers_publishers: bool = False
+    """message.transfer/accepts-explicit, message.reject/by-server: accept and reject to publishers."""
+    honours_immediate: bool = False
+    """message.delivery-properties/immediate."""
+    stamps_arrival: bool = False
+    """message.delivery-properties/timestamp, message.delivery-properties/expiration: set by the broker."""
+    checks_user_id: bool = True
+    """message.message-properties/user-id-authentication."""
+    unknown_transfers_are_errors: bool = False
+    """message.accept/final: accepting, rejecting or releasing what is not held is illegal-state."""
+    set_flow_mode_needs_no_credit: bool = False
+    """message.set-flow-mode/mode-switching."""
+    throttles_with_flow: bool = False
+    """message/throttling: publishers are stopped with message.stop and go on with message.flow."""
+
+    # --- declarations --------------------------------------------------------------------------------
+    refuses_unknown_arguments: bool = False
+    """exchange.declare/arguments-unknown-argument and its kin: not-implemented."""
+    reserves_queue_names: bool = False
+    """queue.declare/queue-reserved-prefix: amq. is not for clients."""
+    reserved_prefixes: tuple[str, ...] = ("amq.", "qpid.")
+    """exchange.declare/exchange-reserved-names: prefixes of exchanges that clients cannot declare."""
+    compares_durable: bool = False
+    """exchange.declare, queue.declare: another durable flag than that of the entity is not-allowed."""
+    missing_queue_name: str = "illegal-argument"
+    """queue.purge/queue-empty-name, message.subscribe/empty-queue-name: condition raised."""
+    deleting_unnamed_queue: str = "not-found"
+    """queue.delete/queue-empty-name: condition raised."""
+    unbinding_unknown_key_is_an_error: bool = False
+    """exchange.unbind/binding-key-non-existent-binding-key."""
+
+    # --- transactions --------------------------------------------------------------------------------
+    selects_once: bool = False
+    """tx.select/exactly-once, tx.select/no-dtx."""
+    needs_explicit_accepts: bool = False
+    """tx.select/explicit-accepts."""
+    without_select: str = "command-invalid"
+    """tx.commit/select-required, dtx.start/illegal-state: condition raised."""
