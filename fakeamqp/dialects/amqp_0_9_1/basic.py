@@ -93,7 +93,7 @@ def _set_window(credit: Credit | None, count: int, size: int, channels: list[Cha
             for delivery in channel.ledger.outstanding.values():
                 if delivery.holder is not None and _shares_windows(channel, delivery.queue):
                     delivery.credits = (*delivery.credits, credit)
-                    credit.take(len(delivery.queued.message.body))
+                    credit.take(delivery.queued.message)
     else:
         credit.resize(count, size)
     return credit

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.dialects.amqp_0_9_1.states import ConnectionState
-from fakeamqp.dialects.sasl import MECHANISMS, MalformedResponse, offered_mechanisms
+from fakeamqp.dialects.login import NotOffered
+from fakeamqp.dialects.sasl import MalformedResponse
 from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed, NotAllowed
 from fakeamqp.model.limits import check_connection_limits
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["CONNECTION_METHODS", "receive", "start"]
 
 _LOCALE = "en_US"
-_LOOPBACK = ("127.", "::1", "::ffff:127.", "socketpair")
 
 
 def start(endpoint: Endpoint) -> None:
@@ -45,7 +45,7 @@ def start(endpoint: Endpoint) -> None:
             version_major=VERSION_MAJOR,
             version_minor=VERSION_MINOR,
             server_properties=properties,
-            mechanisms=" ".join(offered_mechanisms(endpoint.broker, endpoint.peer)).encode(),
+            mechanisms=" ".join(endpoint.login.offered).encode(),
             locales=_LOCALE.encode(),
         ),
     )
@@ -69,12 +69,11 @@ def receive(endpoint: Endpoint, method: Method) -> None:
 
 def _start_ok(endpoint: Endpoint, method: m.ConnectionStartOk) -> None:
     endpoint.client_properties = method.client_properties
-    if method.mechanism not in offered_mechanisms(endpoint.broker, endpoint.peer):
-        # connection.start-ok/mechanism-validity
-        endpoint.refuse(f"the client chose mechanism {method.mechanism!r}, which was not offered")
+    try:
+        endpoint.login.choose(method.mechanism)
+    except NotOffered as problem:  # connection.start-ok/mechanism-validity
+        endpoint.refuse(str(problem))
         return
-    endpoint.mechanism_name = method.mechanism
-    endpoint.mechanism = MECHANISMS[method.mechanism](endpoint.broker, endpoint.peer)
     _authenticate(endpoint, method.response)
 
 
@@ -84,17 +83,15 @@ def _secure_ok(endpoint: Endpoint, method: m.ConnectionSecureOk) -> None:
 
 def _authenticate(endpoint: Endpoint, response: bytes) -> None:
     """One step of the mechanism: a challenge, a user, or a refusal."""
-    assert endpoint.mechanism is not None
+    login = endpoint.login
     try:
-        answer = endpoint.mechanism.step(response)
-        if isinstance(answer, User):
-            _check_loopback(endpoint, answer)
+        answer = login.step(response)
     except MalformedResponse as problem:
-        endpoint.refuse(f"login with {endpoint.mechanism_name}: {problem}")
+        endpoint.refuse(f"login with {login.mechanism}: {problem}")
         return
     except AuthenticationFailed:
         endpoint.refuse_login(
-            f"Login was refused using authentication mechanism {endpoint.mechanism_name}. "
+            f"Login was refused using authentication mechanism {login.mechanism}. "
             "For details see the broker logfile."
         )
         return
@@ -112,13 +109,6 @@ def _authenticate(endpoint: Endpoint, response: bytes) -> None:
             heartbeat=personality.heartbeat,
         ),
     )
-
-
-def _check_loopback(endpoint: Endpoint, user: User) -> None:
-    """Everybody knows guest's password, so guest may come from this machine only (RabbitMQ: documented)."""
-    host = endpoint.peer.host
-    if user.name == "guest" and host and not host.startswith(_LOOPBACK):
-        raise AuthenticationFailed("guest may log in from loopback addresses only")
 
 
 def _tune_ok(endpoint: Endpoint, method: m.ConnectionTuneOk) -> None:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects.amqp_0_9_1 import connection as connection_class
 from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
-from fakeamqp.dialects.amqp_0_9_1.heartbeats import Heartbeats
 from fakeamqp.dialects.amqp_0_9_1.line import Line
-from fakeamqp.dialects.amqp_0_9_1.outbox import Outbox
 from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError, Reply, reply_for, short_text
 from fakeamqp.dialects.amqp_0_9_1.states import CONNECTION_TRANSITIONS, ChannelState, ConnectionState
+from fakeamqp.dialects.heartbeats import Heartbeats
+from fakeamqp.dialects.login import Login
+from fakeamqp.dialects.outbox import Outbox
 from fakeamqp.dialects.patience import Patience
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.errors import ModelError
@@ -33,6 +34,7 @@ from fakeamqp.wire.amqp_0_9_x.frames import (
     FRAME_HEARTBEAT,
     FRAME_METHOD,
     FRAME_OVERHEAD,
+    HEARTBEAT_FRAME,
     method_frame,
 )
 from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ
@@ -40,7 +42,6 @@ from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.interface import Connection, PeerAddress
-    from fakeamqp.dialects.sasl import Mechanism
     from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
@@ -75,15 +76,14 @@ class Endpoint:
         self.client_properties: Mapping[str, Any] = {}
         self.user: User | None = None
         self.virtual_host: VirtualHost | None = None
-        self.mechanism: Mechanism | None = None
-        self.mechanism_name = ""
+        self.login = Login(state, peer)
         self.channel_max = state.personality.channel_max
         self.frame_max = 0
         self.heartbeat = 0
         self.channels: dict[int, ChannelEnd] = {}
         self.outbox = Outbox(self, lambda: notify(self))
         self.gate = self.outbox.gate
-        self.heartbeats = Heartbeats(self)
+        self.heartbeats = Heartbeats(self, HEARTBEAT_FRAME)
         self.heard_at = state.clock.now()
         self.credit: Credit | None = None
         """The connection-wide prefetch window (basic.qos/global-connection), in personality `spec`."""

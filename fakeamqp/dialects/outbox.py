@@ -7,14 +7,15 @@ and not here; if other answers pile up all the same, nothing more is read from i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fakeamqp.model.credit import Gate
+from fakeamqp.model.tap import Tapped
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_9_1.endpoint import Endpoint
+    from fakeamqp.model.state import BrokerState
 
-__all__ = ["Outbox"]
+__all__ = ["Outbox", "Sending"]
 
 _FULL = 1024 * 1024
 """Octets waiting to be written beyond which a connection is sent no further deliveries."""
@@ -22,22 +23,28 @@ _STUFFED = 8 * _FULL
 """Octets waiting to be written beyond which nothing more is read from a connection either."""
 
 
+class Sending(Tapped, Protocol):
+    """A connection that has something to send."""
+
+    broker: BrokerState
+
+
 class Outbox:
     """What one connection has to send.
 
     Args:
-        endpoint: the connection.
+        connection: whose it is.
         notify: called when there is something to send, or when `stuffed` has changed.
     """
 
-    __slots__ = ("_endpoint", "_noted", "_notify", "_octets", "gate", "unsent", "used")
+    __slots__ = ("_connection", "_noted", "_notify", "_octets", "gate", "unsent", "used")
 
-    def __init__(self, endpoint: Endpoint, notify: Callable[[], None]) -> None:
+    def __init__(self, connection: Sending, notify: Callable[[], None]) -> None:
         self.gate = Gate()
         """Shut while the connection takes no deliveries."""
         self.used = False
         """Whether anything was written since somebody set it to False."""
-        self._endpoint = endpoint
+        self._connection = connection
         self._notify = notify
         self._octets: list[bytes] = []
         self.unsent = 0
@@ -51,9 +58,9 @@ class Outbox:
 
     def write(self, octets: bytes, *, past_tap: bool = False) -> None:
         """Add whole frames, or what the tap makes of them."""
-        tap = self._endpoint.broker.tap
+        tap = self._connection.broker.tap
         if tap is not None and not past_tap:
-            octets = tap.sending(self._endpoint, octets)
+            octets = tap.sending(self._connection, octets)
             if not octets:
                 return
         self._octets.append(octets)
