@@ -142,6 +142,6 @@ def _queue_inconsistencies(queue: Queue) -> Iterator[str]:
         if (
             ready
             and not queue._picky
-            and all(limit.admits(len(ready[0].message.body)) for limit in subscription.limits)
+            and all(limit.admits(ready[0].message) for limit in subscription.limits)
         ):
             yield f"{queue} waits although {subscription} could take its head"

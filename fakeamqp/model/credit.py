@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
     from fakeamqp.model.subscription import Subscription
 
 __all__ = ["Credit", "Gate", "Limit"]
@@ -27,8 +28,8 @@ class Limit:
         self.open = True
         self.subscriptions: dict[Subscription, None] = {}
 
-    def admits(self, size: int) -> bool:
-        """Whether a message of `size` octets may be sent now."""
+    def admits(self, message: Message) -> bool:
+        """Whether this message may be sent now."""
         return self.open
 
     def resume(self) -> None:
@@ -74,30 +75,32 @@ class Credit(Limit):
         self.messages = 0
         self.octets = 0
 
-    def admits(self, size: int) -> bool:
-        """Whether a message of `size` octets fits.
+    def admits(self, message: Message) -> bool:
+        """Whether this message fits.
 
         With nothing outstanding any size does (basic.qos/prefetch-size-01).
         """
         if not self.open:
             return False
-        return not self.octet_limit or not self.messages or self.octets + size <= self.octet_limit
+        return (
+            not self.octet_limit or not self.messages or self.octets + len(message.body) <= self.octet_limit
+        )
 
     @property
     def limits(self) -> bool:
         """Whether the window limits anything at all."""
         return bool(self.message_limit or self.octet_limit)
 
-    def take(self, size: int) -> None:
-        """Count one message of `size` octets as outstanding."""
+    def take(self, message: Message) -> None:
+        """Count a message as outstanding."""
         self.messages += 1
-        self.octets += size
+        self.octets += len(message.body)
         self._update()
 
-    def refill(self, size: int) -> bool:
-        """Count one message as settled. True where the credit limits at all, so that somebody may wait."""
+    def refill(self, message: Message) -> bool:
+        """Count a message as settled. True where the credit limits at all, so that somebody may wait."""
         self.messages -= 1
-        self.octets -= size
+        self.octets -= len(message.body)
         self._update()
         return self.limits
 

@@ -76,7 +76,7 @@ class Delivery:
         """The client holds the message no longer: its credit is refilled."""
         self.ending = ending
         for credit in self.credits:
-            credit.refill(len(self.queued.message.body))
+            credit.refill(self.queued.message)
 
     def __repr__(self) -> str:
         return f"<Delivery of {self.queued.message!r} from queue {self.queue.name!r}>"

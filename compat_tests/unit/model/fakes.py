@@ -18,6 +18,11 @@ def queued(position: int, priority: int | None = None, size: int = 1) -> QueuedM
     return QueuedMessage(message, position, None, 0.0)
 
 
+def message(size: int = 1) -> Message:
+    """A message that is as large as it is said to be, without taking the memory."""
+    return Message("", "q", PlainProperties(), range(size))  # type: ignore[arg-type]
+
+
 def positions(ready: Any) -> list[int]:
     """Where the messages of a ready list stand, in order."""
     return [each.position for each in ready]

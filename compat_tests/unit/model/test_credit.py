@@ -3,63 +3,63 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat_tests.unit.model.fakes import QueueThatCounts, subscription
+from compat_tests.unit.model.fakes import QueueThatCounts, message, subscription
 from fakeamqp.model.credit import Credit, Gate
 
 
 def test_zero_means_no_limit() -> None:
     credit = Credit()
     for _ in range(1000):
-        credit.take(10_000)
+        credit.take(message(10_000))
     assert credit.open
-    assert credit.admits(10**9)
-    assert not credit.refill(10_000), "nobody can be waiting for it"
+    assert credit.admits(message(10**9))
+    assert not credit.refill(message(10_000)), "nobody can be waiting for it"
 
 
 def test_messages_are_counted() -> None:
     credit = Credit(message_limit=2)
-    credit.take(1)
+    credit.take(message())
     assert credit.open
-    credit.take(1)
+    credit.take(message())
     assert not credit.open
-    assert not credit.admits(0)
-    assert credit.refill(1)
+    assert not credit.admits(message(0))
+    assert credit.refill(message())
     assert credit.open
 
 
 def test_octets_are_counted() -> None:
     credit = Credit(octet_limit=100)
-    credit.take(60)
-    assert credit.admits(40)
-    assert not credit.admits(41)
-    credit.take(40)
+    credit.take(message(60))
+    assert credit.admits(message(40))
+    assert not credit.admits(message(41))
+    credit.take(message(40))
     assert not credit.open
-    credit.refill(60)
-    assert credit.admits(60)
-    assert not credit.admits(61)
+    credit.refill(message(60))
+    assert credit.admits(message(60))
+    assert not credit.admits(message(61))
 
 
 def test_with_nothing_outstanding_any_size_fits() -> None:
     credit = Credit(octet_limit=100)
-    assert credit.admits(1_000_000)
-    credit.take(1_000_000)
+    assert credit.admits(message(1_000_000))
+    credit.take(message(1_000_000))
     assert not credit.open
-    credit.refill(1_000_000)
-    assert credit.admits(1_000_000)
+    credit.refill(message(1_000_000))
+    assert credit.admits(message(1_000_000))
 
 
 def test_new_limits_count_for_what_is_outstanding() -> None:
     credit = Credit(message_limit=5)
     for _ in range(3):
-        credit.take(1)
+        credit.take(message())
     credit.resize(2, 0)
     assert not credit.open
-    credit.refill(1)
+    credit.refill(message())
     assert not credit.open, "two of two are outstanding"
-    credit.refill(1)
+    credit.refill(message())
     assert credit.open
     credit.resize(0, 0)
-    assert credit.admits(10**9)
+    assert credit.admits(message(10**9))
 
 
 @given(
@@ -74,17 +74,17 @@ def test_a_window_is_never_overdrawn(
     credit = Credit(messages, octets)
     outstanding: list[int] = []
     for size in sizes:
-        if credit.admits(size):
-            credit.take(size)
+        if credit.admits(message(size)):
+            credit.take(message(size))
             outstanding.append(size)
         elif outstanding:
-            credit.refill(outstanding.pop(data.draw(st.integers(0, len(outstanding) - 1))))
+            credit.refill(message(outstanding.pop(data.draw(st.integers(0, len(outstanding) - 1)))))
         assert not messages or len(outstanding) <= messages
         assert not octets or len(outstanding) <= 1 or sum(outstanding) <= octets
         assert credit.messages == len(outstanding)
         assert credit.octets == sum(outstanding)
     for size in list(outstanding):
-        credit.refill(size)
+        credit.refill(message(size))
     assert credit.open
 
 
@@ -96,7 +96,7 @@ def test_reopening_a_gate_lets_every_queue_try_again() -> None:
     gate.reopen()
     assert [queue.dispatched for queue in queues] == [0, 0, 0], "it was open"
     gate.shut()
-    assert not gate.admits(0)
+    assert not gate.admits(message(0))
     gate.reopen()
     assert [queue.dispatched for queue in queues] == [1, 1, 1]
 
@@ -128,7 +128,7 @@ def test_a_subscription_that_ends_meanwhile_is_left_out() -> None:
 def test_a_subscription_may_change_what_it_depends_on() -> None:
     old, new = Credit(message_limit=1), Credit(message_limit=1)
     it = subscription(limits=(old,))
-    old.take(1)
+    old.take(message())
     assert it.paused
     it.depend_on((new,), (new,))
     assert not it.paused

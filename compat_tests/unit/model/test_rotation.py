@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from compat_tests.unit.model.fakes import subscription
+from compat_tests.unit.model.fakes import message, subscription
 from fakeamqp.model.credit import Credit, Gate
 from fakeamqp.model.queues.rotation import Rotation
 from fakeamqp.model.subscription import Subscription
@@ -17,7 +17,7 @@ def rotation_of(*subscriptions: Subscription) -> Rotation:
 
 def turns(rotation: Rotation, count: int, size: int = 1) -> str:
     """The tags of those whose turn it is, one after the other; "-" for nobody."""
-    chosen = (rotation.next_able(size) for _ in range(count))
+    chosen = (rotation.next_able(message(size)) for _ in range(count))
     return "".join("-" if each is None else each.tag for each in chosen)
 
 
@@ -61,16 +61,16 @@ def test_every_limit_must_admit() -> None:
     gate, credit = Gate(), Credit(message_limit=1)
     rotation = rotation_of(subscription("a", limits=(gate, credit)))
     assert turns(rotation, 1) == "a"
-    credit.take(1)
+    credit.take(message())
     assert turns(rotation, 1) == "-"
-    credit.refill(1)
+    credit.refill(message())
     gate.shut()
     assert turns(rotation, 1) == "-"
 
 
 def test_the_size_of_the_message_counts() -> None:
     narrow = Credit(octet_limit=10)
-    narrow.take(5)
+    narrow.take(message(5))
     rotation = rotation_of(subscription("n", limits=(narrow,)), subscription("w"))
     assert turns(rotation, 4, size=5) == "nwnw"
     assert turns(rotation, 2, size=6) == "ww"
@@ -91,10 +91,10 @@ def test_whoever_leaves_does_not_disturb_the_others() -> None:
 def test_looking_at_who_is_able_moves_nobody() -> None:
     a, b, c = map(subscription, "abc")
     rotation = rotation_of(a, b, c)
-    assert [each.tag for each in rotation.able(1)] == ["a", "b", "c"]
-    assert [each.tag for each in rotation.able(1)] == ["a", "b", "c"]
+    assert [each.tag for each in rotation.able(message())] == ["a", "b", "c"]
+    assert [each.tag for each in rotation.able(message())] == ["a", "b", "c"]
     rotation.passed(a)
-    assert [each.tag for each in rotation.able(1)] == ["b", "c", "a"]
+    assert [each.tag for each in rotation.able(message())] == ["b", "c", "a"]
 
 
 def test_turns_are_shared_evenly() -> None:

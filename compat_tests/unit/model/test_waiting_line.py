@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.unit.model.fakes import subscription
+from compat_tests.unit.model.fakes import message, subscription
 from fakeamqp.model.credit import Credit, Gate
 from fakeamqp.model.queues.single_active import SingleActive
 from fakeamqp.model.queues.waiting_line import WaitingLine
@@ -15,11 +15,11 @@ def served(line: WaitingLine, count: int) -> list[str]:
     """Who is served, if all take a message of one octet."""
     found = []
     for _ in range(count):
-        first = line.first_able(1)
+        first = line.first_able(message())
         if first is None:
             break
         for credit in first.credits:
-            credit.take(1)
+            credit.take(message())
         line.served(first)
         found.append(first.tag)
     return found
@@ -51,7 +51,7 @@ def test_whoever_has_credit_again_is_last() -> None:
         line.add(each)
     served(line, 2)
     for each in (b, a):
-        each.credits[0].refill(1)
+        each.credits[0].refill(message())
         line.credited(each)
     assert [each.tag for each in line] == ["c", "b", "a"]
 
@@ -63,7 +63,7 @@ def test_those_who_may_have_credit_again_can_be_asked() -> None:
     served(line, 1)
     line.rejoin()
     assert not line
-    a.credits[0].refill(1)
+    a.credits[0].refill(message())
     line.rejoin()
     assert a in line
 
@@ -95,7 +95,7 @@ def test_who_has_ended_is_gone_with_and_without_credit() -> None:
     line.remove(a)
     line.remove(b)
     line.remove(b)
-    a.credits[0].refill(1)
+    a.credits[0].refill(message())
     line.rejoin()
     line.credited(a)
     assert not line

@@ -100,7 +100,7 @@ class ClassicQueue(Queue):
                 self.virtual_host.dead_letters.died(self, message, "maxlen")
             return False
         if not self.ready and not self._picky:
-            subscription = self._rotation.next_able(len(message.body))
+            subscription = self._rotation.next_able(message)
             if subscription is not None:
                 if subscription.no_ack:
                     subscription.subscriber.deliver(subscription, message, False, None)
@@ -127,7 +127,7 @@ class ClassicQueue(Queue):
         """See the base class; what is not for everybody is looked at as if nothing waited."""
         if self.ready:
             return None
-        subscription = self._rotation.first_able(len(message.body))
+        subscription = self._rotation.first_able(message)
         if subscription is None or not (subscription.no_local and message.publisher is subscription.owner):
             return subscription
         return None
@@ -178,7 +178,7 @@ class ClassicQueue(Queue):
             queued = self._live_head()
             if queued is None:
                 break
-            subscription = rotation.next_able(len(queued.message.body))
+            subscription = rotation.next_able(queued.message)
             if subscription is None:
                 break
             self._pop()
@@ -191,7 +191,7 @@ class ClassicQueue(Queue):
         for queued in list(self.ready):
             if self._expired(queued):
                 continue
-            for subscription in self._rotation.able(len(queued.message.body)):
+            for subscription in self._rotation.able(queued.message):
                 if _suits(subscription, queued):
                     self._take_out(queued)
                     self._rotation.passed(subscription)
@@ -204,7 +204,7 @@ class ClassicQueue(Queue):
         """See the base class."""
         if self.ready:
             return False
-        return any(True for _ in self._rotation.able(len(message.body)))
+        return any(True for _ in self._rotation.able(message))
 
     def get(
         self, owner: object, *, no_ack: bool, group: object = None
@@ -247,7 +247,7 @@ class ClassicQueue(Queue):
             return
         credits = subscription.credits
         for credit in credits:
-            credit.take(len(message.body))
+            credit.take(message)
         delivery = Delivery(self, queued, subscription, subscription.owner, credits, self.virtual_host.now())
         self.unacked[delivery] = None
         subscription.subscriber.deliver(subscription, message, queued.redelivered, delivery)

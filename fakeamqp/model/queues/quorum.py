@@ -236,7 +236,7 @@ class QuorumQueue(Queue):
 
     def next_taker(self, message: Message) -> Subscription | None:
         """See the base class."""
-        return None if len(self.ready) else self._line.first_able(len(message.body))
+        return None if len(self.ready) else self._line.first_able(message)
 
     def _refuses(self, publisher: object) -> bool:
         """Whether this publisher is held off; one that is new is if the queue is above its limits now."""
@@ -308,7 +308,7 @@ class QuorumQueue(Queue):
                 self._drop_expired()
             if not line or (queued := self.ready.head()) is None:
                 break
-            subscription = line.first_able(len(queued.message.body))
+            subscription = line.first_able(queued.message)
             if subscription is None:
                 break
             self._hand_over(self._pop(), subscription)
@@ -319,7 +319,7 @@ class QuorumQueue(Queue):
 
     def could_take(self, message: Message) -> bool:
         """See the base class."""
-        return not len(self.ready) and self._line.first_able(len(message.body)) is not None
+        return not len(self.ready) and self._line.first_able(message) is not None
 
     def _pop(self) -> QuorumMessage:
         queued = cast(QuorumMessage, self.ready.pop())
@@ -335,7 +335,7 @@ class QuorumQueue(Queue):
             return
         credits = subscription.credits
         for credit in credits:
-            credit.take(len(message.body))
+            credit.take(message)
         self._line.served(subscription)
         delivery = Delivery(self, queued, subscription, subscription.owner, credits, self.virtual_host.now())
         self._begin(delivery)

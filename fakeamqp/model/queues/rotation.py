@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
     from fakeamqp.model.subscription import Subscription
 
 __all__ = ["Rotation"]
@@ -64,8 +65,8 @@ class Rotation:
             del self._resting[subscription]
             self._groups[subscription.priority].append(subscription)
 
-    def next_able(self, size: int) -> Subscription | None:
-        """The subscription whose turn it is among those that can take `size` octets now, or None.
+    def next_able(self, message: Message) -> Subscription | None:
+        """The subscription whose turn it is among those that can take a message now, or None.
 
         Whoever is chosen goes to the end of its group.
         """
@@ -76,7 +77,7 @@ class Rotation:
                 subscription = group[0]
                 group.rotate(-1)
                 for limit in subscription.limits:
-                    if not limit.admits(size):
+                    if not limit.admits(message):
                         if not limit.open:
                             self._resting[group.pop()] = None
                         break
@@ -84,20 +85,20 @@ class Rotation:
                     return subscription
         return None
 
-    def first_able(self, size: int) -> Subscription | None:
+    def first_able(self, message: Message) -> Subscription | None:
         """Whom `next_able` would choose after a `dispatch`; the rotation itself does not move."""
         for group in self._groups.values():
             for subscription in group:
-                if all(limit.admits(size) for limit in subscription.limits):
+                if all(limit.admits(message) for limit in subscription.limits):
                     return subscription
         return None
 
-    def able(self, size: int) -> Iterator[Subscription]:
-        """All that can take `size` octets now, in turn; the rotation itself does not move."""
+    def able(self, message: Message) -> Iterator[Subscription]:
+        """All that can take a message now, in turn; the rotation itself does not move."""
         self.rejoin()
         for group in self._groups.values():
             for subscription in list(group):
-                if all(limit.admits(size) for limit in subscription.limits):
+                if all(limit.admits(message) for limit in subscription.limits):
                     yield subscription
 
     def passed(self, subscription: Subscription) -> None:

@@ -175,15 +175,14 @@ class StreamQueue(Queue):
             if found is None:
                 return
             offset, message = found
-            size = len(message.body)
             for limit in subscription.limits:
-                if not limit.admits(size):
+                if not limit.admits(message):
                     return
             reader.cursor.advance()
             queued = self.message_at(offset, message)
             credits = subscription.credits
             for credit in credits:
-                credit.take(size)
+                credit.take(message)
             now = self.virtual_host.now()
             delivery = Delivery(self, queued, subscription, subscription.owner, credits, now)
             self.unacked[delivery] = None

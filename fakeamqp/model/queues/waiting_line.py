@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
     from fakeamqp.model.subscription import Subscription
 
 __all__ = ["WaitingLine"]
@@ -73,12 +74,12 @@ class WaitingLine:
         if subscription in self._left:
             self.add(subscription)
 
-    def first_able(self, size: int) -> Subscription | None:
-        """The first in line of those that can take `size` octets now, or None."""
+    def first_able(self, message: Message) -> Subscription | None:
+        """The first in line of those that can take a message now, or None."""
         for group in self._groups.values():
             for subscription in group:
                 for limit in subscription.limits:
-                    if not limit.admits(size):
+                    if not limit.admits(message):
                         break
                 else:
                     return subscription
