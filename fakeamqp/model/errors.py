@@ -17,13 +17,17 @@ __all__ = [
     "ConnectionForced",
     "ContentTooLarge",
     "Crash",
+    "IllegalArgument",
+    "IllegalState",
     "InternalError",
+    "InvalidArgument",
     "InvalidPath",
     "ModelError",
     "NotAllowed",
     "NotFound",
     "NotImplementedHere",
     "PreconditionFailed",
+    "ResourceDeleted",
     "ResourceError",
     "ResourceLocked",
     "SyntaxFault",
@@ -88,6 +92,30 @@ class PreconditionFailed(ModelError):
     """The entity is there, but not in the state the request demands."""
 
     condition = "precondition-failed"
+
+
+class IllegalState(ModelError):
+    """The request comes at a point where it is not permitted (0-10)."""
+
+    condition = "illegal-state"
+
+
+class IllegalArgument(ModelError):
+    """An argument has a value that nobody could act on (0-10)."""
+
+    condition = "illegal-argument"
+
+
+class InvalidArgument(ModelError):
+    """An argument has a value that cannot be acted on here and now (0-10)."""
+
+    condition = "invalid-argument"
+
+
+class ResourceDeleted(ModelError):
+    """What the request was about has been deleted meanwhile (0-10)."""
+
+    condition = "resource-deleted"
 
 
 class SyntaxFault(ModelError):

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from fakeamqp.model.transaction import Transaction
+from fakeamqp.model.transactions import Transaction
 
 
 def publish(log: list[str], name: str, accepted: bool = True) -> Callable[[], bool]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.reply_to import ReplyAddress
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Settlement
-    from fakeamqp.model.transaction import Transaction
+    from fakeamqp.model.transactions import Transaction
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.wire.amqp_0_9_x.method import Method
 

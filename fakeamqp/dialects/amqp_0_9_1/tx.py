@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.transaction import Transaction
+from fakeamqp.model.transactions import Transaction
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 if TYPE_CHECKING:
