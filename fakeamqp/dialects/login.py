@@ -32,13 +32,15 @@ class Login:
     Args:
         state: the broker.
         peer: where the client comes from.
+        mechanisms: what clients of this dialect may choose from, the best first.
     """
 
-    __slots__ = ("_attempt", "_peer", "_state", "mechanism")
+    __slots__ = ("_attempt", "_mechanisms", "_peer", "_state", "mechanism")
 
-    def __init__(self, state: BrokerState, peer: PeerAddress) -> None:
+    def __init__(self, state: BrokerState, peer: PeerAddress, mechanisms: tuple[str, ...]) -> None:
         self._state = state
         self._peer = peer
+        self._mechanisms = mechanisms
         self._attempt: Mechanism | None = None
         self.mechanism = ""
         """The name of the mechanism chosen; "" before that."""
@@ -46,7 +48,7 @@ class Login:
     @property
     def offered(self) -> tuple[str, ...]:
         """The names of the mechanisms that this client may choose from, the best first."""
-        return offered_mechanisms(self._state, self._peer)
+        return offered_mechanisms(self._mechanisms, self._peer)
 
     def choose(self, mechanism: str) -> None:
         """The client has chosen.

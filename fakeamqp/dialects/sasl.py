@@ -124,15 +124,14 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 }
 
 
-def offered_mechanisms(state: BrokerState, peer: PeerAddress) -> tuple[str, ...]:
-    """What this client may choose from; EXTERNAL only where its certificate was verified.
+def offered_mechanisms(mechanisms: tuple[str, ...], peer: PeerAddress) -> tuple[str, ...]:
+    """Which of a dialect's mechanisms this client may choose from, and EXTERNAL, but only where its certificate was verified.
 
     Clients such as py-amqp prefer EXTERNAL whenever they see it, so offering it to all would lock them out.
     """
-    offered = state.personality.mechanisms
-    if peer.certificate_subject is not None and "EXTERNAL" not in offered:
-        return (*offered, "EXTERNAL")
-    return offered
+    if peer.certificate_subject is not None and "EXTERNAL" not in mechanisms:
+        return (*mechanisms, "EXTERNAL")
+    return mechanisms
 
 
 def _text(octets: bytes) -> str:

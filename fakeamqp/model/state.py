@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Clock
 
-__all__ = ["BrokerState", "ClientChannel", "ClientConnection"]
+__all__ = ["BrokerState", "ClientChannel", "ClientConnection", "ClientSession"]
 
 
 class ClientChannel(Protocol):
@@ -89,6 +89,13 @@ class ClientConnection(Protocol):
         """Stop reading from a publishing client and tell it why; None lets it go on."""
 
 
+class ClientSession(Protocol):
+    """A session (0-10), which may outlive the connection it was made on."""
+
+    def end(self) -> None:
+        """End it for good: what it holds goes back, what is exclusive to it goes."""
+
+
 class BrokerState:
     """The root of the model. Only the holder of the engine's lock touches it.
 
@@ -120,6 +127,8 @@ class BrokerState:
         self.tap: Tap | None = None
         self.message_numbers = count(1)
         self.connections: dict[ClientConnection, None] = {}
+        self.sessions: dict[tuple[str, str, bytes], ClientSession] = {}
+        """The sessions there are, attached or not: by virtual host, user and their own name."""
         self.published: History[Publication] | None = History(history) if history else None
         self.ends = Histories(history) if history else None
         self.blocked_reason: str | None = None
@@ -179,6 +188,7 @@ class BrokerState:
         confirmed nor part of a committed transaction.
         """
         self.blocked_reason = None
+        self._end_sessions()
         for virtual_host in self.virtual_hosts.values():
             virtual_host.restart(crash=crash)
 
@@ -192,6 +202,7 @@ class BrokerState:
 
     def forget(self, why: str) -> None:
         """Forget everything but what happened."""
+        self._end_sessions()
         for virtual_host in self.virtual_hosts.values():
             for queue in list(virtual_host.queues.values()):
                 virtual_host.remove_queue(queue, why, "crash")
@@ -203,3 +214,8 @@ class BrokerState:
         self.names = NameGenerator(self.seed)
         self.random = Random(self.seed)
         self.blocked_reason = None
+
+    def _end_sessions(self) -> None:
+        """Sessions live in memory: whatever was agreed on, none outlives the broker."""
+        for session in list(self.sessions.values()):
+            session.end()

@@ -76,7 +76,7 @@ class Endpoint:
         self.client_properties: Mapping[str, Any] = {}
         self.user: User | None = None
         self.virtual_host: VirtualHost | None = None
-        self.login = Login(state, peer)
+        self.login = Login(state, peer, state.personality.mechanisms)
         self.channel_max = state.personality.channel_max
         self.frame_max = 0
         self.heartbeat = 0

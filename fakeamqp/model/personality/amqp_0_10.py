@@ -19,6 +19,8 @@ class Amqp010Choices:
     # --- connection ----------------------------------------------------------------------------------
     channel_max: int = 65534
     """connection.tune/channel-max."""
+    mechanisms: tuple[str, ...] = ("ANONYMOUS", "PLAIN", "CRAM-MD5")
+    """connection.start/mechanisms-array: what clients may choose from; EXTERNAL joins over TLS."""
     max_frame_size: int = 65535
     """connection.tune/max-frame-size-minimum."""
     heartbeat_min: int | None = 0
@@ -32,7 +34,7 @@ class Amqp010Choices:
     longest_session_timeout: int | None = None
     """session.request-timeout/maximum-granted-timeout; None = any, for ever included."""
     replies_known_completed: Literal["asked", "always"] = "asked"
-    """session.completed/known-completed-reply: only where timely-reply is set (qpid.messaging dislikes more)."""
+    """session.completed/known-completed-reply: only where timely-reply is set, as qpid.messaging needs it."""
 
     # --- messages ------------------------------------------------------------------------------------
     answers_publishers: bool = False

@@ -1,0 +1,526 @@
+"""The broker's end of one 0-10 connection: cuts frames, keeps the state, turns errors into closes.
+
+Octets come in through `receive`. Controls of class connection concern the connection whatever channel they
+come on (frame/connection-any-channel), controls of class session go to the handlers in `session`, commands to
+the session that is attached to their channel. What is wrong with a connection is turned into connection.close
+here and nowhere else; what is wrong with a command ends its session, see `session_end`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.dialects.amqp_0_10 import connection as connection_class
+from fakeamqp.dialects.amqp_0_10 import session as session_class
+from fakeamqp.dialects.amqp_0_10.line import Line
+from fakeamqp.dialects.amqp_0_10.replies import ConnectionFault, close_code, short_text
+from fakeamqp.dialects.amqp_0_10.states import CONNECTION_TRANSITIONS, ConnectionState
+from fakeamqp.dialects.heartbeats import Heartbeats
+from fakeamqp.dialects.login import Login
+from fakeamqp.dialects.outbox import Outbox
+from fakeamqp.dialects.patience import Patience
+from fakeamqp.model.errors import ModelError
+from fakeamqp.wire.amqp_0_10 import controls
+from fakeamqp.wire.amqp_0_10.assembly import Assembler
+from fakeamqp.wire.amqp_0_10.constants import MIN_MAX_FRAME_SIZE, PROTOCOL_HEADER, CloseCode, SegmentType
+from fakeamqp.wire.amqp_0_10.errors import FramingError
+from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, HEADER_SIZE, check_header, control_frame
+from fakeamqp.wire.errors import WireError
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.interface import Connection, PeerAddress
+    from fakeamqp.model.access import User
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.tap import Tap
+    from fakeamqp.model.timers import Timer
+    from fakeamqp.model.virtual_host import VirtualHost
+    from fakeamqp.wire.amqp_0_10.packed import Control
+
+__all__ = ["Endpoint"]
+
+_log = logging.getLogger("fakeamqp")
+
+_HANDSHAKE_TIMEOUT = 10.0
+_CLOSE_TIMEOUT = 30.0
+_MUTE_STATES = frozenset(
+    (ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING, ConnectionState.TUNED)
+)
+_CLOSE_OK = controls.ConnectionCloseOk().encode()
+_HEARTBEAT_FRAME = control_frame(0, controls.ConnectionHeartbeat().encode())
+_WHOLE = 0x0F
+"""All four flags: a segment of one frame, and an assembly of one segment."""
+
+
+class Endpoint:
+    """One 0-10 connection, without its transport. See `dialects.interface.Connection`."""
+
+    def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
+        self.broker = state
+        self.personality = state.personality
+        self.choices = state.personality.amqp_0_10
+        self.peer = peer
+        self.name = peer.name
+        self.state = ConnectionState.STARTING
+        self.login = Login(state, peer, self.choices.mechanisms)
+        self.client_properties: Mapping[str, Any] = {}
+        self.user: User | None = None
+        self.virtual_host: VirtualHost | None = None
+        self.channel_max = self.choices.channel_max
+        self.max_frame_size = MIN_MAX_FRAME_SIZE
+        self.heartbeat = 0
+        self.sessions: dict[int, SessionEnd] = {}
+        """The attached sessions by channel, those that an exception has ended among them."""
+        self.outbox = Outbox(self, lambda: notify(self))
+        self.gate = self.outbox.gate
+        self.heartbeats = Heartbeats(self, _HEARTBEAT_FRAME)
+        self.heard_at = state.clock.now()
+        self.blocked_reason: str | None = None
+        self.finished = False
+        self.aborted = False
+        self.resets = False
+
+        self._assemblers: dict[int, Assembler] = {}
+        self._partial: list[bytes] = []
+        self._partial_size = 0
+        self._needed = 0
+        self._unframed = False
+        """Where frames start and end is not known any more: nothing counts but the end of the transport."""
+        self._held_back = False
+        self._paused = False
+        self._patience: Patience | None = Patience(
+            state,
+            _HANDSHAKE_TIMEOUT,
+            self._says("ends for want of a handshake"),
+            lambda: self.abort("handshake timeout"),
+        )
+        self._ending: Timer | None = None
+        state.connections[self] = None
+        if state.tap is not None:
+            state.tap.connection(self.name, "connected", "AMQP 0-10")
+        # A server that accepts the version says so with the same header (protocol-header/server-echo).
+        self.outbox.put(PROTOCOL_HEADER)
+        connection_class.start(self)
+
+    def __repr__(self) -> str:
+        return f"<Endpoint {self.name} {self.state.name.lower()} sessions={len(self.sessions)}>"
+
+    # --- what the model and its inspectors see --------------------------------------------------------
+
+    @property
+    def user_name(self) -> str | None:
+        """The authenticated user, or None before that."""
+        return None if self.user is None else self.user.name
+
+    @property
+    def unsent(self) -> int:
+        """Octets for the client that it has not taken yet."""
+        return self.outbox.unsent
+
+    @property
+    def virtual_host_name(self) -> str | None:
+        """The virtual host opened, or None before that."""
+        return None if self.virtual_host is None else self.virtual_host.name
+
+    @property
+    def open_channels(self) -> tuple[SessionEnd, ...]:
+        """The attached sessions, by ascending channel."""
+        return tuple(self.sessions[number] for number in sorted(self.sessions) if self.sessions[number].alive)
+
+    def close_by_operator(self, code: int, text: str) -> None:
+        """Close with a handshake, for a reason of the operator's (connection/close-code-forced).
+
+        Codes that 0-10 does not have become connection-forced.
+        """
+        if self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED):
+            known = code in tuple(CloseCode)
+            self.close(CloseCode(code) if known else CloseCode.CONNECTION_FORCED, text)
+
+    def break_off(self, *, reset: bool) -> None:
+        """End the transport without a word, after what is pending: in order, or by a reset."""
+        self.resets = reset
+        self._finish("reset by a fault" if reset else "broken off by a fault")
+
+    @cached_property
+    def line(self) -> Line:
+        """What faults may do to this connection."""
+        return Line(self)
+
+    def set_blocked(self, reason: str | None) -> None:
+        """Hold back the client as soon as it publishes; None lets it go on.
+
+        0-10 has no words for it: a publisher is just not read from any further, or told with message.stop and
+        message.flow where the personality does that (message/throttling).
+        """
+        if reason == self.blocked_reason or self.state is not ConnectionState.OPEN:
+            return
+        self.blocked_reason = reason
+        for session in self.open_channels:
+            session.throttle(reason is not None)
+        if self.broker.tap is not None:
+            event = "unblocked" if reason is None else "blocked"
+            self.broker.tap.connection(self.name, event, reason or "")
+        if reason is None and self._held_back:
+            self._held_back = False
+            self.outbox.note()
+            self.receive(b"")
+
+    def publish_received(self) -> None:
+        """A transfer has come: a blocked client is read from no further."""
+        if self.blocked_reason is not None and not self._held_back:
+            self._held_back = True
+            self.outbox.note()
+
+    # --- octets out ----------------------------------------------------------------------------------
+
+    @property
+    def reading(self) -> bool:
+        """See `Connection`."""
+        return not (self._held_back or self._paused or self.outbox.stuffed)
+
+    def pause(self, paused: bool) -> None:
+        """Read no further, or go on: for who keeps what has come and has enough of it."""
+        if paused != self._paused:
+            self._paused = paused
+            self.outbox.note()
+
+    def send(self, channel: int, control: Control) -> None:
+        """Send a control."""
+        self.outbox.write(control_frame(channel, control.encode(), self.max_frame_size))
+
+    def pending(self) -> list[bytes]:
+        """See `Connection`."""
+        return self.outbox.take()
+
+    def sent(self, count: int) -> None:
+        """See `Connection`."""
+        self.outbox.sent(count)
+
+    # --- octets in -----------------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """See `Connection`: cut frames and hand each to its session."""
+        heartbeats = self.heartbeats
+        heartbeats.heard_before = heartbeats.heard_at
+        heartbeats.heard_at = self.heard_at = self.broker.clock.now()
+        if self._is_deaf():
+            return
+        if self._held_back:
+            self._partial.append(data)
+            self._partial_size += len(data)
+            self._needed = 0
+            return
+        if self._partial_size:
+            # Pieces of one frame are joined once it is whole, so that slow feeding costs no more than fast.
+            self._partial.append(data)
+            self._partial_size += len(data)
+            if self._partial_size < self._needed:
+                return
+            data = b"".join(self._partial)
+            self._partial.clear()
+            self._partial_size = 0
+        if self._unframed:
+            return
+        self._cut_frames(data, self.broker.tap)
+        self.end_turn()
+
+    def end_turn(self) -> None:
+        """Say what the sessions have to say of the commands that have come."""
+        for session in list(self.sessions.values()):
+            session.end_turn()
+
+    def take(self, frames: bytes) -> None:
+        """Go on with whole frames that the tap has kept."""
+        if not self._is_deaf():
+            self._cut_frames(frames, None, kept=True)
+
+    def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
+        """Cut frames and hand each to where it belongs, unless the tap keeps it.
+
+        Those that it has `kept` were read before the client was held back, if it is.
+        """
+        position = 0
+        end = len(data)
+        unpack_header = FRAME_HEADER.unpack_from
+        needed = HEADER_SIZE
+        while True:
+            channel = 0
+            try:
+                while end - position >= HEADER_SIZE:
+                    flags, kind, size, reserved, track, channel, reserved_2 = unpack_header(data, position)
+                    if flags > _WHOLE or reserved or reserved_2 or track > 1 or size < HEADER_SIZE:
+                        check_header(flags, kind, size, reserved, track, reserved_2)
+                    if size > self.max_frame_size:
+                        self._refuse_size(size)
+                    stop = position + size
+                    if stop > end:
+                        needed = size
+                        break
+                    payload = data[position + HEADER_SIZE : stop]
+                    position = stop
+                    needed = HEADER_SIZE
+                    if tap is not None and tap.received(self, flags << 8 | kind, channel, payload):
+                        if self._is_deaf():
+                            return
+                        if self._held_back:
+                            break
+                        continue
+                    self._receive_frame(flags, kind, track, channel, payload)
+                    if self._held_back and not kept:
+                        break
+                break
+            except FramingError as problem:
+                self._unframed = True
+                self._fail(channel, problem)
+            except (ConnectionFault, ModelError, WireError) as problem:
+                self._fail(channel, problem)
+            if self._is_deaf() or self._unframed:
+                return
+        rest = end - position
+        if rest:
+            self._partial.append(data[position:] if position else data)
+            self._partial_size += rest
+            self._needed = needed
+
+    def _receive_frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> None:
+        """One frame: of a control (track 0) or of a command (track 1)."""
+        if track:
+            if kind == SegmentType.CONTROL:
+                raise FramingError("a control has come on track 1, where commands belong")
+            self._receive_command_frame(flags, kind, channel, payload)
+            return
+        if kind != SegmentType.CONTROL:
+            raise FramingError(f"a segment of type {kind} has come on track 0, where controls belong")
+        if flags == _WHOLE and channel not in self._assemblers:
+            control = controls.decode(payload)
+        else:
+            assembler = self._assemblers.setdefault(channel, Assembler())
+            assembly = assembler.add(flags, kind, payload)
+            if assembly is None:
+                return
+            del self._assemblers[channel]
+            control = controls.decode(assembly.first)
+        if control.CLASS == connection_class.CLASS:
+            connection_class.receive(self, control)
+        elif self.state is ConnectionState.OPEN:
+            self._check_channel(channel)
+            session_class.receive(self, channel, control)
+        elif self.state is not ConnectionState.CLOSING:
+            raise ConnectionFault("connection-forced", f"{control.NAME} came before connection.open", silent=True)
+
+    def _receive_command_frame(self, flags: int, kind: int, channel: int, payload: bytes) -> None:
+        session = self.sessions.get(channel)
+        if session is not None:
+            session.receive_frame(flags, kind, payload)
+        elif self.state is ConnectionState.OPEN:
+            self._check_channel(channel)
+            session_class.not_attached(self, channel)
+        elif self.state is not ConnectionState.CLOSING:
+            raise ConnectionFault("connection-forced", "a command came before connection.open", silent=True)
+
+    def _check_channel(self, channel: int) -> None:
+        """Channels run from 0 to one below the maximum (connection.tune-ok/channel-max-available-channels)."""
+        if channel >= self.channel_max:
+            raise ConnectionFault(
+                "framing-error", f"channel {channel} is not below the agreed channel-max ({self.channel_max})"
+            )
+
+    def _refuse_size(self, size: int) -> None:
+        raise FramingError(
+            f"a frame of {size} octets is larger than the agreed max-frame-size ({self.max_frame_size})"
+        )
+
+    def _is_deaf(self) -> bool:
+        """Whether nothing the client may say counts any more."""
+        return (
+            self.finished or self.aborted or self.state in (ConnectionState.CLOSED, ConnectionState.REFUSED)
+        )
+
+    def receive_eof(self) -> None:
+        """See `Connection`."""
+        if self.state is ConnectionState.CLOSED:
+            self._stop_patience()
+            self.finished = not self.aborted
+        else:
+            # connection.close-ok/reporting; no more than a note, since a broker that stops gets here too.
+            _log.info("%s: the transport ended without connection.close-ok", self.name)
+            self._enter("LOST")
+            self._release()
+            if self.broker.tap is not None:
+                self.broker.tap.connection(self.name, "lost", "the transport ended without a close")
+            self.aborted = True
+
+    # --- errors --------------------------------------------------------------------------------------
+
+    def _fail(self, channel: int, problem: ConnectionFault | ModelError | WireError) -> None:
+        """The one place where an error becomes the end of a connection."""
+        if self.state in (ConnectionState.REFUSED, ConnectionState.CLOSING, ConnectionState.CLOSED):
+            return
+        silent = isinstance(problem, ConnectionFault) and problem.silent
+        if silent and not self.choices.speaks_of_failed_handshakes:
+            self.refuse(str(problem))
+        else:
+            self.close(close_code(problem), str(problem), channel=channel)
+
+    def close(self, code: CloseCode, text: str, *, channel: int = 0) -> None:
+        """Send connection.close; from here on only its answer counts.
+
+        It goes by the channel that is to blame (connection.close/culprit-channel).
+        """
+        self._enter("CLOSE")
+        self._held_back = False
+        self.send(channel, controls.ConnectionClose(reply_code=code, reply_text=short_text(text)))
+        _log.info("%s: closing with %d: %s", self.name, code, text)
+        self._release()
+        self._stop_patience()
+        self._end_by_peers_time(
+            _CLOSE_TIMEOUT, lambda: self.abort("no close-ok came"), "ends for want of a close-ok"
+        )
+
+    def refuse(self, text: str) -> None:
+        """The handshake failed: end the transport, after a pause where one is configured."""
+        _log.warning("%s: handshake failed: %s", self.name, text)
+        if self.choices.speaks_of_failed_handshakes:
+            close = controls.ConnectionClose(reply_code=CloseCode.CONNECTION_FORCED, reply_text=short_text(text))
+            self.send(0, close)
+        self._enter("REFUSE")
+        self._stop_patience()
+        delay = self.broker.authentication_failure_delay
+        if delay > 0:
+            self._ending = self.after(delay, lambda: self._finish(text), "ends after a failed handshake")
+        else:
+            self._finish(text)
+
+    # --- state ---------------------------------------------------------------------------------------
+
+    def enter(self, control_name: str) -> None:
+        """Follow the table for a control the client sent.
+
+        Raises:
+            ConnectionFault: the table has no such transition (connection/out-of-order).
+        """
+        following = CONNECTION_TRANSITIONS[self.state].get(control_name)
+        if following is None:
+            raise ConnectionFault(
+                "connection-forced",
+                f"{control_name} does not belong in a connection that is {self.state.name.lower()}",
+                silent=self.state in _MUTE_STATES,
+            )
+        self.state = following
+
+    def _enter(self, event: str) -> None:
+        self.state = CONNECTION_TRANSITIONS[self.state].get(event, self.state)
+
+    def challenge(self) -> None:
+        """The SASL mechanism asks back."""
+        self._enter("CHALLENGE")
+
+    def authenticated(self, user: User) -> None:
+        """The client is who it says."""
+        self.user = user
+        self._enter("AUTHENTICATED")
+
+    def agree(self, channel_max: int, max_frame_size: int, heartbeat: int) -> None:
+        """Take over what tune-ok settled; heartbeats begin. 0 = none."""
+        self.channel_max = channel_max
+        self.max_frame_size = max_frame_size
+        self.heartbeat = heartbeat
+        self._enter("AGREED")
+        self.heartbeats.start(heartbeat)
+
+    def opened(self, virtual_host: VirtualHost) -> None:
+        """The handshake is complete."""
+        self.virtual_host = virtual_host
+        self._stop_patience()
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "opened", f"virtual host {virtual_host.name!r}")
+        if self.broker.blocked_reason is not None:
+            self.set_blocked(self.broker.blocked_reason)
+
+    def closed_by_client(self) -> None:
+        """connection.close came: answer, and end the transport (connection.close-ok/release)."""
+        self._let_go("closed by the client")
+        self.send(0, controls.ConnectionCloseOk())
+        self._end()
+
+    def close_confirmed(self) -> None:
+        """The close-ok we waited for."""
+        self._finish("close confirmed")
+
+    def _finish(self, why: str) -> None:
+        """Nothing more will be said; what is pending still goes out."""
+        if not self.finished:
+            self._let_go(why)
+        self._end()
+
+    def _let_go(self, why: str) -> None:
+        """The connection is over, though its transport may not be."""
+        self.state = ConnectionState.CLOSED
+        self._release()
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "closed", why)
+
+    def _end(self) -> None:
+        self.finished = True
+        self.outbox.note()
+
+    def abort(self, why: str) -> None:
+        """End the transport now, without a word (connection.heartbeat/timeout)."""
+        if self.aborted:
+            return
+        _log.warning("%s: %s", self.name, why)
+        self.state = ConnectionState.CLOSED
+        self._release()
+        self.aborted = True
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "aborted", why)
+        self.outbox.note()
+
+    def _release(self) -> None:
+        """Let go of everything the connection holds; its sessions have lost their transport."""
+        # Nothing that one session returns goes to another that is about to lose its transport as well.
+        self.gate.shut()
+        sessions, self.sessions = self.sessions, {}
+        for session in sessions.values():
+            session.transport_lost()
+        if self.state is ConnectionState.CLOSED:
+            self.heartbeats.stop()
+            self._stop_patience()
+            self._partial.clear()
+            self._partial_size = 0
+            self._assemblers.clear()
+        self.broker.connections.pop(self, None)
+        if self.virtual_host is not None:
+            self.virtual_host.release_owner(self)
+
+    # --- time ----------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> float | None:
+        """See `Connection`."""
+        dues = [timer.due for timer in self.heartbeats.timers if timer.active]
+        if self._patience is not None and self._patience.due is not None:
+            dues.append(self._patience.due)
+        return min(dues, default=None)
+
+    def after(self, delay: float, callback: Callable[[], None], what: str, *, chore: bool = False) -> Timer:
+        """Have something done later, on the broker's clock."""
+        due = self.broker.clock.now() + delay
+        return self.broker.timers.call_at(due, callback, self._says(what), chore=chore)
+
+    def _end_by_peers_time(self, delay: float, callback: Callable[[], None], what: str) -> None:
+        """End later, on the time that the client lives by: it was told, and needs that to answer."""
+        timers = self.broker.peer_timers
+        due = timers.clock.now() + delay
+        self._ending = timers.call_at(due, callback, self._says(what), chore=True)
+
+    def _says(self, what: str) -> str:
+        return f"connection {self.name} {what}"
+
+    def _stop_patience(self) -> None:
+        for each in (self._patience, self._ending):
+            if each is not None:
+                each.cancel()
+        self._patience = self._ending = None

@@ -1,0 +1,149 @@
+"""The commands of the broker in one session: numbered, kept until the client has them, sent again if it asks.
+
+What is kept is the segments of a command, since the channel and the size of frames may be others on the next
+transport, and what waits for its completion. Commands of a session that ends with its transport are kept only
+for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from fakeamqp.wire.amqp_0_10 import controls
+from fakeamqp.wire.amqp_0_10.frames import encode_frames
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet, precedes, successor
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.wire.amqp_0_10 import structs
+
+__all__ = ["Outgoing", "Segments"]
+
+Segments: TypeAlias = Sequence[tuple[int, bytes]]
+"""Segment type and octets of each segment of a command."""
+
+
+class _Sent:
+    """A command that the client is not known to have done. `segments` is None where nobody will replay it."""
+
+    __slots__ = ("done", "segments")
+
+    def __init__(self, segments: Segments | None, done: Callable[[], object] | None) -> None:
+        self.segments = segments
+        self.done = done
+
+
+class Outgoing:
+    """The broker's half of a session."""
+
+    __slots__ = ("_place", "_sent", "_session", "_waiting", "next_id")
+
+    def __init__(self, session: SessionEnd) -> None:
+        self.next_id = 0
+        """The id that the next command will have."""
+        self._session = session
+        self._sent: dict[int, _Sent] = {}
+        self._place: int | None = None
+        """The id that the client gives to what comes next on this transport; None before a command point."""
+        self._waiting = False
+        """Whether the client has to say what it has, before anything is sent on a new transport."""
+
+    @property
+    def held(self) -> int:
+        """How many commands wait for the client to have done them."""
+        return len(self._sent)
+
+    def send(self, segments: Segments, done: Callable[[], object] | None = None) -> int:
+        """Send a command; `done` is called when the client has completed it.
+
+        Returns:
+            Its id.
+        """
+        command_id = self.next_id
+        self.next_id = successor(command_id)
+        lasting = self._session.timeout != 0
+        if lasting or done is not None:
+            self._sent[command_id] = _Sent(segments if lasting else None, done)
+        if not self._waiting:
+            self._write(command_id, segments)
+        return command_id
+
+    def _write(self, command_id: int, segments: Segments) -> None:
+        session = self._session
+        endpoint = session.endpoint
+        if endpoint is None:
+            return
+        if self._place != command_id:
+            # session.command-point/server-sends
+            session.send_control(controls.SessionCommandPoint(command_id=command_id, command_offset=0))
+        self._place = successor(command_id)
+        endpoint.outbox.write(encode_frames(session.channel, segments, endpoint.max_frame_size))
+
+    # --- transports -----------------------------------------------------------------------------------
+
+    def detached(self) -> None:
+        """The transport has gone."""
+        self._place = None
+
+    def attached(self) -> None:
+        """There is another transport: ask the client what it has, if anything was under way."""
+        self._waiting = any(sent.segments is not None for sent in self._sent.values())
+        if self._waiting:
+            self._session.send_control(controls.SessionFlush(expected=True))
+
+    def replay(
+        self, commands: SequenceSet | None, fragments: Sequence[structs.CommandFragment] | None = None
+    ) -> None:
+        """The client expects these, and all behind them: it gets them, in order (session/replay).
+
+        Without `commands` it knows of nothing, and gets all that it has not confirmed. Commands of which it
+        has a part are sent whole.
+        """
+        if not self._waiting:
+            return
+        self._waiting = False
+        wanted = SequenceSet()
+        if commands:
+            wanted.update(commands)
+        for fragment in fragments or ():
+            wanted.add(fragment.command_id or 0)
+        last = _latest(wanted)
+        for command_id, sent in list(self._sent.items()):
+            if last is None or command_id in wanted or precedes(last, command_id):
+                if sent.segments is not None:
+                    self._write(command_id, sent.segments)
+
+    def go_on(self) -> None:
+        """The client goes on without a word about what it has: it gets what it has not confirmed."""
+        self.replay(None)
+
+    # --- what the client tells ------------------------------------------------------------------------
+
+    def confirmed(self, commands: SequenceSet) -> None:
+        """The client has these: they are not sent again."""
+        for command_id in commands.select(self._sent):
+            sent = self._sent[command_id]
+            sent.segments = None
+            if sent.done is None:
+                del self._sent[command_id]
+
+    def completed(self, commands: SequenceSet) -> None:
+        """The client has done these."""
+        for command_id in commands.select(self._sent):
+            sent = self._sent.pop(command_id)
+            if sent.done is not None:
+                sent.done()
+
+    def clear(self) -> None:
+        """The session has ended."""
+        self._sent.clear()
+
+
+def _latest(commands: SequenceSet) -> int | None:
+    """The id behind which there is no other of the set."""
+    latest: int | None = None
+    for _, upper in commands.ranges:
+        if latest is None or precedes(latest, upper):
+            latest = upper
+    return latest
