@@ -10,17 +10,24 @@ from xdist.scheduler import LoadScopeScheduling
 
 __all__ = ["Scheduler"]
 
-_STARTS_SPARK = (
-    "compat_tests/spark/",
-    "compat_tests/crashes/",
-    "compat_tests/benchmarks/test_trace_soak.py",
-    "compat_tests/plugin/test_spark_fixtures.py",
-    "examples/spark_",
-)
+_TOGETHER = {
+    "spark": (
+        "compat_tests/spark/",
+        "compat_tests/crashes/",
+        "compat_tests/benchmarks/test_trace_soak.py",
+        "compat_tests/plugin/test_spark_fixtures.py",
+        "examples/spark_",
+    ),
+    # Its tests are the results of one run of another suite.
+    "qpid": ("compat_tests/clients/test_qpid_python.py",),
+}
 
 
 class Scheduler(LoadScopeScheduling):
-    """Hands out tests one by one, and those on Spark together. The largest lot is handed out first."""
+    """Hands out tests one by one, but together what belongs together. The largest lot is handed out first."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith(_STARTS_SPARK) else nodeid
+        for lot, files in _TOGETHER.items():
+            if nodeid.startswith(files):
+                return lot
+        return nodeid
