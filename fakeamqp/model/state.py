@@ -204,6 +204,7 @@ class BrokerState:
         """Forget everything but what happened."""
         self._end_sessions()
         for virtual_host in self.virtual_hosts.values():
+            virtual_host.branches.abandon(prepared=True)
             for queue in list(virtual_host.queues.values()):
                 virtual_host.remove_queue(queue, why, "crash")
             virtual_host.delays.clear(why)

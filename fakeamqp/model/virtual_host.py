@@ -39,6 +39,7 @@ from fakeamqp.model.queues import Queue, queue_class
 from fakeamqp.model.queues.options import KINDS, check_dead_letter_exchange, queue_options, queue_type
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
 from fakeamqp.model.routing import Router
+from fakeamqp.model.transactions import Branches
 
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding, Destination
@@ -70,6 +71,7 @@ class VirtualHost:
         self.ends = Ends(self)
         self.dead_letters = DeadLettering(self)
         self.delays = DelayedMessages(self)
+        self.branches = Branches(self)
         self._predeclare()
 
     def __repr__(self) -> str:
@@ -595,8 +597,10 @@ class VirtualHost:
         """Forget what a restart loses: transient entities, and non-persistent messages of durable queues.
 
         What clients held unsettled is ready again, in its old place, marked redelivered. All connections
-        are gone by the time this is called. After a crash only what publishers were told of remains.
+        are gone by the time this is called. After a crash only what publishers were told of remains. What
+        prepared branches of transactions will do is kept for them, as far as it is persistent.
         """
+        self.branches.abandon()
         for queue in list(self.queues.values()):
             if queue.durable:
                 queue.keep_persistent(crash=crash)
@@ -609,6 +613,7 @@ class VirtualHost:
                 exchange.restarted()
             else:
                 self.remove_exchange(exchange)
+        self.branches.restarted(crash=crash)
         self.delays.restart(crash=crash)
         self.routing.forget()
         for queue in list(self.queues.values()):

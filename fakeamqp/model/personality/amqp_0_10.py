@@ -74,4 +74,10 @@ class Amqp010Choices:
     needs_explicit_accepts: bool = False
     """tx.select/explicit-accepts."""
     without_select: str = "command-invalid"
-    """tx.commit/select-required, dtx.start/illegal-state: condition raised."""
+    """tx.commit/select-required, dtx.select/required: condition raised."""
+    contradictory_flags: str = "command-invalid"
+    """dtx.start/join-and-resume, dtx.end/suspend-and-fail: condition raised."""
+    branch_timeout: int = 60
+    """dtx.get-timeout/value, dtx.set-timeout/reset: the default."""
+    longest_branch_timeout: int | None = 3600
+    """dtx.set-timeout/effective: invalid-argument is raised for more; None = any."""

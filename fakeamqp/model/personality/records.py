@@ -594,6 +594,8 @@ SPEC = replace(
         selects_once=True,
         needs_explicit_accepts=True,
         without_select="illegal-state",
+        contradictory_flags="not-allowed",
+        longest_branch_timeout=None,
     ),
 )
 

@@ -12,7 +12,7 @@ that hold one, or whose subscriptions ask for it, look further than the head.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.delivery import Delivery, resume_credits
@@ -123,6 +123,16 @@ class ClassicQueue(Queue):
         """See the base class."""
         return self._refuses and self._full_with(message)
 
+    def has_room(self, messages: Sequence[Message]) -> bool:
+        """See the base class."""
+        if not self._refuses:
+            return True
+        options = self.options
+        if options.max_length is not None and len(self.ready) + len(messages) > options.max_length:
+            return False
+        octets = self.ready_octets + sum(len(message.body) for message in messages)
+        return options.max_length_bytes is None or octets <= options.max_length_bytes
+
     def next_taker(self, message: Message) -> Subscription | None:
         """See the base class; what is not for everybody is looked at as if nothing waited."""
         if self.ready:
@@ -143,6 +153,8 @@ class ClassicQueue(Queue):
 
     def _full_with(self, message: Message) -> bool:
         """Whether one more message would pass the limits; a message above the limit alone is refused too."""
+        if message is self.virtual_host.branches.promised:
+            return False
         options = self.options
         if options.max_length is not None and len(self.ready) >= options.max_length:
             return True
@@ -322,7 +334,7 @@ class ClassicQueue(Queue):
 
     def keep_persistent(self, *, crash: bool = False) -> None:
         """See the base class."""
-        self.take_back(list(self.unacked))
+        self.take_back(self.keep_in_doubt(crash=crash))
         reason: DropReason = "crash" if crash else "restart"
         detail = NOT_PERSISTENT.format(how="crashed" if crash else "restarted")
         kept: list[QueuedMessage] = []

@@ -6,7 +6,7 @@ keeps one promise: after every operation no message waits while a subscription c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed
@@ -223,6 +223,10 @@ class Queue:
         """Whether `enqueue` would refuse the message now. Nothing changes."""
         return False
 
+    def has_room(self, messages: Sequence[Message]) -> bool:
+        """Whether `enqueue` would take all of these now, one after the other. Nothing changes."""
+        return not any(self.would_refuse(message) for message in messages)
+
     def next_taker(self, message: Message) -> Subscription | None:
         """To whom `enqueue` would hand the message over at once, if to anybody. Nothing changes."""
         return None
@@ -293,6 +297,29 @@ class Queue:
         After a crash, only those of them whose publisher was told that the broker has them.
         """
         raise NotImplementedError
+
+    def keep_in_doubt(self, *, crash: bool = False) -> list[Delivery]:
+        """After a restart: what prepared branches will settle stays away, if it is persistent.
+
+        Returns:
+            The other deliveries, whose messages come back.
+        """
+        in_doubt = self.virtual_host.branches.in_doubt
+        others = []
+        for delivery in list(self.unacked):
+            if delivery not in in_doubt:
+                others.append(delivery)
+                continue
+            delivery.holder = delivery.owner = None  # The client has gone with its session.
+            delivery.credits = ()
+            if not self.replicated and not delivery.queued.message.persistent:
+                del self.unacked[delivery]
+                delivery.settle("lost")
+                how = "crashed" if crash else "restarted"
+                self._dropped(
+                    (delivery.queued,), "crash" if crash else "restart", NOT_PERSISTENT.format(how=how)
+                )
+        return others
 
     def restarted(self) -> None:
         """All queues are back after a restart."""

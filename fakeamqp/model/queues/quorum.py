@@ -199,7 +199,7 @@ class QuorumQueue(Queue):
     def enqueue(self, message: Message) -> bool:
         """See the base class."""
         if self._rejects and self._refuses(message.publisher):
-            return False
+            return message is self.virtual_host.branches.promised and self.bury(message)
         return self.bury(message)
 
     def bury(self, message: Message) -> bool:
@@ -519,7 +519,7 @@ class QuorumQueue(Queue):
 
     def keep_persistent(self, *, crash: bool = False) -> None:
         """See the base class: all messages are persistent here. After a crash, those that were confirmed."""
-        for delivery in list(self.unacked):
+        for delivery in self.keep_in_doubt(crash=crash):
             delivery.settle("lost")
             self.take_back((delivery,))
         if crash:
@@ -629,7 +629,9 @@ class QuorumQueue(Queue):
         """See the base class: whoever holds something counts, and who waits to be the active one does not."""
         single = self._single
         count = len(self.subscriptions) if single is None else int(single.active is not None)
-        ended = {each.holder for each in self.unacked if each.holder is not None and not each.holder.active}
+        in_doubt = self.virtual_host.branches.in_doubt
+        held = (each.holder for each in self.unacked if each.holder is not None and each not in in_doubt)
+        ended = {holder for holder in held if not holder.active}
         return count + len(ended) + len(self._getters)
 
     def _holds(self, subscription: Subscription) -> bool:
@@ -657,7 +659,9 @@ class QuorumQueue(Queue):
     # --- consumers that hold a message too long -----------------------------------------------------
 
     def _holding_limit(self, delivery: Delivery) -> float | None:
-        """For how many seconds a message may be held."""
+        """For how many seconds a message may be held; what a prepared branch will settle, for ever."""
+        if delivery in self.virtual_host.branches.in_doubt:
+            return None
         return self._patience() if delivery.holder is None else delivery.holder.patience
 
     def _patience(self) -> float | None:

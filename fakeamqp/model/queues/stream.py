@@ -11,7 +11,7 @@ the chunk. Here every message is a chunk of its own, as there with a publisher t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fakeamqp.model.delivery import Delivery
@@ -139,6 +139,15 @@ class StreamQueue(Queue):
         self.dispatch()
         return True
 
+    def has_room(self, messages: Sequence[Message]) -> bool:
+        """See the base class: there is for what can be stored at all."""
+        try:
+            for message in messages:
+                self._stored(message.properties)
+        except Crash:
+            return False
+        return True
+
     def _stored(self, properties: Properties) -> tuple[Properties, int]:
         """The properties as they are kept, and their size. Messages in a row often share theirs."""
         last = self._last_properties
@@ -233,7 +242,8 @@ class StreamQueue(Queue):
 
     def keep_persistent(self, *, crash: bool = False) -> None:
         """See the base class: all is kept. A crash loses what came after the last confirmed message."""
-        self.unacked.clear()
+        for delivery in self.keep_in_doubt(crash=crash):
+            del self.unacked[delivery]
         if crash:
             lost = self.log.truncate(lambda message: message.secured)
             self.virtual_host.ends.dropped_all(lost, self.name, "crash", NOT_SECURED)
