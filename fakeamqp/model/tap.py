@@ -27,6 +27,8 @@ class Tapped(Protocol):
     """A connection whose frames pass the tap."""
 
     name: str
+    dialect: str
+    """What it speaks: "0-9-1" or "0-10"; see `wire.framing`."""
     heard_at: float
     """When its latest octets came, on the broker's clock."""
 
@@ -47,13 +49,25 @@ class Tap(Protocol):
     """Whether every publish is to be confirmed by a frame of its own."""
 
     def received(self, connection: Tapped, frame_type: int, channel: int, payload: bytes) -> bool | None:
-        """One whole frame has come. True: the tap keeps it, and the connection goes on without it."""
+        """One whole frame has come. True: the tap keeps it, and the connection goes on without it.
+
+        `frame_type` is the type of a 0-9-x frame. Of a 0-10 frame it is `flags << 8 | segment type`, both as
+        they stand in the frame's header: `0x0F01` is a whole command without header and body. The track is
+        not told: it is 0 for controls and 1 for all else.
+        """
 
     def sending(self, connection: Tapped, octets: bytes) -> bytes:
-        """Whole frames are about to be sent; returns what is to be sent in their place."""
+        """Whole frames are about to be sent; returns what is to be sent in their place.
+
+        In 0-10 they make whole assemblies: a control, or a command with all of its header and body.
+        """
 
     def connection(self, connection: str, event: str, detail: str = "") -> None:
-        """A connection was opened, closed, blocked, ..."""
+        """A connection was opened, closed, blocked, ...
+
+        First of all it is "connected", with the numbers of the protocol header for the detail, such as
+        "AMQP 0-0-9-1" or "AMQP 1-1-0-10".
+        """
 
     def published(self, message: Message, outcome: Outcome, virtual_host: str) -> None:
         """A message was published and routed; the queues in `outcome` get it next."""
@@ -73,7 +87,8 @@ class Tap(Protocol):
     ) -> None:
         """A message goes from a queue to a client: to the consumer with that tag, or (None) to a get.
 
-        `tag` is the delivery tag. The frames come behind.
+        `tag` is the delivery tag; in 0-10 the command id of the transfer, and `consumer` the destination of
+        the subscription. The frames come behind.
         """
 
     def settled(

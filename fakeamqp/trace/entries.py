@@ -1,7 +1,7 @@
 """What a recorder stores, and the events that it stands for.
 
 An entry is a tuple, because nothing is made and kept faster; its length says what it is. A peer is (name,
-short name), instants are on the broker's clock.
+short name, dialect), instants are on the broker's clock.
 
 | Length | Entry |
 |---|---|
@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.model_events import publisher_name
 from fakeamqp.trace.parts import Cut
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, FRAME_OVERHEAD
+from fakeamqp.wire.framing import framing_of
 
 __all__ = ["Entry", "frames_in", "typed"]
 
@@ -62,15 +62,16 @@ def typed(entries: Iterable[Entry], began: float, known: Mapping[str, str]) -> I
             if event in _ROUTED:
                 yield from _enqueued(time, client, alias, facts)
             continue
-        name, alias = peer
+        name, alias, dialect = peer
         aliases[name] = alias
         if len(rest) == 1:
-            for frame in frames_in(rest[0]):
-                yield FrameEvent(time, name, alias, "sent", *frame)
+            for kind, channel, payload in frames_in(rest[0], dialect):
+                yield FrameEvent(time, name, alias, "sent", kind, channel, payload, dialect)
         elif len(rest) == 2:
             yield ConnectionEvent(time, name, alias, *rest)
         elif len(rest) == 4:
-            yield FrameEvent(time, name, alias, *rest)
+            direction, kind, channel, payload = rest
+            yield FrameEvent(time, name, alias, direction, kind, channel, payload, dialect)
         else:
             yield ModelEvent(time, name, alias, rest[0], _delivery(name, *rest[1:]))
 
@@ -127,14 +128,7 @@ def _enqueued(time: float, name: str | None, alias: str, facts: dict[str, Any]) 
             yield ModelEvent(time, name, alias, "enqueued", about)
 
 
-def frames_in(octets: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Type, channel and payload of each frame. Of one that is not all there, what there is of it."""
-    position, end = 0, len(octets)
-    while end - position >= FRAME_HEADER.size:
-        kind, channel, size = FRAME_HEADER.unpack_from(octets, position)
-        start = position + FRAME_HEADER.size
-        payload = octets[start : start + size]
+def frames_in(octets: bytes, dialect: str = "0-9-1") -> Iterator[tuple[int, int, bytes]]:
+    """Kind, channel and payload of each frame. Of one that is not all there, what there is of it."""
+    for kind, channel, payload, size in framing_of(dialect).cut(octets):
         yield kind, channel, payload if len(payload) == size else Cut.of(payload, size)
-        position += size + FRAME_OVERHEAD
-    if position < end:
-        yield octets[position], 0, Cut.of(octets[position + 1 :], FRAME_HEADER.size)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from fakeamqp.trace import model_events
 from fakeamqp.trace.parts import full_size
 
 if TYPE_CHECKING:
-    from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-    from fakeamqp.wire.amqp_0_9_x.method import Method
+    from fakeamqp.trace.reading import Reader
+    from fakeamqp.wire.framing import Part
 
-__all__ = ["ConnectionEvent", "Event", "FrameEvent", "ModelEvent"]
+__all__ = ["ConnectionEvent", "Event", "FrameEvent", "ModelEvent", "protocol_header"]
 
 _T = TypeVar("_T")
-
-_METHOD = 1
-_CONTENT_HEADER = 2
 
 
 @dataclass(frozen=True)
@@ -55,15 +52,18 @@ class FrameEvent(Event):
 
     Args:
         direction: "received" by the broker, or "sent" by it.
-        type: 1 method, 2 content header, 3 content body, 8 heartbeat.
+        type: in 0-9-1 1 method, 2 content header, 3 content body, 8 heartbeat; in 0-10 the flags and the
+            type of the segment, `flags << 8 | type`: see `fakeamqp.wire.framing`.
         channel: its number.
         payload: what it held; of a long one only the beginning.
+        dialect: "0-9-1" or "0-10".
     """
 
     direction: Literal["received", "sent"]
     type: int
     channel: int
     payload: bytes
+    dialect: str = "0-9-1"
 
     @property
     def size(self) -> int:
@@ -71,41 +71,47 @@ class FrameEvent(Event):
         return full_size(self.payload)
 
     @property
+    def part(self) -> Part:
+        """What it holds: "method" (in 0-10 a command or a control), "header", "body", "heartbeat", or ""."""
+        return self._reader.part(self.type, self.payload)
+
+    @property
     def name(self) -> str:
-        """The method's name, or "content header", "content body", "heartbeat"."""
-        from fakeamqp.trace.amqp_0_9_1 import frame_name
-
-        return frame_name(self.type, self.payload)
+        """The method's name, such as "basic.publish" or "message.transfer"; or what kind of frame it is."""
+        return self._reader.name(self.type, self.payload)
 
     @property
-    def method(self) -> Method | None:
-        """The method, decoded; None for other frames and for one that cannot be read."""
-        from fakeamqp.trace.amqp_0_9_1 import decode_method
+    def method(self) -> Any:
+        """The method, decoded: `wire.amqp_0_9_x.method.Method`, in 0-10 `wire.amqp_0_10.packed.Packed`.
 
-        return decode_method(self.payload) if self.type == _METHOD else None
+        None for other frames and for one that cannot be read.
+        """
+        return self._reader.method(self.type, self.payload)
 
     @property
-    def properties(self) -> BasicProperties | None:
-        """The properties in a content header; None for other frames and for one that cannot be read."""
-        from fakeamqp.trace.amqp_0_9_1 import decode_header
+    def properties(self) -> Any:
+        """The properties in a content header: `BasicProperties`, in 0-10 `TransferProperties`.
 
-        header = decode_header(self.payload) if self.type == _CONTENT_HEADER else None
-        return None if header is None else header[1]
+        None for other frames and for one that cannot be read.
+        """
+        return self._reader.properties(self.type, self.payload)
 
     @property
     def text(self) -> str:
         """The frame with its arguments, in one line."""
-        from fakeamqp.trace.amqp_0_9_1 import describe
-
-        return describe(self.type, self.redacted.payload)
+        return self._reader.describe(self.type, self.redacted.payload)
 
     @property
     def redacted(self) -> FrameEvent:
         """The same without passwords: this is what is shown. `method` and `payload` have them."""
-        from fakeamqp.trace.secrets import redacted
-
-        payload = redacted(self.type, self.payload, self.channel)
+        payload = self._reader.redacted(self.type, self.payload, self.channel)
         return self if payload is self.payload else replace(self, payload=payload)
+
+    @property
+    def _reader(self) -> Reader:
+        from fakeamqp.trace.reading import reader_of
+
+        return reader_of(self.dialect)
 
 
 @dataclass(frozen=True)
@@ -132,11 +138,7 @@ class ConnectionEvent(Event):
     @property
     def protocol_header(self) -> bytes:
         """The eight octets that the client began with, of the event "connected"; else none."""
-        letters, _, numbers = self.detail.partition(" ")
-        parts = numbers.split("-")
-        if self.event != "connected" or letters != "AMQP" or len(parts) != 4:
-            return b""
-        return b"AMQP" + bytes(int(part) for part in parts)
+        return protocol_header(self.detail) if self.event == "connected" else b""
 
 
 @dataclass(frozen=True)
@@ -183,3 +185,16 @@ class ModelEvent(Event):
     def _fact(self, name: str, kind: type[_T]) -> _T | None:
         value = self.facts.get(name)
         return value if isinstance(value, kind) else None
+
+
+def protocol_header(detail: str) -> bytes:
+    """The protocol header that a detail such as "AMQP 0-0-9-1" stands for; of any other text none."""
+    letters, _, numbers = detail.partition(" ")
+    parts = numbers.split("-")
+    if (
+        letters != "AMQP"
+        or len(parts) != 4
+        or not all(part.isdecimal() and int(part) < 256 for part in parts)
+    ):
+        return b""
+    return b"AMQP" + bytes(int(part) for part in parts)

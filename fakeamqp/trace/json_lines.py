@@ -104,7 +104,9 @@ def _event(said: dict[str, Any]) -> Event:
         payload = base64.b64decode(said["octets"])
         if said["cut"]:
             payload = Cut.of(payload, said["size"])
-        return FrameEvent(*where, said["direction"], said["type"], said["channel"], payload)
+        return FrameEvent(
+            *where, said["direction"], said["type"], said["channel"], payload, said.get("dialect", "0-9-1")
+        )
     if kind == "connection":
         return ConnectionEvent(*where, said["event"], said["detail"])
     if kind == "model":

@@ -33,9 +33,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.trace.errors import PyarrowMissing
-from fakeamqp.trace.events import Event
-from fakeamqp.trace.plain import plain
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_METHOD
+from fakeamqp.trace.events import Event, FrameEvent
+from fakeamqp.trace.plain import plain, plain_value
+from fakeamqp.trace.reading import reader_of
 
 if TYPE_CHECKING:
     import os
@@ -43,16 +43,6 @@ if TYPE_CHECKING:
     from fakeamqp.trace.timeline import Trace
 
 __all__ = ["write"]
-
-_FROM_METHODS = (
-    "exchange",
-    "routing_key",
-    "queue",
-    "consumer_tag",
-    "delivery_tag",
-    "redelivered",
-    "reply_code",
-)
 
 
 def write(trace: Trace, path: str | os.PathLike[str]) -> None:
@@ -111,10 +101,10 @@ def _rows(events: Iterable[Event], wall_time: float | None) -> list[dict[str, An
             row.update(_of_facts(details))
         elif said["kind"] == "frame":
             place = (said["alias"], said["direction"], said["channel"])
-            if said["type"] == FRAME_METHOD:
+            if said["part"] == "method":
                 awaiting[place] = row
-                row.update({name: _column((details or {}).get(name)) for name in _FROM_METHODS})
-            elif said["type"] == FRAME_CONTENT_HEADER:
+                row.update(_of_method(event))
+            elif said["part"] == "header":
                 message = {
                     "message_id": _column((said["properties"] or {}).get("message_id")),
                     "body_size": said["body_size"],
@@ -131,11 +121,21 @@ def _details(said: dict[str, Any]) -> Any:
         return {"detail": said["detail"]}
     if said["kind"] == "model":
         return said["facts"]
-    if said["type"] == FRAME_METHOD:
+    if said["part"] == "method":
         return said["fields"]
-    if said["type"] == FRAME_CONTENT_HEADER:
+    if said["part"] == "header":
         return said["properties"]
-    return {"body": said["body"]} if said["type"] == FRAME_BODY else {}
+    return {"body": said["body"]} if said["part"] == "body" else {}
+
+
+def _of_method(event: Event) -> dict[str, Any]:
+    """The columns that a method fills."""
+    assert isinstance(event, FrameEvent)
+    method = event.method
+    if method is None:
+        return {}
+    said = reader_of(event.dialect).columns(method, event.direction)
+    return {name: _column(plain_value(value)) for name, value in said.items()}
 
 
 def _of_facts(facts: dict[str, Any]) -> dict[str, Any]:

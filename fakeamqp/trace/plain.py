@@ -11,10 +11,10 @@ Every event has
 | `name` | what it is: "basic.publish", "content header", "connected", "published", ... |
 | `text` | the same in one line for people |
 
-A frame also has `direction` ("received" by the broker or "sent" by it), `channel`, `type` (1 method,
-2 content header, 3 content body, 8 heartbeat), `size` (octets of payload), `cut` (true where only the
-beginning of the payload was kept), `readable` (false where the octets cannot be decoded, or not all of them
-are there), and
+A frame also has `dialect` ("0-9-1" or "0-10"), `direction` ("received" by the broker or "sent" by it),
+`channel`, `type` (a number, see `fakeamqp.wire.framing`), `part` ("method", "header", "body", "heartbeat" or
+"" where it is none of these), `size` (octets of payload), `cut` (true where only the beginning of the payload
+was kept), `readable` (false where the octets cannot be decoded, or not all of them are there), and
 
 - a method `fields`: {name: value}, all but the reserved ones; null where it cannot be read
 - a content header `class_id`, `body_size` and `properties`: {name: value}, those that are present; null where
@@ -51,13 +51,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from fakeamqp.trace.amqp_0_9_1 import decode_header, decode_method
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.parts import Cut, full_size
-from fakeamqp.trace.secrets import SECRET_FIELDS
+from fakeamqp.trace.reading import Hidden, reader_of
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_METHOD
-from fakeamqp.wire.amqp_0_9_x.method import Record
 from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
 
 __all__ = ["octets_or_text", "plain", "plain_value"]
@@ -84,48 +81,15 @@ def plain(event: Event) -> dict[str, Any]:
         "text": event.text,
     }
     if isinstance(event, FrameEvent):
-        said.update(kind="frame", direction=event.direction, channel=event.channel, type=event.type)
-        said.update(size=event.size, cut=isinstance(event.payload, Cut))
-        said.update(_frame(event.redacted))
+        said.update(kind="frame", dialect=event.dialect, direction=event.direction, channel=event.channel)
+        said.update(type=event.type, part=event.part, size=event.size, cut=isinstance(event.payload, Cut))
+        said.update(reader_of(event.dialect).plain(event.type, event.redacted.payload))
     elif isinstance(event, ConnectionEvent):
         said.update(kind="connection", event=event.event, detail=event.detail)
     elif isinstance(event, ModelEvent):
         said.update(kind="model", event=event.event)
         said["facts"] = {name: plain_value(value) for name, value in event.facts.items()}
     return said
-
-
-def _frame(event: FrameEvent) -> dict[str, Any]:
-    payload = event.payload
-    if event.type == FRAME_METHOD:
-        method = decode_method(payload)
-        return {"readable": method is not None, "fields": None if method is None else _fields(method)}
-    if event.type == FRAME_CONTENT_HEADER:
-        header = decode_header(payload)
-        return {
-            "readable": header is not None,
-            "class_id": int.from_bytes(payload[:2], "big"),
-            # The size is in front of what may be broken.
-            "body_size": int.from_bytes(payload[4:12], "big") if len(payload) >= 12 else None,
-            "properties": None if header is None else _present(_fields(header[1])),
-        }
-    if event.type == FRAME_BODY:
-        return {"readable": not isinstance(payload, Cut), "body": octets_or_text(payload)}
-    return {"readable": not payload}
-
-
-def _fields(record: Record) -> dict[str, Any]:
-    values = {}
-    for name, _ in record.LAYOUT:
-        if name.startswith("reserved_"):
-            continue
-        value = getattr(record, name)
-        name = name.rstrip("_")
-        if name in SECRET_FIELDS:
-            values[name] = {"secret": len(value)}
-        else:
-            values[name] = octets_or_text(value) if isinstance(value, bytes) else plain_value(value)
-    return values
 
 
 def _present(values: dict[str, Any]) -> dict[str, Any]:
@@ -149,6 +113,8 @@ def plain_value(value: object, depth: int = 0) -> Any:
         return value
     if isinstance(value, str):
         return _text(value)
+    if isinstance(value, Hidden):
+        return {"secret": value.size}
     if isinstance(value, Timestamp):
         return {"timestamp": int(value)}
     if isinstance(value, int):

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from fakeamqp.trace.entries import frames_in
+from fakeamqp.trace.events import protocol_header
 from fakeamqp.trace.parts import Cut, MessagePart
 from fakeamqp.trace.timeline import Trace
+from fakeamqp.wire.framing import dialect_of
 
 if TYPE_CHECKING:
     from fakeamqp.trace.entries import Entry
@@ -16,10 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["Recorder"]
 
 Direction: TypeAlias = Literal["received", "sent"]
-Peer: TypeAlias = tuple[str, str]
-"""The name of a connection, and its short name."""
+Peer: TypeAlias = tuple[str, str, str]
+"""The name of a connection, its short name, and its dialect."""
 
 _FRAME_BODY = 3
+_TYPE = 0xFF
+"""Cuts the type out of the kind of a frame: in 0-10 there are flags above it."""
+_USUAL = "0-9-1"
 _LONG_BODY = 4096
 _LONG_PAYLOAD = 65_536
 _MOST_ENDED = 1000
@@ -53,6 +58,7 @@ class Recorder:
         "_began",
         "_clock",
         "_count",
+        "_dialects",
         "_ended",
         "_entries",
         "_forget",
@@ -90,6 +96,8 @@ class Recorder:
         self._entries: deque[Entry] = deque(maxlen=self.capacity)
         self._peers: dict[str, Peer] = {}
         self._ended: deque[Peer] = deque()
+        self._dialects: dict[str, str] = {}
+        """What the connections that there are speak; outlasts `clear`."""
         self._make_the_tap()
         self.clear()
 
@@ -115,7 +123,7 @@ class Recorder:
             self._count() - len(self._entries),
             self._began,
             capacity=self.capacity,
-            aliases=dict(self._peers.values()),
+            aliases={name: alias for name, alias, _ in self._peers.values()},
             wall_time=self._wall_time,
             clock=self._clock,
         )
@@ -137,7 +145,9 @@ class Recorder:
 
         def received(connection: Named, frame_type: int, channel: int, payload: bytes) -> None:
             nonlocal count
-            if len(payload) > _LONG_BODY and (frame_type == _FRAME_BODY or len(payload) > _LONG_PAYLOAD):
+            if len(payload) > _LONG_BODY and (
+                frame_type & _TYPE == _FRAME_BODY or len(payload) > _LONG_PAYLOAD
+            ):
                 payload = Cut(payload, _LONG_BODY)
             try:
                 peer = peers[connection.name]
@@ -149,7 +159,8 @@ class Recorder:
         def sending(connection: Named, octets: bytes) -> bytes:
             nonlocal count
             if len(octets) > _LONG_BODY:
-                for each in frames_in(octets):
+                dialect = (peers.get(connection.name) or introduce(connection.name))[2]
+                for each in frames_in(octets, dialect):
                     frame(connection.name, "sent", *each)
                 return octets
             try:
@@ -162,7 +173,9 @@ class Recorder:
 
         def frame(name: str, direction: Direction, frame_type: int, channel: int, payload: bytes) -> None:
             nonlocal count
-            if len(payload) > _LONG_BODY and (frame_type == _FRAME_BODY or len(payload) > _LONG_PAYLOAD):
+            if len(payload) > _LONG_BODY and (
+                frame_type & _TYPE == _FRAME_BODY or len(payload) > _LONG_PAYLOAD
+            ):
                 payload = Cut(payload, _LONG_BODY)
             count += 1
             keep((now(), peers.get(name) or introduce(name), direction, frame_type, channel, payload))
@@ -236,7 +249,7 @@ class Recorder:
             nonlocal count
             peer = None if event == "connected" else peers.get(name)
             if peer is None:
-                peer = introduce(name)
+                peer = introduce(name, detail)
             count += 1
             keep((now(), peer, event, detail))
             if event in _ENDS:
@@ -282,14 +295,22 @@ class Recorder:
 
     # --- short names ----------------------------------------------------------------------------------
 
-    def _introduce(self, connection: str) -> Peer:
-        """Give a connection its short name; one that has the name of an earlier one gets its own."""
+    def _introduce(self, connection: str, detail: str = "") -> Peer:
+        """Give a connection its short name; one that has the name of an earlier one gets its own.
+
+        Which dialect it speaks is known from when it was connected, which may have been forgotten since.
+        """
+        header = protocol_header(detail)
+        if header:
+            self._dialects[connection] = dialect_of(header) or _USUAL
+        dialect = self._dialects.get(connection, _USUAL)
         self._introduced += 1
-        peer = self._peers[connection] = (connection, f"c{self._introduced}")
+        peer = self._peers[connection] = (connection, f"c{self._introduced}", dialect)
         return peer
 
     def _end(self, peer: Peer) -> None:
         self._ended.append(peer)
+        self._dialects.pop(peer[0], None)
         if len(self._ended) > _MOST_ENDED:
             oldest = self._ended.popleft()
             if self._peers.get(oldest[0]) is oldest:

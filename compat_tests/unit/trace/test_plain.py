@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent
+from fakeamqp.trace.amqp_0_9_1.secrets import redacted
 from fakeamqp.trace.parts import Cut, MessagePart
 from fakeamqp.trace.plain import plain, plain_value
-from fakeamqp.trace.secrets import redacted
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
@@ -35,6 +35,8 @@ def test_a_method():
         "connection": "a -> b",
         "alias": "c1",
         "kind": "frame",
+        "dialect": "0-9-1",
+        "part": "method",
         "name": "basic.publish",
         "text": "basic.publish exchange='e' routing_key='k' mandatory",
         "direction": "received",

@@ -66,6 +66,8 @@ _KNOWN_FRAME_TYPES = frozenset((FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY, 
 class Endpoint:
     """One 0-9-1 connection, without its transport. See `dialects.interface.Connection`."""
 
+    dialect = "0-9-1"
+
     def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
         self.broker = state
         self.personality = state.personality

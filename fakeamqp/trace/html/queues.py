@@ -5,10 +5,7 @@ tag.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from fakeamqp.wire.amqp_0_9_x.method import Method
+from typing import Any, TypeAlias
 
 __all__ = ["Queues", "queues_of"]
 
@@ -38,7 +35,7 @@ class Queues:
         self._unsettled: dict[tuple[int, int], dict[int, str]] = {}
         self._publishes: dict[int, list[tuple[object, object, list[Any]]]] = {}
 
-    def seen(self, place: Place, method: Method) -> list[str]:
+    def seen(self, place: Place, method: Any) -> list[str]:
         """The queues that `method` has to do with."""
         connection, channel, _ = place
         here = (connection, channel)
@@ -76,7 +73,7 @@ class Queues:
 
     # --- where a publish went, which only the event that follows it can say -------------------------------
 
-    def published(self, place: Place, method: Method, row: list[Any]) -> None:
+    def published(self, place: Place, method: Any, row: list[Any]) -> None:
         """Remember the row of a publish until its outcome is known."""
         waiting = self._publishes.setdefault(place[0], [])
         del waiting[: len(waiting) - _MOST_WAITING]

@@ -30,18 +30,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.html.queues import Queues, queues_of
 from fakeamqp.trace.parts import full_size
-from fakeamqp.trace.secrets import SECRET_FIELDS
+from fakeamqp.trace.reading import Hidden, reader_of
 from fakeamqp.trace.words import one_line, short
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_HEARTBEAT
 from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
-
-if TYPE_CHECKING:
-    from fakeamqp.wire.amqp_0_9_x.method import Method, Record
 
 __all__ = ["Rows"]
 
@@ -57,17 +53,17 @@ _BAD_ENDS = frozenset(("aborted", "lost", "blocked"))
 _BAD_NEWS = frozenset(("dropped", "returned"))
 _REFUSALS = frozenset(("basic.nack", "basic.return", "basic.cancel", "connection.blocked"))
 """What only goes to a client when something went wrong, or is about to."""
-_BODY_SIZE = slice(4, 12)
 
 
 class _Content:
-    """A method whose content is still coming: its row, and how many octets are due."""
+    """A method whose content is still coming: its row, and how many octets are due where a header says so."""
 
-    __slots__ = ("due", "kept", "row", "whole")
+    __slots__ = ("due", "has_header", "kept", "row", "whole")
 
     def __init__(self, row: list[Any]) -> None:
         self.row = row
-        self.due = -1
+        self.has_header = False
+        self.due: int | None = None
         self.kept = bytearray()
         self.whole = True
 
@@ -119,10 +115,12 @@ class Rows:
         event = event.redacted
         direction = _DIRECTIONS[event.direction]
         place = (connection, event.channel, direction)
-        if event.type in (FRAME_CONTENT_HEADER, FRAME_BODY) and self._add_content(number, event, place):
+        part = event.part
+        reader = reader_of(event.dialect)
+        if part in ("header", "body") and self._add_content(number, event, place):
             return
-        method = event.method
-        kind = _METHOD if method is not None else _HEARTBEAT if event.type == FRAME_HEARTBEAT else _FRAME
+        method = event.method if part == "method" else None
+        kind = _METHOD if method is not None else _HEARTBEAT if part == "heartbeat" else _FRAME
         row = self._row(number, event, connection, kind, direction, event.channel)
         self.rows.append(row)
         if method is None:
@@ -131,37 +129,47 @@ class Rows:
             return
         row[8] = [self._put(name) for name in self._queues.seen(place, method)]
         row[9] = int(_went_wrong(method, direction))
-        row[10] = self._put(_bounded(_fields(method)))
+        row[10] = self._put(_bounded(_fields(reader.values(method))))
         if method.NAME == "connection.start-ok":
-            self.connections[connection].update(_client(getattr(method, "client_properties", {})))
+            self.connections[connection].update(_client(getattr(method, "client_properties", None) or {}))
         elif method.NAME == "connection.open":
             self.connections[connection]["virtual_host"] = getattr(method, "virtual_host", "")
         elif method.NAME == "basic.publish":
             self._queues.published(place, method, row)
-        if method.HAS_CONTENT:
+        if reader.begins_content(event.type, event.payload):
             self._contents[place] = _Content(row)
 
     def _add_content(self, number: int, event: FrameEvent, place: tuple[int, int, int]) -> bool:
         """Put a header or body frame with the method before it. False: there is none that waits for it."""
         content = self._contents.get(place)
-        if content is None or (event.type == FRAME_CONTENT_HEADER) != (content.due < 0):
+        if content is None:
             return False
+        reader = reader_of(event.dialect)
+        ends = reader.ends_content(event.type)
         row = content.row
-        if event.type == FRAME_CONTENT_HEADER:
+        if event.part == "header":
+            if content.has_header:
+                return False
             properties = event.properties
-            if properties is None:
+            if properties is not None:
+                row[11] = self._put(_bounded(_fields(reader.values(properties), absent=False)))
+            elif ends is None:
                 return False
-            content.due = row[13] = int.from_bytes(event.payload[_BODY_SIZE], "big")
-            row[11] = self._put(_bounded(_fields(properties, absent=False)))
+            content.has_header = True
+            content.due = reader.body_size(event.type, event.payload) if ends is None else None
+            row[13] = content.due or 0
         else:
-            if event.size > content.due:
-                return False
-            content.due -= event.size
+            if ends is None:
+                if content.due is None or event.size > content.due:
+                    return False
+                content.due -= event.size
+            else:
+                row[13] = max(0, row[13]) + event.size
             if content.whole and len(content.kept) < _MOST_BODY:
                 content.kept += event.payload
             content.whole = content.whole and event.size == len(event.payload)
         row[0].append(number)
-        if not content.due:
+        if ends or (ends is None and not content.due):
             self._store_body(content)
             del self._contents[place]
         return True
@@ -240,16 +248,15 @@ class Rows:
 # --- values -------------------------------------------------------------------------------------------
 
 
-def _fields(record: Method | Record, absent: bool = True) -> Iterator[Field]:
-    """Every field but the reserved ones. What proves who somebody is stays hidden."""
-    for name, _ in record.LAYOUT:
-        value = getattr(record, name)
-        if name.startswith("reserved_") or (value is None and not absent):
+def _fields(values: Iterable[tuple[str, Any]], absent: bool = True) -> Iterator[Field]:
+    """Every field, or those that are there. What proves who somebody is stays hidden."""
+    for name, value in values:
+        if value is None and not absent:
             continue
-        if name in SECRET_FIELDS:
-            yield 0, name, f"{len(value)} octets, not shown", "h"
+        if isinstance(value, Hidden):
+            yield 0, name, f"{value.size} octets, not shown", "h"
         else:
-            yield from _flat(0, name.rstrip("_"), value)
+            yield from _flat(0, name, value)
 
 
 def _bounded(fields: Iterator[Field]) -> tuple[Field, ...]:
@@ -383,7 +390,7 @@ def _client(properties: Mapping[str, object]) -> dict[str, str]:
 # --- what went wrong ----------------------------------------------------------------------------------
 
 
-def _went_wrong(method: Method, direction: int) -> bool:
+def _went_wrong(method: Any, direction: int) -> bool:
     if method.NAME in ("channel.close", "connection.close"):
         return getattr(method, "reply_code", 200) not in (0, 200)
     return direction == 1 and method.NAME in _REFUSALS

@@ -12,15 +12,8 @@ from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent
 from fakeamqp.trace.parts import Cut
 from fakeamqp.trace.pcapng import blocks
 from fakeamqp.trace.pcapng.tcp import MOST, Address, Stream
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_9_1.methods import METHODS
-from fakeamqp.wire.amqp_0_9_x.frames import (
-    CONTENT_HEADER,
-    FRAME_CONTENT_HEADER,
-    FRAME_METHOD,
-    HEARTBEAT_FRAME,
-    frame,
-)
+from fakeamqp.trace.reading import reader_of
+from fakeamqp.wire.framing import framing_of
 
 if TYPE_CHECKING:
     from fakeamqp.trace.timeline import Trace
@@ -33,7 +26,6 @@ in the place of the broker's own port, which is mostly a random one, and a comme
 _FIRST_FREE_PORT = 49_152
 _ENDS = {"closed": "sent", "aborted": "sent", "refused": "sent", "lost": "received"}
 """Which events end a connection, and whose FIN comes first: that which the server received, or sent."""
-_NO_PROPERTIES = bytes(2)
 
 
 def write(trace: Trace, path: str | os.PathLike[str], *, redact: bool) -> None:
@@ -98,7 +90,9 @@ class _Capture:
                 self._comment(
                     event.alias, "a heartbeat that never was, for the sake of those who dissect this"
                 )
-                self._write(event, self._streams[event.alias].data("sent", HEARTBEAT_FRAME))
+                self._write(
+                    event, self._streams[event.alias].data("sent", framing_of(event.dialect).heartbeat)
+                )
             self._write(event, self._streams[event.alias].data(event.direction, octets))
             if comment:
                 self._comment(event.alias, comment)
@@ -118,7 +112,8 @@ class _Capture:
         stream = self._streams[event.alias] = Stream(client, server, number)
         self.early.append(f"{event.alias} is {event.connection}{remark}")
         self._write(event, stream.open())
-        header = PROTOCOL_HEADER
+        dialect = event.dialect if isinstance(event, FrameEvent) else "0-9-1"
+        header = framing_of(dialect).protocol_header
         if isinstance(event, ConnectionEvent):
             header = b"" if event.event == "refused" else event.protocol_header or header
         if header:
@@ -191,13 +186,6 @@ def _octets(event: FrameEvent, redact: bool) -> tuple[bytes, str]:
     comment = ""
     if isinstance(payload, Cut):
         comment = f"{event.name} of {payload.size} octets, of which the trace has {len(payload)}: "
-        if event.type == FRAME_METHOD and int.from_bytes(payload[:4], "big") in METHODS:
-            payload = METHODS[int.from_bytes(payload[:4], "big")]().encode()
-            comment += "its fields are not shown"
-        elif event.type == FRAME_CONTENT_HEADER and len(payload) >= CONTENT_HEADER.size:
-            payload = payload[: CONTENT_HEADER.size] + _NO_PROPERTIES
-            comment += "its properties are not shown"
-        else:
-            payload = payload + bytes(payload.size - len(payload))
-            comment += "the others are shown as zeros"
-    return frame(event.type, event.channel, payload), comment
+        payload, remark = reader_of(event.dialect).filled(event.type, payload)
+        comment += remark
+    return framing_of(event.dialect).frame(event.type, event.channel, payload), comment

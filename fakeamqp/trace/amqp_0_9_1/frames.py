@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakeamqp.trace.amqp_0_9_1.secrets import SECRET_FIELDS, SECRET_METHODS
 from fakeamqp.trace.parts import Cut
-from fakeamqp.trace.secrets import SECRET_FIELDS, SECRET_METHODS
 from fakeamqp.trace.words import one_line, short
 from fakeamqp.wire.amqp_0_9_1.constants import CLASS_NAMES, METHOD_NAMES
 from fakeamqp.wire.amqp_0_9_1.methods import METHODS

@@ -1,0 +1,82 @@
+"""How frames of each dialect are read. Events, and the views on them, ask a `Reader` and know no dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from fakeamqp.trace.parts import Cut
+    from fakeamqp.wire.framing import Part
+
+__all__ = ["Hidden", "Reader", "reader_of"]
+
+
+class Hidden(NamedTuple):
+    """Stands for so many octets that nobody is to read."""
+
+    size: int
+
+
+class Reader(Protocol):
+    """Frames of one dialect. A frame is a kind and a payload, see `wire.framing`.
+
+    Whatever the octets are, nothing is raised.
+    """
+
+    def part(self, kind: int, payload: bytes) -> Part:
+        """What the frame holds; "method" stands for commands and controls as well."""
+
+    def name(self, kind: int, payload: bytes) -> str:
+        """What it is called: its method's name, or what kind of frame it is."""
+
+    def describe(self, kind: int, payload: bytes) -> str:
+        """The frame in one line that begins with its name."""
+
+    def method(self, kind: int, payload: bytes) -> Any:
+        """The method in it, or None where there is none to be read."""
+
+    def properties(self, kind: int, payload: bytes) -> Any:
+        """The properties in it, or None where there are none to be read."""
+
+    def body_size(self, kind: int, payload: bytes) -> int | None:
+        """How long a body its header announces; None where it does not say."""
+
+    def begins_content(self, kind: int, payload: bytes) -> bool:
+        """Whether frames with properties and a body belong behind it."""
+
+    def ends_content(self, kind: int) -> bool | None:
+        """Whether nothing of the content follows this frame; None where the size of the body tells."""
+
+    def values(self, record: Any) -> Iterator[tuple[str, Any]]:
+        """The fields of a method or of properties, those that say nothing left out; secrets are `Hidden`."""
+
+    def columns(self, method: Any, direction: str) -> dict[str, Any]:
+        """What a method says of exchange, routing_key, queue, consumer_tag, delivery_tag, redelivered and
+        reply_code, as far as it does.
+        """
+
+    def plain(self, kind: int, payload: bytes) -> dict[str, Any]:
+        """The frame as `fakeamqp.trace.plain` says it."""
+
+    def redacted(self, kind: int, payload: bytes, channel: int) -> bytes:
+        """The same payload with as many asterisks in the place of what is secret."""
+
+    def filled(self, kind: int, payload: Cut) -> tuple[bytes, str]:
+        """A payload that can stand for one of which the end is missing, and what is wrong with it."""
+
+
+_MODULES = {"0-9-1": "fakeamqp.trace.amqp_0_9_1", "0-10": "fakeamqp.trace.amqp_0_10"}
+
+
+@cache
+def reader_of(dialect: str) -> Reader:
+    """Who reads the frames of a dialect.
+
+    Raises:
+        KeyError: nobody does.
+    """
+    reader: Reader = import_module(_MODULES[dialect]).READER
+    return reader

@@ -1,0 +1,1 @@
+"""AMQP 0-10 on the wire."""

@@ -1,0 +1,79 @@
+"""Frames of 0-10, for those who look on; see `wire.framing`."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from fakeamqp.wire.errors import FieldError
+from fakeamqp.wire.framing import Part
+
+__all__ = ["FRAMING", "HEADER", "TYPE_MASK", "is_heartbeat"]
+
+HEADER = struct.Struct(">BBHBBHI")
+"""Flags, segment type, size of the whole frame, reserved, track, channel, reserved."""
+TYPE_MASK = 0xFF
+"""Cuts the segment's type out of a kind; what is above it are the flags."""
+
+_CONTROL = 0
+_PARTS: dict[int, Part] = {0: "method", 1: "method", 2: "header", 3: "body"}
+_HEARTBEAT = b"\x01\x0a"
+
+
+class _Framing:
+    """A header of 12 octets with the size of all, and the payload.
+
+    The track is not kept: it is 0 for controls and 1 for everything else.
+    """
+
+    protocol_header = b"AMQP\1\1\0\x0a"
+    heartbeat = b"\x0f\0\0\x10\0\0\0\0\0\0\0\0" + _HEARTBEAT + b"\0\0"
+    overhead = HEADER.size
+    header_size = HEADER.size
+
+    def length(self, header: bytes) -> int:
+        """See `Framing`, here and below."""
+        return max(HEADER.size, int.from_bytes(header[2:4], "big"))
+
+    def may_begin(self, octet: int) -> bool:
+        """The first octet has the version, 0, and the flags."""
+        return octet <= 0x0F
+
+    def cut(self, octets: bytes) -> Iterator[tuple[int, int, bytes, int]]:
+        """What is not even a header's worth counts as the beginning of one, on channel 0."""
+        position, end = 0, len(octets)
+        while end - position >= HEADER.size:
+            flags, segment_type, size, _, _, channel, _ = HEADER.unpack_from(octets, position)
+            size = max(HEADER.size, size)
+            payload = octets[position + HEADER.size : position + size]
+            yield flags << 8 | segment_type, channel, payload, size - HEADER.size
+            position += size
+        if position < end:
+            kind = int.from_bytes(octets[position : position + 2].ljust(2, b"\0"), "big")
+            yield kind, 0, octets[position + 2 :], HEADER.size
+
+    def frame(self, kind: int, channel: int, payload: bytes) -> bytes:
+        """The kind is flags and type."""
+        segment_type = kind & TYPE_MASK
+        track = 0 if segment_type == _CONTROL else 1
+        size = HEADER.size + len(payload)
+        try:
+            header = HEADER.pack(kind >> 8, segment_type, size, 0, track, channel, 0)
+        except struct.error:
+            raise FieldError(
+                f"no frame of kind {kind!r} and {size} octets on channel {channel!r}: number out of range"
+            ) from None
+        return header + payload
+
+    def part(self, kind: int, payload: bytes) -> Part:
+        """The segment's type says it; a heartbeat is a control."""
+        part = _PARTS.get(kind & TYPE_MASK, "")
+        return "heartbeat" if part == "method" and is_heartbeat(kind, payload) else part
+
+
+def is_heartbeat(kind: int, payload: bytes) -> bool:
+    """Whether a frame holds the control connection.heartbeat."""
+    return payload[:2] == _HEARTBEAT and kind & TYPE_MASK == _CONTROL
+
+
+FRAMING = _Framing()

@@ -1,0 +1,66 @@
+"""Frames of 0-9 and 0-9-1, for those who look on; see `wire.framing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fakeamqp.wire.amqp_0_9_x.frames import (
+    FRAME_BODY,
+    FRAME_CONTENT_HEADER,
+    FRAME_HEADER,
+    FRAME_HEARTBEAT,
+    FRAME_METHOD,
+    FRAME_OVERHEAD,
+    HEARTBEAT_FRAME,
+    frame,
+)
+from fakeamqp.wire.framing import Part
+
+__all__ = ["FRAMING"]
+
+_PARTS: dict[int, Part] = {
+    FRAME_METHOD: "method",
+    FRAME_CONTENT_HEADER: "header",
+    FRAME_BODY: "body",
+    FRAME_HEARTBEAT: "heartbeat",
+}
+
+
+class _Framing:
+    """A type, a channel, a size, the payload, and an octet that ends it."""
+
+    protocol_header = b"AMQP\0\0\x09\x01"
+    heartbeat = HEARTBEAT_FRAME
+    overhead = FRAME_OVERHEAD
+    header_size = FRAME_HEADER.size
+
+    def length(self, header: bytes) -> int:
+        """See `Framing`, here and below."""
+        size: int = FRAME_HEADER.unpack(header)[2]
+        return FRAME_OVERHEAD + size
+
+    def may_begin(self, octet: int) -> bool:
+        """The first octet is the type."""
+        return octet in _PARTS
+
+    def cut(self, octets: bytes) -> Iterator[tuple[int, int, bytes, int]]:
+        """What is not even a header's worth counts as the beginning of one, on channel 0."""
+        position, end = 0, len(octets)
+        while end - position >= FRAME_HEADER.size:
+            kind, channel, size = FRAME_HEADER.unpack_from(octets, position)
+            start = position + FRAME_HEADER.size
+            yield kind, channel, octets[start : start + size], size
+            position += size + FRAME_OVERHEAD
+        if position < end:
+            yield octets[position], 0, octets[position + 1 :], FRAME_HEADER.size
+
+    def frame(self, kind: int, channel: int, payload: bytes) -> bytes:
+        """The kind is the type."""
+        return frame(kind, channel, payload)
+
+    def part(self, kind: int, payload: bytes) -> Part:
+        """The type says it."""
+        return _PARTS.get(kind, "")
+
+
+FRAMING = _Framing()

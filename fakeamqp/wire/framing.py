@@ -1,0 +1,91 @@
+"""How each dialect puts frames into octets, for those who look at a connection from outside.
+
+A connection cuts what comes by itself. Traces and faults see frames of every dialect; to them a frame is a
+kind, a channel and a payload, and a `Framing` knows the rest. The kind is a number:
+
+| Dialect | Kind |
+|---|---|
+| 0-9, 0-9-1 | the frame's type: 1 method, 2 content header, 3 content body, 8 heartbeat |
+| 0-10 | flags and type of the segment, `flags << 8 | type`; types: 0 control, 1 command, 2 header, 3 body |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import Literal, Protocol, TypeAlias
+
+__all__ = ["DIALECTS", "Framing", "Part", "dialect_of", "framing_of"]
+
+Part: TypeAlias = Literal["method", "header", "body", "heartbeat", ""]
+"""What a frame holds, whatever its dialect calls that: a method stands for commands and controls as well;
+"" is anything that is not known."""
+
+
+class Framing(Protocol):
+    """The frames of one dialect."""
+
+    @property
+    def protocol_header(self) -> bytes:
+        """The eight octets that a client of this dialect begins with."""
+
+    @property
+    def heartbeat(self) -> bytes:
+        """A heartbeat, as a whole frame."""
+
+    @property
+    def overhead(self) -> int:
+        """How many octets of a frame are not its payload."""
+
+    @property
+    def header_size(self) -> int:
+        """How many octets come before the payload; by then the size of a frame is known."""
+
+    def length(self, header: bytes) -> int:
+        """How many octets a frame has that begins with these `header_size` octets, these included."""
+
+    def may_begin(self, octet: int) -> bool:
+        """Whether a frame can begin with this octet."""
+
+    def cut(self, octets: bytes) -> Iterator[tuple[int, int, bytes, int]]:
+        """Kind, channel, payload and its announced size of each frame.
+
+        Of a last one that is not all there the payload is what there is of it. Whatever the octets are,
+        nothing is raised.
+        """
+
+    def frame(self, kind: int, channel: int, payload: bytes) -> bytes:
+        """One frame as octets.
+
+        Raises:
+            WireError: a number does not fit its field.
+        """
+
+    def part(self, kind: int, payload: bytes) -> Part:
+        """What a frame holds."""
+
+
+_MODULES = {
+    "0-9-1": "fakeamqp.wire.amqp_0_9_x.framing",
+    "0-10": "fakeamqp.wire.amqp_0_10.framing",
+}
+DIALECTS = tuple(_MODULES)
+"""The names of the dialects whose frames are known."""
+_BY_HEADER = {b"AMQP\0\0\x09\x01": "0-9-1", b"AMQP\1\1\0\x0a": "0-10"}
+
+
+@cache
+def framing_of(dialect: str) -> Framing:
+    """The frames of a dialect; what is needed for that is loaded by the first who asks.
+
+    Raises:
+        KeyError: there is no such dialect.
+    """
+    framing: Framing = import_module(_MODULES[dialect]).FRAMING
+    return framing
+
+
+def dialect_of(protocol_header: bytes) -> str | None:
+    """The dialect that a client asks for by these eight octets; None where it is not known."""
+    return _BY_HEADER.get(protocol_header)
