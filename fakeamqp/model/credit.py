@@ -6,17 +6,28 @@ connection), by explicit grants, or by completion of a window (0-10). A subscrip
 several credits and takes a message only while all of them admit it (basic.qos/prefetch-both).
 
 A `Gate` is the same idea without counting: open or shut, for paused channels and full connections.
+
+A `Grant` is what a client gives in so many words (0-10): two balances that begin at nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from fakeamqp.model.errors import IllegalState
 
 if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.subscription import Subscription
 
-__all__ = ["Credit", "Gate", "Limit"]
+__all__ = ["UNLIMITED", "Credit", "Gate", "Grant", "Limit", "Receipt"]
+
+UNLIMITED = 0xFFFFFFFF
+"""The value of a grant that means no limit at all (message.flow/infinite)."""
+
+Receipt: TypeAlias = "tuple[int, int]"
+"""What a transfer took from a `Grant`: the era it was taken in, and its octets."""
 
 
 class Limit:
@@ -117,3 +128,140 @@ class Credit(Limit):
 
     def __repr__(self) -> str:
         return f"<Credit {self.messages} of {self.message_limit or 'unlimited'} messages outstanding>"
+
+
+def _octets_of_body(message: Message) -> int:
+    return len(message.body)
+
+
+class Grant(Limit):
+    """Credit by explicit grants, in messages and in octets.
+
+    Both balances begin at 0, and both must allow a message (message.set-flow-mode/both-needed); one that
+    costs more octets than are left waits (message.set-flow-mode/no-partial). `messages` and `octets` are
+    what is left, None where there is no limit.
+
+    Who sends a message takes for it, and keeps the receipt until the client has completed the transfer. In
+    window mode `give_back` then undoes what that receipt says (message.set-flow-mode/window-mode). `stop`
+    begins a new era, and receipts from before it are worth nothing: so a window never grows beyond what was
+    granted since.
+
+    A subscription has a grant among its `limits` and not among its `credits`: queues do not take from it.
+    After `grant` and `give_back` the caller calls `resume`, after `stop` nothing.
+
+    Args:
+        measure: how many octets sending a message costs, by default those of its body
+            (message.set-flow-mode/byte-accounting).
+        window: whether completed transfers give back what they took.
+    """
+
+    __slots__ = ("_era", "_measure", "_measured", "_octets_of_measured", "messages", "octets", "window")
+
+    def __init__(self, measure: Callable[[Message], int] = _octets_of_body, *, window: bool = True) -> None:
+        super().__init__()
+        self.open = False
+        self.messages: int | None = 0
+        self.octets: int | None = 0
+        self.window = window
+        self._measure = measure
+        self._measured: Message | None = None
+        self._octets_of_measured = 0
+        self._era = 0
+
+    def admits(self, message: Message) -> bool:
+        """Whether both balances allow this message."""
+        if not self.open:
+            return False
+        octets = self.octets
+        return octets is None or self._cost(message) <= octets
+
+    def _cost(self, message: Message) -> int:
+        """The octets of a message, measured once for both the question and the taking."""
+        if self._measured is not message:
+            self._measured = message
+            self._octets_of_measured = self._measure(message)
+        return self._octets_of_measured
+
+    def grant(self, unit: Literal["message", "byte"], value: int | None = None) -> None:
+        """Add to a balance (message.flow/adds); None and `UNLIMITED` lift the limit until `stop`.
+
+        However much is added, a limit stays a limit: the balance never wraps.
+        """
+        if unit == "message":
+            self.messages = _sum(self.messages, value)
+        else:
+            self.octets = _sum(self.octets, value)
+        self._update()
+
+    def take(self, message: Message, octets: int | None = None) -> Receipt:
+        """A message is sent. No balance goes below 0; one without limit stays so.
+
+        Args:
+            message: the message.
+            octets: what it really costs, where that is known better than `measure` tells.
+
+        Returns:
+            What `give_back` wants.
+        """
+        if self.messages:
+            self.messages -= 1
+        taken = 0
+        if self.octets:
+            taken = min(self._cost(message) if octets is None else octets, self.octets)
+            self.octets -= taken
+        self._measured = None
+        self._update()
+        return self._era, taken
+
+    def give_back(self, receipt: Receipt) -> bool:
+        """The client has completed a transfer (message.set-flow-mode/only-completion-refills).
+
+        Returns:
+            True where more may be sent than before, so that somebody may wait for it.
+        """
+        era, octets = receipt
+        if era != self._era or not self.window or (self.messages is None and self.octets is None):
+            return False
+        if self.messages is not None:
+            self.messages += 1
+        if self.octets is not None:
+            self.octets += octets
+        self._update()
+        return True
+
+    def stop(self) -> None:
+        """Take back all there is (message.stop/zero-credit), also what is still to be completed.
+
+        A flush is the same once the queue has been dispatched (message.flush/exhausts).
+        """
+        self.messages = self.octets = 0
+        self._era += 1
+        self.open = False
+
+    def set_mode(self, window: bool, *, strict: bool = True) -> None:
+        """Choose whether completed transfers give back what they take from now on.
+
+        Raises:
+            IllegalState: a balance is not 0 (message.set-flow-mode/mode-switching), where the caller is `strict`.
+        """
+        if strict and (self.messages != 0 or self.octets != 0):
+            raise IllegalState("the flow mode can only be set while there is no credit left")
+        if window != self.window:
+            self.window = window
+            self._era += 1
+
+    def _update(self) -> None:
+        self.open = self.messages != 0 and self.octets != 0
+
+    def __repr__(self) -> str:
+        left = " and ".join(
+            f"{'unlimited' if balance is None else balance} {unit}"
+            for balance, unit in ((self.messages, "messages"), (self.octets, "octets"))
+        )
+        return f"<Grant of {left}>"
+
+
+def _sum(balance: int | None, value: int | None) -> int | None:
+    if balance is None or value is None or value >= UNLIMITED:
+        return None
+    return min(balance + value, UNLIMITED - 1)

@@ -7,15 +7,22 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.equivalence import compare_arguments, compare_flag
-from fakeamqp.model.errors import InternalError, PreconditionFailed
+from fakeamqp.model.errors import InternalError, NotAllowed, NotFound, PreconditionFailed
 from fakeamqp.model.queues.options import compared_arguments
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.queues import Queue
+    from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["check_name", "check_removed_arguments", "check_same_exchange", "check_same_queue"]
+__all__ = [
+    "check_alternate",
+    "check_name",
+    "check_removed_arguments",
+    "check_same_exchange",
+    "check_same_queue",
+]
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9\-_.:]*")
 
@@ -103,3 +110,27 @@ def check_removed_arguments(
     for argument in personality.removed_queue_arguments:
         if argument in arguments:
             raise InternalError(f"invalid arg '{argument}' for queue '{name}' in vhost '{virtual_host}'")
+
+
+def check_alternate(
+    virtual_host: VirtualHost, asked: str | None, existing: Queue | Exchange | None = None
+) -> None:
+    """Refuse an alternate exchange that is another than what there is has, or that does not exist.
+
+    None asks for nothing, and agrees with anything that is there.
+
+    Raises:
+        NotAllowed: it is another one (queue.declare/alternate-exchange-pre-existing-exchange).
+        NotFound: there is no such exchange (queue.declare/alternate-exchange-unknown-exchange).
+    """
+    if asked is None:
+        return
+    if existing is not None:
+        if existing.alternate_exchange != asked:
+            has = existing.alternate_exchange
+            raise NotAllowed(
+                f"{existing.kind} '{existing.name}' in vhost '{virtual_host.name}' has "
+                f"{'no alternate exchange' if has is None else f'alternate exchange {has!r}'}, not {asked!r}"
+            )
+    elif asked not in virtual_host.exchanges:
+        raise NotFound(f"no exchange '{asked}' in vhost '{virtual_host.name}'")

@@ -31,13 +31,16 @@ two of each kind."""
 
 
 class Delivery:
-    """One acquired message. It ends once: accepted, rejected or released.
+    """One message that a client was sent. It ends once: accepted, rejected or released.
 
     `holder` is the subscription it went to, or None for a get; `credits` are those it was taken from;
     `tag` is what a `Ledger` knows it by; `ending` is None as long as the client holds the message.
+
+    `acquired` is False where the client has only seen the message, and where the queue has gone and passed
+    on what clients held: whatever ends such a delivery does nothing to the message.
     """
 
-    __slots__ = ("credits", "delivered_at", "ending", "holder", "owner", "queue", "queued", "tag")
+    __slots__ = ("acquired", "credits", "delivered_at", "ending", "holder", "owner", "queue", "queued", "tag")
 
     def __init__(
         self,
@@ -47,7 +50,9 @@ class Delivery:
         owner: object,
         credits: tuple[Credit, ...],
         delivered_at: float,
+        acquired: bool = True,
     ) -> None:
+        self.acquired = acquired
         self.queue = queue
         self.queued = queued
         self.holder = holder
@@ -70,7 +75,8 @@ class Delivery:
     def reject(self, ending: Ending = "rejected") -> None:
         """The client refuses the message: it is dead-lettered or discarded (basic.reject/requeue-false)."""
         self.settle(ending)
-        self.queue.refuse(self)
+        if self.acquired:
+            self.queue.refuse(self)
 
     def settle(self, ending: Ending = "released") -> None:
         """The client holds the message no longer: its credit is refilled."""
@@ -100,18 +106,26 @@ def reject_all(deliveries: Sequence[Delivery], *, ending: Ending = "rejected") -
             for delivery in group:
                 delivery.settle(ending)
             for delivery in group:
-                delivery.queue.refuse(delivery)
+                if delivery.acquired:
+                    delivery.queue.refuse(delivery)
             resume_credits(group)
     finally:
         if holds:
             dead_letters.release()
 
 
-def release_all(deliveries: Sequence[Delivery], *, avoid: object = None, ending: Ending = "released") -> None:
+def release_all(
+    deliveries: Sequence[Delivery],
+    *,
+    avoid: object = None,
+    ending: Ending = "released",
+    redelivered: bool | None = True,
+) -> None:
     """Return many deliveries to their queues, to their old places, and let the queues dispatch.
 
     What dies of that is passed on when all this is done. `avoid` names a group (a channel) that must not be
-    sent these messages again (basic.reject/requeue-01).
+    sent these messages again (basic.reject/requeue-01). `redelivered` says whether they are marked as such;
+    the mark of one that has it already stays (message.release/set-redelivered).
     """
     if not deliveries:
         return
@@ -120,19 +134,20 @@ def release_all(deliveries: Sequence[Delivery], *, avoid: object = None, ending:
     try:
         # What the client has gone with returns all at once.
         for group in [deliveries] if ending == "lost" else _groups(deliveries):
-            _release_group(group, avoid, ending)
+            _release_group(group, avoid, ending, bool(redelivered))
     finally:
         if holds:
             dead_letters.release()
 
 
-def _release_group(deliveries: Sequence[Delivery], avoid: object, ending: Ending) -> None:
+def _release_group(deliveries: Sequence[Delivery], avoid: object, ending: Ending, redelivered: bool) -> None:
     by_queue: dict[Queue, list[Delivery]] = {}
     for delivery in deliveries:
         delivery.settle(ending)
-        by_queue.setdefault(delivery.queue, []).append(delivery)
+        if delivery.acquired:
+            by_queue.setdefault(delivery.queue, []).append(delivery)
     for queue, returned in by_queue.items():
-        queue.take_back(returned, avoid=avoid)
+        queue.take_back(returned, avoid=avoid, redelivered=redelivered)
     for queue in by_queue:
         queue.dispatch()
     resume_credits(deliveries)
@@ -192,6 +207,11 @@ class Ledger:
             if timeout is not None and timeout not in self.timeouts.running:
                 self.timeouts.start(timeout, delivery)
         return tag
+
+    def enter(self, tag: int, delivery: Delivery) -> None:
+        """Enter a delivery under a tag of the caller's (0-10: the id of the transfer)."""
+        delivery.tag = tag
+        self.outstanding[tag] = delivery
 
     def next_tag(self) -> int:
         """Use up a tag for a delivery that nobody will settle."""

@@ -117,9 +117,19 @@ class Ends:
             state.tap.expired(message, queue, self._virtual_host.name)
 
     def dead_lettered(
-        self, message: Message, queue: str, reason: DeathReason, dead: Message, outcome: Outcome
+        self,
+        message: Message,
+        queue: str,
+        reason: DeathReason,
+        dead: Message,
+        outcome: Outcome,
+        exchange: str | None = None,
     ) -> None:
-        """What died in a queue is in others now, as `dead`, or an exchange keeps it for later."""
+        """What died in a queue is in others now, as `dead`, or an exchange keeps it for later.
+
+        `exchange` passed it on, where that is not the one that `dead` names.
+        """
+        exchange = dead.exchange if exchange is None else exchange
         host, state = self._virtual_host.name, self._virtual_host.state
         if state.ends is not None:
             state.ends.dead_lettered.append(
@@ -129,13 +139,13 @@ class Ends:
                     state.clock.time(),
                     queue,
                     reason,
-                    dead.exchange,
+                    exchange,
                     dead.routing_key,
                     outcome,
                 )
             )
         if state.tap is not None:
-            state.tap.dead_lettered(message, queue, reason, dead.exchange, outcome, host)
+            state.tap.dead_lettered(message, queue, reason, exchange, outcome, host)
 
     def dropped(self, message: Message, queue: str | None, reason: DropReason, detail: str) -> None:
         """The message is gone; `detail` says more of why, in words."""

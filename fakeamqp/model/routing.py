@@ -102,7 +102,9 @@ class Router:
         return tuple(queue.name for queue in outcome.queues)
 
     def route(self, message: Message, first: Exchange | None = None) -> Outcome:
-        """The queues for a message that no client is publishing just now: a dead letter, or a delayed one.
+        """The queues for a message that no client is publishing just now.
+
+        That is a dead letter, a delayed one, or one that goes to the alternate exchange of its queue.
 
         The way begins at `first`, or else at the exchange the message was published to. Where an exchange
         cannot work with what a header holds there is nobody to tell, and no queue.
@@ -148,7 +150,9 @@ class Router:
         visited = {first}
         pending = deque((first,))
         delays: list[Delay] = []
-        by_key_alone = ask is None and len(keys) == 1
+        last: set[Exchange] = set()
+        # What is remembered is the way from the exchange that the message was published to.
+        by_key_alone = ask is None and len(keys) == 1 and first.name == message.exchange
         while pending:
             exchange = pending.popleft()
             by_key_alone = by_key_alone and exchange.by_key_alone
@@ -161,8 +165,11 @@ class Router:
                     found = exchange.route(keys, message)
             if delay:
                 delays.append(Delay(exchange.name, delay))
-            if not found and exchange.alternate_exchange in exchanges:
-                found = [exchanges[exchange.alternate_exchange]]
+            if not found and exchange.alternate_exchange in exchanges and exchange not in last:
+                alternate = exchanges[exchange.alternate_exchange]
+                found = [alternate]
+                if exchange.alternate_is_last and alternate not in visited:
+                    last.add(alternate)
             for destination in found:
                 if not isinstance(destination, Exchange):
                     queues[destination] = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fakeamqp.model.credit import Gate
 from fakeamqp.model.queues.options import ConsumerOptions
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ class Subscriber(Protocol):
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
-        """Send the message; `delivery` is None where no settlement is expected."""
+        """Send the message; `delivery` is None where no settlement is expected.
+
+        A subscription that only looks gets a delivery that is not acquired.
+        """
 
     def held_too_long(self, subscription: Subscription | None) -> None:
         """The queue took back what was held too long: by this subscription, or got with no subscription."""
@@ -39,10 +43,11 @@ class Subscription:
     deliveries back, `credits` the counted ones among them; both empty means no limit. `shares_window` says
     that one of them is shared with other subscriptions (basic.qos with global set). A queue that wants to
     know keeps in `age` as which one the subscription came, and in `patience` for how many seconds it may
-    hold a message.
+    hold a message. Where `acquires` is False it only looks: see `Queue.acquire`.
     """
 
     __slots__ = (
+        "acquires",
         "active",
         "age",
         "arguments",
@@ -78,6 +83,7 @@ class Subscription:
         shares_window: bool = False,
         limits: tuple[Limit, ...] = (),
         credits: tuple[Credit, ...] = (),
+        acquires: bool = True,
     ) -> None:
         self.tag = tag
         self.queue = queue
@@ -93,6 +99,7 @@ class Subscription:
         self.arguments = dict(arguments or {})
         self.limits = limits
         self.credits = credits
+        self.acquires = acquires
         self.active = True
         self.age = 0
         self.patience: float | None = None
@@ -107,7 +114,7 @@ class Subscription:
     @property
     def stopped(self) -> bool:
         """True while deliveries are held back by a gate and not merely for lack of credit."""
-        return not all(limit.open for limit in self.limits if limit not in self.credits)
+        return not all(limit.open for limit in self.limits if isinstance(limit, Gate))
 
     def depend_on(self, limits: tuple[Limit, ...], credits: tuple[Credit, ...]) -> None:
         """Replace what the subscription depends on (basic.qos/applies-until-changed)."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.dead_lettering import DeadLettering
 from fakeamqp.model.declarations import (
+    check_alternate,
     check_name,
     check_removed_arguments,
     check_same_exchange,
@@ -145,14 +146,18 @@ class VirtualHost:
         auto_delete: bool = False,
         internal: bool = False,
         arguments: Mapping[str, Any] | None = None,
+        alternate_exchange: str | None = None,
     ) -> Exchange:
         """Create the exchange, or confirm that the one there is means the same.
+
+        `alternate_exchange` names one beside the arguments; it is that of the exchange, whatever they say.
 
         Raises:
             AccessRefused: the name is empty or reserved.
             PreconditionFailed: there is one that differs, or an argument or the name is illegal.
             CommandInvalid, PreconditionFailed: the type is unknown, by personality.
-            NotAllowed: there is one of another type, in personality `spec`.
+            NotAllowed: there is one of another type, in personality `spec`; or another alternate exchange.
+            NotFound: there is no such alternate exchange.
         """
         personality = self.state.personality
         arguments = arguments or {}
@@ -177,6 +182,7 @@ class VirtualHost:
                 internal=internal,
                 arguments=arguments,
             )
+            check_alternate(self, alternate_exchange, existing)
             return existing
         if name.startswith("amq."):
             raise AccessRefused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
@@ -187,8 +193,15 @@ class VirtualHost:
                 f"in vhost '{self.name}'"
             )
         kind.check_declaration(self, arguments)
+        check_alternate(self, alternate_exchange)
         exchange = kind(
-            self, name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
+            self,
+            name,
+            durable=durable,
+            auto_delete=auto_delete,
+            internal=internal,
+            arguments=arguments,
+            alternate_exchange=alternate_exchange,
         )
         self.exchanges[name] = exchange
         self.note("exchange declared", exchange=name, type=type_name)
@@ -226,6 +239,15 @@ class VirtualHost:
             raise AccessRefused(
                 f"deletion of system exchange '{exchange}' in vhost '{self.name}' not allowed"
             )
+
+    def used_as_alternate(self, name: str) -> bool:
+        """Whether this is the alternate exchange of any queue or exchange.
+
+        Source: exchange.delete/exchange-used-as-alternate.
+        """
+        return any(each.alternate_exchange == name for each in self.exchanges.values()) or any(
+            each.alternate_exchange == name for each in self.queues.values()
+        )
 
     def remove_exchange(self, exchange: Exchange) -> None:
         """Take an exchange out with everything bound to it or by it."""
@@ -273,17 +295,24 @@ class VirtualHost:
         auto_delete: bool = False,
         arguments: Mapping[str, Any] | None = None,
         reserved: bool = False,
+        alternate_exchange: str | None = None,
+        freeable: bool = False,
+        priorities: bool | None = None,
     ) -> Queue:
         """Create the queue (with a name of the broker's making where `name` is empty), or confirm it.
 
         `owner` is the connection or session that declares it, and that an exclusive queue belongs to; None
         where nobody does, who is denied nothing. `reserved` permits a name that only the broker may give.
+        `alternate_exchange`, `freeable` and `priorities` are those of a new queue: see `Queue`. An exclusive
+        queue can be durable only if it is freeable.
 
         Raises:
             AccessRefused: the name is reserved.
             InternalError: it needs a deprecated feature that is not permitted.
             ResourceLocked: the queue is exclusive to somebody else, or exclusivity differs.
             PreconditionFailed: there is one that differs, or an argument or the name is illegal.
+            NotAllowed: there is one with another alternate exchange.
+            NotFound: there is no such alternate exchange.
             PreconditionFailed, ResourceError: there may be no more queues, by personality.
         """
         arguments = self.metadata.with_queue_type(
@@ -302,6 +331,7 @@ class VirtualHost:
                 if exclusive != (existing.exclusive_owner is not None):
                     self._locked(name)
                 check_same_queue(existing, durable=durable, auto_delete=auto_delete, arguments=arguments)
+                check_alternate(self, alternate_exchange, existing)
                 existing.asked_for()
                 return existing
         personality = self.state.personality
@@ -319,6 +349,7 @@ class VirtualHost:
         kind = queue_class(type_name)
         kind.check_declaration(name, self.name, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
         kind.check_arguments(name, self.name, arguments, personality)
+        check_alternate(self, alternate_exchange)
         name = name or self.state.names.queue()
         check_queue_limit(self, name)
         if owner is not None and type_name == "classic" and "x-queue-master-locator" in arguments:
@@ -326,11 +357,15 @@ class VirtualHost:
         queue = kind(
             self,
             name,
-            durable=durable and not exclusive,  # Exclusive queues go with their connection: never durable.
+            # What goes with its owner is never durable.
+            durable=durable and (not exclusive or (freeable and not auto_delete)),
             exclusive_owner=owner if exclusive else None,
             auto_delete=auto_delete,
             arguments=arguments,
             options=options,
+            alternate_exchange=alternate_exchange,
+            freeable=freeable,
+            priorities=priorities,
         )
         self.policies.adopt_queue(queue)
         self.queues[name] = queue
@@ -384,7 +419,8 @@ class VirtualHost:
             return
         self._check_owner(queue, owner)
         confirm(queue.check_deletion(if_unused=if_unused, if_empty=if_empty))
-        dying = queue.clear() if self.state.personality.dead_letters_deleted else []
+        dead_letters = self.state.personality.dead_letters_deleted and queue.alternate_exchange is None
+        dying = queue.clear() if dead_letters else []
         self.remove_queue(queue)
         for message in dying:
             self.dead_letters.died(queue, message, "deleted")
@@ -394,7 +430,9 @@ class VirtualHost:
     ) -> None:
         """Take a queue out: its bindings go, its subscriptions end and their clients are told.
 
-        What it holds is dropped; `why` says in words what has happened, `reason` in one.
+        What it holds, and what clients hold of it, goes to its alternate exchange if it is deleted and has
+        one (queue.delete/orphans); otherwise what it holds is dropped. `why` says in words what has happened,
+        `reason` in one.
         """
         if self.queues.get(queue.name) is not queue:
             return
@@ -405,12 +443,22 @@ class VirtualHost:
         # By tag, as RabbitMQ tells them (measured).
         for subscription in sorted(queue.detach_all(), key=lambda each: each.tag):
             subscription.subscriber.cancelled(subscription)
+        if reason == "deleted" and queue.alternate_exchange is not None:
+            for message in queue.abandon():
+                self.dead_letters.passed_on(queue, message, "deleted")
         queue.drop_all(reason, why)
 
     def release_owner(self, owner: object) -> None:
-        """The owner has gone: its exclusive queues go too (queue.declare/exclusive-deleted-on-close)."""
+        """The owner has gone: its exclusive queues go too (queue.declare/exclusive-deleted-on-close).
+
+        Those that are freeable and not auto-delete stay, for all. Who owned has ended its subscriptions and
+        released what it held before this; what it holds all the same a queue hands on where it goes.
+        """
         for queue in [queue for queue in self.queues.values() if queue.exclusive_owner is owner]:
-            self.remove_queue(queue, "the connection has gone that the queue was exclusive to")
+            if queue.freeable and not queue.auto_delete:
+                queue.exclusive_owner = None
+            else:
+                self.remove_queue(queue, "the connection has gone that the queue was exclusive to")
 
     # --- bindings -----------------------------------------------------------------------------------
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
-    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.binding import Binding, Destination
     from fakeamqp.model.exchanges.exchange import Target
     from fakeamqp.model.message import Message
 
@@ -51,3 +51,17 @@ class DefaultExchange(DirectExchange):
         implied = queues.get(routing_key) or self.virtual_host.reply_addresses.get(routing_key)
         bound = super().destinations(routing_key, message)
         return bound if implied is None else [implied, *bound]
+
+    def is_bound(
+        self,
+        destination: Destination | None = None,
+        routing_key: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """See the base class: every queue is, under its own name and with no arguments."""
+        queues = self.virtual_host.queues
+        name = routing_key if destination is None or routing_key is not None else destination.name
+        implied = bool(queues) if name is None else name in queues
+        if implied and destination is not None and name is not None:
+            implied = queues[name] is destination
+        return (implied and not arguments) or super().is_bound(destination, routing_key, arguments)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakeamqp.model.binding import Binding, BindingKey, Destination, binding_key
+from fakeamqp.model.equivalence import freeze
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -26,7 +27,13 @@ __all__ = ["Exchange"]
 
 
 class Exchange:
-    """What all exchange types share: a name, flags, and bindings in the order they were made."""
+    """What all exchange types share: a name, flags, and bindings in the order they were made.
+
+    `alternate_exchange` names where a message goes that finds no way: by the argument `alternate-exchange`,
+    or by policy, or as it was declared with the exchange beside its arguments (`declared_alternate`). The
+    last kind leads one step only (exchange.declare/alternate-exchange-double-failure): `alternate_is_last`
+    says that the alternate exchange of that one is not tried.
+    """
 
     kind: ClassVar[Literal["exchange"]] = "exchange"
     type_name: ClassVar[str]
@@ -42,6 +49,7 @@ class Exchange:
         auto_delete: bool = False,
         internal: bool = False,
         arguments: Mapping[str, Any] | None = None,
+        alternate_exchange: str | None = None,
     ) -> None:
         self.virtual_host = virtual_host
         self.name = name
@@ -49,7 +57,9 @@ class Exchange:
         self.auto_delete = auto_delete
         self.internal = internal
         self.arguments = dict(arguments or {})
-        self.alternate_exchange: str | None = self.arguments.get("alternate-exchange")
+        self.declared_alternate = alternate_exchange
+        self.alternate_is_last = alternate_exchange is not None
+        self.alternate_exchange: str | None = alternate_exchange or self.arguments.get("alternate-exchange")
         self.policy: Policy | None = None
         self.operator_policy: Policy | None = None
         self.bindings: dict[BindingKey, Binding] = {}
@@ -96,6 +106,30 @@ class Exchange:
     ) -> Binding | None:
         """The binding like this, or None (queue.unbind/arguments-identify)."""
         return self.bindings.get(binding_key(destination, routing_key, arguments))
+
+    def bindings_between(self, destination: Destination, routing_key: str) -> list[Binding]:
+        """All bindings of this destination by this key, whatever their arguments.
+
+        Where the key alone identifies a binding (exchange.bind/binding-key-identity) there is one, or none.
+        """
+        incoming = destination.incoming
+        return [each for each in incoming if each.source is self and each.routing_key == routing_key]
+
+    def is_bound(
+        self,
+        destination: Destination | None = None,
+        routing_key: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Whether any binding has all that is given; None is not compared (exchange.bound/wildcards)."""
+        wanted = None if arguments is None else freeze(arguments)
+        candidates = self.bindings.values() if destination is None else destination.incoming
+        return any(
+            each.source is self
+            and (routing_key is None or each.routing_key == routing_key)
+            and (wanted is None or freeze(each.arguments) == wanted)
+            for each in candidates
+        )
 
     def drop(self, binding: Binding) -> None:
         """Remove this binding."""

@@ -119,7 +119,8 @@ class Policies:
             return
         exchange.policy, exchange.operator_policy = policy, operator
         given = effective_definition(policy, operator).get("alternate-exchange")
-        exchange.alternate_exchange = exchange.arguments.get("alternate-exchange", given)
+        argument = exchange.arguments.get("alternate-exchange", given)
+        exchange.alternate_exchange = exchange.declared_alternate or argument
         self._virtual_host.routing.forget()
 
 

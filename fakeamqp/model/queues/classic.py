@@ -8,6 +8,9 @@ only grow, and a message that comes back returns to the place its position gives
 
 Some messages are not for everybody (no-local, a rejected message in personality `spec`). Only queues
 that hold one, or whose subscriptions ask for it, look further than the head.
+
+Subscriptions that only look are shown a new message before anybody takes it, as far as their credit goes.
+Only while there are such does every message wait, be it for a moment: see `browsing`.
 """
 
 from __future__ import annotations
@@ -16,16 +19,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.delivery import Delivery, resume_credits
+from fakeamqp.model.queues.browsing import Browser
 from fakeamqp.model.queues.queue import (
     NOT_PERSISTENT,
     NOT_SECURED,
-    NOT_TAKEN_BACK,
     DeathReason,
     Queue,
     QueuedMessage,
     expires_messages,
 )
-from fakeamqp.model.queues.ready import Fifo, PriorityFifo
+from fakeamqp.model.queues.ready import Fifo, PriorityFifo, Watched
 
 if TYPE_CHECKING:
     from fakeamqp.model.ends import DropReason
@@ -37,7 +40,8 @@ if TYPE_CHECKING:
 __all__ = ["ClassicQueue"]
 
 _TIMER_MARGIN = 1e-9
-_PRIORITY_LEVELS_OF_SPEC = 9
+_HIGHEST_PRIORITY = 9
+"""Of queues that have priorities without naming a number (message/min-priority-levels)."""
 
 
 class ClassicQueue(Queue):
@@ -47,16 +51,18 @@ class ClassicQueue(Queue):
 
     __slots__ = (
         "_bounded",
+        "_browsers",
         "_head_timer",
         "_next_position",
         "_picky",
+        "_plain",
         "_refuses",
         "_ttl",
         "ready",
         "ready_octets",
     )
 
-    ready: Fifo | PriorityFifo
+    ready: Fifo | PriorityFifo | Watched
 
     def _prepare(self) -> None:
         """See the base class."""
@@ -64,14 +70,20 @@ class ClassicQueue(Queue):
         self.ready_octets = 0
         self._next_position = 0
         self._picky = False
+        self._browsers: dict[Subscription, Browser] = {}
+        self._plain = True
+        """Whether nothing is picky and nobody only looks."""
         self._head_timer: Timer | None = None
         self._adopt_limits()
 
     def _empty(self) -> Fifo | PriorityFifo:
         """Where the messages will wait."""
         priorities = self.options.max_priority
-        if priorities is None and self.virtual_host.state.personality.queues_have_priorities:
-            priorities = _PRIORITY_LEVELS_OF_SPEC
+        if priorities is None:
+            has_some = self.priorities
+            if has_some is None:
+                has_some = self.virtual_host.state.personality.queues_have_priorities
+            priorities = _HIGHEST_PRIORITY if has_some else None
         return Fifo() if priorities is None else PriorityFifo(priorities)
 
     def apply(self, options: QueueOptions) -> None:
@@ -99,7 +111,7 @@ class ClassicQueue(Queue):
             if self.options.overflow == "reject-publish-dlx":
                 self.virtual_host.dead_letters.died(self, message, "maxlen")
             return False
-        if not self.ready and not self._picky:
+        if self._plain and not self.ready:
             subscription = self._rotation.next_able(message)
             if subscription is not None:
                 if subscription.no_ack:
@@ -110,14 +122,30 @@ class ClassicQueue(Queue):
         queued = self._queued(message)
         self.ready.append(queued)
         self.ready_octets += len(message.body)
-        if self._picky:
-            self.dispatch()
+        if not self._plain:
+            self._announce(queued)
         if self._bounded:
             self._drop_overflow()
             self._drop_expired()
         elif queued.expires_at is not None and queued is self.ready.head():
             self._drop_expired()
         return True
+
+    def _announce(self, queued: QueuedMessage) -> None:
+        """A message has come that some are to see, or not everybody may have."""
+        ready = self.ready
+        if isinstance(ready, Watched):
+            for browser in list(self._browsers.values()):
+                browser.add(queued, ready, self.unacked)
+                self._show(browser)
+            # Whoever is able gets it even if its time to live is 0, as where nobody looks.
+            if len(ready) == 1 and queued in ready and not self._picky:
+                subscription = self._rotation.next_able(queued.message)
+                if subscription is not None:
+                    self._take_out(queued)
+                    self._hand_over(queued, subscription)
+                return
+        self.dispatch()
 
     def would_refuse(self, message: Message) -> bool:
         """See the base class."""
@@ -180,9 +208,12 @@ class ClassicQueue(Queue):
 
     def dispatch(self) -> None:
         """See the base class."""
-        if self._picky:
-            self._dispatch_picky()
-            return
+        if not self._plain:
+            for browser in list(self._browsers.values()):
+                self._show(browser)
+            if self._picky:
+                self._dispatch_picky()
+                return
         ready = self.ready
         rotation = self._rotation
         rotation.rejoin()
@@ -211,6 +242,35 @@ class ClassicQueue(Queue):
                     break
         if self._live_head() is not None or self._head_timer is not None:
             self._watch_head()
+
+    def _show(self, browser: Browser) -> None:
+        """Show a subscription that only looks what is before it, as far as its credit goes."""
+        subscription = browser.subscription
+        while subscription.active and not subscription.paused:
+            queued = browser.next(self._waits)
+            if queued is None or not all(limit.admits(queued.message) for limit in subscription.limits):
+                return
+            browser.passed()
+            self._let_see(queued, subscription)
+
+    def _waits(self, queued: QueuedMessage) -> bool:
+        """Whether a message waits that did once."""
+        ready = self.ready
+        waits = queued is ready.head() or (
+            queued in ready if isinstance(ready, Watched) else any(each is queued for each in ready)
+        )
+        return waits and not self._expired(queued)
+
+    def acquire(self, delivery: Delivery) -> bool:
+        """See the base class."""
+        queued = delivery.queued
+        if delivery.acquired or delivery.settled or self.deleted or not self._waits(queued):
+            return False
+        self._take_out(queued)
+        delivery.acquired = True
+        self.unacked[delivery] = None
+        self._drop_expired()
+        return True
 
     def could_take(self, message: Message) -> bool:
         """See the base class."""
@@ -283,24 +343,27 @@ class ClassicQueue(Queue):
         """See the base class."""
         self.unacked.pop(delivery, None)
         if self.deleted:
-            self._dropped((delivery.queued,), "rejected", NOT_TAKEN_BACK)
+            self._too_late((delivery.queued,), "rejected")
         else:
             self._die(delivery.queued, "rejected")
 
-    def take_back(self, deliveries: Iterable[Delivery], *, avoid: object = None) -> None:
-        """See the base class."""
+    def take_back(
+        self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
+    ) -> None:
+        """See the base class; what comes back without a mark counts as never sent."""
         returned = []
         for delivery in deliveries:
             self.unacked.pop(delivery, None)
             queued = delivery.queued
             queued.avoid = avoid
-            if self._comes_back(queued):
+            if not redelivered or self._comes_back(queued):
                 returned.append(queued)
         if self.deleted or not returned:
-            self._dropped(returned, "deleted", NOT_TAKEN_BACK)
+            self._too_late(returned, "deleted")
             return
         if avoid is not None:
             self._picky = True
+            self._plain = False
         self.ready.put_back(returned)
         self.ready_octets += sum(len(queued.message.body) for queued in returned)
         if self._bounded and not self._refuses:
@@ -349,17 +412,52 @@ class ClassicQueue(Queue):
         if kept:
             self.ready.put_back(kept)
         self._picky = False
+        self._plain = not self._browsers
         self._watch_head()
+
+    def abandon(self) -> list[Message]:
+        """See the base class."""
+        self.ready.put_back(delivery.queued for delivery in self._taken_away())
+        return self.clear()
 
     # --- subscriptions -----------------------------------------------------------------------------
 
     def subscribe(self, subscription: Subscription) -> None:
         """See the base class."""
         super().subscribe(subscription)
-        self._picky = self._picky or subscription.no_local
+        if subscription.acquires:
+            self._picky = self._picky or subscription.no_local
+            self._plain = not self._picky and not self._browsers
+
+    def _enter(self, subscription: Subscription) -> None:
+        """See the base class: who only looks takes no turns."""
+        if subscription.acquires:
+            super()._enter(subscription)
+            return
+        if not isinstance(self.ready, Watched):
+            self.ready = Watched(self.ready)
+        self._browsers[subscription] = Browser(
+            subscription, self._empty(), self.ready, (delivery.queued for delivery in self.unacked)
+        )
+        self._plain = False
+
+    def _leave(self, subscription: Subscription) -> None:
+        """See the base class."""
+        if self._browsers.pop(subscription, None) is None:
+            super()._leave(subscription)
+        elif not self._browsers:
+            self._watch_no_more()
+
+    def _watch_no_more(self) -> None:
+        """The last subscription that only looks has ended."""
+        if isinstance(self.ready, Watched):
+            self.ready = self.ready.plain
+        self._plain = not self._picky
 
     def detach_all(self) -> list[Subscription]:
         """See the base class."""
+        self._browsers.clear()
+        self._watch_no_more()
         if self._head_timer is not None:
             self._head_timer.cancel()
         return super().detach_all()

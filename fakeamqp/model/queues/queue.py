@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed
 from fakeamqp.model.queues.options import ConsumerOptions, QueueOptions, consumer_options
 from fakeamqp.model.queues.rotation import Rotation
 
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding
-    from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.ends import DropReason
     from fakeamqp.model.message import Message
     from fakeamqp.model.personality import Personality
@@ -65,6 +65,14 @@ class Queue:
     `acknowledgement_timeout` is how many seconds a client may hold a delivery before its channel is closed.
     `declared` is what the arguments of its declaration ask for, `options` what is in force: the same, or
     that and what `policy` and `operator_policy` say.
+
+    `alternate_exchange` names the exchange that gets, as they are, the messages that clients reject and those
+    that are there when the queue is deleted, or is None (queue.declare/alternate-exchange-routing).
+    `freeable` says what becomes of a queue whose exclusive owner has gone. It goes as well; but one that is
+    freeable only if it is auto-delete, and not with its last subscription, and otherwise it is there for all
+    (queue.declare/auto-delete-exclusive, exclusive-without-auto-delete).
+    `priorities` asks for ten levels of priority or for none where nothing else does; None leaves that to the
+    personality. Only classic queues heed it.
     """
 
     kind: ClassVar[Literal["queue"]] = "queue"
@@ -86,6 +94,7 @@ class Queue:
         "_expiry_timer",
         "_rotation",
         "acknowledgement_timeout",
+        "alternate_exchange",
         "arguments",
         "auto_delete",
         "declared",
@@ -93,11 +102,13 @@ class Queue:
         "durable",
         "exclusive_owner",
         "exclusive_subscription",
+        "freeable",
         "incoming",
         "name",
         "operator_policy",
         "options",
         "policy",
+        "priorities",
         "subscriptions",
         "unacked",
         "virtual_host",
@@ -113,6 +124,9 @@ class Queue:
         auto_delete: bool = False,
         arguments: Mapping[str, Any] | None = None,
         options: QueueOptions | None = None,
+        alternate_exchange: str | None = None,
+        freeable: bool = False,
+        priorities: bool | None = None,
     ) -> None:
         self.virtual_host = virtual_host
         self.name = name
@@ -121,6 +135,9 @@ class Queue:
         self.auto_delete = auto_delete
         self.arguments = dict(arguments or {})
         self.options = self.declared = options or QueueOptions()
+        self.alternate_exchange = alternate_exchange
+        self.freeable = freeable
+        self.priorities = priorities
         self.policy: Policy | None = None
         self.operator_policy: Policy | None = None
         self.acknowledgement_timeout = self._acknowledgement_timeout()
@@ -255,6 +272,26 @@ class Queue:
         """The message as whoever gets it now will see it."""
         return queued.message
 
+    def acquire(self, delivery: Delivery) -> bool:
+        """Take a message that was only shown out of what waits, for whom it was shown to.
+
+        Returns:
+            False where it is not there to be had: taken, expired, dropped, settled, or acquired already
+            (message.acquire/exclusive-winner, message.acquire/not-on-gone).
+        """
+        return False
+
+    def _let_see(self, queued: QueuedMessage, subscription: Subscription) -> None:
+        """Show a message to a subscription that only looks; it stays where it is."""
+        delivery = None
+        if not subscription.no_ack:
+            credits = subscription.credits
+            for credit in credits:
+                credit.take(queued.message)
+            now = self.virtual_host.now()
+            delivery = Delivery(self, queued, subscription, subscription.owner, credits, now, acquired=False)
+        subscription.subscriber.deliver(subscription, queued.message, queued.redelivered, delivery)
+
     def purge(self) -> int:
         """Drop all that waits; what clients hold stays (queue.purge/02). Returns how many were dropped."""
         raise NotImplementedError
@@ -267,8 +304,13 @@ class Queue:
         """The delivery was rejected."""
         raise NotImplementedError
 
-    def take_back(self, deliveries: Iterable[Delivery], *, avoid: object = None) -> None:
-        """Put messages back in their old places, marked redelivered. A deleted queue takes nothing back."""
+    def take_back(
+        self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
+    ) -> None:
+        """Put messages back in their old places. A deleted queue takes nothing back.
+
+        `redelivered` says whether they are marked so; a mark is never taken away.
+        """
         raise NotImplementedError
 
     def redeliver(self, delivery: Delivery) -> bool:
@@ -282,6 +324,30 @@ class Queue:
     def clear(self) -> list[Message]:
         """Take out all that waits, because the queue is deleted."""
         raise NotImplementedError
+
+    def abandon(self) -> list[Message]:
+        """Take out all that waits and all that clients hold, because the queue is deleted; oldest first.
+
+        Whatever clients do with what they hold does nothing to it from now on.
+        """
+        return [*(delivery.queued.message for delivery in self._taken_away()), *self.clear()]
+
+    def _taken_away(self) -> list[Delivery]:
+        """What clients held, and do no longer; only what prepared branches will settle stays with them."""
+        in_doubt = self.virtual_host.branches.in_doubt
+        held = [delivery for delivery in self.unacked if delivery not in in_doubt]
+        for delivery in held:
+            del self.unacked[delivery]
+            delivery.acquired = False
+        return held
+
+    def _too_late(self, returned: Iterable[QueuedMessage], reason: Literal["deleted", "rejected"]) -> None:
+        """These come back to the queue after it was deleted, or were rejected after that."""
+        if self.alternate_exchange is None:
+            self._dropped(returned, reason, NOT_TAKEN_BACK)
+            return
+        for queued in returned:
+            self.virtual_host.dead_letters.passed_on(self, queued.message, reason)
 
     def drop_all(self, reason: DropReason, detail: str) -> None:
         """Drop all that waits and is set aside: the queue has been deleted. Clients keep what they hold."""
@@ -381,7 +447,7 @@ class Queue:
 
     def _enter(self, subscription: Subscription) -> None:
         """Let a new subscription take its turns, or wait."""
-        if not self.options.single_active_consumer or len(self.subscriptions) == 1:
+        if not self.options.single_active_consumer or not self._rotation:
             self._rotation.add(subscription)
 
     def unsubscribe(self, subscription: Subscription) -> None:
@@ -394,7 +460,8 @@ class Queue:
             self.exclusive_subscription = None
         self._leave(subscription)
         self.used()
-        if not self.subscriptions and self.auto_delete and not self.deleted:
+        lasts = self.freeable and self.exclusive_owner is not None
+        if not self.subscriptions and self.auto_delete and not self.deleted and not lasts:
             self.virtual_host.remove_queue(self, "the queue was auto-delete, and its last consumer has gone")
         elif self.subscriptions:
             self.dispatch()
@@ -416,8 +483,9 @@ class Queue:
         """A subscription takes no turns any more."""
         if subscription in self._rotation:
             self._rotation.remove(subscription)
-            if self.options.single_active_consumer and self.subscriptions:
-                self._rotation.add(max(self.subscriptions, key=lambda each: each.priority))
+            waiting = [each for each in self.subscriptions if each.acquires]
+            if self.options.single_active_consumer and waiting:
+                self._rotation.add(max(waiting, key=lambda each: each.priority))
 
     @property
     def consumer_count(self) -> int:

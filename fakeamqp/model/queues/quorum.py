@@ -25,7 +25,6 @@ from fakeamqp.model.queues.holding import HoldingTimes
 from fakeamqp.model.queues.lanes import ReturnsFirst
 from fakeamqp.model.queues.queue import (
     NOT_SECURED,
-    NOT_TAKEN_BACK,
     UNUSED_TOO_LONG,
     DeathReason,
     Queue,
@@ -407,6 +406,13 @@ class QuorumQueue(Queue):
         self.ready_octets = 0
         return [queued.message for queued in self.ready.clear()]
 
+    def abandon(self) -> list[Message]:
+        """See the base class; what waits to be tried again comes last."""
+        delayed = [queued.message for _, _, queued in sorted(self._delayed)]
+        self._delayed.clear()
+        self._delayed_octets = 0
+        return [*super().abandon(), *delayed]
+
     def drop_all(self, reason: DropReason, detail: str) -> None:
         """See the base class."""
         super().drop_all(reason, detail)
@@ -443,13 +449,15 @@ class QuorumQueue(Queue):
         if delivery.ending in self._choices.failures:
             queued.failures += 1
         if self.deleted:
-            self._dropped((queued,), "rejected", NOT_TAKEN_BACK)
+            self._too_late((queued,), "rejected")
         else:
             self._die(queued, "rejected")
             self._elect()
             self._settled()
 
-    def take_back(self, deliveries: Iterable[Delivery], *, avoid: object = None) -> None:
+    def take_back(
+        self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
+    ) -> None:
         """See the base class; one consumer's after the other's, with turns in between. Nothing is avoided."""
         returned = list(deliveries)
         if all(delivery.ending == "lost" for delivery in returned):
@@ -462,9 +470,12 @@ class QuorumQueue(Queue):
                 if not self._end(delivery):
                     continue
                 if self.deleted:
-                    self._dropped((delivery.queued,), "deleted", NOT_TAKEN_BACK)
+                    self._too_late((delivery.queued,), "deleted")
                 else:
-                    self._come_back(cast(QuorumMessage, delivery.queued), delivery.ending or "lost")
+                    queued = cast(QuorumMessage, delivery.queued)
+                    marked = queued.redelivered or redelivered
+                    self._come_back(queued, delivery.ending or "lost")
+                    queued.redelivered = marked
             if not self.deleted:
                 self._elect(returned=True)
                 self.dispatch()
@@ -585,8 +596,14 @@ class QuorumQueue(Queue):
         """See the base class: there is no exclusive access.
 
         Raises:
-            NotImplementedHere: it would share its window with others, where the personality forbids that.
+            NotImplementedHere: it would only look; or share its window with others, where the personality
+                forbids that.
         """
+        if not subscription.acquires:
+            raise NotImplementedHere(
+                f"queue '{self.name}' in vhost '{self.virtual_host.name}' cannot be browsed: quorum queues "
+                "send messages only to whoever acquires them. Browse a classic queue or a stream"
+            )
         if subscription.shares_window and self._choices.refuses_shared_windows:
             raise NotImplementedHere(
                 f"queue '{self.name}' in vhost '{self.virtual_host.name}' does not support global qos"

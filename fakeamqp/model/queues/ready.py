@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from fakeamqp.model.queues.queue import QueuedMessage
 
-__all__ = ["Fifo", "PriorityFifo", "Waiting"]
+__all__ = ["Fifo", "PriorityFifo", "Waiting", "Watched"]
 
 
 class Waiting(Protocol):
@@ -97,12 +97,14 @@ class Fifo:
 class PriorityFifo:
     """One `Fifo` per priority level, the highest level first (basic/06, basic/07)."""
 
-    __slots__ = ("_count", "_levels", "_maximum")
+    __slots__ = ("_count", "_levels", "_maximum", "_used")
 
     def __init__(self, maximum: int) -> None:
         self._maximum = maximum
         self._levels = [Fifo() for _ in range(maximum + 1)]
         self._count = 0
+        self._used = 0
+        """A bit for each level that holds something: the highest and the lowest are then found at once."""
 
     def __len__(self) -> int:
         return self._count
@@ -111,49 +113,115 @@ class PriorityFifo:
         for level in reversed(self._levels):
             yield from level
 
-    def _level(self, queued: QueuedMessage) -> Fifo:
-        return self._levels[min(queued.message.priority, self._maximum)]
+    def _number(self, queued: QueuedMessage) -> int:
+        priority = queued.message.priority
+        return priority if priority < self._maximum else self._maximum
 
     def append(self, queued: QueuedMessage) -> None:
         """Put a new message at the end of its level."""
-        self._level(queued).append(queued)
+        number = self._number(queued)
+        self._levels[number].append(queued)
+        self._used |= 1 << number
         self._count += 1
 
     def head(self) -> QueuedMessage | None:
         """The message delivered next, left in place."""
-        for level in reversed(self._levels):
-            if level:
-                return level.head()
-        return None
+        return self._levels[self._used.bit_length() - 1].head() if self._used else None
 
     def pop(self) -> QueuedMessage:
         """Take the message delivered next."""
-        level = next(level for level in reversed(self._levels) if level)
-        self._count -= 1
-        return level.pop()
+        return self._pop(self._used.bit_length() - 1)
 
     def pop_lowest(self) -> QueuedMessage:
         """Take the oldest message of the lowest level that has any."""
-        level = next(level for level in self._levels if level)
+        return self._pop((self._used & -self._used).bit_length() - 1)
+
+    def _pop(self, number: int) -> QueuedMessage:
+        level = self._levels[number]
+        queued = level.pop()
         self._count -= 1
-        return level.pop()
+        if not level:
+            self._used &= ~(1 << number)
+        return queued
 
     def remove(self, queued: QueuedMessage) -> None:
         """Take out a message from anywhere."""
-        self._level(queued).remove(queued)
+        number = self._number(queued)
+        level = self._levels[number]
+        level.remove(queued)
         self._count -= 1
+        if not level:
+            self._used &= ~(1 << number)
 
     def put_back(self, returned: Iterable[QueuedMessage]) -> None:
         """Merge messages into their levels by position."""
         for queued in returned:
-            self._level(queued).put_back((queued,))
+            number = self._number(queued)
+            self._levels[number].put_back((queued,))
+            self._used |= 1 << number
             self._count += 1
 
     def clear(self) -> list[QueuedMessage]:
         """Take out everything."""
         taken = [queued for level in reversed(self._levels) for queued in level.clear()]
-        self._count = 0
+        self._count = self._used = 0
         return taken
+
+
+class Watched:
+    """A ready list that also tells at once whether a message is in it."""
+
+    __slots__ = ("_waiting", "plain")
+
+    def __init__(self, plain: Fifo | PriorityFifo) -> None:
+        self.plain = plain
+        self._waiting = dict.fromkeys(plain)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[QueuedMessage]:
+        return iter(self.plain)
+
+    def __contains__(self, queued: QueuedMessage) -> bool:
+        return queued in self._waiting
+
+    def append(self, queued: QueuedMessage) -> None:
+        """Put a new message at the end."""
+        self._waiting[queued] = None
+        self.plain.append(queued)
+
+    def head(self) -> QueuedMessage | None:
+        """The message delivered next, left in place."""
+        return self.plain.head()
+
+    def pop(self) -> QueuedMessage:
+        """Take the message delivered next."""
+        queued = self.plain.pop()
+        del self._waiting[queued]
+        return queued
+
+    def pop_lowest(self) -> QueuedMessage:
+        """Take the oldest message of the lowest priority."""
+        queued = self.plain.pop_lowest()
+        del self._waiting[queued]
+        return queued
+
+    def remove(self, queued: QueuedMessage) -> None:
+        """Take out a message from anywhere."""
+        self.plain.remove(queued)
+        del self._waiting[queued]
+
+    def put_back(self, returned: Iterable[QueuedMessage]) -> None:
+        """Enter messages again at their places."""
+        entered = tuple(returned)
+        self._waiting.update(dict.fromkeys(entered))
+        self.plain.put_back(entered)
+
+    def clear(self) -> list[QueuedMessage]:
+        """Take out everything."""
+        self._waiting.clear()
+        return self.plain.clear()
 
 
 def _position(queued: QueuedMessage) -> int:

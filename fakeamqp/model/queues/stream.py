@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from fakeamqp.model.credit import Grant
 from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.errors import Crash, NotImplementedHere, PreconditionFailed
 from fakeamqp.model.long import Long
@@ -189,6 +190,9 @@ class StreamQueue(Queue):
                     return
             reader.cursor.advance()
             queued = self.message_at(offset, message)
+            if not subscription.acquires:
+                self._let_see(queued, subscription)
+                continue
             credits = subscription.credits
             for credit in credits:
                 credit.take(message)
@@ -217,6 +221,10 @@ class StreamQueue(Queue):
         """See the base class: what a stream holds goes with it."""
         return []
 
+    def abandon(self) -> list[Message]:
+        """See the base class: what a stream holds goes with it."""
+        return []
+
     def drop_all(self, reason: DropReason, detail: str) -> None:
         """See the base class."""
         self.virtual_host.ends.dropped_all((each.item for each in self.log), self.name, reason, detail)
@@ -235,7 +243,9 @@ class StreamQueue(Queue):
         """See the base class: the same as accepting."""
         self.unacked.pop(delivery, None)
 
-    def take_back(self, deliveries: Iterable[Delivery], *, avoid: object = None) -> None:
+    def take_back(
+        self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
+    ) -> None:
         """See the base class: what clients hold has never been away."""
         for delivery in deliveries:
             self.unacked.pop(delivery, None)
@@ -254,15 +264,17 @@ class StreamQueue(Queue):
         """See the base class; exclusive access means nothing to a stream.
 
         Raises:
-            PreconditionFailed: there is no prefetch count.
-            NotImplementedHere: it would not acknowledge, or shares its credit with others.
+            PreconditionFailed: there is no prefetch count, and no credit by grants either.
+            NotImplementedHere: it would take messages and not acknowledge them, or shares its credit with
+                others.
             Crash: its arguments are none that RabbitMQ can start with.
         """
         personality = self.virtual_host.state.personality
         unlimited, automatic = (words.format(self._place) for words in personality.stream_consumer_words)
-        if not any(credit.message_limit for credit in subscription.credits):
+        granted = any(isinstance(limit, Grant) for limit in subscription.limits)
+        if not granted and not any(credit.message_limit for credit in subscription.credits):
             raise PreconditionFailed(f"consumer prefetch count is not set for {unlimited}")
-        if subscription.no_ack:
+        if subscription.no_ack and subscription.acquires:
             raise NotImplementedHere(f"automatic acknowledgement not supported by {automatic}")
         if subscription.shares_window and personality.prefetch_is_per_consumer:
             raise NotImplementedHere(f"{self._place} does not support global qos")
@@ -285,7 +297,9 @@ class StreamQueue(Queue):
     def _cursor_for(self, subscription: Subscription) -> Cursor[Message]:
         log = self.log
         start = subscription.options.stream_offset
-        if start.kind == "first":
+        # Who looks at a queue is shown what it holds, unless told otherwise (message/acquire-not-acquired).
+        browses = not subscription.acquires and "x-stream-offset" not in subscription.arguments
+        if start.kind == "first" or browses:
             return log.first()
         if start.kind == "last":
             return log.last()
