@@ -125,7 +125,8 @@ class ClassicQueue(Queue):
         if not self._plain:
             self._announce(queued)
         if self._bounded:
-            self._drop_overflow()
+            if not self._refuses:  # What is there was taken in, be it by promise.
+                self._drop_overflow()
             self._drop_expired()
         elif queued.expires_at is not None and queued is self.ready.head():
             self._drop_expired()

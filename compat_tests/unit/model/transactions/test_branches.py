@@ -1,0 +1,501 @@
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from compat_tests.unit.model.transactions.bench import Bench, xid
+from fakeamqp.model.errors import (
+    CommandInvalid,
+    IllegalState,
+    InvalidArgument,
+    NotAllowed,
+    NotFound,
+)
+from fakeamqp.model.personality import SPEC
+from fakeamqp.model.transactions import BranchState, BranchView, XaOutcome, Xid
+from fakeamqp.model.transactions.branch import TRANSITIONS, Branch, BranchEvent
+
+X = xid(1)
+OK = XaOutcome.OK
+
+
+@pytest.fixture
+def bench() -> Bench:
+    bench = Bench()
+    bench.queue("q")
+    return bench
+
+
+def begin(bench: Bench, session: str = "a", which: Xid = X) -> None:
+    """Start a branch that has something to do."""
+    assert bench.branches.start(session, which) is OK
+    bench.plan(bench.work(session), "q", b"new")
+
+
+def states(bench: Bench) -> dict[Xid, str]:
+    return {view.xid: view.state for view in bench.branches.views()}
+
+
+# --- the table ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("state", "event"), list(product(BranchState, BranchEvent)))
+def test_what_is_not_in_the_table_is_an_illegal_state(state: BranchState, event: BranchEvent) -> None:
+    branch = Branch(Bench().host, X, 60)
+    branch.state = state
+    if (state, event) in TRANSITIONS:
+        branch._step(event)
+        assert branch.state is TRANSITIONS[state, event]
+    else:
+        with pytest.raises(IllegalState, match="branch 0:global:1 is"):
+            branch._step(event)
+        assert branch.state is state
+
+
+def test_every_state_can_be_reached_and_left() -> None:
+    reached = {BranchState.ACTIVE, *TRANSITIONS.values()}
+    left = {state for (state, _), after in TRANSITIONS.items() if after is not state}
+    assert reached == set(BranchState)
+    assert left == set(BranchState) - {BranchState.GONE}
+
+
+def test_words_for_people() -> None:
+    assert str(Xid(3, b"plain text", b"\x00\xff")) == "3:plain text:00ff"
+    assert repr(Branch(Bench().host, X, 60)) == "<Branch 0:global:1 active>"
+
+
+# --- demarcation --------------------------------------------------------------------------------------------
+
+
+def test_work_belongs_to_the_branch_between_start_and_end(bench: Bench) -> None:
+    assert bench.branches.working("a") is None
+    begin(bench)
+    assert bench.branches.working("a") is not None
+    assert bench.branches.working("b") is None
+    assert bench.branches.end("a", X) is OK
+    assert bench.branches.working("a") is None
+    assert bench.ready("q") == []
+
+
+def test_a_known_branch_is_not_started_again(bench: Bench) -> None:
+    begin(bench)
+    with pytest.raises(NotAllowed, match="branch 0:global:1 is known already"):
+        bench.branches.start("b", X)
+    bench.branches.end("a", X)
+    with pytest.raises(NotAllowed):
+        bench.branches.start("a", X)
+
+
+def test_branches_differ_in_every_part_of_their_xids(bench: Bench) -> None:
+    for number, which in enumerate(
+        [Xid(0, b"g", b"b"), Xid(1, b"g", b"b"), Xid(0, b"h", b"b"), Xid(0, b"g", b"c"), Xid(0, b"gb", b"")]
+    ):
+        begin(bench, f"session {number}", which)
+    assert len(bench.branches) == 5
+
+
+def test_a_session_works_on_one_branch_at_a_time(bench: Bench) -> None:
+    begin(bench)
+    for flags in ({}, {"join": True}, {"resume": True}):
+        with pytest.raises(IllegalState, match="works on branch 0:global:1 already"):
+            bench.branches.start("a", xid(2), **flags)
+
+
+def test_who_joins_shares_the_work(bench: Bench) -> None:
+    begin(bench)
+    assert bench.branches.start("b", X, join=True) is OK
+    assert bench.work("b") is bench.work("a")
+    bench.branches.end("a", X)
+    with pytest.raises(IllegalState, match="still associated"):
+        bench.branches.prepare(X)
+    bench.branches.end("b", X)
+    assert bench.branches.prepare(X) is OK
+
+
+def test_what_all_have_left_can_be_joined_again(bench: Bench) -> None:
+    begin(bench)
+    bench.branches.end("a", X)
+    assert bench.branches.start("b", X, join=True) is OK
+    bench.plan(bench.work("b"), "q", b"more")
+    bench.branches.end("b", X)
+    assert bench.branches.commit(X, one_phase=True) is OK
+    assert bench.ready("q") == [b"new", b"more"]
+
+
+def test_what_is_prepared_cannot_be_joined(bench: Bench) -> None:
+    bench.prepared(1, publish="q")
+    with pytest.raises(IllegalState, match="is prepared: it cannot be joined"):
+        bench.branches.start("b", X, join=True)
+    assert bench.branches.working("b") is None
+
+
+def test_unknown_branches_are_neither_joined_nor_resumed(bench: Bench) -> None:
+    for flags in ({"join": True}, {"resume": True}):
+        with pytest.raises(NotFound, match="no branch 0:global:1 in vhost '/'"):
+            bench.branches.start("a", X, **flags)
+    assert len(bench.branches) == 0
+
+
+def test_join_and_resume_contradict_each_other(bench: Bench) -> None:
+    with pytest.raises(CommandInvalid, match="join and resume cannot be set together"):
+        bench.branches.start("a", X, join=True, resume=True)
+    with pytest.raises(NotAllowed):
+        Bench(SPEC).branches.start("a", X, join=True, resume=True)
+
+
+def test_suspend_and_fail_contradict_each_other_and_the_work_has_failed(bench: Bench) -> None:
+    begin(bench)
+    with pytest.raises(CommandInvalid, match="suspend and fail cannot be set together"):
+        bench.branches.end("a", X, suspend=True, fail=True)
+    assert states(bench) == {X: "rollback-only"}
+    assert bench.branches.working("a") is None
+    assert bench.branches.rollback(X) is OK
+
+
+def test_a_suspended_branch_waits_to_be_resumed(bench: Bench) -> None:
+    begin(bench)
+    assert bench.branches.end("a", X, suspend=True) is OK
+    assert bench.branches.working("a") is None
+    for act in (bench.branches.prepare, bench.branches.commit, bench.branches.rollback):
+        with pytest.raises(IllegalState, match="still associated"):
+            act(X)
+    assert bench.branches.start("a", X, resume=True) is OK
+    bench.plan(bench.work("a"), "q", b"more")
+    bench.branches.end("a", X)
+    bench.branches.commit(X, one_phase=True)
+    assert bench.ready("q") == [b"new", b"more"]
+
+
+def test_other_work_is_done_while_a_branch_is_suspended(bench: Bench) -> None:
+    begin(bench)
+    bench.branches.end("a", X, suspend=True)
+    begin(bench, "a", xid(2))
+    bench.branches.end("a", xid(2))
+    bench.branches.start("a", X, resume=True)
+    assert [view.working for view in bench.branches.views()] == [1, 0]
+
+
+def test_only_who_has_suspended_resumes(bench: Bench) -> None:
+    begin(bench)
+    bench.branches.end("a", X, suspend=True)
+    with pytest.raises(IllegalState, match="the session has not suspended branch 0:global:1"):
+        bench.branches.start("b", X, resume=True)
+    with pytest.raises(IllegalState, match="can only resume it"):
+        bench.branches.start("a", X, join=True)
+
+
+def test_what_is_suspended_is_not_suspended_again_but_may_end(bench: Bench) -> None:
+    begin(bench)
+    bench.branches.end("a", X, suspend=True)
+    with pytest.raises(IllegalState, match="has suspended branch 0:global:1 already"):
+        bench.branches.end("a", X, suspend=True)
+    assert bench.branches.end("a", X) is OK
+    assert bench.branches.commit(X, one_phase=True) is OK
+
+
+def test_only_who_is_associated_ends(bench: Bench) -> None:
+    begin(bench)
+    for session, which in (("b", X), ("a", xid(2))):
+        with pytest.raises(IllegalState, match="the session is not associated with branch"):
+            bench.branches.end(session, which)
+    bench.branches.end("a", X)
+    with pytest.raises(IllegalState):
+        bench.branches.end("a", X)
+
+
+# --- outcomes -----------------------------------------------------------------------------------------------
+
+
+def test_one_phase_and_two_phases(bench: Bench) -> None:
+    begin(bench)
+    bench.branches.end("a", X)
+    with pytest.raises(IllegalState, match="is idle: it cannot be committed in two phases"):
+        bench.branches.commit(X)
+    assert bench.branches.prepare(X) is OK
+    with pytest.raises(IllegalState, match="is prepared: it cannot be committed in one phase"):
+        bench.branches.commit(X, one_phase=True)
+    assert bench.ready("q") == []
+    assert bench.branches.commit(X) is OK
+    assert bench.ready("q") == [b"new"]
+
+
+def test_a_completed_branch_is_unknown_and_its_xid_free(bench: Bench) -> None:
+    for complete in (
+        lambda: bench.branches.commit(X, one_phase=True),
+        lambda: bench.branches.rollback(X),
+        lambda: bench.branches.prepare(X) and bench.branches.commit(X),
+        lambda: bench.branches.prepare(X) and bench.branches.rollback(X),
+    ):
+        begin(bench)
+        bench.branches.end("a", X)
+        assert complete() is OK
+        with pytest.raises(NotFound):
+            bench.branches.rollback(X)
+    assert bench.ready("q") == [b"new", b"new"]
+
+
+def test_what_is_prepared_is_not_prepared_again(bench: Bench) -> None:
+    bench.prepared(1, publish="q")
+    with pytest.raises(IllegalState, match="is prepared: it cannot be prepared"):
+        bench.branches.prepare(X)
+
+
+def test_unknown_branches_come_to_nothing(bench: Bench) -> None:
+    for act in (
+        bench.branches.prepare,
+        bench.branches.commit,
+        bench.branches.rollback,
+        bench.branches.forget,
+        bench.branches.timeout,
+        lambda which: bench.branches.set_timeout(which, 1),
+        lambda which: bench.branches.complete(which, "commit"),
+    ):
+        with pytest.raises(NotFound):
+            act(X)
+
+
+def test_a_branch_without_work_is_over_once_it_is_prepared(bench: Bench) -> None:
+    bench.branches.start("a", X)
+    bench.branches.end("a", X)
+    assert bench.branches.prepare(X) is XaOutcome.READ_ONLY
+    assert len(bench.branches) == 0
+    assert len(bench.state.timers) == 0
+
+
+def test_a_branch_without_work_is_committed_in_one_phase(bench: Bench) -> None:
+    bench.branches.start("a", X)
+    bench.branches.end("a", X)
+    assert bench.branches.commit(X, one_phase=True) is OK
+
+
+@pytest.mark.parametrize("one_phase", [True, False])
+def test_failed_work_is_rolled_back_whatever_is_asked(bench: Bench, one_phase: bool) -> None:
+    begin(bench)
+    assert bench.branches.end("a", X, fail=True) is XaOutcome.ROLLED_BACK
+    assert bench.branches.prepare(X) is XaOutcome.ROLLED_BACK
+    assert bench.branches.commit(X, one_phase=one_phase) is XaOutcome.ROLLED_BACK
+    assert bench.ready("q") == []
+    assert len(bench.branches) == 0
+
+
+def test_one_failure_dooms_what_all_do(bench: Bench) -> None:
+    begin(bench)
+    bench.branches.start("b", X, join=True)
+    bench.branches.end("b", X, fail=True)
+    assert bench.branches.start("c", X, join=True) is XaOutcome.ROLLED_BACK
+    assert bench.branches.working("c") is None
+    assert states(bench) == {X: "active, to be rolled back"}
+    assert bench.branches.end("a", X) is XaOutcome.ROLLED_BACK
+    assert bench.branches.rollback(X) is OK
+
+
+def test_nobody_waits_to_resume_what_is_doomed(bench: Bench) -> None:
+    begin(bench)
+    bench.branches.start("b", X, join=True)
+    bench.branches.end("a", X, suspend=True)
+    bench.branches.end("b", X, fail=True)
+    assert bench.branches.start("a", X, resume=True) is XaOutcome.ROLLED_BACK
+    assert bench.branches.rollback(X) is OK
+
+
+def test_the_session_that_would_suspend_learns_that_it_is_doomed(bench: Bench) -> None:
+    begin(bench)
+    bench.branches.start("b", X, join=True)
+    bench.branches.end("b", X, fail=True)
+    assert bench.branches.end("a", X, suspend=True) is XaOutcome.ROLLED_BACK
+    assert bench.branches.rollback(X) is OK
+
+
+def test_the_end_of_a_session_dooms_its_branches(bench: Bench) -> None:
+    begin(bench)
+    bench.branches.end("a", X, suspend=True)
+    begin(bench, "a", xid(2))
+    begin(bench, "a2", xid(3))
+    bench.branches.leave("a")
+    assert states(bench) == {X: "rollback-only", xid(2): "rollback-only", xid(3): "active"}
+    assert bench.branches.working("a") is None
+    assert bench.branches.prepare(X) is XaOutcome.ROLLED_BACK
+    assert bench.branches.rollback(X) is OK
+    assert bench.branches.commit(xid(2), one_phase=True) is XaOutcome.ROLLED_BACK
+
+
+def test_what_a_session_has_ended_outlives_it(bench: Bench) -> None:
+    begin(bench)
+    bench.branches.end("a", X)
+    bench.branches.leave("a")
+    assert bench.branches.commit(X, one_phase=True) is OK
+
+
+def test_prepared_branches_are_in_doubt(bench: Bench) -> None:
+    begin(bench)
+    begin(bench, "b", xid(2))
+    bench.branches.end("b", xid(2))
+    for number in (5, 3, 4):
+        bench.prepared(number, publish="q")
+    bench.branches.rollback(xid(3))
+    assert bench.branches.recover() == [xid(5), xid(4)]
+
+
+# --- heuristic outcomes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("how", "outcome", "ready"),
+    [
+        ("commit", XaOutcome.HEURISTIC_COMMIT, [b"new"]),
+        ("rollback", XaOutcome.HEURISTIC_ROLLBACK, [b"old"]),
+        ("mix", XaOutcome.HEURISTIC_MIX, [b"old", b"new"]),
+        ("hazard", XaOutcome.HEURISTIC_HAZARD, [b"old"]),
+    ],
+)
+def test_what_the_broker_decides_by_itself(
+    bench: Bench, how: str, outcome: XaOutcome, ready: list[bytes]
+) -> None:
+    bench.publish("q", b"old")
+    bench.prepared(1, publish="q", accept="q")
+    bench.branches.complete(X, how)
+    assert bench.ready("q") == ready
+    assert bench.unacked("q") == []
+    assert bench.branches.recover() == [X]
+    bench.state.restart()
+    for ask in (bench.branches.commit, bench.branches.rollback):
+        assert ask(X) is outcome
+    assert bench.branches.commit(X, one_phase=True) is outcome
+    with pytest.raises(IllegalState, match="is heuristically completed: it cannot be prepared"):
+        bench.branches.prepare(X)
+    bench.branches.forget(X)
+    assert bench.branches.recover() == []
+    assert bench.ready("q") == ready
+
+
+def test_only_what_is_prepared_is_decided_about(bench: Bench) -> None:
+    begin(bench)
+    for _ in range(2):
+        with pytest.raises(IllegalState):
+            bench.branches.complete(X, "commit")
+        if bench.branches.working("a"):
+            bench.branches.end("a", X)
+
+
+def test_only_what_was_decided_about_is_forgotten(bench: Bench) -> None:
+    begin(bench)
+    with pytest.raises(IllegalState, match="still associated"):
+        bench.branches.forget(X)
+    bench.branches.end("a", X)
+    with pytest.raises(IllegalState, match="is idle: it cannot be forgotten"):
+        bench.branches.forget(X)
+    bench.branches.prepare(X)
+    with pytest.raises(IllegalState, match="is prepared: it cannot be forgotten"):
+        bench.branches.forget(X)
+
+
+# --- time ---------------------------------------------------------------------------------------------------
+
+
+def test_timeouts_are_read_set_and_reset(bench: Bench) -> None:
+    begin(bench)
+    assert bench.branches.timeout(X) == 60
+    bench.branches.set_timeout(X, 200)
+    assert bench.branches.timeout(X) == 200
+    bench.branches.set_timeout(X, 0)
+    assert bench.branches.timeout(X) == 60
+    bench.branches.set_timeout(X, 3600)
+    with pytest.raises(InvalidArgument, match="a branch may take 3600 s at most, not 3601 s"):
+        bench.branches.set_timeout(X, 3601)
+    assert bench.branches.timeout(X) == 3600
+
+
+def test_the_text_knows_no_longest_timeout() -> None:
+    bench = Bench(SPEC)
+    bench.branches.start("a", X)
+    bench.branches.set_timeout(X, 2**32 - 1)
+    assert bench.branches.timeout(X) == 2**32 - 1
+
+
+def test_what_takes_too_long_is_rolled_back_at_once(bench: Bench) -> None:
+    bench.publish("q", b"old")
+    begin(bench)
+    bench.accept(bench.work("a"), bench.take("q"))
+    bench.advance(59.9)
+    assert bench.ready("q") == []
+    bench.advance(0.1)
+    assert bench.ready("q") == [b"old"]
+    assert bench.branches.start("b", X, join=True) is XaOutcome.TIMED_OUT
+    with pytest.raises(IllegalState, match="still associated"):
+        bench.branches.rollback(X)
+    assert bench.branches.end("a", X) is XaOutcome.TIMED_OUT
+    assert bench.branches.prepare(X) is XaOutcome.TIMED_OUT
+    assert bench.branches.rollback(X) is XaOutcome.TIMED_OUT
+    assert len(bench.branches) == 0
+
+
+def test_what_is_done_after_the_timeout_is_undone_with_the_end(bench: Bench) -> None:
+    bench.publish("q", b"old")
+    begin(bench)
+    bench.advance(60)
+    bench.accept(bench.work("a"), bench.take("q"))
+    bench.plan(bench.work("a"), "q", b"late")
+    assert bench.branches.end("a", X) is XaOutcome.TIMED_OUT
+    assert bench.ready("q") == [b"old"]
+    assert bench.branches.commit(X, one_phase=True) is XaOutcome.TIMED_OUT
+    assert bench.ready("q") == [b"old"]
+
+
+def test_a_timeout_counts_from_when_it_is_set(bench: Bench) -> None:
+    begin(bench)
+    bench.advance(50)
+    bench.branches.set_timeout(X, 20)
+    bench.advance(19)
+    assert bench.branches.views()[0].outcome is None
+    bench.advance(1)
+    assert bench.branches.views()[0].outcome is XaOutcome.TIMED_OUT
+
+
+def test_idle_branches_time_out_and_prepared_ones_do_not(bench: Bench) -> None:
+    begin(bench)
+    bench.branches.end("a", X)
+    bench.prepared(2, publish="q")
+    bench.branches.set_timeout(xid(2), 5)
+    bench.advance(3600)
+    assert bench.branches.commit(X, one_phase=True) is XaOutcome.TIMED_OUT
+    assert bench.branches.timeout(xid(2)) == 5
+    assert bench.branches.commit(xid(2)) is OK
+
+
+def test_a_timer_says_what_will_happen_and_goes_with_its_branch(bench: Bench) -> None:
+    begin(bench)
+    assert [timer.words for timer in bench.state.timers.pending()] == [
+        "branch 0:global:1 times out and is rolled back"
+    ]
+    bench.branches.end("a", X)
+    bench.branches.commit(X, one_phase=True)
+    assert len(bench.state.timers) == 0
+    begin(bench)
+    bench.branches.end("a", X)
+    bench.branches.rollback(X)
+    assert len(bench.state.timers) == 0
+
+
+# --- inspection ---------------------------------------------------------------------------------------------
+
+
+def test_what_there_is_to_see(bench: Bench) -> None:
+    bench.publish("q", b"old")
+    begin(bench)
+    bench.accept(bench.work("a"), bench.take("q"))
+    bench.branches.start("b", X, join=True)
+    bench.branches.end("b", X, suspend=True)
+    assert bench.branches.views() == (
+        BranchView(
+            xid=X,
+            state="active",
+            outcome=None,
+            working=1,
+            suspended=1,
+            publishes=1,
+            settlements=1,
+            timeout=60,
+            due=bench.clock.now() + 60,
+        ),
+    )

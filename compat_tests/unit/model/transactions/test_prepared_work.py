@@ -1,0 +1,350 @@
+"""What a transaction holds once it is prepared, and what restarts leave of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.unit.model.transactions.bench import KINDS, TRANSIENT, Bench, xid
+from fakeamqp.model.delivery import release_all
+from fakeamqp.model.errors import PreconditionFailed, ResourceError
+from fakeamqp.model.message import Message
+from fakeamqp.model.outcome import Outcome
+from fakeamqp.model.properties import PlainProperties
+from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.transactions import PlannedPublish, Transaction, XaOutcome
+
+X = xid(1)
+OK = XaOutcome.OK
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+class Reader:
+    """A subscriber that notes what it gets."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+
+    def deliver(
+        self, subscription: Subscription, message: Message, redelivered: bool, delivery: object
+    ) -> None:
+        self.bodies.append(message.body)
+
+    def held_too_long(self, subscription: Subscription | None) -> None:
+        raise AssertionError
+
+    def cancelled(self, subscription: Subscription) -> None:
+        pass
+
+
+def subscribe(bench: Bench, name: str) -> Reader:
+    reader = Reader()
+    queue = bench.host.queues[name]
+    queue.subscribe(Subscription("t", queue, reader, owner="reader", group=reader))
+    queue.dispatch()
+    return reader
+
+
+# --- preparing ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_prepared_is_nowhere_to_be_had(bench: Bench, kind: str) -> None:
+    bench.queue("from", kind)
+    bench.queue("to", kind)
+    bench.publish("from", b"old")
+    bench.prepared(1, publish="to", accept="from")
+    assert subscribe(bench, "from").bodies == []
+    assert subscribe(bench, "to").bodies == []
+    assert bench.unacked("from") == [b"old"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_commit_moves_and_a_rollback_does_not(bench: Bench, kind: str) -> None:
+    bench.queue("from", kind)
+    bench.queue("to", kind)
+    for body in (b"1", b"2", b"3"):
+        bench.publish("from", body)
+    bench.prepared(1, publish="to", accept="from")
+    bench.prepared(2, publish="to", accept="from")
+    bench.branches.rollback(xid(2))
+    assert bench.ready("from") == [b"2", b"3"]
+    bench.branches.commit(xid(1))
+    assert bench.ready("from") == [b"2", b"3"]
+    assert bench.ready("to") == [b"new"]
+    assert bench.unacked("from") == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_rolled_back_is_marked_redelivered(bench: Bench, kind: str) -> None:
+    bench.queue("q", kind)
+    bench.publish("q", b"old")
+    bench.prepared(1, accept="q")
+    bench.branches.rollback(X)
+    assert bench.take("q").queued.redelivered
+
+
+@pytest.mark.parametrize("limits", [{"max_length": 1}, {"max_length_bytes": 5}], ids=["messages", "octets"])
+def test_a_branch_that_finds_no_room_is_not_prepared(bench: Bench, limits: dict[str, int]) -> None:
+    bench.queue("q", overflow="reject-publish", **limits)
+    bench.queue("from")
+    bench.publish("from", b"old")
+    bench.branches.start("a", X)
+    bench.accept(bench.work("a"), bench.take("from"))
+    for body in (b"one", b"two"):
+        bench.plan(bench.work("a"), "q", body)
+    bench.branches.end("a", X)
+    assert bench.branches.prepare(X) is XaOutcome.ROLLED_BACK
+    assert bench.ready("from") == [b"old"]
+    assert bench.ready("q") == []
+    assert bench.branches.rollback(X) is OK
+
+
+def test_one_that_finds_no_room_is_not_committed_in_one_phase_either(bench: Bench) -> None:
+    bench.queue("full", overflow="reject-publish", max_length=0)
+    bench.queue("free")
+    bench.branches.start("a", X)
+    for name in ("free", "full"):
+        bench.plan(bench.work("a"), name, b"new")
+    bench.branches.end("a", X)
+    assert bench.branches.commit(X, one_phase=True) is XaOutcome.ROLLED_BACK
+    assert bench.ready("free") == []
+    assert len(bench.branches) == 0
+
+
+def test_limits_that_refuse_nothing_refuse_no_branch(bench: Bench) -> None:
+    bench.queue("q", max_length=1)
+    bench.prepared(1, publish="q")
+    bench.publish("q", b"old")
+    assert bench.branches.commit(X) is OK
+    assert bench.ready("q") == [b"new"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_promised_fits_whatever_has_come_meanwhile(bench: Bench, kind: str) -> None:
+    bench.queue("q", kind, overflow="reject-publish", max_length=1)
+    bench.prepared(1, publish="q")
+    for body in (b"1", b"2", b"3"):
+        bench.publish("q", body)
+    refused = bench.ready("q")
+    assert len(refused) < 3
+    assert bench.branches.commit(X) is OK
+    assert bench.ready("q") == [*refused, b"new"]
+    bench.publish("q", b"4")
+    assert bench.ready("q") == [*refused, b"new"]
+
+
+def test_a_stream_that_cannot_store_a_message_has_no_room_for_it(bench: Bench) -> None:
+    bench.queue("s", "stream")
+    for number, value in ((1, "x" * 4096), (2, "x" * 4097)):
+        bench.branches.start("a", xid(number))
+        properties = PlainProperties(headers={"x-stream-filter-value": value})
+        message = Message("", "s", properties, b"new")
+        bench.work("a").publish(PlannedPublish(bench.host, *bench.host.routing.plan(message)))
+        bench.branches.end("a", xid(number))
+    assert bench.branches.prepare(xid(1)) is OK
+    assert bench.branches.prepare(xid(2)) is XaOutcome.ROLLED_BACK
+
+
+def test_what_the_queue_has_taken_back_cannot_be_settled(bench: Bench) -> None:
+    bench.queue("q")
+    bench.publish("q", b"old")
+    transaction = Transaction()
+    delivery = bench.take("q")
+    bench.accept(transaction, delivery)
+    release_all([delivery])
+    with pytest.raises(PreconditionFailed, match="queue 'q' has taken back a message"):
+        transaction.prepare()
+
+
+def test_a_transaction_says_where_there_is_no_room(bench: Bench) -> None:
+    bench.queue("q", overflow="reject-publish", max_length=0)
+    transaction = Transaction()
+    bench.plan(transaction, "q", b"new")
+    with pytest.raises(ResourceError, match="queue 'q' has no room for what the transaction publishes"):
+        transaction.prepare()
+    assert transaction.publishes == 1
+
+
+def test_whoever_asked_is_told_what_became_of_a_message(bench: Bench) -> None:
+    bench.queue("q")
+    told: list[Outcome] = []
+    message = Message("", "q", PlainProperties(), b"new")
+    transaction = Transaction()
+    transaction.publish(PlannedPublish(bench.host, *bench.host.routing.plan(message), told=told.append))
+    assert told == []
+    transaction.commit()
+    assert [queue.name for queue in told[0].queues] == ["q"]
+
+
+def test_queues_that_have_gone_are_left_out(bench: Bench) -> None:
+    for name in ("gone", "from"):
+        bench.queue(name)
+    bench.publish("from", b"old")
+    bench.prepared(1, publish="gone", accept="from")
+    for name in ("gone", "from"):
+        bench.host.delete_queue(name, None)
+    assert bench.branches.commit(X) is OK
+    assert bench.host.queues == {}
+
+
+def test_what_a_deleted_queue_had_is_dropped_when_it_comes_back(bench: Bench) -> None:
+    bench.queue("q")
+    bench.publish("q", b"old")
+    bench.prepared(1, accept="q")
+    bench.host.delete_queue("q", None)
+    assert bench.branches.rollback(X) is OK
+    assert (b"old", "q", "deleted") in bench.dropped()
+
+
+# --- restarts -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_prepared_branch_survives(bench: Bench, kind: str, crash: bool) -> None:
+    bench.queue("from", kind)
+    bench.queue("to", kind)
+    # The publisher of the messages was never told that the broker has them; whoever prepared was.
+    for body in (b"1", b"2", b"3", b"4"):
+        bench.publish("from", body, secured=False)
+    for number in (1, 2, 3):
+        bench.prepared(number, publish="to", accept="from")
+    bench.state.restart(crash=crash)
+    assert bench.branches.recover() == [xid(1), xid(2), xid(3)]
+    assert bench.ready("from") == ([] if crash else [b"4"])
+    assert bench.ready("to") == []
+    assert subscribe(bench, "to").bodies == []
+    bench.host.queues["to"].unsubscribe(next(iter(bench.host.queues["to"].subscriptions)))
+    assert bench.branches.commit(xid(1)) is OK
+    bench.state.restart(crash=crash)
+    assert bench.branches.rollback(xid(3)) is OK
+    assert bench.branches.rollback(xid(2)) is OK
+    if kind == "classic":
+        assert bench.ready("from") == [b"2", b"3", *([] if crash else [b"4"])]
+    assert sorted(bench.ready("from")) == [b"2", b"3", *([] if crash else [b"4"])]
+    assert bench.ready("to") == [b"new"]
+    assert bench.unacked("from") == []
+    assert bench.branches.in_doubt == {}
+
+
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_prepared_never_happened(bench: Bench, kind: str, crash: bool) -> None:
+    bench.queue("q", kind)
+    bench.publish("q", b"old")
+    bench.branches.start("a", X)
+    bench.plan(bench.work("a"), "q", b"new")
+    bench.accept(bench.work("a"), bench.take("q"))
+    bench.branches.start("b", xid(2))
+    bench.branches.end("b", xid(2), fail=True)
+    bench.state.restart(crash=crash)
+    assert bench.ready("q") == [b"old"]
+    assert len(bench.branches) == 0
+    assert len(bench.state.timers) == 0
+    assert bench.branches.start("a", X) is OK
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_what_is_not_persistent_is_lost(bench: Bench, crash: bool) -> None:
+    reason = "crash" if crash else "restart"
+    bench.queue("q")
+    bench.queue("quorum", "quorum")
+    bench.publish("q", b"old", TRANSIENT)
+    bench.publish("q", b"other")
+    bench.prepared(1, publish="q", accept="q", mode=TRANSIENT)
+    bench.prepared(2, publish="quorum", accept="q", mode=TRANSIENT)
+    bench.state.restart(crash=crash)
+    assert bench.dropped() == [(b"old", "q", reason), (b"new", "q", reason)]
+    assert bench.branches.recover() == [X, xid(2)]
+    view = bench.branches.views()[0]
+    assert (view.publishes, view.settlements) == (0, 0)
+    assert bench.branches.commit(X) is OK
+    assert bench.branches.commit(xid(2)) is OK
+    assert bench.ready("q") == []
+    assert bench.unacked("q") == []
+    assert bench.ready("quorum") == [b"new"]
+
+
+def test_what_is_lost_does_not_come_back_with_a_rollback(bench: Bench) -> None:
+    bench.queue("q")
+    bench.publish("q", b"old", TRANSIENT)
+    bench.prepared(1, accept="q")
+    bench.state.restart()
+    assert bench.branches.rollback(X) is OK
+    assert bench.ready("q") == []
+
+
+def test_queues_that_a_restart_loses_take_their_part_with_them(bench: Bench) -> None:
+    bench.queue("brief", durable=False)
+    bench.queue("lasting")
+    bench.publish("brief", b"old")
+    for number, name in ((1, "brief"), (2, "lasting")):
+        bench.prepared(number, publish=name, accept="brief" if number == 1 else "")
+    bench.state.restart()
+    assert bench.branches.commit(X) is OK
+    assert bench.branches.commit(xid(2)) is OK
+    assert set(bench.host.queues) == {"lasting"}
+    assert bench.ready("lasting") == [b"new"]
+
+
+def test_a_stream_keeps_what_was_prepared_for_it(bench: Bench) -> None:
+    bench.queue("s", "stream")
+    bench.prepared(1, publish="s", mode=TRANSIENT)
+    bench.state.restart(crash=True)
+    assert bench.ready("s") == []
+    bench.branches.commit(X)
+    assert bench.ready("s") == [b"new"]
+
+
+def test_nobody_is_told_after_a_restart(bench: Bench) -> None:
+    bench.queue("q")
+    told: list[Outcome] = []
+    message = Message("", "q", PlainProperties(delivery_mode=2), b"new")
+    bench.branches.start("a", X)
+    publish = PlannedPublish(bench.host, *bench.host.routing.plan(message), told=told.append)
+    bench.work("a").publish(publish)
+    bench.branches.end("a", X)
+    bench.branches.prepare(X)
+    bench.state.restart()
+    bench.branches.commit(X)
+    assert told == []
+    assert bench.ready("q") == [b"new"]
+
+
+def test_a_broker_that_loses_its_disk_knows_no_branches(bench: Bench) -> None:
+    bench.queue("q")
+    bench.publish("q", b"old")
+    bench.prepared(1, publish="q", accept="q")
+    bench.branches.start("a", xid(2))
+    bench.state.forget("the disk is gone")
+    assert len(bench.branches) == 0
+    assert bench.branches.in_doubt == {}
+    assert len(bench.state.timers) == 0
+    assert bench.dropped() == [(b"old", "q", "crash")]
+
+
+def test_what_expires_meanwhile_expires_when_it_comes_back(bench: Bench) -> None:
+    bench.queue("q", message_ttl=10_000)
+    bench.publish("q", b"old")
+    bench.prepared(1, publish="q", accept="q")
+    bench.advance(20)
+    assert bench.dropped() == []
+    bench.state.restart()
+    bench.branches.rollback(X)
+    assert bench.ready("q") == []
+    assert bench.dropped() == [(b"old", "q", "expired")]
+
+
+def test_the_life_of_what_is_published_begins_with_the_commit(bench: Bench) -> None:
+    bench.queue("q", message_ttl=10_000)
+    bench.prepared(1, publish="q")
+    bench.advance(20)
+    bench.branches.commit(X)
+    bench.advance(9)
+    assert bench.ready("q") == [b"new"]
+    bench.advance(1)
+    assert bench.ready("q") == []
