@@ -166,7 +166,7 @@ class VirtualHost:
         if not name:
             raise AccessRefused("operation not permitted on the default exchange")
         check_name(personality, "exchange", name)
-        kind = self.exchange_type(type_name)
+        self.exchange_type(type_name)
         existing = self.exchanges.get(name)
         if existing is not None:
             if personality.type_mismatch_ends_connection and existing.type_name != type_name:
@@ -186,6 +186,36 @@ class VirtualHost:
             return existing
         if name.startswith("amq."):
             raise AccessRefused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
+        return self.create_exchange(
+            name,
+            type_name,
+            durable=durable,
+            auto_delete=auto_delete,
+            internal=internal,
+            arguments=arguments,
+            alternate_exchange=alternate_exchange,
+        )
+
+    def create_exchange(
+        self,
+        name: str,
+        type_name: str,
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        internal: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+        alternate_exchange: str | None = None,
+    ) -> Exchange:
+        """Create the exchange, whose name nothing has and may be reserved; see `declare_exchange`.
+
+        Raises:
+            PreconditionFailed: an argument is illegal.
+            CommandInvalid, PreconditionFailed: the type is unknown, by personality.
+            NotFound: there is no such alternate exchange.
+        """
+        arguments = arguments or {}
+        kind = self.exchange_type(type_name)
         alternate = arguments.get("alternate-exchange")
         if "alternate-exchange" in arguments and not isinstance(alternate, str):
             raise PreconditionFailed(
@@ -334,23 +364,65 @@ class VirtualHost:
                 check_alternate(self, alternate_exchange, existing)
                 existing.asked_for()
                 return existing
-        personality = self.state.personality
-        if not name:
+        else:
             self._check_server_named(arguments)
-        check_dead_letter_exchange(name, self.name, arguments)
+        return self.create_queue(
+            name or None,
+            owner=owner,
+            durable=durable,
+            exclusive=exclusive,
+            auto_delete=auto_delete,
+            arguments=arguments,
+            alternate_exchange=alternate_exchange,
+            freeable=freeable,
+            priorities=priorities,
+        )
+
+    def create_queue(
+        self,
+        name: str | None,
+        *,
+        owner: object,
+        durable: bool = False,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+        alternate_exchange: str | None = None,
+        freeable: bool = False,
+        priorities: bool | None = None,
+        special: type[Queue] | None = None,
+    ) -> Queue:
+        """Create the queue, whose name nothing has and may be any at all; see `declare_queue`.
+
+        With None the broker finds a name.
+
+        Raises:
+            InternalError: it needs a deprecated feature that is not permitted.
+            PreconditionFailed: an argument is illegal.
+            NotFound: there is no such alternate exchange.
+            PreconditionFailed, ResourceError: there may be no more queues, by personality.
+        """
+        personality = self.state.personality
+        arguments = self.metadata.with_queue_type(
+            personality, arguments or {}, durable=durable, exclusive=exclusive, auto_delete=auto_delete
+        )
+        shown = name or ""
+        check_dead_letter_exchange(shown, self.name, arguments)
         default = self.metadata.default_queue_type or "classic"
-        type_name = queue_type(name, self.name, arguments, personality, default)
-        options = queue_options(type_name, name, self.name, arguments, personality)
+        type_name = queue_type(shown, self.name, arguments, personality, default)
+        options = queue_options(type_name, shown, self.name, arguments, personality)
         features = self.state.features
         if owner is not None:
-            check_removed_arguments(name, self.name, arguments, personality)
+            check_removed_arguments(shown, self.name, arguments, personality)
             if not durable and not exclusive:
                 features.require("transient_nonexcl_queues")
-        kind = queue_class(type_name)
-        kind.check_declaration(name, self.name, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
-        kind.check_arguments(name, self.name, arguments, personality)
+        kind = special if special is not None and type_name == "classic" else queue_class(type_name)
+        kind.check_declaration(
+            shown, self.name, durable=durable, exclusive=exclusive, auto_delete=auto_delete
+        )
+        kind.check_arguments(shown, self.name, arguments, personality)
         check_alternate(self, alternate_exchange)
-        name = name or self.state.names.queue()
+        name = self.state.names.queue() if name is None else name
         check_queue_limit(self, name)
         if owner is not None and type_name == "classic" and "x-queue-master-locator" in arguments:
             features.require("queue_master_locator")
@@ -358,7 +430,7 @@ class VirtualHost:
             self,
             name,
             # What goes with its owner is never durable.
-            durable=durable and (not exclusive or (freeable and not auto_delete)),
+            durable=durable and (not exclusive or freeable),
             exclusive_owner=owner if exclusive else None,
             auto_delete=auto_delete,
             arguments=arguments,
@@ -458,7 +530,7 @@ class VirtualHost:
             if queue.freeable and not queue.auto_delete:
                 queue.exclusive_owner = None
             else:
-                self.remove_queue(queue, "the connection has gone that the queue was exclusive to")
+                queue.unused("the connection has gone that the queue was exclusive to")
 
     # --- bindings -----------------------------------------------------------------------------------
 
