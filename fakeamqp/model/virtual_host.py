@@ -40,6 +40,7 @@ from fakeamqp.model.queues import Queue, queue_class
 from fakeamqp.model.queues.options import KINDS, check_dead_letter_exchange, queue_options, queue_type
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
 from fakeamqp.model.routing import Router
+from fakeamqp.model.staging import Leftovers
 from fakeamqp.model.transactions import Branches
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class VirtualHost:
         self.dead_letters = DeadLettering(self)
         self.delays = DelayedMessages(self)
         self.branches = Branches(self)
+        self.leftovers = Leftovers()
         self._predeclare()
 
     def __repr__(self) -> str:
@@ -721,6 +723,7 @@ class VirtualHost:
         prepared branches of transactions will do is kept for them, as far as it is persistent.
         """
         self.branches.abandon()
+        self.leftovers.clear()
         for queue in list(self.queues.values()):
             if queue.durable:
                 queue.keep_persistent(crash=crash)
