@@ -9,6 +9,7 @@ from fakeamqp.model.delivery import release_all
 from fakeamqp.model.errors import PreconditionFailed, ResourceError
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
+from fakeamqp.model.personality import RABBITMQ_4_3
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.model.subscription import Subscription
 from fakeamqp.model.transactions import PlannedPublish, Transaction, XaOutcome
@@ -27,6 +28,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
+        self.late = 0
 
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: object
@@ -34,7 +36,7 @@ class Reader:
         self.bodies.append(message.body)
 
     def held_too_long(self, subscription: Subscription | None) -> None:
-        raise AssertionError
+        self.late += 1
 
     def cancelled(self, subscription: Subscription) -> None:
         pass
@@ -229,6 +231,10 @@ def test_a_prepared_branch_survives(bench: Bench, kind: str, crash: bool) -> Non
     assert bench.ready("to") == [b"new"]
     assert bench.unacked("from") == []
     assert bench.branches.in_doubt == {}
+    # Whoever may count on the outcome may count on it for good.
+    bench.state.restart(crash=True)
+    assert {b"2", b"3"} <= set(bench.ready("from"))
+    assert bench.ready("to") == [b"new"]
 
 
 @pytest.mark.parametrize("crash", [False, True])
@@ -348,3 +354,94 @@ def test_the_life_of_what_is_published_begins_with_the_commit(bench: Bench) -> N
     assert bench.ready("q") == [b"new"]
     bench.advance(1)
     assert bench.ready("q") == []
+
+
+def test_what_is_committed_without_having_been_prepared_survives_a_crash(bench: Bench) -> None:
+    bench.queue("q")
+    transaction = Transaction()
+    bench.plan(transaction, "q", b"new")
+    transaction.commit()
+    bench.state.restart(crash=True)
+    assert bench.ready("q") == [b"new"]
+
+
+def test_each_queue_keeps_what_it_would_have_kept(bench: Bench) -> None:
+    for name, kind in (("lasting", "quorum"), ("losing", "classic")):
+        bench.host.bind("amq.fanout", bench.queue(name, kind), "")
+    bench.branches.start("a", X)
+    message = Message("amq.fanout", "", PlainProperties(delivery_mode=TRANSIENT), b"new")
+    bench.work("a").publish(PlannedPublish(bench.host, *bench.host.routing.plan(message)))
+    bench.branches.end("a", X)
+    bench.branches.prepare(X)
+    bench.state.restart()
+    assert bench.branches.commit(X) is OK
+    assert bench.ready("lasting") == [b"new"]
+    assert bench.ready("losing") == []
+    assert bench.dropped() == [(b"new", "losing", "restart")]
+
+
+def test_what_is_lost_is_in_doubt_no_longer(bench: Bench) -> None:
+    bench.queue("q")
+    bench.publish("q", b"old", TRANSIENT)
+    bench.prepared(1, accept="q")
+    bench.state.restart()
+    assert bench.branches.in_doubt == {}
+
+
+# --- quorum queues ------------------------------------------------------------------------------------------
+
+
+def test_a_prepared_branch_may_wait_for_longer_than_any_consumer() -> None:
+    bench = Bench(RABBITMQ_4_3)
+    bench.queue("q", "quorum", consumer_timeout=60_000)
+    for body in (b"1", b"2"):
+        bench.publish("q", body)
+    bench.branches.start("a", X)
+    reader = subscribe(bench, "q")
+    first, second = bench.host.queues["q"].unacked
+    bench.accept(bench.work("a"), first)
+    bench.branches.end("a", X)
+    bench.branches.prepare(X)
+    bench.advance(60)
+    assert reader.late == 1
+    assert bench.unacked("q") == [b"1"]
+    assert not second.settled
+    assert bench.branches.commit(X) is OK
+    assert bench.unacked("q") == []
+
+
+def test_what_was_taken_back_meanwhile_is_not_released_again() -> None:
+    bench = Bench()
+    bench.queue("q")
+    bench.publish("q", b"old")
+    bench.branches.start("a", X)
+    delivery = bench.take("q")
+    bench.accept(bench.work("a"), delivery)
+    bench.branches.end("a", X)
+    release_all([delivery])
+    assert bench.branches.rollback(X) is OK
+    assert bench.ready("q") == [b"old"]
+
+
+def test_who_has_left_a_message_to_a_branch_is_no_consumer_any_more(bench: Bench) -> None:
+    bench.queue("q", "quorum")
+    bench.publish("q", b"old")
+    bench.branches.start("a", X)
+    subscribe(bench, "q")
+    queue = bench.host.queues["q"]
+    bench.accept(bench.work("a"), next(iter(queue.unacked)))
+    queue.unsubscribe(next(iter(queue.subscriptions)))
+    assert queue.consumer_count == 1
+    bench.branches.end("a", X)
+    bench.branches.prepare(X)
+    assert queue.consumer_count == 0
+
+
+def test_a_restart_leaves_nothing_of_whoever_consumed(bench: Bench) -> None:
+    bench.queue("q")
+    bench.publish("q", b"old")
+    bench.prepared(1, accept="q")
+    (delivery,) = bench.branches.in_doubt
+    assert delivery.owner == "reader"
+    bench.state.restart()
+    assert (delivery.owner, delivery.holder, delivery.credits) == (None, None, ())
