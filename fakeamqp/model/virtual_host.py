@@ -393,10 +393,12 @@ class VirtualHost:
         freeable: bool = False,
         priorities: bool | None = None,
         special: type[Queue] | None = None,
+        permits_all: bool = False,
     ) -> Queue:
         """Create the queue, whose name nothing has and may be any at all; see `declare_queue`.
 
-        With None the broker finds a name.
+        With None the broker finds a name. `permits_all` leaves out what the personality denies or has removed
+        in 0-9-1.
 
         Raises:
             InternalError: it needs a deprecated feature that is not permitted.
@@ -414,7 +416,8 @@ class VirtualHost:
         type_name = queue_type(shown, self.name, arguments, personality, default)
         options = queue_options(type_name, shown, self.name, arguments, personality)
         features = self.state.features
-        if owner is not None:
+        denies = owner is not None and not permits_all
+        if denies:
             check_removed_arguments(shown, self.name, arguments, personality)
             if not durable and not exclusive:
                 features.require("transient_nonexcl_queues")
@@ -426,7 +429,7 @@ class VirtualHost:
         check_alternate(self, alternate_exchange)
         name = self.state.names.queue() if name is None else name
         check_queue_limit(self, name)
-        if owner is not None and type_name == "classic" and "x-queue-master-locator" in arguments:
+        if denies and type_name == "classic" and "x-queue-master-locator" in arguments:
             features.require("queue_master_locator")
         queue = kind(
             self,

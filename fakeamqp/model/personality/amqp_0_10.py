@@ -59,8 +59,12 @@ class Amqp010Choices:
     """queue.declare/queue-reserved-prefix: amq. is not for clients."""
     reserved_prefixes: tuple[str, ...] = ("amq.", "qpid.")
     """exchange.declare/exchange-reserved-names: prefixes of exchanges that clients cannot declare."""
-    compares_durable: bool = False
-    """exchange.declare, queue.declare: another durable flag than that of the entity is not-allowed."""
+    checks_queue_names: bool = False
+    """queue/name, queue.declare/no-server-names: names that are empty or begin oddly are illegal-argument."""
+    confirms_exclusive_queues: bool = True
+    """queue.declare/exclusive-in-use: other sessions may declare such a queue passively."""
+    headers_bindings_name_match: bool = True
+    """exchange.bind to a headers exchange needs the argument x-match; internal-error is raised without."""
     missing_queue_name: str = "illegal-argument"
     """queue.purge/queue-empty-name, message.subscribe/empty-queue-name: condition raised."""
     deleting_unnamed_queue: str = "not-found"
