@@ -106,7 +106,8 @@ class DroppedView(ContentView):
         queue: the name of the queue that had it, or would not have it; None where there was none.
         reason: what it died of, as of dead letters ("rejected", "expired", "maxlen", "delivery_limit"), or
             "unroutable", "deleted" (with its queue), "purged", "restart", "crash", "cycle" (of dead letters),
-            "retention" or "unstorable" (streams).
+            "retention" or "unstorable" (streams), "local" or "replaced" (queues with arguments of Apache's
+            brokers).
         detail: the same in words.
         when: on the broker's clock; an aware datetime in UTC.
         connection: the name of the connection that published it; None where the test did.

@@ -36,10 +36,13 @@ DropReason: TypeAlias = Literal[
     "crash",
     "retention",
     "unstorable",
+    "local",
+    "replaced",
 ]
 """Why a message is gone. The first five are also what dead letters die of. The others: no queue was there for
 it; it came back to a queue it had died in; somebody emptied the queue; a restart or a crash does not keep it;
-its stream had too much or too old; its stream cannot store it."""
+its stream had too much or too old; its stream cannot store it. With arguments of Apache's brokers: it was
+published over the connection that the queue is exclusive to; a newer message with the same value has come."""
 
 
 class Returned(NamedTuple):

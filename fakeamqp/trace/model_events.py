@@ -24,6 +24,8 @@ _REASONS = {
     "crash": "the broker crashed",
     "retention": "the stream had become too large or the message too old",
     "unstorable": "the stream cannot store it",
+    "local": "it came over the connection that the queue is exclusive to",
+    "replaced": "a newer message with the same value came",
 }
 _DEATHS = frozenset(("rejected", "expired", "maxlen", "delivery_limit"))
 

@@ -192,13 +192,18 @@ class ClassicQueue(Queue):
             and self.ready_octets + len(message.body) > options.max_length_bytes
         )
 
+    @property
+    def _drops_lowest(self) -> bool:
+        """Whether a queue that is too long drops what is least urgent."""
+        return self.virtual_host.state.personality.discards_low_priority_first
+
     def _drop_overflow(self) -> None:
         """Drop until the limits hold: from the head, as RabbitMQ documents, or what is least urgent.
 
         Source: server-model/discard-low-priority-first.
         """
         options = self.options
-        lowest_first = self.virtual_host.state.personality.discards_low_priority_first
+        lowest_first = self._drops_lowest
         while self.ready and (
             (options.max_length is not None and len(self.ready) > options.max_length)
             or (options.max_length_bytes is not None and self.ready_octets > options.max_length_bytes)
@@ -236,13 +241,19 @@ class ClassicQueue(Queue):
             if self._expired(queued):
                 continue
             for subscription in self._rotation.able(queued.message):
-                if _suits(subscription, queued):
+                if self._suits(subscription, queued):
                     self._take_out(queued)
                     self._rotation.passed(subscription)
                     self._hand_over(queued, subscription)
                     break
         if self._live_head() is not None or self._head_timer is not None:
             self._watch_head()
+
+    def _suits(self, subscription: Subscription, queued: QueuedMessage) -> bool:
+        """Whether this subscription may have this message (domain.no-local, basic.reject/requeue-01)."""
+        if subscription.no_local and queued.message.publisher is subscription.owner:
+            return False
+        return queued.avoid is None or queued.avoid is not subscription.group
 
     def _show(self, browser: Browser) -> None:
         """Show a subscription that only looks what is before it, as far as its credit goes."""
@@ -511,10 +522,3 @@ class ClassicQueue(Queue):
 
     def _die(self, queued: QueuedMessage, reason: DeathReason) -> None:
         self.virtual_host.dead_letters.died(self, queued.message, reason)
-
-
-def _suits(subscription: Subscription, queued: QueuedMessage) -> bool:
-    """Whether this subscription may have this message (domain.no-local, basic.reject/requeue-01)."""
-    if subscription.no_local and queued.message.publisher is subscription.owner:
-        return False
-    return queued.avoid is None or queued.avoid is not subscription.group

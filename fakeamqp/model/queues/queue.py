@@ -462,9 +462,13 @@ class Queue:
         self.used()
         lasts = self.freeable and self.exclusive_owner is not None
         if not self.subscriptions and self.auto_delete and not self.deleted and not lasts:
-            self.virtual_host.remove_queue(self, "the queue was auto-delete, and its last consumer has gone")
+            self.unused("the queue was auto-delete, and its last consumer has gone")
         elif self.subscriptions:
             self.dispatch()
+
+    def unused(self, why: str) -> None:
+        """The last consumer of an auto-delete queue has gone, or the owner of an exclusive one: it goes."""
+        self.virtual_host.remove_queue(self, why)
 
     def cancel_all(self) -> int:
         """End every subscription, as if the queue had gone; their clients are told, and keep what they hold.

@@ -1,0 +1,307 @@
+"""What arguments of Apache's brokers make of a queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.unit.model.fakes import positions, queued
+from compat_tests.unit.model.readers import Reader, publish, waiting
+from compat_tests.unit.model.transactions.bench import Bench
+from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.errors import InvalidArgument
+from fakeamqp.model.queues.fair_levels import FairLevels
+from fakeamqp.model.queues.qpid import QpidQueue
+from fakeamqp.model.queues.qpid_arguments import QpidOptions, are_asked_for, qpid_options
+
+# --- arguments ---------------------------------------------------------------------------------------
+
+
+def test_arguments() -> None:
+    asked = qpid_options(
+        {
+            "qpid.max_count": "3",
+            "qpid.max_size": 0,
+            "qpid.policy_type": "ring_strict",
+            "qpid.priorities": "4",
+            "x-qpid-fairshare": 5,
+            "qpid.fairshare-1": 2,
+            "qpid.last_value_queue_key": "k",
+            "qpid.group_header_key": "g",
+            "qpid.shared_msg_group": 1,
+            "qpid.queue_msg_sequence": "n",
+            "qpid.auto_delete_timeout": 7,
+            "no-local": "true",
+        }
+    )
+    assert asked == QpidOptions(
+        max_count=3,
+        policy="ring",
+        levels=4,
+        shares=(5, 2, 5, 5),
+        last_value_key="k",
+        group_key="g",
+        sequence_key="n",
+        auto_delete_delay=7,
+        no_local=True,
+    )
+
+
+def test_nothing_is_asked_for() -> None:
+    assert qpid_options({}) == QpidOptions()
+    assert qpid_options({"no-local": "false", "qpid.group_header_key": "g"}) == QpidOptions()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asks"),
+    [
+        ({}, False),
+        ({"x-max-length": 1}, False),
+        ({"qpid.max_count": 1}, True),
+        ({"x-qpid-priorities": 1, "x-max-length": 1}, True),
+    ],
+)
+def test_are_asked_for(arguments: dict[str, Any], asks: bool) -> None:
+    assert are_asked_for(arguments) is asks
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"qpid.max_count": -1},
+        {"qpid.max_count": 1.0},
+        {"qpid.max_count": "1.5"},
+        {"qpid.max_size": "-1"},
+        {"qpid.max_size": True},
+        {"qpid.policy_type": "none"},
+        {"x-qpid-priorities": "many"},
+        {"qpid.last_value_queue_key": 1},
+    ],
+    ids=str,
+)
+def test_values_that_mean_nothing(arguments: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument, match=next(iter(arguments))):
+        qpid_options(arguments)
+
+
+# --- levels ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("levels", "order"),
+    [(10, "9 8 7 6 5 4 3 2 1 0"), (5, "6 7 8 9 5 4 3 0 1 2"), (1, "0 1 2 3 4 5 6 7 8 9")],
+)
+def test_levels_are_around_the_middle(levels: int, order: str) -> None:
+    ready = FairLevels(levels)
+    for priority in range(10):
+        ready.append(queued(priority, priority))
+    assert " ".join(str(ready.pop().position) for _ in range(10)) == order
+
+
+def test_no_priority_is_a_medium_one() -> None:
+    ready = FairLevels(10)
+    for position, priority in enumerate([3, None, 5]):
+        ready.append(queued(position, priority))
+    assert positions(ready) == [2, 1, 0]
+
+
+def test_shares() -> None:
+    ready = FairLevels(10, (0, 0, 0, 0, 0, 0, 0, 0, 1, 2))
+    for position, priority in enumerate([9, 9, 9, 9, 9, 8, 8, 8, 0, 0, 0]):
+        ready.append(queued(position, priority))
+    taken = []
+    while ready.head() is not None:
+        head = ready.head()
+        assert ready.pop() is head
+        taken.append(head.message.priority if head else None)
+    assert taken == [9, 9, 8, 0, 0, 0, 9, 9, 8, 9, 8]
+
+
+# --- queues ------------------------------------------------------------------------------------------
+
+
+def queue(arguments: dict[str, Any], **flags: Any) -> QpidQueue:
+    host = Bench().host
+    flags.setdefault("owner", "owner")
+    made = host.create_queue("q", arguments=arguments, special=QpidQueue, **flags)
+    assert isinstance(made, QpidQueue)
+    return made
+
+
+def test_a_bad_argument_makes_no_queue() -> None:
+    host = Bench().host
+    with pytest.raises(InvalidArgument):
+        host.create_queue("q", owner="o", arguments={"qpid.max_count": "x"}, special=QpidQueue)
+    assert "q" not in host.queues
+
+
+def test_a_ring_drops_its_head() -> None:
+    ring = queue({"qpid.max_count": 3, "qpid.policy_type": "ring"})
+    publish(ring, "abcde")
+    assert waiting(ring) == "cde"
+
+
+def test_a_ring_with_levels_drops_the_least_urgent() -> None:
+    ring = queue({"qpid.max_count": 2, "qpid.policy_type": "ring", "qpid.priorities": 10})
+    publish(ring, "a", priority=3)
+    publish(ring, "bc", priority=2)
+    publish(ring, "d", priority=9)
+    publish(ring, "e", priority=1)
+    assert waiting(ring) == "da"
+
+
+def test_limits_without_a_ring_refuse() -> None:
+    full = queue({"qpid.max_size": 2})
+    publish(full, "abc")
+    assert waiting(full) == "ab"
+
+
+def test_the_last_value_stays() -> None:
+    values = queue({"qpid.last_value_queue_key": "k"})
+    looks = Reader(values, acquires=False)
+    for body in "aba":
+        publish(values, body, headers={"k": body})
+    publish(values, "x")
+    publish(values, "y")
+    assert waiting(values) == "bay"
+    assert looks.seen == "abaxy"
+    assert Reader(values, acquires=False).seen == "bay"
+
+
+def test_an_older_value_does_not_come_back() -> None:
+    values = queue({"qpid.last_value_queue_key": "k"})
+    publish(values, "ab", headers={"k": 1})
+    taker = Reader(values, messages=1)
+    publish(values, "c", headers={"k": 1})
+    publish(values, "d", headers={"k": 2})
+    release_all(taker.deliveries)
+    assert waiting(values) == "cd"
+
+
+def test_messages_are_numbered() -> None:
+    ring = queue({"qpid.queue_msg_sequence": "n", "qpid.policy_type": "ring", "qpid.max_count": 2})
+    publish(ring, "abc", headers={"h": 1})
+    assert [each.message.headers for each in ring.ready] == [{"h": 1, "n": 2}, {"h": 1, "n": 3}]
+
+
+class TestGroups:
+    """Letters are the messages, g says which group each is in."""
+
+    @pytest.fixture
+    def groups(self) -> QpidQueue:
+        made = queue({"qpid.group_header_key": "g", "qpid.shared_msg_group": 1})
+        for body in "AABBCC":
+            publish(made, body, headers={"g": body})
+        return made
+
+    def test_a_group_is_one_subscriptions_at_a_time(self, groups: QpidQueue) -> None:
+        first, second = Reader(groups, "1", messages=1), Reader(groups, "2", messages=1)
+        assert (first.seen, second.seen) == ("A", "B")
+        accept_all(first.deliveries)
+        second.allow(1)
+        assert second.seen == "BA"
+        first.allow(1)
+        assert first.seen == "AC"
+
+    @pytest.mark.parametrize("settle", [accept_all, reject_all])
+    def test_what_is_settled_frees_the_group(self, groups: QpidQueue, settle: Any) -> None:
+        first, second = Reader(groups, "1", messages=2), Reader(groups, "2")
+        assert (first.seen, second.seen) == ("AA", "BBCC")
+        publish(groups, "a", headers={"g": "A"})
+        settle(first.deliveries[:1])
+        assert second.seen == "BBCC"
+        settle(first.deliveries[1:])
+        assert second.seen == "BBCCa"
+
+    def test_what_is_released_is_for_others(self, groups: QpidQueue) -> None:
+        first, second = Reader(groups, "1", messages=1), Reader(groups, "2")
+        assert (first.seen, second.seen) == ("A", "BBCC")
+        release_all(first.deliveries)
+        assert second.seen == "BBCCA*A"
+
+    def test_a_group_outlives_its_subscription(self, groups: QpidQueue) -> None:
+        first = Reader(groups, "1", messages=1)
+        first.cancel()
+        second = Reader(groups, "2")
+        assert second.seen == "BBCC"
+        release_all(first.deliveries)
+        assert second.seen == "BBCCA*A"
+
+    def test_who_only_looks_sees_all(self, groups: QpidQueue) -> None:
+        Reader(groups, "1", messages=1)
+        assert Reader(groups, "2", acquires=False).seen == "ABBCC"
+
+    def test_what_is_acquired_holds_its_group(self, groups: QpidQueue) -> None:
+        looks = Reader(groups, "1", acquires=False)
+        assert groups.acquire(looks.deliveries[0])
+        taker = Reader(groups, "2")
+        assert taker.seen == "BBCC"
+        accept_all(looks.deliveries[:1])
+        assert taker.seen == "BBCCA"
+
+    def test_what_names_no_group_is_in_one(self, groups: QpidQueue) -> None:
+        groups.purge()
+        publish(groups, "xy")
+        first, second = Reader(groups, "1", messages=1), Reader(groups, "2")
+        assert (first.seen, second.seen) == ("x", "")
+
+    def test_a_restart_forgets_who_had_what(self, groups: QpidQueue) -> None:
+        groups.purge()
+        publish(groups, "ab", headers={"g": "A"}, delivery_mode=2)
+        first = Reader(groups, "1", messages=1)
+        groups.detach_all()
+        groups.deleted = False
+        groups.keep_persistent()
+        assert Reader(groups, "2").seen == "a*b"
+        assert first.seen == "a"
+
+
+def test_what_is_published_locally_is_kept_out() -> None:
+    class Session:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+    mine = Session("connection")
+    alone = queue({"no-local": True}, owner=mine, exclusive=True)
+    publish(alone, "a", publisher=mine)
+    publish(alone, "b", publisher=Session("connection"))
+    publish(alone, "c", publisher=Session("other"))
+    publish(alone, "d")
+    assert waiting(alone) == "cd"
+
+
+def test_an_exclusive_subscription_makes_a_connection_local() -> None:
+    class Session:
+        name = "connection"
+
+    shared = queue({"no-local": True})
+    publish(shared, "a", publisher=Session())
+    reader = Reader(shared, exclusive=True, owner=Session())
+    publish(shared, "b", publisher=Session())
+    assert reader.seen == "a"
+
+
+def test_it_lasts_for_some_time() -> None:
+    bench = Bench()
+    owner = object()
+    bench.host.create_queue(
+        "q",
+        owner=owner,
+        exclusive=True,
+        auto_delete=True,
+        freeable=True,
+        arguments={"qpid.auto_delete_timeout": 3},
+        special=QpidQueue,
+    )
+    bench.host.release_owner(owner)
+    bench.advance(2.9)
+    assert "q" in bench.host.queues
+    reader = Reader(bench.host.queues["q"])
+    bench.advance(1)
+    assert "q" in bench.host.queues  # Somebody uses it again.
+    reader.cancel()
+    bench.advance(2.9)
+    assert "q" in bench.host.queues
+    bench.advance(0.2)
+    assert "q" not in bench.host.queues
