@@ -18,6 +18,8 @@ from fakeamqp.dialects.amqp_0_10.entities import (
 from fakeamqp.dialects.amqp_0_10.replies import SessionFault
 from fakeamqp.model.errors import PreconditionFailed, ResourceLocked
 from fakeamqp.model.limits import check_queue_limit
+from fakeamqp.model.queues.qpid import QpidQueue
+from fakeamqp.model.queues.qpid_arguments import are_asked_for
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.wire.amqp_0_10 import commands, structs
 
@@ -121,6 +123,7 @@ def _create(
             alternate_exchange=alternate,
             freeable=True,
             permits_all=True,
+            special=QpidQueue if are_asked_for(arguments) else None,
         )
 
 
