@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from compat_tests.clients.qpid.python27 import Python27, Unavailable, client
 from compat_tests.clients.reach import Reach
 from fakeamqp import Broker
 
@@ -64,3 +65,12 @@ def reach(request: pytest.FixtureRequest, nothing_is_left: None) -> Iterator[Rea
         else:
             yield Reach(running, running.host, running.port)
         assert running.failures == ()
+
+
+@pytest.fixture(scope="session")
+def python27() -> Python27:
+    """Apache's client for AMQP 0-10, and the Python that it needs."""
+    try:
+        return client()
+    except Unavailable as reason:
+        pytest.skip(str(reason))
