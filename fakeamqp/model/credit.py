@@ -242,7 +242,7 @@ class Grant(Limit):
         """Choose whether completed transfers give back what they take from now on.
 
         Raises:
-            IllegalState: a balance is not 0 (message.set-flow-mode/mode-switching), where the caller is `strict`.
+            IllegalState: it is `strict`, and a balance is not 0 (message.set-flow-mode/mode-switching).
         """
         if strict and (self.messages != 0 or self.octets != 0):
             raise IllegalState("the flow mode can only be set while there is no credit left")

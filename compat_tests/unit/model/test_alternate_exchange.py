@@ -1,0 +1,453 @@
+"""Alternate exchanges of queues and exchanges that were declared beside the arguments."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.unit.model.readers import Reader, publish, waiting
+from compat_tests.unit.model.transactions.bench import Bench
+from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.ends import DeadLettered
+from fakeamqp.model.errors import NotAllowed, NotFound
+from fakeamqp.model.message import Message
+from fakeamqp.model.personality import SPEC
+from fakeamqp.model.properties import PlainProperties
+from fakeamqp.model.queues import Queue
+
+KINDS = ("classic", "quorum")
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+@pytest.fixture
+def dead(bench: Bench) -> Queue:
+    """Where everything ends that goes to exchange `alt`."""
+    queue = bench.queue("dead")
+    bench.host.bind(bench.host.declare_exchange("alt", "fanout", durable=True).name, queue, "")
+    return queue
+
+
+def with_alternate(bench: Bench, kind: str = "classic", name: str = "q", **arguments: object) -> Queue:
+    spelled = {f"x-{key.replace('_', '-')}": value for key, value in arguments.items()}
+    return bench.host.declare_queue(
+        name,
+        owner=None,
+        durable=True,
+        alternate_exchange="alt",
+        arguments={"x-queue-type": kind, **spelled},
+    )
+
+
+def passed_on(bench: Bench) -> list[DeadLettered]:
+    assert bench.state.ends is not None
+    return list(bench.state.ends.dead_lettered)
+
+
+# --- rejected messages ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_rejected_goes_there_as_it_is(bench: Bench, dead: Queue, kind: str) -> None:
+    queue = with_alternate(bench, kind)
+    publish(queue, "ab", headers={"k": 1}, expiration="60000")
+    reader = Reader(queue)
+    original = reader.deliveries[0].queued.message
+    reject_all(reader.deliveries)
+    assert waiting(dead) == "ab"
+    arrived = next(iter(dead.ready))
+    assert arrived.message is original
+    assert not arrived.redelivered
+    first = passed_on(bench)[0]
+    assert (first.queue, first.reason, first.exchange, first.routing_key) == ("q", "rejected", "alt", "q")
+    assert bench.dropped() == []
+
+
+def test_a_dead_letter_exchange_goes_first(bench: Bench, dead: Queue) -> None:
+    other = bench.queue("other")
+    queue = with_alternate(bench, dead_letter_exchange="", dead_letter_routing_key="other")
+    publish(queue, "a")
+    reject_all(Reader(queue).deliveries)
+    assert (waiting(other), waiting(dead)) == ("a", "")
+    assert "x-death" in next(iter(other.ready)).message.headers
+
+
+def test_a_dead_letter_exchange_that_does_not_exist_does_not(bench: Bench, dead: Queue) -> None:
+    queue = with_alternate(bench, dead_letter_exchange="nowhere")
+    publish(queue, "a")
+    reject_all(Reader(queue).deliveries)
+    assert waiting(dead) == "a"
+
+
+def test_only_clients_send_messages_there(bench: Bench, dead: Queue) -> None:
+    queue = with_alternate(bench, max_length=2)
+    queue.virtual_host.publish(Message("", "q", PlainProperties(), b"a", expiry=1.0))
+    bench.advance(2)
+    publish(queue, "bcd")
+    queue.purge()
+    assert waiting(dead) == ""
+    assert [reason for _, _, reason in bench.dropped()] == ["expired", "maxlen", "purged", "purged"]
+
+
+def test_where_it_finds_no_queue_the_alternate_of_the_alternate_is_tried(bench: Bench) -> None:
+    last = bench.queue("last")
+    bench.host.declare_exchange("behind", "fanout")
+    bench.host.bind("behind", last, "")
+    bench.host.declare_exchange("alt", "direct", alternate_exchange="behind")
+    queue = with_alternate(bench)
+    publish(queue, "ab")
+    reader = Reader(queue, messages=1)
+    reject_all(reader.deliveries)
+    bench.host.delete_queue("q", None)
+    assert waiting(last) == "ab"
+
+
+def test_what_finds_no_queue_at_all_is_dropped_with_a_reason(bench: Bench) -> None:
+    bench.host.declare_exchange("alt", "direct")
+    queue = with_alternate(bench)
+    publish(queue, "a")
+    reject_all(Reader(queue).deliveries)
+    assert bench.state.ends is not None
+    (end,) = bench.state.ends.dropped
+    assert (end.queue, end.reason) == ("q", "rejected")
+    assert end.detail == "alternate exchange 'alt' found no queue for routing key 'q'"
+
+
+def test_an_exchange_that_has_gone_is_named(bench: Bench, dead: Queue) -> None:
+    queue = with_alternate(bench)
+    publish(queue, "a")
+    bench.host.delete_exchange("alt")
+    reject_all(Reader(queue).deliveries)
+    assert bench.state.ends is not None
+    assert [each.detail for each in bench.state.ends.dropped] == ["alternate exchange 'alt' does not exist"]
+
+
+def test_a_queue_bound_to_its_own_alternate_does_not_get_it_back(bench: Bench, dead: Queue) -> None:
+    queue = with_alternate(bench)
+    bench.host.bind("alt", queue, "")
+    publish(queue, "a")
+    reader = Reader(queue)
+    reject_all(reader.deliveries)
+    assert reader.seen == "a"
+    assert (waiting(queue), waiting(dead)) == ("", "a")
+    assert bench.dropped() == [(b"a", "q", "cycle")]
+    bench.host.delete_queue("dead", None)
+    publish(queue, "b")
+    reject_all(reader.deliveries[1:])
+    assert reader.seen == "ab"
+
+
+def test_two_queues_that_are_each_others_alternate(bench: Bench) -> None:
+    for name in ("alt", "back"):
+        bench.host.declare_exchange(name, "fanout")
+    q = with_alternate(bench)
+    other = bench.host.declare_queue("other", owner=None, durable=True, alternate_exchange="back")
+    bench.host.bind("alt", other, "")
+    bench.host.bind("back", q, "")
+    publish(q, "a")
+    reject_all(Reader(q).deliveries)
+    assert waiting(other) == "a"
+    bench.host.delete_queue("q", None)
+    bench.host.delete_queue("other", None)
+    assert bench.dropped() == [(b"a", "other", "deleted")]
+
+
+def test_routing_by_the_alternate_is_not_taken_for_the_messages_own_way(bench: Bench, dead: Queue) -> None:
+    queue = with_alternate(bench)
+    publish(queue, "a")
+    reject_all(Reader(queue, messages=1).deliveries)
+    publish(queue, "b")
+    assert (waiting(queue), waiting(dead)) == ("b", "a")
+
+
+# --- deleted queues ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_deleted_queue_holds_goes_there_in_order(bench: Bench, dead: Queue, kind: str) -> None:
+    queue = with_alternate(bench, kind)
+    publish(queue, "abc")
+    told: list[int] = []
+    bench.host.delete_queue("q", None, confirm=told.append)
+    assert waiting(dead) == "abc"
+    assert told == [3]
+    assert {(each.queue, each.reason, each.exchange) for each in passed_on(bench)} == {
+        ("q", "deleted", "alt")
+    }
+    assert bench.dropped() == []
+
+
+def test_urgent_messages_go_first(bench: Bench, dead: Queue) -> None:
+    queue = with_alternate(bench, max_priority=5)
+    publish(queue, "ab", priority=1)
+    publish(queue, "c", priority=5)
+    Reader(queue, messages=1)
+    bench.host.delete_queue("q", None)
+    assert waiting(dead) == "cab"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("settle", [accept_all, reject_all, release_all])
+def test_what_clients_hold_goes_there_as_well_and_once(
+    bench: Bench, dead: Queue, kind: str, settle: object
+) -> None:
+    queue = with_alternate(bench, kind)
+    publish(queue, "abcde")
+    one, other = Reader(queue, "1", messages=1), Reader(queue, "2", messages=2)
+    bench.host.delete_queue("q", None)
+    assert waiting(dead) == "abcde"
+    assert not queue.unacked
+    for reader in (one, other):
+        assert reader.was_cancelled
+        settle(reader.deliveries)  # type: ignore[operator]
+    assert waiting(dead) == "abcde"
+    assert bench.dropped() == []
+
+
+def test_credit_comes_back_for_what_the_queue_took_along(bench: Bench, dead: Queue) -> None:
+    from fakeamqp.model.credit import Credit
+
+    queue = with_alternate(bench)
+    publish(queue, "a")
+    credit = Credit(1)
+    reader = Reader(queue, credits=(credit,), limits=(credit,))
+    assert not credit.open
+    bench.host.delete_queue("q", None)
+    accept_all(reader.deliveries)
+    assert credit.open
+
+
+def test_a_queue_bound_to_its_own_alternate_can_be_deleted(bench: Bench, dead: Queue) -> None:
+    queue = with_alternate(bench)
+    bench.host.bind("alt", queue, "")
+    publish(queue, "abc")
+    bench.host.delete_queue("q", None)
+    assert waiting(dead) == "abc"
+    assert bench.dropped() == []
+
+
+@pytest.mark.parametrize("released_first", [True, False])
+def test_an_auto_delete_queue_hands_over_everything(bench: Bench, dead: Queue, released_first: bool) -> None:
+    queue = bench.host.declare_queue("q", owner=None, auto_delete=True, alternate_exchange="alt")
+    publish(queue, "abc")
+    reader = Reader(queue, messages=1)
+    if released_first:
+        release_all(reader.deliveries)
+        reader.cancel()
+    else:
+        reader.cancel()
+        release_all(reader.deliveries)
+    assert queue.deleted
+    assert waiting(dead) == "abc"
+
+
+def test_an_unused_queue_that_expires_hands_over_what_it_has(bench: Bench, dead: Queue) -> None:
+    publish(with_alternate(bench, expires=1000), "a")
+    bench.advance(2)
+    assert waiting(dead) == "a"
+
+
+def test_a_queue_that_does_not_survive_a_restart_hands_over_nothing(bench: Bench, dead: Queue) -> None:
+    queue = bench.host.declare_queue("q", owner=None, alternate_exchange="alt")
+    publish(queue, "a", delivery_mode=2)
+    bench.state.restart()
+    assert waiting(dead) == ""
+    assert bench.dropped() == [(b"a", "q", "restart")]
+
+
+def test_a_durable_queue_keeps_its_alternate(bench: Bench, dead: Queue) -> None:
+    queue = with_alternate(bench)
+    publish(queue, "a", delivery_mode=2)
+    bench.state.restart()
+    bench.host.delete_queue("q", None)
+    assert waiting(dead) == "a"
+
+
+def test_the_alternate_goes_before_the_dead_letters_of_deleted_queues() -> None:
+    bench = Bench(SPEC)
+    target = bench.queue("dead")
+    bench.host.declare_exchange("alt", "fanout")
+    bench.host.bind("alt", target, "")
+    queue = with_alternate(bench, dead_letter_exchange="amq.fanout")
+    publish(queue, "ab")
+    Reader(queue, messages=1)
+    bench.host.delete_queue("q", None)
+    assert waiting(target) == "ab"
+
+
+def test_messages_of_a_stream_go_with_it(bench: Bench, dead: Queue) -> None:
+    publish(with_alternate(bench, "stream"), "a")
+    bench.host.delete_queue("q", None)
+    assert waiting(dead) == ""
+    assert bench.dropped() == [(b"a", "q", "deleted")]
+
+
+def test_what_waits_for_a_retry_goes_there_too() -> None:
+    from fakeamqp.model.personality import RABBITMQ_4_3
+
+    bench = Bench(RABBITMQ_4_3)
+    target = bench.queue("dead")
+    bench.host.declare_exchange("alt", "fanout")
+    bench.host.bind("alt", target, "")
+    queue = with_alternate(bench, "quorum", delayed_retry_type="all", delayed_retry_min=60_000)
+    publish(queue, "a")
+    reader = Reader(queue, messages=1)
+    release_all(reader.deliveries)
+    assert queue.set_aside == 1
+    publish(queue, "b")
+    bench.host.delete_queue("q", None)
+    assert waiting(target) == "ba"
+    assert bench.dropped() == []
+
+
+def test_a_prepared_branch_keeps_what_it_will_settle(bench: Bench, dead: Queue) -> None:
+    """What it accepts is gone once it is committed; what it gives back comes too late, and goes there."""
+    from compat_tests.unit.model.transactions.bench import xid
+
+    queue = with_alternate(bench)
+    publish(queue, "abc")
+    committed = bench.prepared(1, accept="q")
+    rolled_back = bench.prepared(2, accept="q")
+    assert committed == xid(1)
+    bench.host.delete_queue("q", None)
+    assert waiting(dead) == "c"
+    bench.branches.commit(committed)
+    assert waiting(dead) == "c"
+    bench.branches.rollback(rolled_back)
+    assert waiting(dead) == "cb"
+
+
+# --- declaring --------------------------------------------------------------------------------------------
+
+
+def test_an_alternate_exchange_must_exist(bench: Bench) -> None:
+    with pytest.raises(NotFound, match="no exchange 'missing'"):
+        bench.host.declare_queue("q", owner=None, durable=True, alternate_exchange="missing")
+    with pytest.raises(NotFound, match="no exchange 'missing'"):
+        bench.host.declare_exchange("e", "direct", alternate_exchange="missing")
+    assert "q" not in bench.host.queues and "e" not in bench.host.exchanges
+
+
+@pytest.mark.parametrize("kind", ["queue", "exchange"])
+def test_it_cannot_be_changed_by_declaring_again(bench: Bench, kind: str) -> None:
+    def declare(name: str, alternate: str | None) -> object:
+        if kind == "queue":
+            return bench.host.declare_queue(name, owner=None, durable=True, alternate_exchange=alternate)
+        return bench.host.declare_exchange(name, "direct", alternate_exchange=alternate)
+
+    first = declare("with", "amq.fanout")
+    assert declare("with", "amq.fanout") is first
+    assert declare("with", None) is first
+    with pytest.raises(NotAllowed, match=r"has alternate exchange 'amq\.fanout', not 'amq\.topic'"):
+        declare("with", "amq.topic")
+    declare("without", None)
+    with pytest.raises(NotAllowed, match=r"has no alternate exchange, not 'amq\.topic'"):
+        declare("without", "amq.topic")
+
+
+def test_who_is_used_as_alternate(bench: Bench) -> None:
+    host = bench.host
+    assert not host.used_as_alternate("amq.fanout")
+    host.declare_queue("q", owner=None, durable=True, alternate_exchange="amq.fanout")
+    assert host.used_as_alternate("amq.fanout")
+    host.delete_queue("q", None)
+    assert not host.used_as_alternate("amq.fanout")
+    host.declare_exchange("e", "direct", alternate_exchange="amq.fanout")
+    host.declare_exchange("f", "direct", arguments={"alternate-exchange": "amq.topic"})
+    assert host.used_as_alternate("amq.fanout") and host.used_as_alternate("amq.topic")
+    host.delete_exchange("e")
+    assert not host.used_as_alternate("amq.fanout")
+
+
+def test_policies_do_not_touch_what_was_declared(bench: Bench) -> None:
+    exchange = bench.host.declare_exchange("e", "direct", alternate_exchange="amq.fanout")
+    plain = bench.host.declare_exchange("plain", "direct")
+    definition = {"alternate-exchange": "amq.topic"}
+    policy = {"pattern": ".*", "definition": definition, "priority": 0, "apply-to": "exchanges"}
+    bench.host.policies.set("p", policy)
+    assert (exchange.alternate_exchange, plain.alternate_exchange) == ("amq.fanout", "amq.topic")
+    bench.host.policies.clear("p")
+    assert (exchange.alternate_exchange, plain.alternate_exchange) == ("amq.fanout", None)
+
+
+# --- exchanges --------------------------------------------------------------------------------------------
+
+
+def test_a_declared_alternate_leads_one_step_only(bench: Bench) -> None:
+    last = bench.queue("last")
+    bench.host.declare_exchange("third", "fanout")
+    bench.host.bind("third", last, "")
+    bench.host.declare_exchange("second", "direct", alternate_exchange="third")
+    bench.host.declare_exchange("first", "direct", alternate_exchange="second")
+    for exchange, expected in (("first", ""), ("second", "a")):
+        bench.host.publish(Message(exchange, "k", PlainProperties(), b"a"))
+        assert waiting(last) == expected
+
+
+def test_alternates_by_argument_lead_on(bench: Bench) -> None:
+    last = bench.queue("last")
+    bench.host.declare_exchange("third", "fanout")
+    bench.host.bind("third", last, "")
+    bench.host.declare_exchange("second", "direct", arguments={"alternate-exchange": "third"})
+    bench.host.declare_exchange("first", "direct", arguments={"alternate-exchange": "second"})
+    bench.host.publish(Message("first", "k", PlainProperties(), b"a"))
+    assert waiting(last) == "a"
+
+
+def test_exchanges_that_are_each_others_alternate_end(bench: Bench) -> None:
+    bench.host.declare_exchange("one", "direct")
+    bench.host.declare_exchange("two", "direct", alternate_exchange="one")
+    bench.host.delete_exchange("one")
+    bench.host.declare_exchange("one", "direct", alternate_exchange="two")
+    for _ in range(2):
+        outcome = bench.host.publish(Message("one", "k", PlainProperties(), b"a"))
+        assert not outcome.routed
+
+
+# --- the end of an owner ----------------------------------------------------------------------------------
+
+
+def owned(bench: Bench, owner: object, **flags: bool) -> Queue:
+    return bench.host.declare_queue("q", owner=owner, exclusive=True, alternate_exchange="alt", **flags)
+
+
+def test_an_exclusive_queue_hands_over_what_it_has(bench: Bench, dead: Queue) -> None:
+    session = object()
+    queue = owned(bench, session)
+    publish(queue, "abc")
+    Reader(queue, messages=1)
+    bench.host.release_owner(session)
+    assert queue.deleted
+    assert waiting(dead) == "abc"
+
+
+def test_a_freeable_queue_is_there_for_all_once_its_owner_has_gone(bench: Bench, dead: Queue) -> None:
+    session = object()
+    queue = owned(bench, session, freeable=True, durable=True)
+    assert queue.durable
+    publish(queue, "a")
+    bench.host.release_owner(object())
+    assert queue.exclusive_owner is session
+    bench.host.release_owner(session)
+    assert queue.exclusive_owner is None
+    assert bench.host.queue("q", object()) is queue
+    assert waiting(queue) == "a"
+
+
+def test_a_freeable_auto_delete_queue_goes_with_its_owner_and_not_before(bench: Bench, dead: Queue) -> None:
+    session = object()
+    queue = owned(bench, session, freeable=True, auto_delete=True)
+    Reader(queue).cancel()
+    assert not queue.deleted
+    publish(queue, "a")
+    bench.host.release_owner(session)
+    assert queue.deleted
+    assert waiting(dead) == "a"
+
+
+def test_freeable_says_nothing_of_a_queue_that_has_no_owner(bench: Bench) -> None:
+    queue = bench.host.declare_queue("q", owner=object(), auto_delete=True, freeable=True)
+    Reader(queue).cancel()
+    assert queue.deleted

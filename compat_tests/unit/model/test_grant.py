@@ -1,0 +1,283 @@
+"""Credit by explicit grants."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from compat_tests.unit.model.fakes import message
+from compat_tests.unit.model.readers import Reader, publish, waiting
+from compat_tests.unit.model.transactions.bench import Bench
+from fakeamqp.model.credit import UNLIMITED, Grant
+from fakeamqp.model.errors import IllegalState
+
+
+def granted(messages: int | None, octets: int | None, *, window: bool = True) -> Grant:
+    grant = Grant(window=window)
+    grant.grant("message", messages)
+    grant.grant("byte", octets)
+    return grant
+
+
+def test_there_is_nothing_at_first() -> None:
+    grant = Grant()
+    assert not grant.open
+    assert not grant.admits(message(0))
+    assert (grant.messages, grant.octets) == (0, 0)
+
+
+@pytest.mark.parametrize("unit", ["message", "byte"])
+def test_one_balance_alone_allows_nothing(unit: str) -> None:
+    grant = Grant()
+    grant.grant(unit)  # type: ignore[arg-type]
+    assert not grant.open
+    grant.grant("message")
+    grant.grant("byte")
+    assert grant.open
+
+
+def test_grants_add_up() -> None:
+    grant = granted(1, 5)
+    grant.grant("message", 2)
+    grant.grant("byte", 6)
+    assert (grant.messages, grant.octets) == (3, 11)
+
+
+@pytest.mark.parametrize("value", [None, UNLIMITED])
+def test_without_limit_it_stays_without_until_a_stop(value: int | None) -> None:
+    grant = granted(value, value)
+    for _ in range(3):
+        grant.give_back(grant.take(message(10**9)))
+    grant.grant("message", 5)
+    assert (grant.messages, grant.octets) == (None, None)
+    grant.stop()
+    assert (grant.messages, grant.octets, grant.open) == (0, 0, False)
+    grant.grant("message", 5)
+    assert grant.messages == 5
+
+
+def test_a_limit_never_wraps_and_never_turns_into_none() -> None:
+    grant = granted(UNLIMITED - 5, None)
+    grant.grant("message", 10)
+    assert grant.messages == UNLIMITED - 1
+
+
+def test_a_message_that_costs_more_than_is_left_waits() -> None:
+    grant = granted(None, 10)
+    assert grant.admits(message(10))
+    assert not grant.admits(message(11))
+    grant.take(message(6))
+    assert grant.admits(message(4)) and not grant.admits(message(5))
+    assert grant.open, "smaller ones still may go"
+
+
+def test_what_it_costs_is_the_measures_business_and_asked_once() -> None:
+    asked = []
+
+    def measure(each: object) -> int:
+        asked.append(each)
+        return 19
+
+    grant = Grant(measure)
+    grant.grant("message")
+    assert not grant.admits(message()) and not asked, "nobody measures what cannot be sent"
+    grant.grant("byte", 19)
+    one = message(8)
+    assert grant.admits(one)
+    assert grant.take(one)[1] == 19
+    assert asked == [one]
+    assert grant.octets == 0 and not grant.open
+
+
+def test_whoever_sends_may_know_the_cost_better() -> None:
+    grant = granted(None, 100)
+    receipt = grant.take(message(10), octets=30)
+    assert grant.octets == 70
+    grant.give_back(receipt)
+    assert grant.octets == 100
+
+
+def test_no_balance_goes_below_nothing() -> None:
+    grant = granted(1, 10)
+    receipt = grant.take(message(10), octets=30)
+    assert (grant.messages, grant.octets) == (0, 0)
+    grant.give_back(receipt)
+    assert (grant.messages, grant.octets) == (1, 10)
+
+
+def test_a_window_gets_back_what_was_taken() -> None:
+    grant = granted(2, 10)
+    first = grant.take(message(4))
+    second = grant.take(message(6))
+    assert not grant.open
+    assert grant.give_back(second)
+    assert (grant.messages, grant.octets, grant.open) == (1, 6, True)
+    assert grant.give_back(first)
+    assert (grant.messages, grant.octets) == (2, 10)
+
+
+def test_without_a_window_nothing_comes_back() -> None:
+    grant = granted(2, None, window=False)
+    receipts = [grant.take(message()), grant.take(message())]
+    assert [grant.give_back(each) for each in receipts] == [False, False]
+    assert not grant.open
+
+
+def test_what_was_sent_before_a_stop_gives_nothing_back() -> None:
+    grant = granted(5, None)
+    before = [grant.take(message()) for _ in range(5)]
+    grant.stop()
+    assert [grant.give_back(each) for each in before[:2]] == [False] * 2
+    assert not grant.open
+    grant.grant("message", 5)
+    grant.grant("byte")
+    assert [grant.give_back(each) for each in before[2:]] == [False] * 3
+    assert grant.messages == 5
+    after = grant.take(message())
+    assert grant.give_back(after)
+    assert grant.messages == 5
+
+
+@pytest.mark.parametrize("unit", ["message", "byte"])
+def test_the_mode_is_set_while_there_is_no_credit(unit: str) -> None:
+    grant = Grant()
+    grant.set_mode(False)
+    grant.grant(unit, 1)  # type: ignore[arg-type]
+    with pytest.raises(IllegalState):
+        grant.set_mode(True)
+    assert not grant.window
+    grant.set_mode(True, strict=False)
+    assert grant.window
+    grant.grant(unit)  # type: ignore[arg-type]
+    with pytest.raises(IllegalState):
+        grant.set_mode(False)
+
+
+def test_what_was_sent_in_another_mode_gives_nothing_back() -> None:
+    grant = granted(1, None, window=False)
+    receipt = grant.take(message())
+    grant.set_mode(True, strict=False)
+    assert not grant.give_back(receipt)
+    assert grant.messages == 0
+
+
+@given(st.lists(st.integers(0, 50), max_size=20), st.integers(0, 300), st.integers(0, 20))
+def test_a_window_is_never_larger_than_what_was_granted(sizes: list[int], octets: int, messages: int) -> None:
+    grant = granted(messages, octets)
+    receipts = []
+    for size in sizes:
+        if grant.admits(message(size)):
+            receipts.append(grant.take(message(size)))
+    for receipt in receipts:
+        grant.give_back(receipt)
+    assert (grant.messages, grant.octets) == (messages, octets)
+
+
+class Granting(RuleBasedStateMachine):
+    """A grant beside a plain account of it: sums of what was granted and what is out, era by era."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.grant = Grant(lambda each: len(each.body))
+        self.out: list[tuple[tuple[int, int], int, bool]] = []
+        self.messages: int | None = 0
+        self.octets: int | None = 0
+        self.era = 0
+
+    @rule(unit=st.sampled_from(["message", "byte"]), value=st.none() | st.integers(0, 9))
+    def give(self, unit: str, value: int | None) -> None:
+        self.grant.grant(unit, value)  # type: ignore[arg-type]
+        name = "messages" if unit == "message" else "octets"
+        left = getattr(self, name)
+        setattr(self, name, None if left is None or value is None else left + value)
+
+    @rule(size=st.integers(0, 5))
+    def send(self, size: int) -> None:
+        may = self.messages != 0 and self.octets != 0 and (self.octets is None or size <= self.octets)
+        assert self.grant.admits(message(size)) == may
+        if may:
+            self.out.append((self.grant.take(message(size)), size if self.octets is not None else 0, True))
+            self.messages = None if self.messages is None else self.messages - 1
+            self.octets = None if self.octets is None else self.octets - size
+
+    @precondition(lambda self: self.out)
+    @rule(data=st.data())
+    def complete(self, data: st.DataObject) -> None:
+        receipt, size, counts = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
+        self.grant.give_back(receipt)
+        if counts and self.grant.window:
+            self.messages = None if self.messages is None else self.messages + 1
+            self.octets = None if self.octets is None else self.octets + size
+
+    @rule()
+    def stop(self) -> None:
+        self.grant.stop()
+        self.messages = self.octets = 0
+        self.out = [(receipt, size, False) for receipt, size, _ in self.out]
+
+    @rule(window=st.booleans())
+    def switch(self, window: bool) -> None:
+        if window != self.grant.window:
+            self.out = [(receipt, size, False) for receipt, size, _ in self.out]
+        self.grant.set_mode(window, strict=False)
+
+    @invariant()
+    def both_agree(self) -> None:
+        assert (self.grant.messages, self.grant.octets) == (self.messages, self.octets)
+        assert self.grant.open == (self.messages != 0 and self.octets != 0)
+
+
+TestGranting = Granting.TestCase
+
+
+# --- at a queue -------------------------------------------------------------------------------------------
+
+
+def test_a_queue_sends_as_much_as_was_granted() -> None:
+    queue = Bench().queue("q")
+    publish(queue, "abcdef")
+    reader = Reader(queue, messages=2)
+    assert reader.seen == "ab"
+    reader.allow(3)
+    assert (reader.seen, waiting(queue)) == ("abcde", "f")
+
+
+def test_who_has_used_up_its_credit_makes_room_for_others_and_returns() -> None:
+    queue = Bench().queue("q")
+    small, large = Reader(queue, "s", messages=1), Reader(queue, "l")
+    publish(queue, "abc")
+    assert (small.seen, large.seen) == ("a", "bc")
+    small.allow(1)
+    publish(queue, "de")
+    assert (small.seen, large.seen) == ("ae", "bcd"), "last among its equals once it is able again"
+
+
+def test_a_window_moves_on_as_transfers_are_completed() -> None:
+    queue = Bench().queue("q")
+    publish(queue, "abcdef")
+    reader = Reader(queue, messages=2, window=True)
+    for expected in ("abc", "abcd"):
+        assert reader.grant.give_back(reader.receipts.pop(0))
+        reader.grant.resume()
+        assert reader.seen == expected
+
+
+def test_a_message_too_large_waits_and_those_behind_it_with_it() -> None:
+    queue = Bench().queue("q")
+    publish(queue, "a")
+    large = message()
+    large.body = b"long"
+    queue.enqueue(large)
+    publish(queue, "b")
+    reader = Reader(queue, octets=4)
+    assert reader.got == ["a"]
+    reader.grant.grant("byte", 1)
+    reader.grant.resume()
+    assert reader.got == ["a", "long"]
+
+
+def test_lack_of_credit_by_grants_is_not_being_stopped() -> None:
+    reader = Reader(Bench().queue("q"), messages=0)
+    assert reader.subscription.paused and not reader.subscription.stopped

@@ -1,0 +1,95 @@
+"""What comes back to a queue: its place, its mark, and priorities that were asked for without arguments."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.unit.model.readers import Reader, publish, waiting
+from compat_tests.unit.model.transactions.bench import Bench
+from fakeamqp.model.delivery import release_all
+from fakeamqp.model.personality import RABBITMQ_4_2, SPEC, Personality
+
+KINDS = ("classic", "quorum")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("redelivered", [True, False, None])
+def test_the_mark_is_the_clients_choice(kind: str, redelivered: bool | None) -> None:
+    queue = Bench().queue("q", kind)
+    publish(queue, "ab")
+    first = Reader(queue, "1", messages=2)
+    release_all(first.deliveries, redelivered=redelivered)
+    assert [each.redelivered for each in queue.ready] == [bool(redelivered)] * 2
+    assert Reader(queue, "2").got == (["a*", "b*"] if redelivered else ["a", "b"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mark_is_never_taken_away(kind: str) -> None:
+    queue = Bench().queue("q", kind)
+    publish(queue, "a")
+    first = Reader(queue, "1", messages=1)
+    release_all(first.deliveries)
+    second = Reader(queue, "2", messages=1)
+    assert second.got == ["a*"]
+    release_all(second.deliveries, redelivered=None)
+    assert Reader(queue, "3").got == ["a*"]
+
+
+@pytest.mark.parametrize("redelivered", [True, False])
+def test_the_place_is_kept(redelivered: bool) -> None:
+    queue = Bench().queue("q")
+    publish(queue, "abcde")
+    reader = Reader(queue, messages=3)
+    release_all([reader.deliveries[1], reader.deliveries[0]], redelivered=redelivered)
+    assert waiting(queue) == "abde"
+
+
+def test_what_counts_as_never_sent_does_not_die_of_it() -> None:
+    most = SPEC.most_deliveries
+    assert most
+    queue = Bench(SPEC).queue("q")
+    publish(queue, "a")
+    for _ in range(2 * most):
+        reader = Reader(queue, messages=1)
+        release_all(reader.deliveries, redelivered=False)
+        reader.cancel()
+    assert waiting(queue) == "a"
+    for _ in range(most):
+        reader = Reader(queue, messages=1)
+        release_all(reader.deliveries)
+        reader.cancel()
+    assert waiting(queue) == ""
+
+
+# --- priorities -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("personality", "priorities", "maximum", "expected"),
+    [
+        (RABBITMQ_4_2, None, None, "abc"),
+        (RABBITMQ_4_2, True, None, "cba"),
+        (RABBITMQ_4_2, True, 1, "bca"),
+        (RABBITMQ_4_2, False, 9, "cba"),
+        (SPEC, None, None, "cba"),
+        (SPEC, False, None, "abc"),
+    ],
+)
+def test_priorities_can_be_asked_for_without_an_argument(
+    personality: Personality, priorities: bool | None, maximum: int | None, expected: str
+) -> None:
+    arguments = {} if maximum is None else {"x-max-priority": maximum}
+    queue = Bench(personality).host.declare_queue(
+        "q", owner=None, durable=True, arguments=arguments, priorities=priorities
+    )
+    for body, priority in (("a", 0), ("b", 5), ("c", 9)):
+        publish(queue, body, priority=priority)
+    assert waiting(queue) == expected
+    assert queue.arguments.get("x-max-priority") == maximum
+
+
+def test_there_are_ten_levels() -> None:
+    queue = Bench().host.declare_queue("q", owner=None, durable=True, priorities=True)
+    for level in range(12):
+        publish(queue, chr(ord("a") + level), priority=level)
+    assert waiting(queue) == "jklihgfedcba"
