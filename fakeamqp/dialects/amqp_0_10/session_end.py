@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.timers import Timer
-    from fakeamqp.model.transaction import Transaction
+    from fakeamqp.model.transactions import Transaction
     from fakeamqp.wire.amqp_0_10.assembly import Assembly
     from fakeamqp.wire.amqp_0_10.packed import Command, Control, Struct
 
@@ -71,6 +71,8 @@ class SessionEnd:
         self.gate = Gate()
         """Shut while there is no transport."""
         self.transaction: Transaction | None = None
+        """What collects its transfers and accepts now: its own transaction, or that of a branch."""
+        self.own_transaction: Transaction | None = None
         self.mode: Literal["tx", "dtx"] | None = None
         self._expiry: Timer | None = None
         self._gates = (self.gate,)
@@ -358,16 +360,18 @@ class SessionEnd:
     def release(self) -> None:
         """Let go of everything: subscriptions end, what is held returns, exclusive queues go.
 
-        Sources: message.subscribe/lifetime, tx.rollback/discards, queue.declare/exclusive-*.
+        Sources: message.subscribe/lifetime, tx.rollback/discards, dtx.end/session-closed,
+        queue.declare/exclusive-*.
         """
         self.gate.shut()
         if self.ledger.timeouts is not None:
             self.ledger.timeouts.stop()
         ended, self.subscriptions = list(self.subscriptions.values()), {}
         outstanding = self.ledger.take_all()
-        if self.transaction is not None:
-            outstanding += self.transaction.rollback()
-            self.transaction = None
+        self.virtual_host.branches.leave(self)
+        if self.own_transaction is not None:
+            outstanding += self.own_transaction.rollback()
+        self.transaction = self.own_transaction = None
         self.note_settled("requeued", outstanding)
         # Before the subscriptions end: what returns to an auto-delete queue goes with it.
         release_all([each for each in outstanding if each.acquired], ending="lost")
