@@ -22,6 +22,7 @@ from fakeamqp.wire.amqp_0_10.constants import DetachCode, SegmentType
 from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_10.consuming import Consumers
     from fakeamqp.dialects.amqp_0_10.endpoint import Endpoint
     from fakeamqp.dialects.amqp_0_10.subscription_end import SubscriptionEnd
     from fakeamqp.model.access import Action
@@ -68,6 +69,8 @@ class SessionEnd:
         """What it holds, by the ids of the transfers that brought it."""
         self.subscriptions: dict[str, SubscriptionEnd] = {}
         """By destination."""
+        self.consuming: dict[str, Consumers] = {}
+        """What classes file and stream keep of the session, by class."""
         self.gate = Gate()
         """Shut while there is no transport."""
         self.transaction: Transaction | None = None
@@ -110,7 +113,10 @@ class SessionEnd:
     @property
     def consumers(self) -> Mapping[str, Subscription]:
         """The subscriptions by destination, in the order they came."""
-        return {destination: each.subscription for destination, each in self.subscriptions.items()}
+        found = {destination: each.subscription for destination, each in self.subscriptions.items()}
+        for consumers in self.consuming.values():
+            found.update((tag, each.subscription) for tag, each in consumers.by_tag.items())
+        return found
 
     # --- transports -----------------------------------------------------------------------------------
 
@@ -127,7 +133,7 @@ class SessionEnd:
         self.note("session attached")
         self.send_control(controls.SessionAttached(name=self.session_name))
         self.outgoing.attached()
-        for each in self.subscriptions.values():
+        for each in (*self.subscriptions.values(), *self.consuming.values()):
             each.attached()
         self.gate.reopen()
 
@@ -366,7 +372,8 @@ class SessionEnd:
         self.gate.shut()
         if self.ledger.timeouts is not None:
             self.ledger.timeouts.stop()
-        ended, self.subscriptions = list(self.subscriptions.values()), {}
+        ended = [*self.subscriptions.values(), *self.consuming.values()]
+        self.subscriptions, self.consuming = {}, {}
         outstanding = self.ledger.take_all()
         self.virtual_host.branches.leave(self)
         if self.own_transaction is not None:
