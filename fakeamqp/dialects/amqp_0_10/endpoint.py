@@ -31,6 +31,7 @@ from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, HEADER_SIZE, check_head
 from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_10.consuming import Window
     from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
     from fakeamqp.dialects.interface import Connection, PeerAddress
     from fakeamqp.model.access import User
@@ -74,6 +75,8 @@ class Endpoint:
         self.heartbeat = 0
         self.sessions: dict[int, SessionEnd] = {}
         """The attached sessions by channel, those that an exception has ended among them."""
+        self.windows: dict[str, Window] = {}
+        """What consumers of classes file and stream share in all sessions, by class (file.qos/global)."""
         self.outbox = Outbox(self, lambda: notify(self))
         self.gate = self.outbox.gate
         self.heartbeats = Heartbeats(self, _HEARTBEAT_FRAME)
