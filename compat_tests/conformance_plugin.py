@@ -36,11 +36,13 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Note every test's rules. Raises UsageError for an id that no rule has."""
-    catalogue = read_catalogue()
+    catalogues = {dialect: read_catalogue(dialect) for dialect in ("0-9-1", "0-10")}
     wrong = []
     for item in items:
         ids = list(_ids(item))
-        wrong += [f"{item.nodeid}: {line}" for line in catalogue.unknown(ids)]
+        for id_ in ids:
+            catalogue = catalogues.get(id_.split("/")[0], catalogues["0-9-1"])
+            wrong += [f"{item.nodeid}: {line}" for line in catalogue.unknown([id_])]
         item.user_properties += [(_PROPERTY, id_) for id_ in dict.fromkeys(ids)]
     if wrong:
         raise pytest.UsageError("\n".join(wrong))

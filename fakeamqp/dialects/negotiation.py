@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import TypeAlias
 
 from fakeamqp.dialects.amqp_0_9_1 import PROTOCOL_HEADER, Endpoint
 from fakeamqp.dialects.interface import Connection, PeerAddress
@@ -18,8 +19,19 @@ __all__ = ["DIALECTS", "Negotiation", "accept"]
 
 _log = logging.getLogger("fakeamqp")
 
-DIALECTS: dict[bytes, Callable[[BrokerState, PeerAddress, Callable[[Connection], None]], Connection]] = {
+_Notify: TypeAlias = Callable[[Connection], None]
+
+
+def _amqp_0_10(state: BrokerState, peer: PeerAddress, notify: _Notify) -> Connection:
+    """A connection of 0-10, which is imported with the first: most brokers never see one."""
+    from fakeamqp.dialects import amqp_0_10
+
+    return amqp_0_10.Endpoint(state, peer, notify)
+
+
+DIALECTS: dict[bytes, Callable[[BrokerState, PeerAddress, _Notify], Connection]] = {
     PROTOCOL_HEADER: Endpoint,
+    b"AMQP\x01\x01\x00\x0a": _amqp_0_10,
 }
 """Protocol header -> what serves it."""
 

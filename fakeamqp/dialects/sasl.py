@@ -125,7 +125,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 
 
 def offered_mechanisms(mechanisms: tuple[str, ...], peer: PeerAddress) -> tuple[str, ...]:
-    """Which of a dialect's mechanisms this client may choose from, and EXTERNAL, but only where its certificate was verified.
+    """What this client may choose from: a dialect's mechanisms, and EXTERNAL where its certificate was verified.
 
     Clients such as py-amqp prefer EXTERNAL whenever they see it, so offering it to all would lock them out.
     """

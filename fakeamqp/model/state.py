@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from fakeamqp.model.access import AccessControl, Permission, User
 from fakeamqp.model.ends import Histories
@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Clock
 
-__all__ = ["BrokerState", "ClientChannel", "ClientConnection", "ClientSession"]
+__all__ = ["BrokerState", "ClientChannel", "ClientConnection", "ClientSession", "Redirect"]
+
+
+class Redirect(NamedTuple):
+    """Another broker: `host` is where to go, `known_hosts` are where else one may try."""
+
+    host: str
+    known_hosts: tuple[str, ...] = ()
 
 
 class ClientChannel(Protocol):
@@ -132,6 +139,8 @@ class BrokerState:
         self.published: History[Publication] | None = History(history) if history else None
         self.ends = Histories(history) if history else None
         self.blocked_reason: str | None = None
+        self.redirect: Redirect | None = None
+        """Where clients are sent that open a connection, in dialects that have words for it."""
         self.authentication_failure_delay = 0.0
         self.virtual_hosts: dict[str, VirtualHost] = {}
         self.global_parameters: dict[str, Any] = {}

@@ -126,8 +126,16 @@ def _too(name: str, asked: int, how: str, bound: int) -> ConnectionFault:
 
 
 def _open(endpoint: Endpoint, control: controls.ConnectionOpen) -> None:
-    """Open a virtual host; a client that names none gets the default one."""
+    """Open a virtual host; a client that names none gets the default one.
+
+    Where the broker has moved, clients are sent there that do not insist (connection.open/insist-behavior).
+    """
     assert endpoint.user is not None
+    redirect = endpoint.broker.redirect
+    if redirect is not None and not control.insist:
+        known_hosts = Array.of("str16", redirect.known_hosts)
+        endpoint.redirected(controls.ConnectionRedirect(host=redirect.host, known_hosts=known_hosts))
+        return
     name = control.virtual_host or _DEFAULT_VIRTUAL_HOST
     virtual_host = endpoint.broker.virtual_hosts.get(name)
     if virtual_host is None:

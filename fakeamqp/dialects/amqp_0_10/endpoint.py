@@ -50,7 +50,7 @@ _CLOSE_TIMEOUT = 30.0
 _MUTE_STATES = frozenset(
     (ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING, ConnectionState.TUNED)
 )
-_CLOSE_OK = controls.ConnectionCloseOk().encode()
+_CLOSE_OK = control_frame(0, controls.ConnectionCloseOk().encode())
 _HEARTBEAT_FRAME = control_frame(0, controls.ConnectionHeartbeat().encode())
 _WHOLE = 0x0F
 """All four flags: a segment of one frame, and an assembly of one segment."""
@@ -58,6 +58,8 @@ _WHOLE = 0x0F
 
 class Endpoint:
     """One 0-10 connection, without its transport. See `dialects.interface.Connection`."""
+
+    dialect = "0-10"
 
     def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
         self.broker = state
@@ -91,7 +93,7 @@ class Endpoint:
         self._partial_size = 0
         self._needed = 0
         self._unframed = False
-        """Where frames start and end is not known any more: nothing counts but the end of the transport."""
+        """Where frames start and end is not known any more: see `_receive_unframed`."""
         self._held_back = False
         self._paused = False
         self._patience: Patience | None = Patience(
@@ -103,7 +105,7 @@ class Endpoint:
         self._ending: Timer | None = None
         state.connections[self] = None
         if state.tap is not None:
-            state.tap.connection(self.name, "connected", "AMQP 0-10")
+            state.tap.connection(self.name, "connected", "AMQP {}-{}-{}-{}".format(*PROTOCOL_HEADER[4:]))
         # A server that accepts the version says so with the same header (protocol-header/server-echo).
         self.outbox.put(PROTOCOL_HEADER)
         connection_class.start(self)
@@ -226,6 +228,7 @@ class Endpoint:
             self._partial.clear()
             self._partial_size = 0
         if self._unframed:
+            self._receive_unframed(data)
             return
         self._cut_frames(data, self.broker.tap)
         self.end_turn()
@@ -251,8 +254,10 @@ class Endpoint:
         needed = HEADER_SIZE
         while True:
             channel = 0
+            framed = False
             try:
                 while end - position >= HEADER_SIZE:
+                    framed = False
                     flags, kind, size, reserved, track, channel, reserved_2 = unpack_header(data, position)
                     if flags > _WHOLE or reserved or reserved_2 or track > 1 or size < HEADER_SIZE:
                         check_header(flags, kind, size, reserved, track, reserved_2)
@@ -264,6 +269,7 @@ class Endpoint:
                         break
                     payload = data[position + HEADER_SIZE : stop]
                     position = stop
+                    framed = True
                     needed = HEADER_SIZE
                     if tap is not None and tap.received(self, flags << 8 | kind, channel, payload):
                         if self._is_deaf():
@@ -275,18 +281,28 @@ class Endpoint:
                     if self._held_back and not kept:
                         break
                 break
-            except FramingError as problem:
-                self._unframed = True
-                self._fail(channel, problem)
             except (ConnectionFault, ModelError, WireError) as problem:
+                self._unframed = not framed
                 self._fail(channel, problem)
-            if self._is_deaf() or self._unframed:
+            if self._is_deaf():
+                return
+            if self._unframed:
+                self._receive_unframed(data[position + HEADER_SIZE :])
                 return
         rest = end - position
         if rest:
             self._partial.append(data[position:] if position else data)
             self._partial_size += rest
             self._needed = needed
+
+    def _receive_unframed(self, data: bytes) -> None:
+        """Where frames begin is not known any more: only the answer to our close counts, known by its octets."""
+        if _CLOSE_OK in data:
+            self._finish("close confirmed after broken framing")
+        else:
+            self._partial = [data[-len(_CLOSE_OK) + 1 :]]
+            self._partial_size = len(self._partial[0])
+            self._needed = 0
 
     def _receive_frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> None:
         """One frame: of a control (track 0) or of a command (track 1)."""
@@ -312,7 +328,9 @@ class Endpoint:
             self._check_channel(channel)
             session_class.receive(self, channel, control)
         elif self.state is not ConnectionState.CLOSING:
-            raise ConnectionFault("connection-forced", f"{control.NAME} came before connection.open", silent=True)
+            raise ConnectionFault(
+                "connection-forced", f"{control.NAME} came before connection.open", silent=True
+            )
 
     def _receive_command_frame(self, flags: int, kind: int, channel: int, payload: bytes) -> None:
         session = self.sessions.get(channel)
@@ -387,7 +405,9 @@ class Endpoint:
         """The handshake failed: end the transport, after a pause where one is configured."""
         _log.warning("%s: handshake failed: %s", self.name, text)
         if self.choices.speaks_of_failed_handshakes:
-            close = controls.ConnectionClose(reply_code=CloseCode.CONNECTION_FORCED, reply_text=short_text(text))
+            close = controls.ConnectionClose(
+                reply_code=CloseCode.CONNECTION_FORCED, reply_text=short_text(text)
+            )
             self.send(0, close)
         self._enter("REFUSE")
         self._stop_patience()
@@ -442,6 +462,16 @@ class Endpoint:
             self.broker.tap.connection(self.name, "opened", f"virtual host {virtual_host.name!r}")
         if self.broker.blocked_reason is not None:
             self.set_blocked(self.broker.blocked_reason)
+
+    def redirected(self, redirect: controls.ConnectionRedirect) -> None:
+        """The client is sent elsewhere: nothing but its close is expected here any more."""
+        self._enter("REDIRECT")
+        self.send(0, redirect)
+        self._release()
+        self._stop_patience()
+        self._end_by_peers_time(
+            _CLOSE_TIMEOUT, lambda: self.abort("the client stays, redirected"), "ends, redirected"
+        )
 
     def closed_by_client(self) -> None:
         """connection.close came: answer, and end the transport (connection.close-ok/release)."""

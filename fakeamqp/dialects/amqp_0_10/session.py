@@ -50,7 +50,7 @@ def _attach(endpoint: Endpoint, channel: int, control: controls.SessionAttach) -
     assert endpoint.virtual_host is not None and endpoint.user is not None
     name = control.name or b""
     here = endpoint.sessions.get(channel)
-    if here is not None and here.name != name:
+    if here is not None and here.session_name != name:
         # session.attach/one-session-per-transport
         endpoint.send(channel, controls.SessionDetached(name=name, code=DetachCode.TRANSPORT_BUSY))
         return
@@ -82,7 +82,7 @@ def _detach(endpoint: Endpoint, channel: int, control: controls.SessionDetach) -
     """Detach the session, and confirm it (session.detach/confirmed)."""
     session = endpoint.sessions.get(channel)
     name = control.name or b""
-    if session is None or session.name != name:
+    if session is None or session.session_name != name:
         not_attached(endpoint, channel, name)
         return
     session.detached_by_client()
@@ -92,7 +92,7 @@ def _detach(endpoint: Endpoint, channel: int, control: controls.SessionDetach) -
 def _detached(endpoint: Endpoint, channel: int, control: controls.SessionDetached) -> None:
     """The client has detached: because it was asked to, or of its own (session.detached/spontaneous)."""
     session = endpoint.sessions.get(channel)
-    if session is not None and session.name == (control.name or b""):
+    if session is not None and session.session_name == (control.name or b""):
         session.detached_by_client()
 
 

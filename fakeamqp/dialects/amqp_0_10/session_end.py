@@ -16,7 +16,7 @@ from fakeamqp.dialects.amqp_0_10.replies import SessionFault, error_code, short_
 from fakeamqp.dialects.amqp_0_10.states import SESSION_TRANSITIONS, SessionState
 from fakeamqp.model.credit import Gate
 from fakeamqp.model.delivery import Ledger, release_all
-from fakeamqp.model.errors import AccessRefused, ModelError
+from fakeamqp.model.errors import ModelError
 from fakeamqp.wire.amqp_0_10 import commands, controls
 from fakeamqp.wire.amqp_0_10.constants import DetachCode, SegmentType
 from fakeamqp.wire.errors import WireError

@@ -78,13 +78,13 @@ CONNECTION_TRANSITIONS: dict[ConnectionState, dict[str, ConnectionState]] = {
     },
     _C.TUNED: {
         "REFUSE": _C.REFUSED,
-        "REDIRECT": _C.CLOSING,
         "connection.open": _C.OPEN,
         "CLOSE": _C.CLOSING,
         "LOST": _C.CLOSED,
     },
     _C.REFUSED: {"LOST": _C.CLOSED},
     _C.OPEN: {
+        "REDIRECT": _C.CLOSING,
         "connection.heartbeat": _C.OPEN,
         "connection.close": _C.CLOSED,
         "CLOSE": _C.CLOSING,

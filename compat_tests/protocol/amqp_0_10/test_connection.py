@@ -1,0 +1,388 @@
+"""Class connection of 0-10: the handshake, its limits, the close."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Client, Server
+from fakeamqp.model.access import Permission, User
+from fakeamqp.model.state import Redirect
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.wire.amqp_0_10.types import Array
+
+
+def _refused(client: Client) -> None:
+    """The handshake has failed: by personality with a word or without one, and the transport ends."""
+    if client.server.state.personality.amqp_0_10.speaks_of_failed_handshakes:
+        client.expect_close(320)
+    else:
+        client.expect_silent_end()
+
+
+# --- start -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/connection.start/server-properties-required-fields")
+def test_start_says_who_the_server_is(server: Server) -> None:
+    properties = server.dial().begin().server_properties
+    assert properties is not None
+    assert set(properties) >= {"host", "product", "version", "platform", "copyright", "information"}
+    assert all(isinstance(each, str) and each for each in properties.values())
+
+
+@pytest.mark.rule("0-10/connection.start/mechanisms-array")
+@pytest.mark.rule("0-10/connection.start/locales-required-support")
+def test_mechanisms_and_locales_are_arrays_of_strings(server: Server) -> None:
+    start = server.dial().begin()
+    assert isinstance(start.mechanisms, Array) and isinstance(start.locales, Array)
+    assert {"PLAIN", "ANONYMOUS", "CRAM-MD5"} <= set(start.mechanisms)
+    assert "en_US" in start.locales
+
+
+@pytest.mark.rule("0-10/connection.start-ok/response")
+@pytest.mark.rule("0-10/connection.start-ok/locale")
+@pytest.mark.rule("0-10/connection/grammar")
+def test_a_whole_handshake(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    client.login()
+    client.send(c.ConnectionTuneOk(channel_max=10, max_frame_size=4096, heartbeat=0))
+    client.call(c.ConnectionOpen(virtual_host="/"), c.ConnectionOpenOk)
+    client.call(c.ConnectionClose(reply_code=200), c.ConnectionCloseOk)
+    client.expect_silent_end()
+
+
+def test_real_clients_leave_required_fields_out(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    client.call(c.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest"), c.ConnectionTune)
+    client.send(c.ConnectionTuneOk())
+    client.call(c.ConnectionOpen(), c.ConnectionOpenOk)
+    assert client.session().query("none").queue is None
+
+
+@pytest.mark.rule("0-10/connection.start-ok/mechanism-validity")
+def test_a_mechanism_that_was_not_offered_ends_the_connection(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    client.send(c.ConnectionStartOk(mechanism="EXTERNAL", response=b"guest", locale="en_US"))
+    _refused(client)
+
+
+def test_a_wrong_password_ends_the_connection(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    client.send(c.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0wrong", locale="en_US"))
+    _refused(client)
+
+
+def test_anonymous_clients_are_guests(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    client.call(c.ConnectionStartOk(mechanism="ANONYMOUS", response=b"", locale="en_US"), c.ConnectionTune)
+    client.send(c.ConnectionTuneOk())
+    client.call(c.ConnectionOpen(), c.ConnectionOpenOk)
+    (connection,) = server.state.connections
+    assert connection.user_name == "guest"
+
+
+def test_external_is_the_name_in_a_verified_certificate(server: Server) -> None:
+    client = server.dial(tls=True, certificate_subject="guest")
+    assert "EXTERNAL" in (client.begin().mechanisms or ())
+    client.call(c.ConnectionStartOk(mechanism="EXTERNAL", response=b"", locale="en_US"), c.ConnectionTune)
+
+
+@pytest.mark.rule("0-10/connection.secure/challenge")
+@pytest.mark.rule("0-10/connection.secure-ok/response")
+def test_cram_md5_asks_back(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    secure = client.call(c.ConnectionStartOk(mechanism="CRAM-MD5", locale="en_US"), c.ConnectionSecure)
+    assert secure.challenge
+    digest = hmac.new(b"guest", secure.challenge, "md5").hexdigest()
+    client.call(c.ConnectionSecureOk(response=f"guest {digest}".encode()), c.ConnectionTune)
+
+
+@pytest.mark.rule("0-10/connection.secure-ok/response")
+def test_a_wrong_answer_to_a_challenge_ends_the_connection(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    client.call(c.ConnectionStartOk(mechanism="CRAM-MD5", locale="en_US"), c.ConnectionSecure)
+    client.send(c.ConnectionSecureOk(response=b"guest 0123456789abcdef0123456789abcdef"))
+    _refused(client)
+
+
+# --- tune --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/connection.tune/channel-max")
+@pytest.mark.rule("0-10/connection.tune/max-frame-size-minimum")
+@pytest.mark.rule("0-10/connection.tune/heartbeat-max-permitted-range")
+@pytest.mark.rule("0-10/connection.tune/heartbeat-max-no-heartbeat-min")
+@pytest.mark.rule("0-10/connection.tune/heartbeat-min")
+def test_what_is_offered_makes_sense(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    tune = client.login()
+    assert tune.channel_max and tune.max_frame_size and tune.max_frame_size >= 4096
+    assert tune.heartbeat_min is not None and tune.heartbeat_max is not None
+    assert tune.heartbeat_min <= tune.heartbeat_max
+
+
+@pytest.mark.rule("0-10/connection.tune-ok/channel-max-upper-limit")
+def test_a_channel_max_above_the_offer_ends_the_connection(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    client.login()
+    client.send(c.ConnectionTuneOk(channel_max=65535, max_frame_size=65535, heartbeat=0))
+    _refused(client)
+
+
+@pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-minimum")
+def test_a_max_frame_size_below_the_minimum_ends_the_connection(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    client.login()
+    client.send(c.ConnectionTuneOk(channel_max=10, max_frame_size=4095))
+    _refused(client)
+
+
+@pytest.mark.rule("0-10/connection.tune-ok/heartbeat-permitted-range")
+def test_a_heartbeat_above_the_range_ends_the_connection(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    tune = client.login()
+    client.send(c.ConnectionTuneOk(channel_max=10, heartbeat=(tune.heartbeat_max or 0) + 1))
+    _refused(client)
+
+
+@pytest.mark.rule("0-10/frame/min-max-frame-size")
+@pytest.mark.rule("0-10/connection.tune/max-frame-size-minimum")
+def test_frames_of_4096_octets_are_taken_before_tuning(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    start_ok = c.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US")
+    start_ok.client_properties = {"filling": ""}
+    start_ok.client_properties = {"filling": "x" * (4096 - 12 - len(start_ok.encode()))}
+    assert len(start_ok.encode()) + 12 == 4096
+    client.call(start_ok, c.ConnectionTune)
+
+
+@pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-max-frame-size")
+@pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-upper-limit")
+@pytest.mark.rule("0-10/frame/framing-error")
+def test_a_frame_above_the_agreed_size_is_a_framing_error(server: Server) -> None:
+    client = server.open(max_frame_size=4096)
+    session = client.session()
+    session.declare("q")
+    client.max_frame_size = 4097
+    session.publish(b"x" * 5000)
+    session._skip(c.SessionCompleted, c.SessionCommandPoint)
+    client.expect_close(501)
+
+
+@pytest.mark.rule("0-10/connection.tune-ok/channel-max-available-channels")
+@pytest.mark.rule("0-10/frame/channel-range")
+def test_channels_run_from_zero_to_one_below_the_maximum(server: Server) -> None:
+    client = server.open(channel_max=3)
+    for channel in (0, 2):
+        client.session(b"%d" % channel, channel)
+    client.send(c.SessionAttach(name=b"3"), 3)
+    client.expect_close(501)
+
+
+# --- open --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/connection.open-ok/known-hosts")
+@pytest.mark.rule("0-10/connection.open/capabilities")
+@pytest.mark.rule("0-10/connection/host-array")
+def test_open_ok_carries_known_hosts(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    client.login()
+    client.send(c.ConnectionTuneOk())
+    capabilities = Array.of("str16", ["wishes"])
+    open_ok = client.call(c.ConnectionOpen(virtual_host="/", capabilities=capabilities), c.ConnectionOpenOk)
+    assert open_ok.known_hosts == []
+
+
+@pytest.mark.rule("0-10/connection.open/unknown-vhost")
+@pytest.mark.rule("0-10/connection/close-code-invalid-path")
+def test_an_unknown_virtual_host_is_an_invalid_path(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    client.login()
+    client.send(c.ConnectionTuneOk())
+    client.send(c.ConnectionOpen(virtual_host="nowhere"))
+    assert "nowhere" in (client.expect_close(402).reply_text or "")
+
+
+@pytest.mark.rule("0-10/connection.open/virtual-host-security")
+def test_a_virtual_host_that_the_user_may_not_enter_is_refused(server: Server) -> None:
+    server.state.access.add(User("stranger", "secret", (), {}))
+    client = server.dial()
+    client.begin()
+    client.login("stranger", "secret")
+    client.send(c.ConnectionTuneOk())
+    client.send(c.ConnectionOpen(virtual_host="/"))
+    client.expect_close(320)
+
+
+@pytest.mark.rule("0-10/connection.open/virtual-host-separation")
+def test_virtual_hosts_are_wholly_separate(server: Server) -> None:
+    server.state.add_virtual_host("other")
+    server.state.access.add(User("two", "two", (), {"/": Permission(), "other": Permission()}))
+    here = server.session(user="two", password="two")
+    here.declare("q")
+    there = server.session(user="two", password="two", virtual_host="other")
+    assert there.query("q").queue is None
+    assert here.query("q").queue == "q"
+
+
+@pytest.mark.rule("0-10/connection.redirect/instead")
+@pytest.mark.rule("0-10/connection.redirect/usage")
+@pytest.mark.rule("0-10/connection/host-url")
+def test_a_broker_that_has_moved_redirects(server: Server) -> None:
+    server.state.redirect = Redirect("there.example:5673", ("elsewhere.example",))
+    client = server.dial()
+    client.begin()
+    client.login()
+    client.send(c.ConnectionTuneOk())
+    redirect = client.call(c.ConnectionOpen(virtual_host="/"), c.ConnectionRedirect)
+    assert (redirect.host, redirect.known_hosts) == ("there.example:5673", ["elsewhere.example"])
+
+
+@pytest.mark.rule("0-10/connection.open/insist-behavior")
+def test_who_insists_is_not_redirected(server: Server) -> None:
+    server.state.redirect = Redirect("there.example:5673")
+    client = server.dial()
+    client.begin()
+    client.login()
+    client.send(c.ConnectionTuneOk())
+    client.call(c.ConnectionOpen(virtual_host="/", insist=True), c.ConnectionOpenOk)
+
+
+# --- order -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/connection/out-of-order")
+@pytest.mark.parametrize(
+    "control",
+    [c.ConnectionTuneOk(), c.ConnectionOpen(virtual_host="/"), c.ConnectionSecureOk(response=b"")],
+    ids=lambda control: control.NAME,
+)
+def test_a_control_out_of_order_ends_the_connection(server: Server, control: Any) -> None:
+    client = server.dial()
+    client.begin()
+    client.send(control)
+    _refused(client)
+
+
+@pytest.mark.rule("0-10/connection/out-of-order")
+def test_a_session_before_open_ends_the_connection(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    client.send(c.SessionAttach(name=b"early"))
+    _refused(client)
+    assert not server.state.sessions
+
+
+@pytest.mark.rule("0-10/connection/out-of-order")
+def test_a_second_open_ends_the_connection(client: Client) -> None:
+    client.send(c.ConnectionOpen(virtual_host="/"))
+    client.expect_close(320)
+
+
+# --- heartbeats --------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/connection.heartbeat/no-reply")
+def test_a_heartbeat_has_no_answer(client: Client) -> None:
+    client.send(c.ConnectionHeartbeat())
+    client.expect_nothing()
+
+
+@pytest.mark.rule("0-10/connection.heartbeat/idle")
+@pytest.mark.rule("0-10/connection.tune-ok/heartbeat-no-heartbeat-min")
+def test_an_idle_connection_gets_heartbeats(server: Server) -> None:
+    client = server.open(heartbeat=10)
+    server.advance(10)
+    client.expect(c.ConnectionHeartbeat)
+
+
+def test_without_an_agreed_heartbeat_there_is_none(server: Server) -> None:
+    client = server.open(heartbeat=0)
+    server.advance(1000)
+    client.expect_nothing()
+    assert not client.closed
+
+
+@pytest.mark.rule("0-10/connection.heartbeat/timeout")
+def test_a_client_that_is_silent_for_more_than_two_intervals_has_gone(server: Server) -> None:
+    client = server.open(heartbeat=10)
+    server.advance(15)
+    client.send(c.ConnectionHeartbeat())
+    server.advance(19)
+    assert not client.closed
+    server.advance(3)
+    assert client.connection.aborted
+
+
+# --- close -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/connection.close/answered")
+@pytest.mark.rule("0-10/connection.close-ok/release")
+@pytest.mark.rule("0-10/connection/close-code-normal")
+def test_close_is_answered_and_the_transport_ends(client: Client) -> None:
+    client.call(c.ConnectionClose(reply_code=200, reply_text="done"), c.ConnectionCloseOk)
+    client.expect_silent_end()
+
+
+@pytest.mark.rule("0-10/connection.close/reason")
+@pytest.mark.rule("0-10/connection/close-code-forced")
+def test_an_operator_closes_with_a_reason(server: Server, client: Client) -> None:
+    (connection,) = server.state.connections
+    connection.close_by_operator(320, "maintenance")
+    assert client.expect_close(320).reply_text == "maintenance"
+
+
+@pytest.mark.rule("0-10/connection/close-code-forced")
+def test_codes_of_other_dialects_become_a_forced_close(server: Server, client: Client) -> None:
+    (connection,) = server.state.connections
+    connection.close_by_operator(541, "trouble")
+    client.expect_close(320)
+
+
+@pytest.mark.rule("0-10/connection.close/culprit-channel")
+def test_close_goes_by_the_channel_to_blame(client: Client) -> None:
+    client.session(b"five", 5)
+    client.send_frame(b"", kind=2, track=1, channel=5)
+    got = client.take()
+    assert isinstance(got.what, c.ConnectionClose) and got.channel == 5
+    assert got.what.reply_code == 501
+
+
+def test_nothing_but_close_counts_once_the_broker_has_closed(server: Server, client: Client) -> None:
+    session = client.session()
+    (connection,) = server.state.connections
+    connection.close_by_operator(320, "maintenance")
+    client.inbox.clear()
+    session.send(x.QueueDeclare(queue="late"))
+    client.expect_nothing()
+    assert "late" not in server.vhost.queues
+    client.send(c.ConnectionClose(reply_code=200))
+    client.expect(c.ConnectionCloseOk)
+
+
+@pytest.mark.rule("0-10/frame/connection-any-channel")
+def test_controls_of_the_connection_may_come_on_any_channel(client: Client) -> None:
+    client.send(c.ConnectionHeartbeat(), 7)
+    client.expect_nothing()
+    client.send(c.ConnectionClose(reply_code=200), 7)
+    assert isinstance(client.take().what, c.ConnectionCloseOk)

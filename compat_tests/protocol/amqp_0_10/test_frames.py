@@ -1,0 +1,232 @@
+"""Frames, segments and assemblies as a broker takes and sends them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER
+
+_HEARTBEAT = c.ConnectionHeartbeat().encode()
+
+
+@pytest.mark.rule("0-10/frame/layout")
+@pytest.mark.rule("0-10/frame/size-includes-header")
+@pytest.mark.rule("0-10/frame/flags")
+def test_a_frame_by_its_octets(client: Client) -> None:
+    # Flags: first and last of segment and frame. Size: 12 + 2 of the control + 2 of the empty packing flags.
+    client.send_octets(bytes.fromhex("0f 00 0010 00 00 0000 00000000") + _HEARTBEAT)
+    client.expect_nothing()
+    client.send_octets(bytes.fromhex("0f 00 0010 00 00 0000 00000000") + c.ConnectionClose().encode())
+    octets = client.take_octets()
+    assert octets == bytes.fromhex("0f 00 0010 00 00 0000 00000000 01 0c 0000")
+
+
+@pytest.mark.rule("0-10/frame/framing-error")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param({"flags": 0x4F}, marks=pytest.mark.rule("0-10/frame/format-version"), id="version 1"),
+        pytest.param({"flags": 0xCF}, marks=pytest.mark.rule("0-10/frame/format-version"), id="version 3"),
+        pytest.param({"flags": 0x1F}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="reserved flag"),
+        pytest.param({"reserved": 1}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="octet 4"),
+        pytest.param(
+            {"reserved_2": 1}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="octets 8 to 11"
+        ),
+        pytest.param({"track": 0x10}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="track's bits"),
+        pytest.param({"track": 2}, id="track 2"),
+        pytest.param({"kind": 4}, marks=pytest.mark.rule("0-10/frame/segment-types"), id="segment type 4"),
+        pytest.param({"size": 11}, marks=pytest.mark.rule("0-10/frame/size-too-small"), id="size 11"),
+        pytest.param({"size": 0}, marks=pytest.mark.rule("0-10/frame/size-too-small"), id="size 0"),
+        pytest.param(
+            {"track": 1}, marks=pytest.mark.rule("0-10/frame/track-control"), id="control on track 1"
+        ),
+        pytest.param(
+            {"kind": 1}, marks=pytest.mark.rule("0-10/frame/track-command"), id="command on track 0"
+        ),
+    ],
+)
+def test_octets_that_are_no_frame_end_the_connection(client: Client, wrong: dict[str, int]) -> None:
+    client.send_frame(_HEARTBEAT, **wrong)
+    client.expect_close(501)
+
+
+def test_after_broken_framing_only_close_ok_counts(client: Client) -> None:
+    client.send_frame(_HEARTBEAT, flags=0xFF)
+    client.expect(c.ConnectionClose)
+    for octet in b"garbage" + FRAME_HEADER.pack(15, 0, 16, 0, 0, 0, 0) + c.ConnectionCloseOk().encode():
+        assert not client.closed
+        client.send_octets(bytes([octet]))
+    client.expect_silent_end()
+
+
+def test_an_unknown_control_ends_the_connection(client: Client) -> None:
+    client.send_frame(b"\x02\xff\x00\x00")
+    client.expect_close(501)
+
+
+@pytest.mark.rule("0-10/execution.exception/correlates")
+def test_an_unknown_command_ends_the_session(session: Session) -> None:
+    session.client.send_frame(b"\x04\xee\x01\x00\x00\x00", kind=1, track=1)
+    exception = session.expect(x.ExecutionException)
+    assert exception.error_code in (503, 540)
+    assert (exception.class_code, exception.command_code) == (4, 0xEE)
+
+
+@pytest.mark.rule("0-10/assembly/structure")
+@pytest.mark.rule("0-10/assembly/split-frames")
+def test_segments_may_be_split_anywhere(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    body = bytes(range(256))
+    for size in (13, 14, 20, 64, 65535):
+        session.client.max_frame_size = size
+        session.publish(body)
+    session.client.max_frame_size = 65535
+    assert [each.message.body for each in server.vhost.queues["q"].ready] == [body] * 5
+
+
+@pytest.mark.rule("0-10/assembly/split-frames")
+def test_controls_may_be_split_as_well(client: Client) -> None:
+    client.max_frame_size = 14
+    client.send(c.SessionAttach(name=b"a long name"))
+    client.max_frame_size = 65535
+    client.expect(c.SessionAttached)
+
+
+@pytest.mark.rule("0-10/assembly/control-single-segment")
+def test_a_control_of_two_segments_is_a_framing_error(client: Client) -> None:
+    client.send_frame(_HEARTBEAT, flags=0x0B)
+    client.send_frame(b"", flags=0x07)
+    client.expect_close(501)
+
+
+@pytest.mark.rule("0-10/assembly/first-segment-type")
+@pytest.mark.parametrize("kind", [2, 3])
+def test_an_assembly_begins_with_a_command(session: Session, kind: int) -> None:
+    session.client.send_frame(b"", kind=kind, track=1)
+    session.client.expect_close(501)
+
+
+@pytest.mark.rule("0-10/assembly/segment-order")
+def test_a_header_comes_before_the_body(session: Session) -> None:
+    client = session.client
+    client.send_frame(x.MessageTransfer().encode(), flags=0x0B, kind=1, track=1)
+    client.send_frame(b"body", flags=0x03, kind=3, track=1)
+    client.send_frame(structs.encode_header([structs.DeliveryProperties()]), flags=0x07, kind=2, track=1)
+    client.expect_close(501)
+
+
+@pytest.mark.rule("0-10/assembly/flag-consistency")
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [(0x0B, 1), (0x0F, 1)],
+        [(0x0A, 1), (0x0E, 1)],
+        [(0x07, 1)],
+        [(0x0D, 1)],
+        [(0x0B, 1), (0x05, 3)],
+    ],
+    ids=[
+        "first segment twice",
+        "first frame twice",
+        "no first segment",
+        "no first frame",
+        "body without first",
+    ],
+)
+def test_flags_that_contradict_the_frames_before(session: Session, frames: list[tuple[int, int]]) -> None:
+    for flags, kind in frames:
+        session.client.send_frame(x.MessageTransfer().encode(), flags=flags, kind=kind, track=1)
+    session.client.expect_close(501)
+
+
+@pytest.mark.rule("0-10/assembly/interleave-tracks")
+@pytest.mark.rule("0-10/assembly/no-interleave-track")
+def test_controls_may_come_between_the_frames_of_a_command(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    client = session.client
+    client.send_frame(x.MessageTransfer().encode(), flags=0x0B, kind=1, track=1)
+    client.send(c.SessionFlush(completed=True))
+    header = structs.encode_header([structs.DeliveryProperties(routing_key="q")])
+    client.send_frame(header, flags=0x03, kind=2, track=1)
+    client.send(c.ConnectionHeartbeat())
+    client.send_frame(b"bo", flags=0x06, kind=3, track=1)
+    client.send(c.SessionFlush(completed=True))
+    client.send_frame(b"dy", flags=0x05, kind=3, track=1)
+    assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"body"]
+
+
+@pytest.mark.rule("0-10/assembly/interleave-tracks")
+def test_channels_may_take_turns_within_a_command(server: Server) -> None:
+    client = server.open()
+    one, two = client.session(b"one", 0), client.session(b"two", 1)
+    one.declare("q")
+    del two
+    header = structs.encode_header([structs.DeliveryProperties(routing_key="q")])
+    for flags, kind, payload in ((0x0B, 1, x.MessageTransfer().encode()), (0x03, 2, header)):
+        for channel in (0, 1):
+            client.send_frame(payload, flags=flags, kind=kind, track=1, channel=channel)
+    for channel in (1, 0):
+        client.send_frame(b"%d" % channel, flags=0x07, kind=3, track=1, channel=channel)
+    assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"1", b"0"]
+
+
+@pytest.mark.rule("0-10/assembly/empty-body")
+@pytest.mark.parametrize("content", [{}, {"body": b""}, {"header": b""}, {"header": b"", "body": b""}])
+def test_a_transfer_needs_neither_header_nor_body(server: Server, content: dict[str, Any]) -> None:
+    session = server.session()
+    session.declare_exchange("all", "fanout")
+    session.declare("q")
+    session.bind("q", "all")
+    session.call(x.MessageTransfer(destination="all"), **content)
+    assert [each.message.body for each in server.vhost.queues["q"].ready] == [b""]
+
+
+@pytest.mark.rule("0-10/assembly/header-entries")
+def test_header_entries_may_come_in_any_order(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    entries = [
+        structs.MessageProperties(content_type="text/plain"),
+        structs.DeliveryProperties(routing_key="q"),
+    ]
+    session.call(x.MessageTransfer(), header=entries, body=b"")
+    (queued,) = server.vhost.queues["q"].ready
+    assert queued.message.properties.content_type == "text/plain"
+
+
+@pytest.mark.rule("0-10/assembly/body-opaque")
+def test_bodies_arrive_as_they_were_sent(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    bodies = [b"", b"\x00", bytes(range(256)), b"x" * 200_000]
+    for body in bodies:
+        session.publish(body)
+    session.subscribe("q")
+    assert session.bodies() == bodies
+
+
+def test_the_broker_splits_what_is_larger_than_a_frame(server: Server) -> None:
+    session = server.open(max_frame_size=4096).session()
+    session.declare("q")
+    session.publish(b"x" * 20_000)
+    session.subscribe("q")
+    assert session.bodies() == [b"x" * 20_000]
+
+
+def test_the_connection_works_octet_by_octet(server: Server) -> None:
+    client = server.open()
+    octets = b"".join(
+        FRAME_HEADER.pack(15, 0, 12 + len(attach), 0, 0, 0, 0) + attach
+        for attach in [c.SessionAttach(name=b"slow").encode()]
+    )
+    for octet in octets:
+        client.send_octets(bytes([octet]))
+    client.expect(c.SessionAttached)

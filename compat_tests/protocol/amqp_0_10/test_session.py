@@ -1,0 +1,433 @@
+"""Class session of 0-10: attaching, detaching, and what is kept meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.model.access import Permission, User
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.wire.amqp_0_10.constants import DetachCode
+from fakeamqp.wire.amqp_0_10.packed import Control
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+
+# --- attach ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/session.attach/reply")
+@pytest.mark.rule("0-10/session.attached/name")
+@pytest.mark.rule("0-10/session/name")
+def test_attached_echoes_the_name(client: Client) -> None:
+    for channel, name in enumerate([b"plain", b"", bytes(range(256))]):
+        assert (client.call(c.SessionAttach(name=name), c.SessionAttached, channel).name or b"") == name
+
+
+@pytest.mark.rule("0-10/session.attach/idempotence")
+def test_a_session_may_be_attached_again_where_it_is(client: Client) -> None:
+    session = client.session(b"s")
+    session.declare("q", exclusive=True, auto_delete=True)
+    client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
+    assert session.query("q").queue == "q"
+
+
+@pytest.mark.rule("0-10/session.attach/one-transport-per-session")
+@pytest.mark.rule("0-10/session/detach-code-session-busy")
+def test_a_session_has_one_transport(server: Server, client: Client) -> None:
+    session = client.session(b"s")
+    for other, channel in ((client, 1), (server.open(), 0)):
+        detached = other.call(c.SessionAttach(name=b"s"), c.SessionDetached, channel)
+        assert (detached.name, detached.code) == (b"s", DetachCode.SESSION_BUSY)
+    session.declare("q")
+
+
+@pytest.mark.rule("0-10/session.attach/one-session-per-transport")
+@pytest.mark.rule("0-10/session/detach-code-transport-busy")
+def test_a_transport_has_one_session(client: Client) -> None:
+    session = client.session(b"s")
+    detached = client.call(c.SessionAttach(name=b"other"), c.SessionDetached)
+    assert (detached.name, detached.code) == (b"other", DetachCode.TRANSPORT_BUSY)
+    session.declare("q")
+
+
+@pytest.mark.rule("0-10/session.attach/force")
+@pytest.mark.rule("0-10/session.detached/spontaneous")
+def test_force_takes_a_session_from_its_other_transport(server: Server, client: Client) -> None:
+    session = client.session(b"s")
+    session.declare("q", exclusive=True, auto_delete=True)
+    other = server.open()
+    other.send(c.SessionAttach(name=b"s", force=True))
+    assert client.expect(c.SessionDetached).name == b"s"
+    other.expect(c.SessionAttached)
+    taken = Session(other, b"s", 0)
+    taken.point(session.next_id)
+    assert taken.query("q").queue == "q", "the state came along"
+
+
+@pytest.mark.rule("0-10/session.attach/scoping")
+def test_names_belong_to_users(server: Server, client: Client) -> None:
+    server.state.access.add(User("two", "two", (), {"/": Permission()}))
+    client.session(b"s")
+    server.open(user="two", password="two").session(b"s")
+    assert len(server.state.sessions) == 2
+
+
+def test_channel_zero_is_a_channel_like_others(client: Client) -> None:
+    zero, nine = client.session(b"zero", 0), client.session(b"nine", 9)
+    zero.declare("a")
+    nine.declare("b")
+    assert zero.query("b").queue == "b"
+
+
+# --- attachment --------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/session/attachment")
+@pytest.mark.rule("0-10/session/detach-code-not-attached")
+@pytest.mark.parametrize(
+    "control",
+    [c.SessionFlush(completed=True), c.SessionCommandPoint(command_id=0), c.SessionRequestTimeout(timeout=1)],
+    ids=lambda control: control.NAME,
+)
+def test_controls_without_a_session_are_answered_with_detached(client: Client, control: Control) -> None:
+    assert client.call(control, c.SessionDetached, 3).code == DetachCode.NOT_ATTACHED
+
+
+@pytest.mark.rule("0-10/session/attachment")
+def test_commands_without_a_session_are_answered_alike(server: Server, client: Client) -> None:
+    client.send_command(x.QueueDeclare(queue="q"), 3)
+    assert client.expect(c.SessionDetached, 3).code == DetachCode.NOT_ATTACHED
+    assert "q" not in server.vhost.queues
+
+
+@pytest.mark.rule("0-10/session.detach/confirmed")
+@pytest.mark.rule("0-10/session/detach-code-normal")
+@pytest.mark.rule("0-10/session.detached/reason")
+def test_detach_is_confirmed(session: Session) -> None:
+    detached = session.detach()
+    assert (detached.name, detached.code) == (b"s", DetachCode.NORMAL)
+
+
+@pytest.mark.rule("0-10/session.detach/name")
+def test_a_detach_of_another_session_detaches_none(client: Client) -> None:
+    session = client.session(b"s")
+    assert client.call(c.SessionDetach(name=b"other"), c.SessionDetached).code == DetachCode.NOT_ATTACHED
+    session.declare("q")
+
+
+def test_the_channel_is_free_after_a_detach(client: Client) -> None:
+    client.session(b"s").detach()
+    client.session(b"t").declare("q")
+
+
+# --- timeout -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout")
+@pytest.mark.rule("0-10/session.timeout/granted")
+@pytest.mark.rule("0-10/session.request-timeout/either-side")
+def test_each_request_is_granted(client: Client) -> None:
+    session = client.session()
+    for seconds in (30, 10, 0):
+        client.send(c.SessionRequestTimeout(timeout=seconds))
+        assert session.expect(c.SessionTimeout).timeout == seconds
+
+
+@pytest.mark.rule("0-10/session.request-timeout/unset")
+@pytest.mark.rule("0-10/session.timeout/granted")
+def test_without_a_value_the_session_is_kept_for_ever(server: Server, client: Client) -> None:
+    session = client.session(b"s", timeout=None)
+    session.declare("q", exclusive=True, auto_delete=True)
+    client.drop()
+    server.advance(10_000_000)
+    assert "q" in server.vhost.queues
+
+
+@pytest.mark.rule("0-10/session.request-timeout/meaning")
+def test_a_detached_session_is_kept_for_its_timeout(server: Server, client: Client) -> None:
+    session = client.session(b"s", timeout=60)
+    session.declare("q", exclusive=True, auto_delete=True)
+    session.detach()
+    server.advance(59)
+    assert "q" in server.vhost.queues
+    client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
+    server.advance(100)
+    assert "q" in server.vhost.queues, "an attached session does not run out"
+    client.drop()
+    server.advance(61)
+    assert "q" not in server.vhost.queues
+    assert not server.state.sessions
+
+
+def test_a_session_without_timeout_ends_with_its_transport(server: Server, client: Client) -> None:
+    client.session(b"s").declare("q", exclusive=True, auto_delete=True)
+    client.drop()
+    assert "q" not in server.vhost.queues
+    assert not server.state.sessions
+
+
+@pytest.mark.rule("0-10/message.subscribe/lifetime")
+def test_a_kept_session_keeps_its_subscriptions(server: Server, client: Client) -> None:
+    session = client.session(b"s", timeout=60)
+    session.declare("q")
+    session.subscribe("q")
+    session.completed(*range(session.end.outgoing.next_id))
+    client.drop()
+    server.session(b"p").publish(b"while away")
+    other = server.open()
+    other.send(c.SessionAttach(name=b"s"))
+    assert b"while away" in [each.body for each in other.inbox]
+
+
+def test_a_restart_ends_all_sessions(server: Server, client: Client) -> None:
+    client.session(b"s", timeout=None)
+    server.restart()
+    assert not server.state.sessions
+
+
+# --- command point -----------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/session.command-point/newly-attached-transports")
+@pytest.mark.rule("0-10/session/detach-code-unknown-ids")
+def test_commands_before_the_command_point_detach(server: Server, client: Client) -> None:
+    client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
+    client.send_command(x.QueueDeclare(queue="q"))
+    detached = client.expect(c.SessionDetached)
+    assert (detached.name, detached.code) == (b"s", DetachCode.UNKNOWN_IDS)
+    assert "q" not in server.vhost.queues
+
+
+@pytest.mark.rule("0-10/session.command-point/numbering")
+@pytest.mark.rule("0-10/session/commands-numbered")
+def test_commands_are_numbered_from_the_command_point(client: Client) -> None:
+    session = client.session(at=1000)
+    session.send(x.ExecutionSync())
+    client.send(c.SessionFlush(completed=True))
+    session.send(x.ExecutionSync(), sync=True)
+    completed = [each.what for each in client.inbox if isinstance(each.what, c.SessionCompleted)]
+    assert list(completed[-1].commands or ()) == [1000, 1001]
+
+
+@pytest.mark.rule("0-10/types/sequence-no")
+def test_command_ids_wrap_around(client: Client) -> None:
+    session = client.session(at=0xFFFFFFFE)
+    for _ in range(4):
+        session.call(x.ExecutionSync())
+    client.inbox.clear()
+    client.send(c.SessionFlush(completed=True, expected=True))
+    assert list(client.expect(c.SessionExpected).commands or ()) == [2]
+    assert set(client.expect(c.SessionCompleted).commands or ()) == {0xFFFFFFFE, 0xFFFFFFFF, 0, 1}
+
+
+@pytest.mark.rule("0-10/session.command-point/zero-offset")
+def test_behind_offset_zero_a_command_begins(client: Client) -> None:
+    client.session()
+    client.send_frame(b"rest", flags=0x05, kind=1, track=1)
+    client.expect_close(501)
+
+
+@pytest.mark.rule("0-10/session.command-point/nonzero-offset")
+def test_behind_another_offset_no_command_begins(client: Client) -> None:
+    session = client.session(timeout=None)
+    whole = x.QueueDeclare(queue="q").encode()
+    client.send_frame(whole[:3], flags=0x0E, kind=1, track=1)
+    session.point(0, 3)
+    client.send_frame(whole, kind=1, track=1)
+    client.expect_close(501)
+
+
+@pytest.mark.rule("0-10/session.command-point/nonzero-offset")
+def test_a_command_goes_on_where_it_was_cut(server: Server, client: Client) -> None:
+    client.session(b"s", timeout=None)
+    whole = x.QueueDeclare(queue="q").encode()
+    client.send_frame(whole[:5], flags=0x0E, kind=1, track=1)
+    client.drop()
+    other = server.open()
+    other.call(c.SessionAttach(name=b"s"), c.SessionAttached)
+    # Two octets come again, as if the client did not know that they had arrived.
+    other.send(c.SessionCommandPoint(command_id=0, command_offset=3))
+    other.send_frame(whole[3:], flags=0x0D, kind=1, track=1)
+    assert "q" in server.vhost.queues
+
+
+def test_going_on_in_a_command_that_nobody_has_detaches(server: Server, client: Client) -> None:
+    client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
+    client.send(c.SessionCommandPoint(command_id=0, command_offset=3))
+    assert client.expect(c.SessionDetached).code == DetachCode.UNKNOWN_IDS
+
+
+@pytest.mark.rule("0-10/session.command-point/server-sends")
+@pytest.mark.rule("0-10/session/symmetric")
+def test_the_broker_numbers_its_commands_too(client: Client) -> None:
+    session = client.session(at=500)
+    session.send(x.QueueQuery(queue="q"), sync=True)
+    point = client.expect(c.SessionCommandPoint)
+    assert (point.command_id, point.command_offset) == (0, 0)
+    result = client.take()
+    assert (result.id, result.what.command_id) == (0, 500)
+    session.send(x.QueueQuery(queue="q"), sync=True)
+    client.expect(c.SessionCompleted)
+    assert client.take().id == 1
+
+
+# --- flush, expected, confirmed, completed -----------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/session.flush/expected")
+@pytest.mark.rule("0-10/session.expected/commands-empty-means-new-session")
+@pytest.mark.rule("0-10/session.expected/only-on-request")
+def test_a_new_session_expects_nothing(client: Client) -> None:
+    client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
+    client.expect_nothing()
+    expected = client.call(c.SessionFlush(expected=True), c.SessionExpected)
+    assert not expected.commands and not expected.fragments
+
+
+@pytest.mark.rule("0-10/session.expected/include-next-command")
+@pytest.mark.rule("0-10/session.expected/minimal-fragments")
+@pytest.mark.rule("0-10/session.expected/no-overlaps")
+def test_the_next_command_is_expected_also_where_a_part_of_it_has_come(client: Client) -> None:
+    session = client.session()
+    session.call(x.ExecutionSync())
+    client.send_frame(x.QueueDeclare(queue="q").encode()[:4], flags=0x0E, kind=1, track=1)
+    expected = client.call(c.SessionFlush(expected=True), c.SessionExpected)
+    assert list(expected.commands or ()) == [1] and not expected.fragments
+
+
+@pytest.mark.rule("0-10/session.flush/confirmed")
+@pytest.mark.rule("0-10/session.flush/completed")
+@pytest.mark.rule("0-10/session.flush/combined")
+@pytest.mark.rule("0-10/session.flush/soon")
+@pytest.mark.rule("0-10/session.confirmed/on-flush")
+@pytest.mark.rule("0-10/session.confirmed/simple")
+@pytest.mark.rule("0-10/session.confirmed/no-overlaps")
+@pytest.mark.rule("0-10/session.confirmed/minimal-fragments")
+@pytest.mark.rule("0-10/session.completed/commands-completed-implies-confirmed")
+def test_flush_asks_for_any_of_the_sets(client: Client) -> None:
+    session = client.session()
+    session.call(x.ExecutionSync())
+    client.send(c.SessionFlush(expected=True, confirmed=True, completed=True))
+    assert list(client.expect(c.SessionExpected).commands or ()) == [1]
+    confirmed = client.expect(c.SessionConfirmed)
+    assert list(confirmed.commands or ()) == [0] and not confirmed.fragments
+    assert list(client.expect(c.SessionCompleted).commands or ()) == [0]
+
+
+@pytest.mark.rule("0-10/session.completed/full-set")
+@pytest.mark.rule("0-10/session.completed/commands-exclude-known-complete")
+@pytest.mark.rule("0-10/session.confirmed/commands-exclude-known-complete")
+@pytest.mark.rule("0-10/session.known-completed/commands-known-completed-implies-known-confirmed")
+@pytest.mark.rule("0-10/session.known-completed/stateless")
+def test_what_is_known_to_be_complete_is_not_told_again(client: Client) -> None:
+    session = client.session()
+    for _ in range(3):
+        session.call(x.ExecutionSync())
+    completed = client.call(c.SessionFlush(completed=True), c.SessionCompleted)
+    assert list(completed.commands or ()) == [0, 1, 2]
+    client.send(c.SessionKnownCompleted(commands=completed.commands))
+    session.call(x.ExecutionSync())
+    client.send(c.SessionFlush(completed=True, confirmed=True))
+    assert list(client.expect(c.SessionConfirmed).commands or ()) == [3]
+    assert list(client.expect(c.SessionCompleted).commands or ()) == [3]
+
+
+@pytest.mark.rule("0-10/session/sync-flag")
+def test_sync_brings_the_completion_soon(client: Client) -> None:
+    session = client.session()
+    session.send(x.QueueDeclare(queue="q"), sync=True)
+    assert list(client.expect(c.SessionCompleted).commands or ()) == [0]
+
+
+@pytest.mark.rule("0-10/session.completed/merged-reply")
+@pytest.mark.rule("0-10/session.completed/out-of-order")
+def test_many_commands_are_completed_by_one_control(client: Client) -> None:
+    session = client.session()
+    octets = [client.command_octets(x.ExecutionSync(), sync=True) for _ in range(5)]
+    client.send_octets(b"".join(octets))
+    assert list(client.expect(c.SessionCompleted).commands or ()) == [0, 1, 2, 3, 4]
+    client.expect_nothing()
+    del session
+
+
+@pytest.mark.rule("0-10/session.completed/timely-reply")
+@pytest.mark.rule("0-10/session.completed/known-completed-reply")
+@pytest.mark.rule("0-10/session.known-completed/stateless")
+def test_a_timely_reply_is_known_completed(client: Client) -> None:
+    session = client.session()
+    session.call(x.QueueQuery(queue="q"))
+    session.completed(0, timely_reply=True)
+    assert list(client.expect(c.SessionKnownCompleted).commands or ()) == [0]
+
+
+@pytest.mark.rule("0-10/session.completed/delayed-reply")
+def test_by_the_text_every_completion_is_known_at_last(spec: Server) -> None:
+    session = spec.session()
+    session.call(x.QueueQuery(queue="q"))
+    session.completed(0)
+    assert list(session.client.expect(c.SessionKnownCompleted).commands or ()) == [0]
+
+
+@pytest.mark.rule("0-10/session.completed/delayed-reply")
+def test_clients_in_the_field_get_no_reply_that_they_did_not_ask_for(lenient: Server) -> None:
+    session = lenient.session()
+    session.call(x.QueueQuery(queue="q"))
+    session.completed(0)
+    session.client.expect_nothing()
+
+
+# --- gap ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/session.gap/gap-confirmation-and-completion")
+@pytest.mark.rule("0-10/session.gap/continue")
+@pytest.mark.rule("0-10/session.gap/completed-or-confirmed-commands")
+def test_commands_of_a_gap_count_as_done(client: Client) -> None:
+    session = client.session()
+    session.call(x.ExecutionSync())
+    client.send(c.SessionGap(commands=_ids(0, 1, 2)))
+    session.next_id = 3
+    session.call(x.QueueDeclare(queue="behind"))
+    client.inbox.clear()
+    client.send(c.SessionFlush(completed=True))
+    assert list(client.expect(c.SessionCompleted).commands or ()) == [0, 1, 2, 3]
+    assert session.query("behind").queue == "behind"
+
+
+@pytest.mark.rule("0-10/session.gap/aborted-commands")
+def test_a_command_that_came_in_part_is_aborted_by_a_gap(server: Server, client: Client) -> None:
+    session = client.session()
+    client.send_frame(x.QueueDeclare(queue="half").encode()[:4], flags=0x0E, kind=1, track=1)
+    client.send(c.SessionGap(commands=_ids(0)))
+    session.next_id = 1
+    session.call(x.QueueDeclare(queue="whole"))
+    assert "half" not in server.vhost.queues and "whole" in server.vhost.queues
+
+
+@pytest.mark.rule("0-10/session.gap/continue")
+def test_a_gap_may_be_announced_ahead(server: Server, client: Client) -> None:
+    session = client.session()
+    client.send(c.SessionGap(commands=_ids(1, 2)))
+    session.call(x.QueueDeclare(queue="zero"))
+    client.inbox.clear()
+    expected = client.call(c.SessionFlush(expected=True), c.SessionExpected)
+    assert list(expected.commands or ()) == [3]
+
+
+def _ids(*ids: int) -> SequenceSet:
+    return SequenceSet.of(*ids)
+
+
+# --- durability --------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/session.confirmed/durability")
+def test_what_is_confirmed_survives_a_crash(server: Server, client: Client) -> None:
+    session = client.session()
+    session.declare("q", durable=True)
+    session.publish(b"kept", delivery_mode=2)
+    client.inbox.clear()
+    confirmed = client.call(c.SessionFlush(confirmed=True), c.SessionConfirmed)
+    assert 1 in (confirmed.commands or ())
+    server.restart(crash=True)
+    assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"kept"]

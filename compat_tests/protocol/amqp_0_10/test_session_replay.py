@@ -1,0 +1,190 @@
+"""A session that loses its transport anywhere goes on without loss or repetition (session/replay).
+
+Each exchange is recorded once and then cut behind each of its octets: what the client had sent by then, or what
+it had received by then, is all that the other side knows when the session is attached again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+
+_FOR_EVER = None
+_BODIES = [b"one", b"two" * 50, b"", b"four"]
+
+
+def _published(server: Server) -> list[bytes]:
+    """What waits in the queue, in order."""
+    return [each.message.body for each in server.vhost.queues["q"].ready]
+
+
+def _transfers(client: Client, first_id: int) -> list[bytes]:
+    """The octets of each transfer of `_BODIES`, in frames so small that the larger ones need several."""
+    client.max_frame_size = 64
+    header = [structs.DeliveryProperties(routing_key="q")]
+    command = x.MessageTransfer(accept_mode=1)
+    octets = [client.command_octets(command, header=header, body=body) for body in _BODIES]
+    client.max_frame_size = 65535
+    return octets
+
+
+def _expected(client: Client) -> int:
+    """Ask the broker what it expects, as a client does that wants to replay."""
+    client.send(c.SessionFlush(expected=True))
+    expected = next(each.what for each in client.inbox if isinstance(each.what, c.SessionExpected))
+    client.inbox.clear()
+    assert expected.commands is not None
+    (id_,) = expected.commands
+    return id_
+
+
+_STREAM_OF_TRANSFERS = sum(map(len, _transfers(Server("rabbitmq-4.2").dial(), 0)))
+
+
+@pytest.mark.rule("0-10/session/replay")
+@pytest.mark.rule("0-10/session.command-point/numbering")
+@pytest.mark.rule("0-10/session.expected/include-next-command")
+@pytest.mark.parametrize("cut", range(_STREAM_OF_TRANSFERS + 1))
+def test_a_publisher_that_is_cut_off_anywhere_loses_and_repeats_nothing(cut: int) -> None:
+    server = Server("rabbitmq-4.2")
+    publisher = server.open().session(b"p", timeout=_FOR_EVER)
+    publisher.declare("q")
+    transfers = _transfers(publisher.client, publisher.next_id)
+    first_id = publisher.next_id
+    publisher.client.send_octets(b"".join(transfers)[:cut])
+    publisher.client.drop()
+
+    client = server.open()
+    client.call(c.SessionAttach(name=b"p"), c.SessionAttached)
+    client.inbox.clear()
+    id_ = _expected(client)
+    client.send(c.SessionCommandPoint(command_id=id_, command_offset=0))
+    client.send_octets(b"".join(transfers[id_ - first_id :]))
+
+    assert _published(server) == _BODIES
+
+
+@pytest.mark.rule("0-10/session.command-point/numbering")
+@pytest.mark.parametrize("cut", range(0, _STREAM_OF_TRANSFERS + 1, 7))
+def test_a_publisher_may_send_everything_again(cut: int) -> None:
+    server = Server("rabbitmq-4.2")
+    publisher = server.open().session(b"p", timeout=_FOR_EVER)
+    publisher.declare("q")
+    transfers = _transfers(publisher.client, publisher.next_id)
+    first_id = publisher.next_id
+    publisher.client.send_octets(b"".join(transfers)[:cut])
+    publisher.client.drop()
+
+    client = server.open()
+    client.call(c.SessionAttach(name=b"p"), c.SessionAttached)
+    client.send(c.SessionCommandPoint(command_id=first_id, command_offset=0))
+    client.send_octets(b"".join(transfers))
+
+    assert _published(server) == _BODIES
+
+
+@dataclass
+class _Consumer:
+    """A client that keeps what it received, by command id, over any number of transports."""
+
+    server: Server
+    seen: dict[int, bytes | None] = field(default_factory=dict)
+    next_id: int = 0
+
+    def receive(self, client: Client, octets: bytes) -> None:
+        """Take what of the broker's octets has reached the client."""
+        reader = self.server.dial()
+        reader._next_ids[0] = self.next_id
+        reader._octets = octets
+        for each in reader.inbox:
+            if isinstance(each.what, x.MessageTransfer):
+                assert each.id not in self.seen, "nothing comes twice"
+                assert each.id is not None
+                self.seen[each.id] = each.body
+            if each.id is not None:
+                self.next_id = each.id + 1
+
+
+def _subscribed(server: Server) -> Session:
+    session = server.open(max_frame_size=4096).session(b"c", timeout=_FOR_EVER)
+    session.declare("q")
+    session.call(x.MessageSubscribe(queue="q", destination="d", accept_mode=0))
+    session.completed(*range(session.end.outgoing.next_id))
+    session.client.inbox.clear()
+    return session
+
+
+def _deliver_all(server: Server, session: Session) -> bytes:
+    """Have all messages sent to the subscription; answers with the octets."""
+    session.client.take_octets()
+    session.send(x.MessageFlow(destination="d", unit=1, value=0xFFFFFFFF))
+    session.send(x.MessageFlow(destination="d", unit=0, value=0xFFFFFFFF))
+    return session.client.take_octets()
+
+
+def _prepared() -> tuple[Server, Session]:
+    server = Server("rabbitmq-4.2")
+    session = _subscribed(server)
+    publisher = server.open().session(b"p")
+    for body in _BODIES:
+        publisher.publish(body)
+    return server, session
+
+
+_STREAM_OF_DELIVERIES = len(_deliver_all(*_prepared()))
+
+
+@pytest.mark.rule("0-10/session/replay")
+@pytest.mark.rule("0-10/session.flush/expected")
+@pytest.mark.parametrize("cut", range(_STREAM_OF_DELIVERIES + 1))
+def test_a_subscriber_that_is_cut_off_anywhere_loses_and_repeats_nothing(cut: int) -> None:
+    server, session = _prepared()
+    consumer = _Consumer(server, next_id=session.end.outgoing.next_id)
+    octets = _deliver_all(server, session)
+    consumer.receive(session.client, octets[:cut])
+    session.client.drop()
+
+    client = server.open(max_frame_size=4096)
+    client.send(c.SessionAttach(name=b"c"))
+    asked = [each.what for each in client.inbox]
+    client.inbox.clear()
+    assert isinstance(asked[0], c.SessionAttached)
+    assert any(isinstance(each, c.SessionFlush) and each.expected for each in asked)
+    client.send(c.SessionExpected(commands=SequenceSet.of(consumer.next_id)))
+    consumer.receive(client, client.take_octets())
+
+    assert [consumer.seen[id_] for id_ in sorted(consumer.seen)] == _BODIES
+
+
+def test_what_was_replayed_is_settled_once() -> None:
+    server, session = _prepared()
+    _deliver_all(server, session)
+    session.client.drop()
+    assert _published(server) == [], "what was sent stays acquired"
+
+    client = server.open()
+    client.send(c.SessionAttach(name=b"c"))
+    client.inbox.clear()
+    client.send(c.SessionExpected(commands=SequenceSet.of(0)))
+    again = Session(client, b"c", 0)
+    transfers = [each for each in client.inbox if isinstance(each.what, x.MessageTransfer)]
+    assert [each.body for each in transfers] == _BODIES
+    client.inbox.clear()
+    again.point(next(iter(_due(client))))
+    again.accept(*[each.id for each in transfers if each.id is not None])
+    assert server.vhost.queues["q"].unacked == {}
+
+
+def _due(client: Client) -> SequenceSet:
+    client.send(c.SessionFlush(expected=True))
+    expected = next(each.what for each in client.inbox if isinstance(each.what, c.SessionExpected))
+    client.inbox.clear()
+    assert expected.commands is not None
+    return expected.commands
