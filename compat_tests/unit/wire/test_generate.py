@@ -16,11 +16,16 @@ from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
 from fakeamqp.wire.errors import FieldError, FrameError
 
 ROOT = Path(__file__).resolve().parents[3]
+GENERATED = ["fakeamqp/wire/amqp_0_9_1"]
+GENERATED += [
+    f"fakeamqp/wire/amqp_0_10/{name}.py" for name in ("commands", "constants", "controls", "structs")
+]
 rule = pytest.mark.rule
 
 
 @pytest.fixture(scope="module")
 def generate() -> ModuleType:
+    sys.path.insert(0, str(ROOT / "spec"))  # where a script finds its neighbours
     spec = importlib.util.spec_from_file_location("spec_generate", ROOT / "spec" / "generate.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -28,7 +33,15 @@ def generate() -> ModuleType:
         spec.loader.exec_module(module)
         yield module
     finally:
-        del sys.modules[spec.name]
+        sys.path.remove(str(ROOT / "spec"))
+        for name in (spec.name, "layout", "emit_0_9_x", "emit_0_10"):
+            del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def emitter(generate: ModuleType) -> ModuleType:
+    """The emitter of 0-9-x."""
+    return sys.modules["emit_0_9_x"]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +59,8 @@ def test_a_stale_module_is_named_and_rewritten(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    texts = {path.name: text for path, text in generate.generate().items()}
+    generated = generate.generate().items()
+    texts = {path.name: text for path, text in generated if path.parent.name == "amqp_0_9_1"}
     monkeypatch.setattr(generate, "SPEC", tmp_path / "spec")
     monkeypatch.setattr(generate, "generate", lambda: {tmp_path / "wire" / n: t for n, t in texts.items()})
     assert generate.main(["--check"]) == 1
@@ -66,7 +80,7 @@ def test_a_stale_module_is_named_and_rewritten(
 def test_the_modules_are_written_as_the_formatter_would(command: list[str]) -> None:
     pytest.importorskip("ruff")
     done = subprocess.run(
-        [sys.executable, "-m", "ruff", *command, "--no-cache", "fakeamqp/wire/amqp_0_9_1"],
+        [sys.executable, "-m", "ruff", *command, "--no-cache", *GENERATED],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -136,7 +150,7 @@ ODD_LAYOUTS = {
 
 
 @pytest.fixture(scope="module")
-def odd(generate: ModuleType) -> ModuleType:
+def odd(generate: ModuleType, emitter: ModuleType) -> ModuleType:
     """Methods with layouts that AMQP 0-9-1 does not have, as the generator writes them."""
     methods = []
     for number, (name, kinds) in enumerate(ODD_LAYOUTS.items()):
@@ -154,7 +168,7 @@ def odd(generate: ModuleType) -> ModuleType:
             }
         )
     dialect = generate.Dialect(source="odd.toml", package="odd", emit=generate.emit_0_9_x, title="odd")
-    text = generate.emit_methods(dialect, {"classes": [{"name": "odd", "id": 7, "methods": methods}]})
+    text = emitter.emit_methods(dialect, {"classes": [{"name": "odd", "id": 7, "methods": methods}]})
     module = ModuleType("odd_methods")
     sys.modules[module.__name__] = module
     try:
@@ -222,12 +236,12 @@ def test_words_of_the_language_get_an_underscore(odd: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("kind", ["content", "struct"])
-def test_a_wire_type_without_emitter_stops_the_generator(generate: ModuleType, kind: str) -> None:
-    field = generate.Field("f", kind)
+def test_a_wire_type_without_emitter_stops_the_generator(emitter: ModuleType, kind: str) -> None:
+    field = emitter.Field("f", kind)
     with pytest.raises(SystemExit, match=kind):
-        generate.MethodReader(generate.Structs()).emit([field])
+        emitter.MethodReader(emitter.Structs()).emit([field])
     with pytest.raises(SystemExit, match=kind):
-        generate.method_writer(generate.Structs(), 1, 1, [field])
+        emitter.method_writer(emitter.Structs(), 1, 1, [field])
 
 
 def test_importing_the_wire_room_loads_no_machinery() -> None:

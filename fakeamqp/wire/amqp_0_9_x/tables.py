@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union
 
 from fakeamqp.wire.amqp_0_9_x.strings import encode_short_string
 from fakeamqp.wire.errors import FieldError, FieldNameError, FrameError
+from fakeamqp.wire.timestamps import Timestamp
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -54,22 +55,6 @@ __all__ = [
 #: Tables and arrays may nest this deep; deeper ones are refused with FieldError. The protocol names no limit
 #: (0-9-1/types/table-nested), Python's stack does.
 MAX_DEPTH = 200
-
-
-class Timestamp(int):
-    """Seconds since 1970-01-01 UTC, as tag T carries them: an `int` that is written back with tag T."""
-
-    __slots__ = ()
-
-    @property
-    def datetime(self) -> datetime:
-        """The instant as an aware UTC datetime. Raises OverflowError or ValueError beyond the year 9999."""
-        from datetime import datetime, timezone
-
-        return datetime.fromtimestamp(self, timezone.utc)
-
-    def __repr__(self) -> str:
-        return f"Timestamp({int(self)})"
 
 
 class Removed(Enum):
