@@ -394,6 +394,22 @@ def test_who_does_not_look_does_not_keep_what_has_gone(queue: Queue) -> None:
     assert idle.seen == "bc"
 
 
+def test_what_is_still_there_is_kept_for_who_does_not_look(bench: Bench) -> None:
+    queue = bench.queue("q", max_priority=9)
+    idle = browser(queue, messages=0)
+    taker = Reader(queue, "taker", messages=3)
+    publish(queue, "abcdef", priority=1)
+    for _ in range(500):
+        publish(queue, "x", priority=2)
+        taken = queue.get("client", no_ack=True)
+        assert taken is not None and text(taken[0].message) == "x"
+    assert len(queue._browsers[idle.subscription]._ahead) < 200  # type: ignore[attr-defined]
+    taker.cancel()
+    release_all(taker.deliveries)
+    idle.allow()
+    assert idle.seen == "a*b*c*def"
+
+
 @pytest.mark.parametrize("plain", [Fifo, lambda: PriorityFifo(3)], ids=["plain", "priority"])
 @given(st.data())
 def test_a_watched_list_knows_what_is_in_it(plain: object, data: st.DataObject) -> None:
