@@ -1,7 +1,7 @@
 """Class dtx: distributed transactions, seen from one session.
 
-What may be done with a branch and when is the model's: see `model.transactions.branch`. Demarcation (start and
-end) is about the session's own work; coordination (all else) is open to every session, selected or not.
+What may be done with a branch and when is the model's: see `model.transactions.branch`. Demarcation (start
+and end) is about the session's own work; coordination (all else) is open to every session, selected or not.
 """
 
 from __future__ import annotations

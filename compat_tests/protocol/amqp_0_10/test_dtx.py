@@ -1,0 +1,772 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.wire.amqp_0_10.constants import AcceptMode, DeliveryMode, XaStatus
+from fakeamqp.wire.amqp_0_10.packed import Command
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+
+OK = XaStatus.XA_OK
+X = structs.Xid(0, b"global", b"branch")
+Y = structs.Xid(0, b"global", b"other branch")
+
+
+class Branches:
+    """A session, and short words for what it does with branches."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def start(self, xid: structs.Xid = X, **flags: bool) -> XaStatus:
+        return self._status(x.DtxStart(xid=xid, **flags))
+
+    def end(self, xid: structs.Xid = X, **flags: bool) -> XaStatus:
+        return self._status(x.DtxEnd(xid=xid, **flags))
+
+    def prepare(self, xid: structs.Xid = X) -> XaStatus:
+        return self._status(x.DtxPrepare(xid=xid))
+
+    def commit(self, xid: structs.Xid = X, *, one_phase: bool = False) -> XaStatus:
+        return self._status(x.DtxCommit(xid=xid, one_phase=one_phase))
+
+    def rollback(self, xid: structs.Xid = X) -> XaStatus:
+        return self._status(x.DtxRollback(xid=xid))
+
+    def recover(self) -> list[bytes]:
+        """The branch ids of what is in doubt."""
+        result = self.session.call(x.DtxRecover())
+        assert isinstance(result, structs.RecoverResult)
+        return [each.branch_id for each in result.in_doubt or ()]
+
+    def timeout(self, xid: structs.Xid = X) -> int:
+        result = self.session.call(x.DtxGetTimeout(xid=xid))
+        assert isinstance(result, structs.GetTimeoutResult)
+        assert result.timeout is not None
+        return result.timeout
+
+    def set_timeout(self, seconds: int, xid: structs.Xid = X) -> None:
+        self.session.call(x.DtxSetTimeout(xid=xid, timeout=seconds))
+
+    def _status(self, command: Command) -> XaStatus:
+        result = self.session.call(command)
+        assert isinstance(result, structs.XaResult)
+        return XaStatus(result.status or 0)
+
+    def publish(self, body: bytes, queue: str = "b") -> None:
+        self.session.publish(body, key=queue, delivery_mode=DeliveryMode.PERSISTENT)
+
+    def accept_next(self, queue: str = "a") -> None:
+        """Take the next message of a queue, and accept it."""
+        destination = f"{queue} {self.session.next_id}"
+        self.session.subscribe(queue, destination, credit=1, accept_mode=0, acquire_mode=0)
+        id_ = self.session.transfer().id
+        self.session.call(x.MessageCancel(destination=destination))
+        self.session.accept(id_)
+
+    def move(self) -> None:
+        """Take the next message from queue a, and publish another to queue b."""
+        self.accept_next("a")
+        self.publish(b"new", "b")
+
+    def work(self, xid: structs.Xid = X, **flags: bool) -> None:
+        """Move a message as the whole work of a branch."""
+        assert self.start(xid) is OK
+        self.move()
+        self.end(xid, **flags)
+
+
+def select(session: Session) -> Branches:
+    session.call(x.DtxSelect())
+    return Branches(session)
+
+
+def ready(server: Server, queue: str) -> list[bytes]:
+    return [each.message.body for each in server.vhost.queues[queue].ready]
+
+
+def fill(server: Server) -> None:
+    """Two queues, and two messages in the first."""
+    session = server.session(b"who fills")
+    for queue in ("a", "b"):
+        session.declare(queue, durable=True)
+    for body in (b"1", b"2"):
+        session.publish(body, key="a", delivery_mode=DeliveryMode.PERSISTENT)
+    session.detach()
+
+
+def selected(server: Server, name: bytes = b"one") -> Branches:
+    return select(server.session(name))
+
+
+@pytest.fixture
+def filled(server: Server) -> Server:
+    fill(server)
+    return server
+
+
+@pytest.fixture
+def one(filled: Server) -> Branches:
+    """A selected session of a broker with two queues."""
+    return selected(filled)
+
+
+@pytest.fixture
+def other(filled: Server) -> Branches:
+    """One more, which is not selected: whoever coordinates does not work."""
+    return Branches(filled.session(b"other"))
+
+
+# --- the class ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/dtx/optional")
+@pytest.mark.rule("0-10/dtx.select/repeatable")
+def test_a_session_may_be_selected_any_number_of_times(session: Session) -> None:
+    assert session.call(x.DtxSelect()) is None
+    assert session.call(x.DtxSelect()) is None
+
+
+@pytest.mark.rule("0-10/dtx.select/required")
+@pytest.mark.parametrize("command", [x.DtxStart(xid=X), x.DtxEnd(xid=X), x.DtxStart(resume=True)])
+def test_demarcation_needs_select(lenient: Server, spec: Server, command: Command) -> None:
+    spec.session().fails(command, 409)
+    lenient.session().fails(command, 503)
+
+
+@pytest.mark.rule("0-10/dtx/transactionality")
+def test_work_belongs_to_a_branch_between_start_and_end(filled: Server, one: Branches) -> None:
+    one.publish(b"before")
+    one.start()
+    one.publish(b"within")
+    one.end()
+    one.publish(b"after")
+    assert ready(filled, "b") == [b"before", b"after"]
+    one.commit(one_phase=True)
+    assert ready(filled, "b") == [b"before", b"after", b"within"]
+
+
+@pytest.mark.rule("0-10/dtx/demarcation-grammar")
+def test_branches_are_worked_on_in_turn(filled: Server, one: Branches) -> None:
+    for xid in (X, Y):
+        assert one.start(xid) is OK
+        one.publish(xid.branch_id or b"")
+        assert one.end(xid) is OK
+    assert one.commit(Y, one_phase=True) is OK
+    assert one.commit(X, one_phase=True) is OK
+    assert ready(filled, "b") == [b"other branch", b"branch"]
+
+
+@pytest.mark.rule("0-10/dtx/coordination-grammar")
+@pytest.mark.rule("0-10/dtx/xa-ok")
+@pytest.mark.parametrize("two_phase", [False, True])
+@pytest.mark.parametrize("commits", [False, True])
+def test_all_ways_to_the_end(
+    filled: Server, one: Branches, other: Branches, two_phase: bool, commits: bool
+) -> None:
+    assert one.start() is OK
+    one.move()
+    assert one.end() is OK
+    if two_phase:
+        assert other.prepare() is OK
+    assert (other.commit(one_phase=not two_phase) if commits else other.rollback()) is OK
+    assert ready(filled, "a") == ([b"2"] if commits else [b"1", b"2"])
+    assert ready(filled, "b") == ([b"new"] if commits else [])
+
+
+@pytest.mark.rule("0-10/dtx/xid")
+def test_an_xid_in_octets() -> None:
+    xid = structs.Xid(0x01020304, b"g" * 64, b"b")
+    packed = bytes.fromhex("01020304") + b"\x40" + b"g" * 64 + b"\x01b"
+    # The coded form: size, class and struct code, flags of three fields.
+    assert xid.encode() == bytes.fromhex("0000004b 0604 0700") + packed
+    assert x.DtxStart(xid=xid).encode() == bytes.fromhex("0602 0100 0100") + xid.encode()
+
+
+@pytest.mark.rule("0-10/dtx/xid")
+def test_xids_differ_in_each_part_and_may_be_long(one: Branches) -> None:
+    for xid in (
+        structs.Xid(1, b"g" * 64, b"b" * 64),
+        structs.Xid(2, b"g" * 64, b"b" * 64),
+        structs.Xid(1, b"", b"b" * 64),
+        structs.Xid(1, b"g" * 255, b""),
+    ):
+        assert one.start(xid) is OK
+        assert one.end(xid) is OK
+
+
+def test_an_xid_is_needed(one: Branches) -> None:
+    exception = one.session.fails(x.DtxStart(), 531)
+    assert (exception.class_code, exception.command_code, exception.field_index) == (6, 2, 0)
+
+
+@pytest.mark.rule("0-10/dtx/xa-result")
+def test_a_status_in_octets(one: Branches) -> None:
+    id_ = one.session.send(x.DtxStart(xid=X), sync=True)
+    result = next(each.what for each in one.session.client.inbox if isinstance(each.what, x.ExecutionResult))
+    assert result.command_id == id_
+    octets = bytes.fromhex("00000006 0601 0100 0000")
+    assert result.value == structs.XaResult(0)
+    assert result.value.encode() == octets
+    assert octets in one.session.client.octets_in
+
+
+# --- statuses -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/dtx/xa-rbrollback")
+@pytest.mark.rule("0-10/dtx.end/fail-failure")
+@pytest.mark.rule("0-10/dtx.commit/result")
+def test_failed_work_is_rolled_back(filled: Server, one: Branches) -> None:
+    one.start()
+    one.move()
+    assert one.end(fail=True) is XaStatus.XA_RBROLLBACK
+    assert one.commit(one_phase=True) is XaStatus.XA_RBROLLBACK
+    assert ready(filled, "a") == [b"1", b"2"]
+    assert ready(filled, "b") == []
+
+
+@pytest.mark.rule("0-10/dtx/xa-rbtimeout")
+@pytest.mark.rule("0-10/dtx.set-timeout/effective")
+def test_what_takes_too_long_is_rolled_back_at_once(filled: Server, one: Branches) -> None:
+    one.start()
+    one.move()
+    one.set_timeout(2)
+    filled.advance(1.9)
+    assert ready(filled, "a") == [b"2"]
+    filled.advance(0.2)
+    assert ready(filled, "a") == [b"1", b"2"]
+    assert one.end() is XaStatus.XA_RBTIMEOUT
+    assert one.rollback() is XaStatus.XA_RBTIMEOUT
+    assert ready(filled, "b") == []
+    one.session.fails(x.DtxRollback(xid=X), 404)
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "a", "b"),
+    [
+        pytest.param(
+            *("hazard", XaStatus.XA_HEURHAZ, [b"1", b"2"], []), marks=pytest.mark.rule("0-10/dtx/xa-heurhaz")
+        ),
+        pytest.param(
+            *("commit", XaStatus.XA_HEURCOM, [b"2"], [b"new"]), marks=pytest.mark.rule("0-10/dtx/xa-heurcom")
+        ),
+        pytest.param(
+            *("rollback", XaStatus.XA_HEURRB, [b"1", b"2"], []), marks=pytest.mark.rule("0-10/dtx/xa-heurrb")
+        ),
+        pytest.param(
+            *("mix", XaStatus.XA_HEURMIX, [b"1", b"2"], [b"new"]),
+            marks=pytest.mark.rule("0-10/dtx/xa-heurmix"),
+        ),
+    ],
+)
+def test_what_the_broker_decides_by_itself(
+    filled: Server, one: Branches, how: str, status: XaStatus, a: list[bytes], b: list[bytes]
+) -> None:
+    one.work()
+    one.prepare()
+    branches = filled.vhost.branches
+    branches.complete(branches.recover()[0], how)
+    assert one.recover() == [b"branch"]
+    assert one.rollback() is status
+    assert one.commit() is status
+    assert ready(filled, "a") == a
+    assert ready(filled, "b") == b
+    one.session.call(x.DtxForget(xid=X))
+    assert one.recover() == []
+    one.session.fails(x.DtxForget(xid=X), 404)
+
+
+@pytest.mark.rule("0-10/dtx/xa-rdonly")
+def test_a_branch_without_work_is_done_once_it_is_prepared(one: Branches) -> None:
+    one.start()
+    one.end()
+    assert one.prepare() is XaStatus.XA_RDONLY
+    assert one.start() is OK
+
+
+@pytest.mark.rule("0-10/dtx.prepare/result")
+def test_what_prepare_says(filled: Server, one: Branches) -> None:
+    one.work(X)
+    one.work(Y, fail=True)
+    empty, slow = structs.Xid(0, b"empty", b""), structs.Xid(0, b"slow", b"")
+    for xid in (empty, slow):
+        one.start(xid)
+        one.end(xid)
+    one.set_timeout(1, slow)
+    filled.advance(1)
+    assert [one.prepare(xid) for xid in (X, empty, Y, slow)] == [
+        XaStatus.XA_OK,
+        XaStatus.XA_RDONLY,
+        XaStatus.XA_RBROLLBACK,
+        XaStatus.XA_RBTIMEOUT,
+    ]
+
+
+@pytest.mark.rule("0-10/dtx.end/result")
+@pytest.mark.rule("0-10/dtx.start/result")
+def test_what_start_and_end_say(filled: Server, one: Branches) -> None:
+    two = selected(filled, b"two")
+    one.start(X)
+    assert two.start(Y) is OK
+    two.set_timeout(1, Y)
+    filled.advance(1)
+    assert two.end(Y) is XaStatus.XA_RBTIMEOUT
+    assert two.start(Y, join=True) is XaStatus.XA_RBTIMEOUT
+    assert two.start(X, join=True) is OK
+    assert two.end(X, fail=True) is XaStatus.XA_RBROLLBACK
+    assert two.start(X, join=True) is XaStatus.XA_RBROLLBACK
+    two.publish(b"no part of it")
+    assert ready(filled, "b") == [b"no part of it"]
+    assert one.end(X) is XaStatus.XA_RBROLLBACK
+
+
+# --- start --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/dtx.start/illegal-state")
+def test_a_session_works_on_one_branch_at_a_time(one: Branches) -> None:
+    one.start(X)
+    exception = one.session.fails(x.DtxStart(xid=Y), 409)
+    assert exception.description == "the session works on branch 0:global:branch already"
+
+
+@pytest.mark.rule("0-10/dtx.start/already-known")
+def test_what_is_known_is_not_started_again(filled: Server, one: Branches) -> None:
+    one.start(X)
+    selected(filled, b"two").session.fails(x.DtxStart(xid=X), 530)
+
+
+@pytest.mark.rule("0-10/dtx.start/xid-unknown-xid")
+def test_nor_is_what_has_ended(one: Branches) -> None:
+    one.start(X)
+    one.end(X)
+    one.session.fails(x.DtxStart(xid=X), 530)
+
+
+@pytest.mark.rule("0-10/dtx.start/join-and-resume")
+def test_join_and_resume_contradict_each_other(lenient: Server, spec: Server) -> None:
+    command = x.DtxStart(xid=X, join=True, resume=True)
+    selected(spec).session.fails(command, 530)
+    selected(lenient).session.fails(command, 503)
+
+
+@pytest.mark.rule("0-10/dtx.start/join")
+def test_who_joins_shares_a_branch(filled: Server, one: Branches, other: Branches) -> None:
+    two = selected(filled, b"two")
+    one.start()
+    assert two.start(join=True) is OK
+    one.publish(b"from one")
+    two.publish(b"from two")
+    two.accept_next("a")
+    one.end()
+    other.session.fails(x.DtxCommit(xid=X, one_phase=True), 409)
+    two.end()
+    assert ready(filled, "b") == []
+    assert one.commit(one_phase=True) is OK
+    assert ready(filled, "a") == [b"2"]
+    assert ready(filled, "b") == [b"from one", b"from two"]
+
+
+@pytest.mark.parametrize("flags", [{"join": True}, {"resume": True}])
+def test_unknown_branches_are_neither_joined_nor_resumed(one: Branches, flags: dict[str, bool]) -> None:
+    one.session.fails(x.DtxStart(xid=X, **flags), 404)
+
+
+@pytest.mark.rule("0-10/dtx.start/resume")
+@pytest.mark.rule("0-10/dtx.end/suspend-resume")
+def test_what_is_suspended_is_resumed(filled: Server, one: Branches) -> None:
+    one.start()
+    one.publish(b"before")
+    assert one.end(suspend=True) is OK
+    one.publish(b"meanwhile")
+    assert one.start(resume=True) is OK
+    one.publish(b"after")
+    one.end()
+    assert ready(filled, "b") == [b"meanwhile"]
+    assert one.commit(one_phase=True) is OK
+    assert ready(filled, "b") == [b"meanwhile", b"before", b"after"]
+
+
+def test_another_branch_has_its_turn_meanwhile(filled: Server, one: Branches) -> None:
+    one.start(X)
+    one.end(X, suspend=True)
+    one.start(Y)
+    one.publish(b"y")
+    one.end(Y)
+    one.start(X, resume=True)
+    one.publish(b"x")
+    one.end(X)
+    one.commit(X, one_phase=True)
+    assert ready(filled, "b") == [b"x"]
+
+
+# --- end ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/dtx.end/illegal-state")
+def test_nothing_ends_that_was_not_started(one: Branches) -> None:
+    one.session.fails(x.DtxEnd(xid=X), 409)
+
+
+@pytest.mark.rule("0-10/dtx.end/xid-not-associated")
+def test_no_foreign_branch_is_ended(one: Branches) -> None:
+    one.start(X)
+    exception = one.session.fails(x.DtxEnd(xid=Y), 409)
+    assert exception.description == "the session is not associated with branch 0:global:other branch"
+
+
+@pytest.mark.rule("0-10/dtx.end/suspend-and-fail")
+def test_suspend_and_fail_contradict_each_other(lenient: Server, spec: Server) -> None:
+    for server, code in ((lenient, 503), (spec, 530)):
+        one = selected(server)
+        one.start()
+        one.session.fails(x.DtxEnd(xid=X, suspend=True, fail=True), code)
+        assert Branches(server.session(b"other")).rollback() is OK
+
+
+@pytest.mark.rule("0-10/dtx.end/success")
+def test_without_flags_the_work_has_succeeded(one: Branches) -> None:
+    one.start()
+    assert one.end() is OK
+    assert one.commit(one_phase=True) is OK
+
+
+@pytest.mark.rule("0-10/dtx.end/session-closed")
+@pytest.mark.parametrize("suspended", [False, True])
+@pytest.mark.parametrize("end", ["detach", "drop", "exception"])
+def test_the_end_of_a_session_dooms_its_branches(
+    filled: Server, one: Branches, other: Branches, end: str, suspended: bool
+) -> None:
+    one.start()
+    one.move()
+    if suspended:
+        one.end(suspend=True)
+    if end == "detach":
+        one.session.detach()
+    elif end == "drop":
+        one.session.client.drop()
+    else:
+        one.session.fails(x.MessageCancel(destination="nobody"), 404)
+    assert other.prepare() is XaStatus.XA_RBROLLBACK
+    assert other.rollback() is OK
+    assert ready(filled, "a") == [b"1", b"2"]
+    assert ready(filled, "b") == []
+
+
+def test_a_session_that_waits_for_a_transport_goes_on_with_its_branch(filled: Server) -> None:
+    client = filled.open()
+    session = client.session(b"one", timeout=60)
+    one = select(session)
+    one.start()
+    one.publish(b"new")
+    client.drop()
+    client = filled.open()
+    client.call(c.SessionAttach(name=b"one"), c.SessionAttached)
+    client.inbox.clear()
+    client.send(c.SessionExpected(commands=SequenceSet.of(1)))  # Start had a result.
+    back = Session(client, b"one", 0)
+    back.point(session.next_id)
+    again = Branches(back)
+    assert again.end() is OK
+    assert again.commit(one_phase=True) is OK
+    assert ready(filled, "b") == [b"new"]
+
+
+def test_work_that_was_ended_outlives_its_session(filled: Server, one: Branches, other: Branches) -> None:
+    one.work()
+    one.session.detach()
+    assert ready(filled, "a") == [b"2"]
+    assert other.commit(one_phase=True) is OK
+    assert ready(filled, "b") == [b"new"]
+
+
+# --- what has to be known and left --------------------------------------------------------------------------
+
+_OUTCOMES: list[Any] = [
+    pytest.param(x.DtxPrepare, id="prepare"),
+    pytest.param(x.DtxCommit, id="commit"),
+    pytest.param(x.DtxRollback, id="rollback"),
+    pytest.param(x.DtxForget, id="forget"),
+]
+
+
+@pytest.mark.rule("0-10/dtx.commit/xid-unknown-xid")
+@pytest.mark.rule("0-10/dtx.forget/xid-unknown-xid")
+@pytest.mark.rule("0-10/dtx.get-timeout/xid-unknown-xid")
+@pytest.mark.rule("0-10/dtx.prepare/xid-unknown-xid")
+@pytest.mark.rule("0-10/dtx.rollback/xid-unknown-xid")
+@pytest.mark.rule("0-10/dtx.set-timeout/xid-unknown-xid")
+@pytest.mark.parametrize("command", [*_OUTCOMES, x.DtxGetTimeout, x.DtxSetTimeout])
+def test_unknown_branches_are_not_found(session: Session, command: Callable[..., Command]) -> None:
+    exception = session.fails(command(xid=X), 404)
+    assert exception.description == "no branch 0:global:branch in vhost '/'"
+
+
+@pytest.mark.rule("0-10/dtx.commit/xid-not-disassociated")
+@pytest.mark.rule("0-10/dtx.forget/xid-not-disassociated")
+@pytest.mark.rule("0-10/dtx.prepare/xid-not-disassociated")
+@pytest.mark.rule("0-10/dtx.rollback/xid-not-disassociated")
+@pytest.mark.parametrize("command", _OUTCOMES)
+def test_sessions_have_to_leave_a_branch_first(
+    one: Branches, other: Branches, command: Callable[..., Command]
+) -> None:
+    one.start()
+    exception = other.session.fails(command(xid=X), 409)
+    assert exception.description == "branch 0:global:branch is still associated with a session"
+    assert one.end() is OK
+
+
+@pytest.mark.rule("0-10/dtx.commit/illegal-state")
+@pytest.mark.rule("0-10/dtx.rollback/illegal-state")
+@pytest.mark.parametrize("command", [x.DtxCommit(xid=X, one_phase=True), x.DtxRollback(xid=X)])
+def test_a_suspended_branch_is_not_ready(one: Branches, other: Branches, command: Command) -> None:
+    one.start()
+    one.end(suspend=True)
+    other.session.fails(command, 409)
+    assert one.start(resume=True) is OK
+
+
+# --- commit, forget, prepare, rollback ----------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/dtx.commit/one-phase-one-phase")
+def test_what_is_not_prepared_is_committed_in_one_phase(one: Branches, other: Branches) -> None:
+    one.work()
+    other.session.fails(x.DtxCommit(xid=X), 409)
+    assert one.rollback() is OK
+
+
+@pytest.mark.rule("0-10/dtx.commit/one-phase-two-phase")
+def test_what_is_prepared_is_committed_in_two_phases(one: Branches, other: Branches) -> None:
+    one.work()
+    one.prepare()
+    other.session.fails(x.DtxCommit(xid=X, one_phase=True), 409)
+    assert one.rollback() is OK
+
+
+@pytest.mark.rule("0-10/dtx.commit/effect")
+@pytest.mark.rule("0-10/dtx.rollback/effect")
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_commit_moves_and_a_rollback_does_not(filled: Server, one: Branches, commits: bool) -> None:
+    one.work()
+    assert (ready(filled, "a"), ready(filled, "b")) == ([b"2"], [])
+    if commits:
+        one.commit(one_phase=True)
+        assert (ready(filled, "a"), ready(filled, "b")) == ([b"2"], [b"new"])
+    else:
+        one.rollback()
+        assert (ready(filled, "a"), ready(filled, "b")) == ([b"1", b"2"], [])
+    assert not filled.vhost.queues["a"].unacked
+
+
+@pytest.mark.rule("0-10/dtx.rollback/effect")
+def test_what_comes_back_is_no_longer_the_session_s(filled: Server, one: Branches, other: Branches) -> None:
+    one.start()
+    one.session.subscribe("a", "d", credit=1, accept_mode=0, acquire_mode=0)
+    id_ = one.session.transfer().id
+    one.session.accept(id_)
+    one.end()
+    one.rollback()
+    other.session.subscribe("a", "d", accept_mode=0, acquire_mode=0)
+    again, _ = other.session.transfers()
+    assert (again.body, again.redelivered) == (b"1", True)
+
+
+@pytest.mark.rule("0-10/dtx.commit/forgets")
+def test_a_completed_xid_may_be_used_again(filled: Server, one: Branches) -> None:
+    for _ in range(2):
+        one.work()
+        assert one.commit(one_phase=True) is OK
+    assert ready(filled, "b") == [b"new", b"new"]
+
+
+@pytest.mark.rule("0-10/dtx.forget/illegal-state")
+def test_only_what_was_decided_about_is_forgotten(one: Branches, other: Branches) -> None:
+    one.work()
+    one.prepare()
+    other.session.fails(x.DtxForget(xid=X), 409)
+    assert one.recover() == [b"branch"]
+
+
+@pytest.mark.rule("0-10/dtx.prepare/illegal-state")
+def test_what_is_prepared_is_not_prepared_again(one: Branches, other: Branches) -> None:
+    one.work()
+    assert one.prepare() is OK
+    other.session.fails(x.DtxPrepare(xid=X), 409)
+    assert one.commit() is OK
+
+
+@pytest.mark.rule("0-10/dtx.prepare/result")
+def test_what_finds_no_room_is_rolled_back(filled: Server, one: Branches) -> None:
+    arguments = {"x-max-length": 0, "x-overflow": "reject-publish"}
+    filled.vhost.declare_queue("full", owner=None, durable=True, arguments=arguments)
+    one.start()
+    one.move()
+    one.publish(b"new", "full")
+    one.end()
+    assert one.prepare() is XaStatus.XA_RBROLLBACK
+    assert ready(filled, "a") == [b"1", b"2"]
+
+
+# --- recover ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/dtx.recover/in-doubt")
+@pytest.mark.rule("0-10/dtx.recover/not-active")
+def test_what_is_in_doubt(one: Branches, other: Branches) -> None:
+    xids = [structs.Xid(0, b"global", b"%d" % number) for number in range(5)]
+    for xid in xids:
+        one.start(xid)
+        one.publish(b"new")
+        one.end(xid)
+    one.prepare(xids[3])
+    one.prepare(xids[1])
+    one.start(X)
+    assert other.recover() == [b"1", b"3"]
+
+
+@pytest.mark.rule("0-10/dtx.recover/result")
+def test_xids_in_octets(one: Branches) -> None:
+    for xid in (X, Y):
+        one.start(xid)
+        one.publish(b"new")
+        one.end(xid)
+        one.prepare(xid)
+    result = one.session.call(x.DtxRecover())
+    elements = X.encode() + Y.encode()
+    array = bytes.fromhex("ab 00000002") + elements
+    octets = bytes.fromhex("0603 0100") + len(array).to_bytes(4, "big") + array
+    assert result.encode() == len(octets).to_bytes(4, "big") + octets
+    assert octets in one.session.client.octets_in
+
+
+def test_nothing_in_doubt_in_octets(session: Session) -> None:
+    session.call(x.DtxRecover())
+    assert bytes.fromhex("0603 0100 00000005 ab 00000000") in session.client.octets_in
+
+
+# --- timeouts -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/dtx.get-timeout/value")
+@pytest.mark.rule("0-10/dtx.set-timeout/reset")
+def test_a_timeout_is_read_set_and_reset(one: Branches, other: Branches) -> None:
+    one.start()
+    assert one.timeout() == 60
+    other.set_timeout(10)
+    assert one.timeout() == 10
+    one.set_timeout(0)
+    assert other.timeout() == 60
+
+
+def test_a_timeout_has_a_limit_where_brokers_in_the_field_have_one(lenient: Server, spec: Server) -> None:
+    for server in (lenient, spec):
+        one = selected(server)
+        one.start()
+        one.set_timeout(3600)
+        if server is lenient:
+            one.session.fails(x.DtxSetTimeout(xid=X, timeout=3601), 542)
+        else:
+            one.set_timeout(3601)
+            assert one.timeout() == 3601
+
+
+@pytest.mark.rule("0-10/dtx/xa-rbtimeout")
+def test_a_branch_has_a_minute_unless_more_is_asked_for(filled: Server, one: Branches) -> None:
+    one.work(X)
+    one.work(Y)
+    one.set_timeout(120, Y)
+    filled.advance(61)
+    assert one.commit(X, one_phase=True) is XaStatus.XA_RBTIMEOUT
+    assert one.commit(Y, one_phase=True) is OK
+
+
+# --- restarts -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/dtx.prepare/obligation-1")
+@pytest.mark.rule("0-10/dtx.prepare/obligation-2")
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_prepared_branch_survives(filled: Server, one: Branches, crash: bool, commits: bool) -> None:
+    one.work()
+    one.prepare()
+    for _ in range(2):
+        filled.restart(crash=crash)
+        assert ready(filled, "a") == [b"2"]
+        assert ready(filled, "b") == []
+    back = Branches(filled.session(b"back"))
+    assert back.recover() == [b"branch"]
+    assert (back.commit() if commits else back.rollback()) is OK
+    assert ready(filled, "a") == ([b"2"] if commits else [b"1", b"2"])
+    assert ready(filled, "b") == ([b"new"] if commits else [])
+    assert back.recover() == []
+    filled.restart(crash=True)
+    assert ready(filled, "a") == ([b"2"] if commits else [b"1", b"2"])
+
+
+@pytest.mark.rule("0-10/dtx.recover/not-active")
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("ended", [True, False])
+def test_what_is_not_prepared_never_happened(filled: Server, one: Branches, crash: bool, ended: bool) -> None:
+    one.start()
+    one.move()
+    if ended:
+        one.end()
+    filled.restart(crash=crash)
+    assert ready(filled, "a") == [b"1", b"2"]
+    assert ready(filled, "b") == []
+    back = selected(filled, b"back")
+    assert back.recover() == []
+    assert back.start() is OK
+
+
+def test_a_prepared_branch_keeps_what_is_persistent(filled: Server, one: Branches) -> None:
+    one.start()
+    one.publish(b"persistent")
+    one.session.publish(b"transient", key="b")
+    one.end()
+    one.prepare()
+    filled.restart()
+    assert Branches(filled.session(b"back")).commit() is OK
+    assert ready(filled, "b") == [b"persistent"]
+
+
+# --- beside local transactions ------------------------------------------------------------------------------
+
+
+def test_what_is_outside_of_branches_is_the_local_transaction_s(lenient: Server) -> None:
+    fill(lenient)
+    session = lenient.session()
+    session.call(x.TxSelect())
+    one = select(session)
+    one.publish(b"local")
+    one.start()
+    one.publish(b"distributed")
+    one.end()
+    one.publish(b"local as well")
+    assert one.commit(one_phase=True) is OK
+    assert ready(lenient, "b") == [b"distributed"]
+    session.call(x.TxCommit())
+    assert ready(lenient, "b") == [b"distributed", b"local", b"local as well"]
+
+
+def test_accepts_name_what_other_branches_have_no_more(filled: Server, one: Branches) -> None:
+    one.session.subscribe("a", "d", accept_mode=AcceptMode.EXPLICIT, acquire_mode=0)
+    first, second = (each.id for each in one.session.transfers())
+    for xid, id_ in ((X, first), (Y, second)):
+        one.start(xid)
+        one.session.call(x.MessageAccept(transfers=SequenceSet.of(id_)))
+        one.end(xid)
+    assert one.commit(X, one_phase=True) is OK
+    one.session.detach()
+    assert ready(filled, "a") == []
+    assert Branches(filled.session(b"back")).rollback(Y) is OK
+    assert ready(filled, "a") == [b"2"]

@@ -1,0 +1,356 @@
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.wire.amqp_0_10.constants import AcceptMode, DeliveryMode
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+
+SELECT = x.TxSelect()
+COMMIT = x.TxCommit()
+ROLLBACK = x.TxRollback()
+
+
+def select(session: Session) -> None:
+    session.call(SELECT)
+
+
+def take(session: Session, queue: str = "q", destination: str = "d") -> int:
+    """Subscribe for one message, and answer with the id of its transfer."""
+    session.subscribe(queue, destination, credit=1, accept_mode=AcceptMode.EXPLICIT, acquire_mode=0)
+    return session.transfer().id
+
+
+def ready(server: Server, queue: str = "q") -> list[bytes]:
+    return [each.message.body for each in server.vhost.queues[queue].ready]
+
+
+def unacked(server: Server, queue: str = "q") -> int:
+    return len(server.vhost.queues[queue].unacked)
+
+
+@pytest.fixture
+def other(server: Server) -> Session:
+    """A session on a connection of its own."""
+    return server.session(b"other")
+
+
+# --- the class ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/tx/optional")
+def test_there_are_transactions(session: Session) -> None:
+    assert session.call(SELECT) is None
+
+
+@pytest.mark.rule("0-10/tx.select/required-before")
+def test_a_selected_session_commits_and_rolls_back(session: Session) -> None:
+    select(session)
+    assert session.call(COMMIT) is None
+    assert session.call(ROLLBACK) is None
+
+
+@pytest.mark.rule("0-10/tx.commit/select-required")
+@pytest.mark.rule("0-10/tx.rollback/select-required")
+@pytest.mark.parametrize("command", [COMMIT, ROLLBACK])
+def test_nothing_is_committed_or_rolled_back_without_select(
+    lenient: Server, spec: Server, command: x.TxCommit | x.TxRollback
+) -> None:
+    spec.session().fails(command, 409)
+    lenient.session().fails(command, 503)
+
+
+@pytest.mark.rule("0-10/tx.select/exactly-once")
+def test_a_session_is_selected_once(spec: Server) -> None:
+    session = spec.session()
+    select(session)
+    exception = session.fails(SELECT, 409)
+    assert exception.description == "the session is selected for tx already"
+
+
+@pytest.mark.rule("0-10/tx.select/exactly-once")
+def test_brokers_in_the_field_let_it_be_selected_again_and_keep_the_work(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare()
+    select(session)
+    session.publish(b"one")
+    select(session)
+    session.publish(b"two")
+    session.call(COMMIT)
+    assert ready(lenient) == [b"one", b"two"]
+
+
+@pytest.mark.rule("0-10/tx.select/no-dtx")
+def test_distributed_transactions_leave_no_room_for_local_ones(spec: Server) -> None:
+    session = spec.session()
+    session.call(x.DtxSelect())
+    session.call(x.DtxStart(xid=structs.Xid(0, b"g", b"b")))
+    session.fails(SELECT, 409)
+
+
+@pytest.mark.rule("0-10/tx.select/explicit-accepts")
+def test_transactional_subscriptions_expect_accepts(spec: Server) -> None:
+    one = spec.session(b"1")
+    one.declare()
+    select(one)
+    one.fails(x.MessageSubscribe(queue="q", destination="d", accept_mode=1, acquire_mode=0), 530)
+    two = spec.session(b"2")
+    two.call(x.MessageSubscribe(queue="q", destination="d", accept_mode=1, acquire_mode=0))
+    two.fails(SELECT, 530)
+    three = spec.session(b"3")
+    three.call(x.MessageSubscribe(queue="q", destination="d", accept_mode=0, acquire_mode=0))
+    select(three)
+    three.call(x.MessageSubscribe(queue="q", destination="e", accept_mode=0, acquire_mode=0))
+
+
+@pytest.mark.rule("0-10/tx.select/explicit-accepts")
+def test_brokers_in_the_field_do_not_mind_what_a_subscription_expects(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare()
+    select(session)
+    session.subscribe("q", accept_mode=1, acquire_mode=0)
+    session.publish(b"m")
+    session.call(COMMIT)
+    assert session.bodies() == [b"m"]
+
+
+# --- commit -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/tx.commit/scope")
+def test_a_commit_covers_transfers_and_accepts(server: Server, session: Session, other: Session) -> None:
+    session.declare()
+    session.publish(b"old")
+    select(session)
+    id_ = take(session)
+    session.accept(id_)
+    session.publish(b"new")
+    assert ready(server) == []
+    assert unacked(server) == 1
+    session.call(COMMIT)
+    assert unacked(server) == 0
+    other.subscribe("q", accept_mode=0, acquire_mode=0)
+    assert other.bodies() == [b"new"]
+
+
+@pytest.mark.rule("0-10/tx.commit/new-transaction")
+def test_the_next_transaction_begins_with_the_commit(server: Server, session: Session) -> None:
+    session.declare()
+    select(session)
+    session.publish(b"one")
+    session.call(COMMIT)
+    session.publish(b"two")
+    session.call(ROLLBACK)
+    session.call(COMMIT)
+    assert ready(server) == [b"one"]
+
+
+@pytest.mark.rule("0-10/tx.commit/after-predecessors")
+def test_a_commit_is_completed_after_what_it_commits(client: Client) -> None:
+    session = client.session()
+    session.declare()
+    select(session)
+    first = session.next_id
+    header = [structs.DeliveryProperties(routing_key="q")]
+    octets = b"".join(
+        client.command_octets(x.MessageTransfer(accept_mode=1), header=header, body=b"%d" % number)
+        for number in range(5)
+    )
+    octets += client.command_octets(COMMIT, sync=True)
+    # However the octets are cut, the commit is not completed alone.
+    completed = SequenceSet()
+    for start in range(0, len(octets), 11):
+        client.send_octets(octets[start : start + 11])
+        for each in client.inbox:
+            if isinstance(each.what, c.SessionCompleted) and each.what.commands is not None:
+                completed.update(each.what.commands)
+        client.inbox.clear()
+        if first + 5 in completed:
+            break
+    assert all(number in completed for number in range(first, first + 6))
+
+
+@pytest.mark.rule("0-10/tx.commit/publish-modes")
+def test_transfers_of_any_accept_mode_are_committed(server: Server, session: Session) -> None:
+    session.declare()
+    select(session)
+    for mode in (AcceptMode.NONE, AcceptMode.EXPLICIT):
+        session.publish(mode.name.encode(), accept_mode=mode)
+    assert ready(server) == []
+    session.call(COMMIT)
+    assert ready(server) == [b"NONE", b"EXPLICIT"]
+
+
+def test_publishers_that_expect_accepts_get_them_with_the_commit(spec: Server) -> None:
+    session = spec.session()
+    session.declare()
+    select(session)
+    good = session.publish(b"m", accept_mode=AcceptMode.EXPLICIT)
+    bad = session.publish(b"m", key="nowhere", accept_mode=AcceptMode.EXPLICIT)
+    session.expect_nothing()
+    session.send(COMMIT)
+    answers = [
+        each.what
+        for each in session.client.inbox
+        if isinstance(each.what, (x.MessageAccept, x.MessageReject))
+    ]
+    assert [(type(each), list(each.transfers or ())) for each in answers] == [
+        (x.MessageAccept, [good]),
+        (x.MessageReject, [bad]),
+    ]
+
+
+def test_where_a_message_goes_is_decided_when_it_comes(server: Server, session: Session) -> None:
+    session.declare_exchange("e", "fanout")
+    for queue in ("bound", "late", "gone"):
+        session.declare(queue)
+    session.bind("bound", "e")
+    session.bind("gone", "e")
+    select(session)
+    session.publish(b"m", exchange="e")
+    session.bind("late", "e")
+    session.call(x.QueueDelete(queue="gone"))
+    session.call(COMMIT)
+    assert ready(server, "bound") == [b"m"]
+    assert ready(server, "late") == []
+
+
+def test_a_commit_that_finds_no_room_does_nothing(server: Server, session: Session, other: Session) -> None:
+    for queue, arguments in (("full", {"x-max-length": 0, "x-overflow": "reject-publish"}), ("q", {})):
+        server.vhost.declare_queue(queue, owner=None, durable=True, arguments=arguments)
+    other.publish(b"old")
+    select(session)
+    session.accept(take(session))
+    session.publish(b"new")
+    session.publish(b"new", key="full")
+    exception = session.fails(COMMIT, 506)
+    assert exception.description == "queue 'full' has no room for what the transaction publishes"
+    assert ready(server) == [b"old"]
+    assert ready(server, "full") == []
+
+
+# --- rollback -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/tx.rollback/discards")
+def test_a_rollback_undoes_transfers_and_accepts(server: Server, session: Session) -> None:
+    session.declare()
+    session.publish(b"old")
+    select(session)
+    session.accept(take(session))
+    session.publish(b"new")
+    session.call(ROLLBACK)
+    assert ready(server) == []
+    assert unacked(server) == 1
+    session.call(COMMIT)
+    assert unacked(server) == 1
+
+
+@pytest.mark.rule("0-10/tx.rollback/completes-all")
+def test_all_that_is_rolled_back_is_completed_by_then(session: Session) -> None:
+    session.declare()
+    session.publish(b"old")
+    select(session)
+    id_ = take(session)
+    session.client.inbox.clear()
+    ids = [session.publish(b"new"), session.send(x.MessageAccept(transfers=SequenceSet.of(id_)))]
+    ids.append(session.send(ROLLBACK, sync=True))
+    completed = SequenceSet()
+    for each in session.client.inbox:
+        assert isinstance(each.what, c.SessionCompleted)
+        assert each.what.commands is not None
+        assert ids[-1] not in each.what.commands or all(number in each.what.commands for number in ids)
+        completed.update(each.what.commands)
+    assert all(number in completed for number in ids)
+
+
+@pytest.mark.rule("0-10/tx.rollback/stay-acquired")
+def test_what_was_accepted_stays_acquired_and_can_be_accepted_again(
+    server: Server, session: Session, other: Session
+) -> None:
+    session.declare()
+    for body in (b"1", b"2", b"3"):
+        session.publish(body)
+    select(session)
+    session.subscribe("q", accept_mode=0, acquire_mode=0)
+    ids = [each.id for each in session.transfers()]
+    session.accept(ids[2], ids[0], ids[1])
+    session.call(ROLLBACK)
+    other.subscribe("q", accept_mode=0, acquire_mode=0)
+    assert other.bodies() == []
+    session.call(x.MessageStop(destination="d"))
+    session.release(ids[0])
+    assert other.bodies() == [b"1"]
+    session.accept(ids[1])
+    session.call(COMMIT)
+    assert [each.queued.message.body for each in server.vhost.queues["q"].unacked] == [b"3", b"1"]
+
+
+@pytest.mark.rule("0-10/tx.rollback/new-transaction")
+def test_the_next_transaction_begins_with_the_rollback(server: Server, session: Session) -> None:
+    session.declare()
+    select(session)
+    session.publish(b"one")
+    session.call(ROLLBACK)
+    session.publish(b"two")
+    session.call(COMMIT)
+    assert ready(server) == [b"two"]
+
+
+@pytest.mark.rule("0-10/tx.rollback/discards")
+@pytest.mark.parametrize("end", ["detach", "drop", "exception"])
+def test_the_end_of_a_session_rolls_back(server: Server, session: Session, other: Session, end: str) -> None:
+    other.declare()
+    other.publish(b"old")
+    select(session)
+    session.accept(take(session))
+    session.publish(b"new")
+    if end == "detach":
+        session.detach()
+    elif end == "drop":
+        session.client.drop()
+    else:
+        session.fails(x.MessageCancel(destination="nobody"), 404)
+    assert ready(server) == [b"old"]
+    assert unacked(server) == 0
+
+
+# --- what is no part of it ----------------------------------------------------------------------------------
+
+
+def test_release_and_reject_are_done_at_once(server: Server, session: Session) -> None:
+    session.declare()
+    for body in (b"1", b"2"):
+        session.publish(body)
+    select(session)
+    first, second = take(session, "q", "d"), take(session, "q", "e")
+    session.release(first)
+    session.reject(second)
+    assert ready(server) == [b"1"]
+    session.call(ROLLBACK)
+    assert ready(server) == [b"1"]
+    assert unacked(server) == 0
+
+
+# --- restarts -----------------------------------------------------------------------------------------------
+
+
+def persistent(session: Session, body: bytes) -> None:
+    session.publish(body, delivery_mode=DeliveryMode.PERSISTENT)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_restarts_know_what_was_committed_and_nothing_else(server: Server, crash: bool) -> None:
+    session = server.session()
+    session.declare(durable=True)
+    persistent(session, b"old")
+    select(session)
+    persistent(session, b"committed")
+    session.call(COMMIT)
+    persistent(session, b"pending")
+    session.accept(take(session))
+    server.restart(crash=crash)
+    assert ready(server) == [b"old", b"committed"]
