@@ -9,7 +9,7 @@ from collections import deque
 from random import Random
 from typing import Literal, Protocol, TypeAlias
 
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_END, FRAME_HEADER
+from fakeamqp.wire.framing import dialect_of, framing_of
 
 __all__ = ["Bandwidth", "Cut", "How", "Latency", "Octets", "Queue", "Slices"]
 
@@ -18,6 +18,9 @@ How: TypeAlias = Literal["fin", "reset", "silence"]
 
 # Sums of instants are not exact: less than a nanosecond is no time.
 _MARGIN = 1e-9
+_FRAME_END = 0xCE
+"""What every frame of 0-9-1 ends with; 0-10 has no such mark."""
+_PROTOCOL_HEADER = 8
 # How often a narrow stream moves on, in seconds, where single octets do not take longer.
 _TICK = 0.05
 
@@ -212,17 +215,18 @@ class Cut:
         octets: after how many, or None.
         frames: after how many, or None.
         how: what happens then.
+        dialect: what is spoken, as far as that is known; a protocol header that passes says it again.
     """
 
-    def __init__(self, octets: int | None, frames: int | None, how: How) -> None:
+    def __init__(self, octets: int | None, frames: int | None, how: How, dialect: str | None = None) -> None:
         self.how = how
         #: How much has passed so far: octets, or frames.
         self.passed = 0
         self._octets = octets
         self._frames = frames
+        self._framing = framing_of(dialect or "0-9-1")
         self._header = b""
         self._rest = 0
-        self._counts = True
         self._lost = False
 
     def admit(self, octets: bytes) -> tuple[int, bool]:
@@ -239,32 +243,33 @@ class Cut:
 
     def _walk(self, octets: bytes, position: int) -> int:
         """Go on to the end of a frame, of its header or of the octets, whichever is first."""
+        framing = self._framing
         if self._lost:
-            end = octets.find(FRAME_END, position)
+            end = octets.find(_FRAME_END, position)
             self._lost = end < 0
             return len(octets) if self._lost else end + 1
         if not self._rest:
-            missing = 7 - len(self._header)
+            of_protocol = (self._header or octets[position : position + 1])[:1] == b"A"
+            size = _PROTOCOL_HEADER if of_protocol else framing.header_size
+            missing = size - len(self._header)
             self._header += octets[position : position + missing]
             position = min(position + missing, len(octets))
-            if self._header[0] == 0x41:  # "A": of the protocol header one octet is still to come
-                if len(self._header) == 7:
-                    self._begin_rest(1, counts=False)
-            elif self._header[0] not in (1, 2, 3, 8):
+            if not of_protocol and not framing.may_begin(self._header[0]):
                 back = len(self._header)
                 self._header = b""
                 self._lost = True
                 return max(0, position - back)
-            elif len(self._header) == 7:
-                self._begin_rest(FRAME_HEADER.unpack(self._header)[2] + 1, counts=True)
+            if len(self._header) < size:
+                return position
+            header, self._header = self._header, b""
+            if of_protocol:
+                self._framing = framing_of(dialect_of(header) or "0-9-1")
+            else:
+                self._rest = framing.length(header) - size
+                self.passed += not self._rest
             return position
         count = min(self._rest, len(octets) - position)
         self._rest -= count
-        if not self._rest and self._counts:
+        if not self._rest:
             self.passed += 1
         return position + count
-
-    def _begin_rest(self, size: int, *, counts: bool) -> None:
-        self._header = b""
-        self._rest = size
-        self._counts = counts

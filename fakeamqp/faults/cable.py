@@ -245,6 +245,12 @@ class Cable:
         return self.inner.name
 
     @property
+    def dialect(self) -> str | None:
+        """What the connection speaks, once its client has said it."""
+        chosen = getattr(self.inner, "chosen", self.inner)
+        return getattr(chosen, "dialect", None)
+
+    @property
     def finished(self) -> bool:
         """See `Connection`. What is still on the way is sent first."""
         if self._over:

@@ -194,6 +194,8 @@ class _CancelConsumers(_Soon):
             super().act(flight)
 
 
+_DIALECT = "0-9-1"
+"""On connections of other dialects only what it does to the network and to the broker is felt."""
 _WORK = ("basic.publish", "basic.ack", "basic.get", "basic.consume", "queue.declare", "queue.bind")
 
 FAULTS: dict[str, _Kind] = {
@@ -460,7 +462,7 @@ class _Census(Rule):
     """Sees every connection that comes, for its number not to depend on what else is looked at."""
 
     def __init__(self, tap: FaultTap, chaos: Chaos) -> None:
-        super().__init__(tap, subject_of(("connection.start",), "sent"), [], None, None, Random(0))
+        super().__init__(tap, subject_of(("connection.start",), "sent", _DIALECT), [], None, None, Random(0))
         self._chaos = chaos
 
     def looks_at(self, unit: Unit, *, begun: bool = False) -> bool:
@@ -519,13 +521,13 @@ def _subjects(names: Iterable[str]) -> list[tuple[Subject, tuple[str, ...]]]:
     """What has to be looked at for these faults, and which of them can happen there."""
     by_direction: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(names):
-        subject = subject_of(FAULTS[name].methods, FAULTS[name].direction)
+        subject = subject_of(FAULTS[name].methods, FAULTS[name].direction, _DIALECT)
         by_direction.setdefault((subject.direction, subject.confirms), []).append(name)
     made = []
     # Always in one order, for what they let go in the end to go in one order.
     for (direction, _), kinds in sorted(by_direction.items()):
         methods = tuple(dict.fromkeys(method for name in kinds for method in FAULTS[name].methods))
-        made.append((subject_of(methods, direction), tuple(kinds)))
+        made.append((subject_of(methods, direction, _DIALECT), tuple(kinds)))
     return made
 
 
@@ -565,10 +567,13 @@ def _check_place(number: int, direction: str, method: str, fault: str) -> None:
     """Whether the fault can happen there at all."""
     kind = FAULTS[fault]
     try:
-        subject_of((method,), None)
+        subject_of((method,), None, _DIALECT)
     except FaultError as problem:
         raise FaultError(f"line {number} of the plan cannot be read: {problem}") from None
-    if method not in kind.methods or direction != subject_of(kind.methods, kind.direction).direction:
+    if (
+        method not in kind.methods
+        or direction != subject_of(kind.methods, kind.direction, _DIALECT).direction
+    ):
         raise FaultError(
             f"line {number} of the plan cannot be read: {fault!r} does not happen to a {direction} {method}"
         )

@@ -94,7 +94,7 @@ class Flight:
         self.tap.confirm(self.wire)
         if self._blocks:
             self._blocks = False
-            self.tap.unblock(self.wire, self.unit.channel)
+            self.tap.unblock(self.wire, self.unit)
         self.tap.settle()
 
     def abandon(self) -> None:

@@ -22,6 +22,10 @@ class Line(Protocol):
         """The connection's name."""
 
     @property
+    def dialect(self) -> str:
+        """What it speaks: "0-9-1" or "0-10"."""
+
+    @property
     def client_name(self) -> str | None:
         """The name the client gave itself."""
 
@@ -112,6 +116,7 @@ class Linked(Protocol):
     """A connection as it passes the tap."""
 
     name: str
+    dialect: str
 
     @property
     def line(self) -> Any:

@@ -1,169 +1,19 @@
-"""Ways to break the protocol in what the broker sends. Octets go over the wire exactly as made here."""
+"""Ways to break the protocol in what the broker sends, by dialect."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping
 
-from fakeamqp.wire.amqp_0_9_x.frames import (
-    CONTENT_HEADER,
-    FRAME_BODY,
-    FRAME_CONTENT_HEADER,
-    FRAME_HEADER,
-    FRAME_OVERHEAD,
-    frame,
-)
+from fakeamqp.faults.amqp_0_9_1.malformed import MALFORMATIONS
+from fakeamqp.faults.dialect import Way, dialect_named
 
-if TYPE_CHECKING:
-    from fakeamqp.faults.units import Unit
-
-__all__ = ["CONTENT_ONLY", "MALFORMATIONS", "Malformation", "malformed"]
-
-Malformation: TypeAlias = Literal[
-    "bad-frame-end",
-    "wrong-channel",
-    "oversize",
-    "truncated",
-    "cut-arguments",
-    "unknown-type",
-    "unknown-class",
-    "unknown-method",
-    "longer-body",
-    "shorter-body",
-    "header-first",
-    "body-before-header",
-    "header-without-method",
-    "second-header",
-    "garbage",
-]
-
-_UNKNOWN = 4242
-_GARBAGE = b"\xa0\xa1\xa2\0\0\0\x08" + bytes(range(0xB0, 0xB9))
-"""Read as a frame, it is a small one of a type that is not known: nobody waits for the rest of it."""
-_DEFAULT_LARGEST = 131_072
+__all__ = ["MALFORMATIONS", "malformations"]
 
 
-class _Way(NamedTuple):
-    words: str
-    make: Callable[[Unit], bytes]
-
-
-def malformed(how: str, unit: Unit) -> bytes:
-    """The octets of a unit, broken in a certain way."""
-    return MALFORMATIONS[how].make(unit)
-
-
-def _framed(unit: Unit, pieces: list[tuple[int, bytes]]) -> bytes:
-    return b"".join(frame(kind, unit.channel, payload) for kind, payload in pieces)
-
-
-def _bad_frame_end(unit: Unit) -> bytes:
-    return unit.octets[:-1] + b"\x00"
-
-
-def _wrong_channel(unit: Unit) -> bytes:
-    elsewhere = max((unit.channel, *unit.line.channels)) + 1
-    return b"".join(frame(kind, elsewhere, payload) for kind, payload in unit.frames)
-
-
-def _oversize(unit: Unit) -> bytes:
-    largest = unit.line.largest_frame or _DEFAULT_LARGEST
-    kind, payload = unit.frames[-1]
-    too_much = payload.ljust(largest - FRAME_OVERHEAD + 1, b"\0")
-    pieces = [*unit.frames[:-1], (kind, too_much)]
-    if kind == FRAME_BODY:
-        header = unit.frames[1][1]
-        class_id, weight, _ = CONTENT_HEADER.unpack_from(header)
-        pieces[1] = (
-            FRAME_CONTENT_HEADER,
-            CONTENT_HEADER.pack(class_id, weight, len(too_much)) + header[CONTENT_HEADER.size :],
-        )
-    return _framed(unit, pieces)
-
-
-def _truncated(unit: Unit) -> bytes:
-    """The last frame announces more than it brings: what is sent next is read as part of it."""
-    kind, payload = unit.frames[-1]
-    whole = FRAME_HEADER.pack(kind, unit.channel, len(payload) + FRAME_OVERHEAD) + payload + b"\xce"
-    return _framed(unit, unit.frames[:-1]) + whole
-
-
-def _cut_arguments(unit: Unit) -> bytes:
-    """A whole frame whose method ends in the midst of its arguments."""
-    kind, payload = unit.frames[0]
-    return _framed(unit, [(kind, payload[: max(5, len(payload) - 3)]), *unit.frames[1:]])
-
-
-def _with_ids(unit: Unit, class_id: int | None, method_id: int | None) -> bytes:
-    kind, payload = unit.frames[0]
-    ids = payload[:2] if class_id is None else class_id.to_bytes(2, "big")
-    ids += payload[2:4] if method_id is None else method_id.to_bytes(2, "big")
-    return _framed(unit, [(kind, ids + payload[4:]), *unit.frames[1:]])
-
-
-def _resized(unit: Unit, more: int) -> list[tuple[int, bytes]]:
-    header = unit.frames[1][1]
-    class_id, weight, size = CONTENT_HEADER.unpack_from(header)
-    payload = CONTENT_HEADER.pack(class_id, weight, max(0, size + more)) + header[CONTENT_HEADER.size :]
-    return [unit.frames[0], (FRAME_CONTENT_HEADER, payload), *unit.frames[2:]]
-
-
-def _longer_body(unit: Unit) -> bytes:
-    return _framed(unit, [*unit.frames, (FRAME_BODY, b"more than was announced")])
-
-
-def _shorter_body(unit: Unit) -> bytes:
-    # Whatever is sent next on the channel comes where the rest of the body ought to.
-    return _framed(unit, [*_resized(unit, 1), unit.frames[0]])
-
-
-def _reordered(unit: Unit, order: tuple[int, ...]) -> bytes:
-    frames = [unit.frames[each] for each in order if each < len(unit.frames)]
-    return _framed(unit, [*frames, *unit.frames[max(order) + 1 :]])
-
-
-def _body_before_header(unit: Unit) -> bytes:
-    body = unit.frames[2:] or [(FRAME_BODY, b"?")]
-    return _framed(unit, [unit.frames[0], *body, unit.frames[1]])
-
-
-MALFORMATIONS: dict[str, _Way] = {
-    "bad-frame-end": _Way("the last octet of its last frame is not the frame end", _bad_frame_end),
-    "wrong-channel": _Way("on a channel that is not open", _wrong_channel),
-    "oversize": _Way("its last frame is larger than was negotiated", _oversize),
-    "truncated": _Way("its last frame announces more octets than it has", _truncated),
-    "cut-arguments": _Way("its method ends in the midst of its arguments", _cut_arguments),
-    "unknown-type": _Way(
-        "its first frame is of a type that is not known",
-        lambda unit: _framed(unit, [(42, unit.frames[0][1]), *unit.frames[1:]]),
-    ),
-    "unknown-class": _Way("of a class that there is not", lambda unit: _with_ids(unit, _UNKNOWN, None)),
-    "unknown-method": _Way("of a method that there is not", lambda unit: _with_ids(unit, None, _UNKNOWN)),
-    "longer-body": _Way("with more body than its header announces", _longer_body),
-    "shorter-body": _Way("with less body than its header announces", _shorter_body),
-    "header-first": _Way("its header comes before its method", lambda unit: _reordered(unit, (1, 0))),
-    "body-before-header": _Way("its body comes before its header", _body_before_header),
-    "header-without-method": _Way(
-        "its content without the method", lambda unit: _framed(unit, unit.frames[1:])
-    ),
-    "second-header": _Way(
-        "with two headers", lambda unit: _framed(unit, [*unit.frames[:2], *unit.frames[1:]])
-    ),
-    "garbage": _Way(
-        "octets without sense in its place",
-        lambda unit: _GARBAGE * max(1, len(unit.octets) // len(_GARBAGE)),
-    ),
-}
-"""By name: what it is in words, and how it is made."""
-
-CONTENT_ONLY = frozenset(
-    (
-        "longer-body",
-        "shorter-body",
-        "header-first",
-        "body-before-header",
-        "header-without-method",
-        "second-header",
-    )
-)
-"""Those that only a method with a content can be broken in."""
+def malformations(dialects: Iterable[str]) -> dict[str, Mapping[str, Way]]:
+    """By name, and then by dialect: the ways there are in these dialects."""
+    found: dict[str, dict[str, Way]] = {}
+    for dialect in dialects:
+        for name, way in dialect_named(dialect).malformations.items():
+            found.setdefault(name, {})[dialect] = way
+    return dict(found)

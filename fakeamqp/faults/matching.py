@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakeamqp.errors import near_match
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.faults.subjects import PROPERTIES
-from fakeamqp.faults.units import HEARTBEAT, Unit
+from fakeamqp.faults.units import ABSENT, HEARTBEAT
 
 if TYPE_CHECKING:
     from fakeamqp.faults.subjects import Subject
+    from fakeamqp.faults.units import Unit
 
 __all__ = ["Condition", "conditions", "topic_matches"]
-
-ABSENT = object()
-"""What is read where there is nothing to be read."""
 
 
 class Condition(NamedTuple):
@@ -26,7 +23,6 @@ class Condition(NamedTuple):
     Args:
         name: what is looked at.
         wanted: as the test wrote it.
-        read: everything that a unit has of it; one that fits will do.
         fits: whether a value does.
         early: whether the octets of the method alone say so, always in the same way. A function of the
             test's is not asked before it has to be: it may count.
@@ -34,17 +30,16 @@ class Condition(NamedTuple):
 
     name: str
     wanted: Any
-    read: Callable[[Unit], tuple[Any, ...]]
     fits: Callable[[Any], bool]
     early: bool
 
     def holds(self, unit: Unit) -> bool:
         """Whether a unit is as wanted."""
-        return any(self.fits(value) for value in self.read(unit))
+        return any(self.fits(value) for value in unit.look(self.name))
 
     def miss(self, unit: Unit) -> str:
         """What there was instead."""
-        values = [value for value in self.read(unit) if value is not ABSENT]
+        values = [value for value in unit.look(self.name) if value is not ABSENT]
         said = " and ".join(map(repr, values)) if values else "nothing"
         return f"{self.name} is {said}, not {self.words}"
 
@@ -78,20 +73,15 @@ def conditions(
             raise FaultError(
                 f"a heartbeat has no {name}; all that can be asked of it is its direction and its connection"
             )
-        read = _READERS.get(name)
-        if name in PROPERTIES and name not in subject.fields:
-            read = _reads_property(name)
-        elif read is None:
-            if name not in subject.fields:
-                known = (*_READERS, *subject.fields, *PROPERTIES, *_ASKED_ELSEWHERE)
-                raise FaultError(f"{subject} has no field {name!r}{near_match(name, known)}")
-            read = _reads_field(name)
+        if name not in _ASKED_OF_ALL and name not in subject.fields and name not in subject.properties:
+            known = (*_ASKED_OF_ALL, *subject.fields, *subject.properties, *_ASKED_ELSEWHERE)
+            raise FaultError(f"{subject} has no field {name!r}{near_match(name, known)}")
         if (name == "exchange_type" or (name == "type" and name in subject.fields)) and isinstance(
             value, str
         ):
             _check_exchange_type(value, exchange_types)
-        early = name in _EARLY or (name in subject.fields and name not in _READERS)
-        made.append(Condition(name, value, read, _comparison(name, value), early and not callable(value)))
+        early = name in _EARLY or (name in subject.fields and name not in _ASKED_OF_ALL)
+        made.append(Condition(name, value, _comparison(name, value), early and not callable(value)))
     return made
 
 
@@ -164,101 +154,20 @@ def topic_matches(pattern: str, routing_key: str) -> bool:
     return len(words) in used
 
 
-# --- what can be looked at ----------------------------------------------------------------------------
-
-
-def _messages(unit: Unit) -> tuple[Any, ...]:
-    """The messages that a settlement is about, as the broker has them."""
-    method = unit.method
-    if unit.direction == "received" and hasattr(method, "delivery_tag"):
-        multiple = getattr(method, "multiple", False)
-        return unit.line.held_messages(unit.channel, method.delivery_tag, multiple)
-    return ()
-
-
-def _reads_address(field: str) -> Callable[[Unit], tuple[Any, ...]]:
-    """Of what exchange or routing key a method speaks, be it by the message that it settles."""
-
-    def read(unit: Unit) -> tuple[Any, ...]:
-        value = getattr(unit.method, field, ABSENT)
-        if value is not ABSENT:
-            return (value,)
-        if unit.settles:
-            return tuple(getattr(publish.method, field) for publish in unit.settles)
-        return tuple(getattr(message, field) for _, message in _messages(unit))
-
-    return read
-
-
-def _read_queue(unit: Unit) -> tuple[Any, ...]:
-    method = unit.method
-    line = unit.line
-    if unit.queues is not None:
-        return unit.queues
-    if unit.name == "basic.publish":
-        return line.destinations(unit.channel, method, unit.properties)
-    if unit.settles:
-        return tuple(name for publish in unit.settles for name in _read_queue(publish))
-    if hasattr(method, "queue"):
-        return (method.queue,)
-    if hasattr(method, "consumer_tag"):
-        queue = line.consumed_queue(unit.channel, method.consumer_tag)
-        return () if queue is None else (queue,)
-    return tuple(name for name, _ in _messages(unit))
-
-
-def _read_exchange_type(unit: Unit) -> tuple[Any, ...]:
-    if unit.name == "exchange.declare":
-        return (unit.method.type,)
-    return tuple(
-        kind for name in _READERS["exchange"](unit) if (kind := unit.line.exchange_type(name)) is not None
-    )
-
-
-def _read_body(unit: Unit) -> tuple[Any, ...]:
-    if unit.has_content:
-        return (unit.body,)
-    if unit.settles:
-        return tuple(publish.body for publish in unit.settles)
-    return tuple(message.body for _, message in _messages(unit))
-
-
-def _read_channel(unit: Unit) -> tuple[Any, ...]:
-    return (unit.channel,)
-
-
-def _reads_property(name: str) -> Callable[[Unit], tuple[Any, ...]]:
-    def read(unit: Unit) -> tuple[Any, ...]:
-        if unit.has_content:
-            return (getattr(unit.properties, name, ABSENT),)
-        if unit.settles:
-            return tuple(getattr(publish.properties, name, ABSENT) for publish in unit.settles)
-        return tuple(getattr(message.properties, name, ABSENT) for _, message in _messages(unit))
-
-    return read
-
-
-def _reads_field(name: str) -> Callable[[Unit], tuple[Any, ...]]:
-    def read(unit: Unit) -> tuple[Any, ...]:
-        method = unit.method
-        return (getattr(method, name, getattr(method, f"{name}_", ABSENT)),)
-
-    return read
-
-
-_READERS: dict[str, Callable[[Unit], tuple[Any, ...]]] = {
-    "exchange": _reads_address("exchange"),
-    "routing_key": _reads_address("routing_key"),
-    "queue": _read_queue,
-    "exchange_type": _read_exchange_type,
-    "body": _read_body,
-    "headers": _reads_property("headers"),
-    "channel": _read_channel,
-}
+_ASKED_OF_ALL = (
+    "exchange",
+    "routing_key",
+    "queue",
+    "exchange_type",
+    "body",
+    "headers",
+    "channel",
+    "session",
+)
 """What can be asked of any method, beside its own fields."""
-_ASKED_ELSEWHERE = ("connection", "direction", "optional", "part")
+_ASKED_ELSEWHERE = ("connection", "dialect", "direction", "optional", "part")
 """What else `Faults.on` takes."""
-_STRINGS = frozenset(("exchange", "routing_key", "queue"))
+_STRINGS = frozenset(("exchange", "routing_key", "queue", "session"))
 _NO_STRINGS = (bytes, int, float, list, tuple, set, dict)
 _NO_NUMBERS = (str, bytes, bool, float)
 """What nothing can ever be equal to; anything else may have an equality of its own."""

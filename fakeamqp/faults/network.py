@@ -449,8 +449,8 @@ class Network:
             raise FaultError("cut_after() counts one direction: direction='sent', or 'received'")
         (chosen,) = _directions(direction)
 
-        def bend(_cable: Cable, towards: Direction) -> Cut | None:
-            return Cut(bytes, frames, how) if towards == chosen else None  # type: ignore[arg-type]
+        def bend(cable: Cable, towards: Direction) -> Cut | None:
+            return Cut(bytes, frames, how, cable.dialect) if towards == chosen else None  # type: ignore[arg-type]
 
         unit = "octets" if bytes is not None else "frames"
         return self._install(

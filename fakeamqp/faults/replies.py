@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fakeamqp.errors import near_match
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.wire.amqp_0_9_1.constants import REPLY_NAMES
 
-__all__ = ["reply_text"]
+__all__ = ["error_code", "reply_text"]
 
 
-def reply_text(code: int, text: str | None) -> str:
+def reply_text(code: int, text: str | None, name: str | None = None) -> str:
     """The reply text: as said, or the code's name and what is behind it.
 
     Raises:
@@ -20,5 +21,21 @@ def reply_text(code: int, text: str | None) -> str:
         if not isinstance(text, str):
             raise FaultError(f"a reply text is a str, not {text!r}")
         return text
-    name = REPLY_NAMES.get(code)
+    name = name or REPLY_NAMES.get(code)
     return f"{name} - a fault that the test asked for" if name else "a fault that the test asked for"
+
+
+def error_code(code: int | str) -> tuple[int, str | None]:
+    """An error code of 0-10 and its name, by either; a number that is none has no name.
+
+    Raises:
+        FaultError: there is no such name.
+    """
+    from fakeamqp.wire.amqp_0_10.constants import ErrorCode
+
+    names = {each.name.lower().replace("_", "-"): int(each) for each in ErrorCode}
+    if isinstance(code, str):
+        if code not in names:
+            raise FaultError(f"there is no error code {code!r}{near_match(code, names)}")
+        return names[code], code
+    return code, next((name for name, number in names.items() if number == code), None)

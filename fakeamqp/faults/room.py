@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.errors import near_match
 from fakeamqp.faults.alarms import Alarm, Flow
+from fakeamqp.faults.dialect import dialect_named, dialects
 from fakeamqp.faults.errors import FaultError, check_channel
 from fakeamqp.faults.handle import Handle, Handles
 from fakeamqp.faults.keywords import checked
 from fakeamqp.faults.matching import conditions
 from fakeamqp.faults.network import Network
 from fakeamqp.faults.rule import Connection, Rule
-from fakeamqp.faults.subjects import PROPERTIES, subject_of
+from fakeamqp.faults.subjects import subject_of
 from fakeamqp.faults.tap import FaultTap
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_METHOD, content_frames, frame
-from fakeamqp.wire.amqp_0_9_x.method import Method
 
 if TYPE_CHECKING:
     from fakeamqp.faults.chaos import Chaos
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Faults"]
 
 _PARTS = ("header",)
-_LARGEST = 131_072 - 8
 
 
 class Faults:
@@ -51,6 +48,7 @@ class Faults:
         *methods: str,
         direction: Direction | None = None,
         connection: Any = None,
+        dialect: str | None = None,
         part: str | None = None,
         optional: bool = False,
         **wanted: Any,
@@ -58,23 +56,26 @@ class Faults:
         """A rule about methods that pass. It is in force at once; say what it does by calling its methods.
 
         Args:
-            methods: names such as "basic.publish", patterns such as "queue.*", "heartbeat", or "confirm" for
-                publisher confirms that are about to be sent.
+            methods: names such as "basic.publish" or "message.transfer", patterns such as "queue.*",
+                "heartbeat", or "confirm" for publisher confirms that are about to be sent.
             direction: "received" by the broker, or "sent"; by default that in which the methods go, and
                 "received" where they go both ways.
             connection: only on this one: its name, its short name in the trace, the name the client gave
                 itself, or one of `Broker.connections`.
+            dialect: only on connections that speak this one: "0-9-1" or "0-10". Without it a name that is in
+                both, such as "queue.declare", is about both.
             part: "header" has the rule look when the content header has come, before any body.
             optional: do not complain if it never fires.
             wanted: what must be so: `exchange`, `routing_key` (a topic pattern), `queue` (that a publish goes
                 to, a delivery comes from, a method names), `exchange_type`, `body`, `headers` (those that
-                must be there), `channel`, any property, any field of the methods. A value is equal, or a
+                must be there), `channel`, `session` (the name of the 0-10 session), any property, any field
+                of the methods. A value is equal, or a
                 compiled regular expression that is found in it, or a function that says whether it will do.
 
         Raises:
             FaultError: a name is misspelled; the text has the nearest that exists.
         """
-        subject = subject_of(methods, direction)
+        subject = subject_of(methods, direction, dialect)
         if part is not None and part not in _PARTS:
             raise FaultError(f"there is no part {part!r} to look at{near_match(part, _PARTS)}")
         if part is not None and (not subject.has_content or subject.direction == "sent"):
@@ -193,7 +194,7 @@ class Faults:
 
     def send(
         self,
-        what: bytes | Method,
+        what: bytes | Any,
         *,
         connection: Any = None,
         channel: int = 0,
@@ -203,8 +204,9 @@ class Faults:
         """Send a client something that no broker would send just now.
 
         Args:
-            what: octets as they are, or a method of `fakeamqp.wire.amqp_0_9_1.methods`.
-            connection: which; all open ones when left out.
+            what: octets as they are, or a method of `fakeamqp.wire.amqp_0_9_1.methods`; for 0-10 one of
+                `fakeamqp.wire.amqp_0_10.commands` or `controls`.
+            connection: which; all open ones that speak this dialect when left out.
             channel: of the method.
             body: makes a content follow the method.
             properties: of the content.
@@ -216,10 +218,12 @@ class Faults:
             FaultError: there is no such connection or property, or this cannot be sent.
             FieldError: a value does not fit its field.
         """
+        octets = bytes(what) if isinstance(what, bytes | bytearray | memoryview) else None
+        known = tuple(dict.fromkeys(name for each in dialects() for name in each.properties)) + ("headers",)
         for name in properties:
-            if name not in (*PROPERTIES, "headers"):
-                raise FaultError(f"there is no property {name!r}{near_match(name, (*PROPERTIES, 'headers'))}")
-        if not isinstance(what, bytes | bytearray | memoryview | Method):
+            if name not in known:
+                raise FaultError(f"there is no property {name!r}{near_match(name, known)}")
+        if octets is None and (isinstance(what, str) or not hasattr(what, "encode")):
             raise FaultError(f"what is sent is octets or a method, not {what!r}")
         if body is not None and not isinstance(body, bytes | bytearray | memoryview):
             raise FaultError(f"the body that is sent is octets, not {body!r}")
@@ -228,18 +232,22 @@ class Faults:
             lines = self._lines(connection)
             if not lines:
                 raise FaultError(f"there is no open connection to send to{self._said(connection, None)}")
+            said: list[tuple[Line, bytes]] = []
             for line in lines:
-                if isinstance(what, Method):
-                    octets = frame(FRAME_METHOD, channel, what.encode())
-                    if body is not None or properties:
-                        limit = line.largest_frame - 8 if line.largest_frame else _LARGEST
-                        encoded = BasicProperties(**properties).encode()
-                        octets += b"".join(content_frames(channel, 60, encoded, body or b"", limit))
-                else:
-                    octets = bytes(what)
+                dialect = dialect_named(line.dialect)
+                for name in properties:
+                    if name not in (*dialect.properties, "headers"):
+                        raise FaultError(f"{dialect.name} has no property {name!r}")
+                made = octets or dialect.encode(what, line, channel, body, properties)
+                if made is not None:
+                    said.append((line, made))
+            if not said:
+                spoken = " and ".join(sorted({line.dialect for line in lines}))
+                raise FaultError(f"what is sent is octets or a method of AMQP {spoken}, not {what!r}")
+            for line, made in said:
                 self._tap.note(line, f"sent {what!r} because the test asked for it")
-                line.put(self._tap.shown(line, octets) if isinstance(what, Method) else octets)
-            return len(lines)
+                line.put(made if octets else self._tap.shown(line, made))
+            return len(said)
 
     @checked
     def chaos(

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.actions import Action, How, When
     from fakeamqp.faults.flight import Flight
     from fakeamqp.faults.line import Line
-    from fakeamqp.faults.malformed import Malformation
     from fakeamqp.faults.matching import Condition
     from fakeamqp.faults.subjects import Subject
     from fakeamqp.faults.tap import FaultTap
@@ -51,6 +50,8 @@ class Rule(Handle):
         self.subject = subject
         self.part = part
         self.actions: list[Action] = []
+        self._dialects = subject.among
+        """In which it can do what it does."""
         self._tap = tap
         self._wanted = wanted
         self._connection = connection
@@ -116,6 +117,12 @@ class Rule(Handle):
         subject = self.subject
         if unit.direction != subject.direction or unit.name not in subject.names:
             return False
+        if unit.dialect.name not in self._dialects:
+            said = " or ".join(sorted(self._dialects))
+            self._miss(unit, f"the connection speaks {unit.dialect.name}, not {said}")
+            return False
+        if not unit.told:
+            return begun
         if subject.confirms and not unit.settles:
             return False
         if self._connection is not None and not self._connection.is_line(unit.line):
@@ -127,7 +134,7 @@ class Rule(Handle):
             return False
         try:
             for condition in self._wanted:
-                if begun and not condition.early:
+                if begun and not (condition.early and unit.tells_early(condition.name)):
                     return True
                 if not condition.holds(unit):
                     if len(self._near) < _MOST_MISSES:
@@ -193,6 +200,21 @@ class Rule(Handle):
     def return_message(self, code: int = 312, text: str = "NO_ROUTE") -> Self:
         """A publish comes back with basic.return, as if no queue were there, and is confirmed."""
         return self._act(actions.Return(code, text))
+
+    @checked
+    def exception(
+        self, code: int | str = 541, text: str | None = None, field_index: int | None = None
+    ) -> Self:
+        """Of a command of AMQP 0-10: it is not carried out, and answered with execution.exception.
+
+        That ends its session. On connections of other dialects the rule does not fire.
+
+        Args:
+            code: the error code or its name, such as 404 or "not-found".
+            text: the description; by default the name of the code, and that it was a fault.
+            field_index: which field of the command is to blame, from 0.
+        """
+        return self._act(actions.Fail(code, text, field_index))
 
     @checked
     def close_channel(self, code: int = 406, text: str | None = None, when: When = "instead") -> Self:
@@ -275,8 +297,8 @@ class Rule(Handle):
         return self._act(actions.Replace(self.subject, changes))
 
     @checked
-    def malform(self, how: Malformation) -> Self:
-        """Send it malformed; see `fakeamqp.faults.malformed.MALFORMATIONS` for what there is."""
+    def malform(self, how: str) -> Self:
+        """Send it malformed; see `fakeamqp.faults.malformed` for what there is in each dialect."""
         return self._act(actions.Malform(how))
 
     @checked
@@ -286,7 +308,11 @@ class Rule(Handle):
 
     def _act(self, action: Action) -> Self:
         action.check(self.subject, self.part)
+        dialects = self._dialects if action.dialects is None else self._dialects & action.dialects
+        if not dialects:
+            raise FaultError(f"there is no dialect in which it is possible to {action.words}, as well")
         with self._stage:
+            self._dialects = dialects
             self.actions.append(action)
             for line in self._tap.lines():
                 self.hold_to_heartbeats(line)

@@ -7,23 +7,20 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from fakeamqp.errors import near_match
+from fakeamqp.faults.dialect import check_dialect, dialect_named, dialects
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.units import HEARTBEAT
-from fakeamqp.wire.amqp_0_9_1.methods import METHODS
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 
 if TYPE_CHECKING:
+    from fakeamqp.faults.dialect import Dialect, Kind
     from fakeamqp.faults.line import Direction
-    from fakeamqp.wire.amqp_0_9_x.method import Method
 
-__all__ = ["CONFIRM", "PROPERTIES", "Subject", "subject_of"]
+__all__ = ["CONFIRM", "Subject", "subject_of"]
 
 CONFIRM = "confirm"
 """A basic.ack or basic.nack by which the broker confirms one publish."""
-CONFIRMS = frozenset(("basic.ack", "basic.nack"))
-
-BY_NAME: dict[str, type[Method]] = {kind.NAME: kind for kind in METHODS.values()}
-PROPERTIES = tuple(name for name, _ in BasicProperties.LAYOUT if name not in ("headers", "cluster_id"))
+_HEARTBEAT_CONTROL = "connection.heartbeat"
+"""What 0-10 calls a heartbeat."""
 
 
 class Subject(NamedTuple):
@@ -33,28 +30,44 @@ class Subject(NamedTuple):
         said: as the test wrote it.
         names: the methods, or "heartbeat".
         direction: in which they go.
+        among: the names of the dialects in which there are any of them.
         confirms: only those that confirm a publish.
+        only: the dialect that the test has named, if it has.
     """
 
     said: tuple[str, ...]
     names: frozenset[str]
     direction: Direction
+    among: frozenset[str]
     confirms: bool = False
+    only: str | None = None
+
+    @property
+    def dialects(self) -> tuple[Dialect, ...]:
+        """The dialects in which there are any of them, the most common first."""
+        return tuple(each for each in dialects() if each.name in self.among)
+
+    def kinds(self, dialect: Dialect) -> tuple[Kind, ...]:
+        """What there is to know of them in a dialect, heartbeats left out."""
+        return tuple(dialect.kinds[name] for name in sorted(self.names & dialect.kinds.keys()))
+
+    @property
+    def properties(self) -> tuple[str, ...]:
+        """The names of the properties that contents have in these dialects."""
+        return tuple(dict.fromkeys(name for each in self.dialects for name in each.properties))
 
     @property
     def fields(self) -> frozenset[str]:
         """The fields that at least one of the methods has, without the underscores Python asks for."""
         return frozenset(
-            name.rstrip("_")
-            for method in self.names & BY_NAME.keys()
-            for name, _ in BY_NAME[method].LAYOUT
-            if not name.startswith("reserved_")
+            name for dialect in self.dialects for kind in self.kinds(dialect) for name in kind.fields
         )
 
     @property
     def has_content(self) -> bool:
         """Whether every one of the methods has a content."""
-        return all(name in BY_NAME and BY_NAME[name].HAS_CONTENT for name in self.names)
+        kinds = [kind for dialect in self.dialects for kind in self.kinds(dialect)]
+        return HEARTBEAT not in self.names and all(kind.has_content for kind in kinds)
 
     def __str__(self) -> str:
         if self.confirms:
@@ -64,10 +77,11 @@ class Subject(NamedTuple):
         return article + " or ".join(names)
 
 
-def subject_of(said: tuple[str, ...], direction: str | None) -> Subject:
+def subject_of(said: tuple[str, ...], direction: str | None, dialect: str | None = None) -> Subject:
     """What names, patterns, "heartbeat" and "confirm" stand for.
 
     Without a direction it is that in which the methods go; of those that go both ways, the ones received.
+    Without a dialect they are those of all dialects: 0-9-1 and 0-10 have a queue.declare each.
 
     Raises:
         FaultError: there is no such method, or it never goes in that direction.
@@ -75,40 +89,54 @@ def subject_of(said: tuple[str, ...], direction: str | None) -> Subject:
     if direction not in (None, "received", "sent"):
         hint = near_match(direction, ("received", "sent"))
         raise FaultError(f"a direction is 'received' (by the broker) or 'sent', not {direction!r}{hint}")
+    if dialect is not None:
+        check_dialect(dialect)
     if not said:
         raise FaultError("say what the rule is about: on('basic.publish'), on('queue.*'), on('*'), ...")
+    known = dialects() if dialect is None else (dialect_named(dialect),)
     if CONFIRM in said:
         if len(said) > 1 or direction == "received":
             raise FaultError(
                 "'confirm' stands for itself, and is always sent; make another rule for the rest"
             )
-        return Subject(said, CONFIRMS, "sent", confirms=True)
-    names = [name for each in said for name in _named(each)]
+        confirming = [each for each in known if each.confirms]
+        if not confirming:
+            raise FaultError(
+                f"there are no publisher confirms in {dialect}: completion tells a publisher, so look at "
+                "on('session.completed', direction='sent')"
+            )
+        names = frozenset().union(*(each.confirms for each in confirming))
+        return Subject(said, names, "sent", frozenset(each.name for each in confirming), True, dialect)
+    named = [name for each in said for name in _named(each, known)]
     if direction is None:
-        direction = "received" if any(_goes(name, "received") for name in names) else "sent"
-    going = frozenset(name for name in names if _goes(name, direction))
+        direction = "received" if any(_goes(name, "received", known) for name in named) else "sent"
+    going = frozenset(name for name in named if _goes(name, direction, known))
     if not going:
         other = "sent" if direction == "received" else "received"
         raise FaultError(f"{' or '.join(said)} is never {direction} by a broker, only {other}")
-    return Subject(said, going, "received" if direction == "received" else "sent")
+    among = frozenset(each.name for each in known if HEARTBEAT in going or not going.isdisjoint(each.kinds))
+    return Subject(said, going, "received" if direction == "received" else "sent", among, only=dialect)
 
 
-def _named(pattern: str) -> Iterable[str]:
+def _named(pattern: str, known: tuple[Dialect, ...]) -> Iterable[str]:
     """The methods that a name or a pattern stands for."""
     if not isinstance(pattern, str):
         raise FaultError(f"a method's name is a str such as 'basic.publish', not {pattern!r}")
-    if pattern == HEARTBEAT or pattern in BY_NAME:
+    if pattern in (HEARTBEAT, _HEARTBEAT_CONTROL):
+        return (HEARTBEAT,)
+    names = tuple(dict.fromkeys(name for each in known for name in each.kinds))
+    if pattern in names:
         return (pattern,)
-    found = [name for name in BY_NAME if fnmatchcase(name, pattern)] if "*" in pattern else []
+    found = [name for name in names if fnmatchcase(name, pattern)] if "*" in pattern else []
     if not found:
-        classes = {f"{name.partition('.')[0]}.*" for name in BY_NAME} if "*" in pattern else ()
-        hint = near_match(pattern, classes or (*BY_NAME, HEARTBEAT, CONFIRM))
+        classes = dict.fromkeys(f"{name.partition('.')[0]}.*" for name in names) if "*" in pattern else ()
+        hint = near_match(pattern, classes or (*names, HEARTBEAT, CONFIRM))
         raise FaultError(f"there is no method {pattern!r}{hint}")
     return found
 
 
-def _goes(name: str, direction: str) -> bool:
-    """Whether a method goes in a direction."""
-    if name == HEARTBEAT:
-        return True
-    return ("server" if direction == "received" else "client") in BY_NAME[name].RECEIVED_BY
+def _goes(name: str, direction: str, known: tuple[Dialect, ...]) -> bool:
+    """Whether a method goes in a direction, in any dialect that has it."""
+    return name == HEARTBEAT or any(
+        name in each.kinds and direction in each.kinds[name].directions for each in known
+    )

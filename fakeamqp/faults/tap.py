@@ -10,32 +10,21 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.faults.dialect import dialects
 from fakeamqp.faults.flight import Flight
 from fakeamqp.faults.line import Nobody
-from fakeamqp.faults.units import HEARTBEAT, Unit
-from fakeamqp.faults.wires import Wire, begins
-from fakeamqp.wire.amqp_0_9_1.methods import METHODS
-from fakeamqp.wire.amqp_0_9_x.frames import (
-    FRAME_BODY,
-    FRAME_CONTENT_HEADER,
-    FRAME_HEARTBEAT,
-    FRAME_METHOD,
-    FRAME_OVERHEAD,
-    frame,
-)
+from fakeamqp.faults.units import HEARTBEAT
+from fakeamqp.faults.wires import Wire
 
 if TYPE_CHECKING:
     from fakeamqp.faults.line import Direction, Host, Line, Linked, Onlooker
     from fakeamqp.faults.rule import Rule
+    from fakeamqp.faults.units import Unit
 
 __all__ = ["FaultTap"]
 
 _ENDS = frozenset(("closed", "aborted", "lost"))
-_PUBLISH = "basic.publish"
-_CONFIRMS = frozenset(("basic.ack", "basic.nack"))
-_ENDS_OF_CHANNELS = frozenset(("channel.close", "channel.close-ok"))
-_IDS = {kind.NAME: index.to_bytes(4, "big") for index, kind in METHODS.items()}
-"""By name: the octets that the payload of a method begins with."""
+_GOT = "basic.get-ok"
 _MOST_STRANGERS = 10_000
 """How many publishes are remembered that no rule is about."""
 _LAST_WORD = "connection.close-ok"
@@ -76,8 +65,8 @@ class FaultTap:
         """Connection, channel, delivery tag and queue of the latest delivery to a get."""
         self._wires: dict[Linked, Wire] = {}
         self._wanted: dict[Direction, frozenset[str]] = {"received": frozenset(), "sent": frozenset()}
-        self._telling: dict[Direction, frozenset[bytes]] = {"received": frozenset(), "sent": frozenset()}
-        """By direction: how methods begin that are not to pass unseen."""
+        self._confirmed: frozenset[str] = frozenset()
+        """The publishes whose confirms rules are about."""
         self._strangers: set[tuple[int, bytes]] = set()
         """Channels and methods of publishes that no rule is about, whatever their content is."""
 
@@ -120,19 +109,28 @@ class FaultTap:
         for direction in self._wanted:
             names = [rule.subject.names for rule in self.rules if rule.subject.direction == direction]
             self._wanted[direction] = frozenset().union(*names)
-        self.confirms_singly = bool(self._wanted["sent"] & _CONFIRMS)
-        if self.confirms_singly:
-            self._wanted["received"] |= {_PUBLISH}
-        for direction, wanted in self._wanted.items():
-            seen = wanted if direction == "received" else wanted | _CONFIRMS | _ENDS_OF_CHANNELS
-            self._telling[direction] = frozenset(_IDS[name] for name in seen if name in _IDS)
+        confirmed = [each for each in dialects() if self._wanted["sent"] & each.confirms]
+        self.confirms_singly = bool(confirmed)
+        self._confirmed = frozenset().union(*(each.publishes for each in confirmed))
+        self._wanted["received"] |= self._confirmed
+        for wire in self._wires.values():
+            self._tell(wire)
         self._strangers.clear()
+
+    def _tell(self, wire: Wire) -> None:
+        """Say which methods of its dialect are not to pass unseen on a connection."""
+        dialect = wire.dialect
+        for direction, wanted in self._wanted.items():
+            seen = wanted if direction == "received" else wanted | dialect.confirms | dialect.ends_of_channels
+            found = {dialect.kinds[name].prefix for name in seen if name in dialect.kinds}
+            wire.telling[direction] = frozenset(found | {dialect.silent} if HEARTBEAT in wanted else found)
 
     def wire(self, linked: Linked) -> Wire:
         """What is under way on a connection."""
         found = self._wires.get(linked)
         if found is None:
             found = Wire(linked)
+            self._tell(found)
             if self._installed and found.line.open:
                 self._wires[linked] = found
         return found
@@ -144,7 +142,7 @@ class FaultTap:
         self._behind.received(connection, frame_type, channel, payload)
         wire = self._wires.get(connection) or self.wire(connection)
         kept = wire.gathering or wire.backlog or wire.halves or wire.deaf
-        if not kept and payload[:4] not in self._telling["received"] and frame_type != FRAME_HEARTBEAT:
+        if not kept and payload[: wire.prefix_size] not in wire.telling["received"]:
             # Neither what a rule is about, nor part of it. Nearly everything goes this way where rules are
             # about something rare, so four octets have to tell: measured with a rule about queue.delete, that
             # costs 21 % of the throughput from publish to delivery, and without this test 29 %.
@@ -161,7 +159,7 @@ class FaultTap:
         """See `model.tap.Tap`."""
         wire = self._wires.get(connection) or self.wire(connection)
         looks = self._wanted["sent"] or wire.published or self.waiting
-        if wire.muted or (looks and begins(octets, self._telling["sent"])):
+        if wire.muted or (looks and wire.dialect.begins(octets, wire.telling["sent"])):
             units = wire.units(octets)
             left = [unit for unit in units if not self._unsaid(wire, unit) and not self._sent(wire, unit)]
             if len(left) < len(units):
@@ -215,34 +213,32 @@ class FaultTap:
 
     def _come(self, wire: Wire, frame_type: int, channel: int, payload: bytes) -> bool:
         """One received frame; whether it is kept."""
-        if frame_type == FRAME_HEARTBEAT:
-            wanted = HEARTBEAT in self._wanted["received"]
-            return wanted and self._consider(
-                wire, Unit(wire.line, "received", channel, [(frame_type, payload)])
-            )
-        backlog = wire.backlog.get(channel)
+        dialect = wire.dialect
+        backlog = wire.backlog.get(dialect.lane(frame_type, channel, payload))
         if backlog is not None:
             backlog.append((frame_type, payload))
             wire.behind += len(payload)
             if wire.behind > _TOO_MUCH:
                 wire.line.pause(True)
             return True
-        unit = wire.gathering.get(channel)
+        unit = None if dialect.stands_alone(frame_type) else wire.gathering.get(channel)
         if unit is None:
-            if frame_type != FRAME_METHOD:
+            if not dialect.starts(frame_type):
                 self._complete(wire, channel, frame_type, payload)
                 return False
             if (channel, payload) in self._strangers:
                 return False
-            kind = METHODS.get(int.from_bytes(payload[:4], "big"))
-            if kind is None or kind.NAME not in self._wanted["received"]:
+            unit = dialect.unit(wire.line, "received", channel, [(frame_type, payload)])
+            if unit.name not in self._wanted["received"]:
                 return False
-            unit = Unit(wire.line, "received", channel, [(frame_type, payload)])
-            if not unit.has_content:
+            if unit.told and not unit.has_content:
                 return self._consider(wire, unit)
+            if dialect.stands_alone(frame_type):
+                return False  # Its other frames may come between those of something else.
             if not wire.line.channel_open(channel):
                 return False  # It will be discarded, or be an error: no rule is about such a publish.
-            if not self.confirms_singly and not any(rule.may_want(unit) for rule in self.rules):
+            awaited = unit.name in self._confirmed
+            if not awaited and not any(rule.may_want(unit) for rule in self.rules):
                 # The next of the same octets passes at once: measured with a rule about another routing key,
                 # 24 % of the throughput instead of 66 %; and 84 % if its content had to be gathered.
                 if len(self._strangers) < _MOST_STRANGERS and all(rule.anywhere for rule in self.rules):
@@ -250,8 +246,7 @@ class FaultTap:
                 return False
             wire.gathering[channel] = unit
             return True
-        belongs = frame_type == (FRAME_CONTENT_HEADER if len(unit.frames) == 1 else FRAME_BODY)
-        if not belongs or not wire.line.channel_open(channel):
+        if not unit.takes(frame_type) or not wire.line.channel_open(channel):
             # Not what belongs here, or not any more: the connection has to see it as it came.
             del wire.gathering[channel]
             wire.line.take(unit.octets)
@@ -259,7 +254,7 @@ class FaultTap:
         unit.frames.append((frame_type, payload))
         # Not to be found there while rules act: one of them might be removed.
         del wire.gathering[channel]
-        if frame_type == FRAME_CONTENT_HEADER and self._consider(wire, unit, part="header"):
+        if unit.headed and self._consider(wire, unit, part="header"):
             return True  # What is left of it goes to the connection by itself.
         if not unit.complete:
             wire.gathering[channel] = unit
@@ -276,25 +271,21 @@ class FaultTap:
                 return
             if self._unsaid(wire, unit):
                 return
-            line.put(self._behind.sending(wire.linked, unit.octets))
+            line.put(self._behind.sending(wire.linked, unit.say()))
             return
-        if unit.name == _PUBLISH and self.confirms_singly and not unit.copy:
+        if unit.name in self._confirmed and not unit.copy:
             self._remember(wire, unit)
-        if not secured and unit.name == _PUBLISH:
-            line.take_unsecured(unit.channel, unit.octets)
-        elif unit.copy and unit.name == _PUBLISH:
-            line.take_copy(unit.channel, unit.octets)
-        else:
-            line.take(unit.octets)
+        unit.come(secured=secured)
 
     def send_part(self, wire: Wire, unit: Unit, count: int) -> None:
         """Send the first `count` octets of a unit. Who looks on sees the frames that are whole."""
         octets = unit.octets[:count]
+        overhead = wire.dialect.framing.overhead
         whole = 0
         for _, payload in unit.frames:
-            if whole + FRAME_OVERHEAD + len(payload) > len(octets):
+            if whole + overhead + len(payload) > len(octets):
                 break
-            whole += FRAME_OVERHEAD + len(payload)
+            whole += overhead + len(payload)
         if whole:
             self._behind.sending(wire.linked, octets[:whole])
         if whole < len(octets):
@@ -308,7 +299,7 @@ class FaultTap:
             return True
         if wire.ended or not line.open:
             return False
-        if unit.home == 0 or unit.name in _ENDS_OF_CHANNELS:
+        if unit.on_connection or unit.name in wire.dialect.ends_of_channels:
             return True
         return unit.life == wire.lives.get(unit.home, 0) and line.channel_open(unit.home)
 
@@ -330,7 +321,7 @@ class FaultTap:
     def _complete(self, wire: Wire, channel: int, frame_type: int, payload: bytes) -> None:
         """The rest of a publish that is remembered comes after it was passed on."""
         half = wire.halves.get(channel)
-        if half is not None and frame_type == FRAME_BODY:
+        if half is not None and half.takes(frame_type):
             half.frames.append((frame_type, payload))
             if half.complete:
                 del wire.halves[channel]
@@ -339,22 +330,29 @@ class FaultTap:
         """Let what is behind a received unit on its channel wait for it; whether that is so."""
         blocks = unit.direction == "received" and unit.name != HEARTBEAT
         if blocks:
-            wire.backlog.setdefault(unit.channel, deque())
+            wire.backlog.setdefault(self._lane(wire, unit), deque())
         return blocks
 
-    def unblock(self, wire: Wire, channel: int) -> None:
-        """Go on with what waited behind a received unit on a channel."""
-        backlog = wire.backlog.pop(channel, None)
+    @staticmethod
+    def _lane(wire: Wire, unit: Unit) -> int:
+        kind, payload = unit.frames[0]
+        return wire.dialect.lane(kind, unit.home, payload)
+
+    def unblock(self, wire: Wire, unit: Unit) -> None:
+        """Go on with what waited behind a received unit."""
+        lane = self._lane(wire, unit)
+        channel = unit.home
+        backlog = wire.backlog.pop(lane, None)
         while backlog:
             frame_type, payload = backlog.popleft()
             wire.behind -= len(payload)
             if wire.deaf or wire.ended:
                 continue
             if not self._come(wire, frame_type, channel, payload):
-                wire.line.take(frame(frame_type, channel, payload))
+                wire.line.take(wire.dialect.framing.frame(frame_type, channel, payload))
             self.confirm(wire)
-            if channel in wire.backlog:
-                wire.backlog[channel].extend(backlog)
+            if lane in wire.backlog:
+                wire.backlog[lane].extend(backlog)
                 break
         if wire.behind <= _TOO_MUCH // 2:
             wire.line.pause(False)
@@ -364,7 +362,9 @@ class FaultTap:
     def _unsaid(self, wire: Wire, unit: Unit) -> bool:
         """Whether a unit is not sent, since something is about to end."""
         muted = wire.is_muted(unit.channel, unit.name)
-        if muted and unit.name in _CONFIRMS:
+        if muted:
+            unit.taken()
+        if muted and unit.name in wire.dialect.confirms:
             # The end may be silence, and silence may end: no later confirm may cover this one.
             wire.never_confirmed(unit.channel, unit.method.delivery_tag)
         return muted
@@ -372,7 +372,7 @@ class FaultTap:
     def _sent(self, wire: Wire, unit: Unit) -> bool:
         """Whether a rule takes a unit that is about to be sent."""
         name = unit.name
-        if name in _CONFIRMS:
+        if name in wire.dialect.confirms:
             published = wire.published.get(unit.channel)
             if published:
                 method = unit.method
@@ -380,9 +380,9 @@ class FaultTap:
                 if method.multiple:
                     tags = [tag for tag in published if tag <= method.delivery_tag]
                 unit.settles = tuple(published.pop(tag) for tag in tags if tag in published)
-        elif name in _ENDS_OF_CHANNELS:
+        elif name in wire.dialect.ends_of_channels:
             wire.channel_ends(unit.channel)
-        elif name == "basic.get-ok" and self._got is not None:
+        elif name == _GOT and self._got is not None:
             connection, channel, tag, queue = self._got
             here = connection is wire.linked and channel == unit.channel
             if here and tag == unit.method.delivery_tag:
@@ -398,6 +398,7 @@ class FaultTap:
                 if not rule.actions:
                     continue  # It only looks on.
                 self.note(unit.line, f"{rule}: {unit}")
+                unit.taken()
                 Flight(self, wire, rule, unit).run()
                 return True
         return False
@@ -412,7 +413,7 @@ class FaultTap:
             tags.add(wire.unconfirmed[channel])
         for flight in self.waiting:
             unit = flight.unit
-            if flight.wire is wire and unit.channel == channel and unit.name in _CONFIRMS:
+            if flight.wire is wire and unit.channel == channel and unit.name in wire.dialect.confirms:
                 tags.add(unit.method.delivery_tag)
         return sorted(tags)
 

@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from fakeamqp.faults.units import Unit
-from fakeamqp.wire.amqp_0_9_x.frames import (
-    FRAME_BODY,
-    FRAME_CONTENT_HEADER,
-    FRAME_HEADER,
-    FRAME_HEARTBEAT,
-    FRAME_METHOD,
-    FRAME_OVERHEAD,
-)
+from fakeamqp.faults.dialect import dialect_named
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.line import Line, Linked
+    from fakeamqp.faults.line import Direction, Line, Linked
+    from fakeamqp.faults.units import Unit
 
-__all__ = ["Wire", "begins"]
+__all__ = ["Wire"]
 
 _CONNECTION = -1
 """Stands for all channels of a connection where something is muted."""
@@ -30,10 +23,14 @@ class Wire:
     def __init__(self, linked: Linked) -> None:
         self.linked = linked
         self.line: Line = linked.line
+        self.dialect = dialect_named(linked.dialect)
+        self.prefix_size = self.dialect.prefix_size
+        self.telling: dict[Direction, frozenset[bytes]] = {"received": frozenset(), "sent": frozenset()}
+        """By direction: how the methods begin that are not to pass unseen."""
         self.gathering: dict[int, Unit] = {}
         """By channel: a method whose content is still coming."""
         self.backlog: dict[int, deque[tuple[int, bytes]]] = {}
-        """By channel: the frames behind one that is delayed or held."""
+        """By channel, or -1 for the connection's own: the frames behind one that is delayed or held."""
         self.behind = 0
         """Octets of payload in the backlog."""
         self.published: dict[int, dict[int, Unit]] = {}
@@ -44,8 +41,8 @@ class Wire:
         """By channel: the first publish that will never be confirmed, since a fault has seen to it."""
         self.lives: dict[int, int] = {}
         """By channel: how often it has been closed."""
-        self.muted: dict[int, str] = {}
-        """By channel: all that is not said there, except this method."""
+        self.muted: dict[int, frozenset[str]] = {}
+        """By channel: all that is not said there, except these methods."""
         self.deaf = False
         """Whether what comes is not heard any more."""
         self.ended = False
@@ -61,8 +58,8 @@ class Wire:
         """Whether the connection is about to end."""
         return _CONNECTION in self.muted
 
-    def mute(self, channel: int | None, but: str) -> None:
-        """Say nothing more on a channel, or (None) on any, except one method."""
+    def mute(self, channel: int | None, but: frozenset[str]) -> None:
+        """Say nothing more on a channel, or (None) on any, except these methods."""
         self.muted[_CONNECTION if channel is None else channel] = but
 
     def unmute(self, channel: int | None) -> None:
@@ -71,7 +68,7 @@ class Wire:
 
     def is_muted(self, channel: int, name: str) -> bool:
         """Whether a method is not to be sent."""
-        return any(self.muted.get(each, name) != name for each in (channel, _CONNECTION))
+        return any(name not in self.muted.get(each, (name,)) for each in (channel, _CONNECTION))
 
     def never_confirmed(self, channel: int, tag: int) -> None:
         """A publish is never confirmed: no confirm of a later one may cover it."""
@@ -88,30 +85,11 @@ class Wire:
     def units(self, octets: bytes) -> list[Unit]:
         """The units in whole frames that are to be sent."""
         units: list[Unit] = []
-        position = 0
-        while position < len(octets):
-            frame_type, channel, size = FRAME_HEADER.unpack_from(octets, position)
-            start = position + FRAME_HEADER.size
-            piece = (frame_type, octets[start : start + size])
-            position += size + FRAME_OVERHEAD
-            if frame_type in (FRAME_CONTENT_HEADER, FRAME_BODY) and units:
-                units[-1].frames.append(piece)
+        dialect = self.dialect
+        for kind, channel, payload, _ in dialect.framing.cut(octets):
+            if units and not dialect.starts(kind):
+                units[-1].frames.append((kind, payload))
             else:
-                units.append(Unit(self.line, "sent", channel, [piece]))
+                units.append(dialect.unit(self.line, "sent", channel, [(kind, payload)]))
                 units[-1].life = self.lives.get(channel, 0)
         return units
-
-
-def begins(octets: bytes, telling: frozenset[bytes]) -> bool:
-    """Whether one of the methods in whole frames begins like that; a heartbeat always counts."""
-    position, end = 0, len(octets)
-    while position < end:
-        frame_type, _, size = FRAME_HEADER.unpack_from(octets, position)
-        start = position + FRAME_HEADER.size
-        if frame_type == FRAME_METHOD:
-            if octets[start : start + 4] in telling:
-                return True
-        elif frame_type == FRAME_HEARTBEAT:
-            return True
-        position += size + FRAME_OVERHEAD
-    return False

@@ -186,7 +186,10 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
         lambda f: f.on("basic.publish", part="header").nack(),
         "half of a basic.publish can only be followed by an end, not: nack it",
     ),
-    (lambda f: f.on("queue.declare").nack(), "nack() is for basic.publish, not for a queue.declare"),
+    (
+        lambda f: f.on("queue.declare").nack(),
+        "nack() is for basic.publish and message.transfer, not for a queue.declare",
+    ),
     (
         lambda f: f.on("basic.get").return_message(),
         "return_message() is for basic.publish, not for a basic.get",

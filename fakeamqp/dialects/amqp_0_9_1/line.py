@@ -29,6 +29,8 @@ class Line:
 
     __slots__ = ("_endpoint",)
 
+    dialect = "0-9-1"
+
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fakeamqp.faults.actions.action import Action
-from fakeamqp.faults.actions.answers import Drop, Nack, Return
+from fakeamqp.faults.actions.answers import Drop, Fail, Nack, Return
 from fakeamqp.faults.actions.changes import Call, Duplicate, Malform, Replace
 from fakeamqp.faults.actions.ends import (
     CloseChannel,
@@ -28,6 +28,7 @@ __all__ = [
     "Disconnect",
     "Drop",
     "Duplicate",
+    "Fail",
     "Hold",
     "How",
     "Malform",

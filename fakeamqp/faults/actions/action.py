@@ -11,11 +11,8 @@ from fakeamqp.faults.errors import FaultError
 if TYPE_CHECKING:
     from fakeamqp.faults.flight import Flight
     from fakeamqp.faults.subjects import Subject
-    from fakeamqp.faults.units import Unit
 
-__all__ = ["PUBLISH", "Action", "count_lost", "one_of"]
-
-PUBLISH = "basic.publish"
+__all__ = ["Action", "one_of"]
 
 
 class Action:
@@ -24,6 +21,8 @@ class Action:
     words = ""
     fits_half = False
     """Whether it can follow on half a method: one whose body has not come yet."""
+    dialects: frozenset[str] | None = None
+    """The dialects in which it can be done; None is all."""
 
     def check(self, subject: Subject, part: str | None) -> None:
         """Whether it fits the rule.
@@ -43,14 +42,6 @@ class Action:
         allowed = frozenset(names)
         if subject.confirms or not subject.names <= allowed:
             raise FaultError(f"{verb} is for {' and '.join(sorted(allowed))}, not for {subject}")
-
-
-def count_lost(flight: Flight, unit: Unit) -> None:
-    """A publish that never comes keeps its place in the count of confirms, and is never confirmed."""
-    tag = unit.line.next_publish(unit.channel)
-    if tag is not None and not unit.copy:
-        unit.line.skip_publish(unit.channel, None)
-        flight.wire.never_confirmed(unit.channel, tag)
 
 
 def one_of(value: Any, known: Iterable[str], name: str) -> Any:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.faults.actions.action import PUBLISH, Action, count_lost
+from fakeamqp.faults.actions.action import Action
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.faults.replies import reply_text
-from fakeamqp.faults.subjects import CONFIRMS
-from fakeamqp.faults.units import HEARTBEAT
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.faults.replies import error_code, reply_text
 
 if TYPE_CHECKING:
     from fakeamqp.faults.flight import Flight
     from fakeamqp.faults.subjects import Subject
 
-__all__ = ["Drop", "Nack", "Return"]
+__all__ = ["Drop", "Fail", "Nack", "Return"]
 
 _LONGEST = 255
 
@@ -26,15 +23,9 @@ class Drop(Action):
     words = "drop it"
 
     def act(self, flight: Flight) -> None:
-        """Consume it; a publish keeps its place in the count of confirms."""
+        """Consume it; what is counted keeps its place in the count."""
         for unit in flight.units:
-            if unit.direction == "received":
-                if unit.name == PUBLISH:
-                    count_lost(flight, unit)
-                elif unit.name == HEARTBEAT:
-                    unit.line.unhear()
-            elif unit.name in CONFIRMS and unit.line.channel_open(unit.channel):
-                flight.wire.never_confirmed(unit.channel, unit.method.delivery_tag)
+            unit.lose(flight.wire)
         flight.consume()
 
 
@@ -47,23 +38,47 @@ class Nack(Action):
         """See `Action`."""
         super().check(subject, part)
         if not subject.confirms:
-            self._only(subject, (PUBLISH,), "nack()")
+            publishes = frozenset().union(*(each.publishes for each in subject.dialects))
+            self._only(subject, publishes or ("basic.publish", "message.transfer"), "nack()")
+            if subject.direction != "received":
+                raise FaultError(f"nack() is for what publishers send, and {subject} is to be sent")
 
     def act(self, flight: Flight) -> None:
         """Refuse it, or put nack in the place of ack."""
-        if flight.unit.name == PUBLISH:
-            for unit in flight.units:
-                if unit.line.next_publish(unit.channel) is None:
-                    flight.tap.note(unit.line, "no confirms on this channel: the message is lost, untold")
-                if not unit.copy:
-                    unit.line.skip_publish(unit.channel, False)
-            flight.consume()
-            return
-        nacks = []
+        answers = [unit.nack(flight) for unit in flight.units]
+        flight.units = [unit for unit in answers if unit is not None]
+
+
+class Fail(Action):
+    """A command of 0-10 has failed."""
+
+    dialects = frozenset(("0-10",))
+
+    def __init__(self, code: int | str, text: str | None, field_index: int | None) -> None:
+        self._code, name = error_code(code)
+        self._text = reply_text(self._code, text, name)
+        self._field_index = field_index
+        if field_index is not None and (isinstance(field_index, bool) or field_index not in range(256)):
+            raise FaultError(f"the index of a field is a number from 0 to 255, not {field_index!r}")
+        self.words = f"answer it with the exception {name or self._code}"
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        """See `Action`."""
+        super().check(subject, part)
+        if "0-10" not in subject.among:
+            raise FaultError(
+                f"exception() is for commands of AMQP 0-10, not for {subject}: use close_channel()"
+            )
+        if subject.direction != "received":
+            raise FaultError(f"exception() is for what clients send, and {subject} is to be sent")
+        if all(name.startswith(("connection.", "session.", "heartbeat")) for name in subject.names):
+            raise FaultError(f"{subject} is a control; exceptions are for commands: use close_connection()")
+
+    def act(self, flight: Flight) -> None:
+        """Answer each with an exception; the session ends with the first."""
         for unit in flight.units:
-            nack = m.BasicNack(delivery_tag=unit.method.delivery_tag, multiple=unit.method.multiple)
-            nacks.append(unit.with_method(nack))
-        flight.units = nacks
+            unit.fail(flight, self._code, self._text, self._field_index)
+        flight.consume()
 
 
 class Return(Action):
@@ -79,15 +94,10 @@ class Return(Action):
     def check(self, subject: Subject, part: str | None) -> None:
         """See `Action`."""
         super().check(subject, part)
-        self._only(subject, (PUBLISH,), "return_message()")
+        self._only(subject, ("basic.publish",), "return_message()")
 
     def act(self, flight: Flight) -> None:
         """Send basic.return with the content, and confirm."""
         for unit in flight.units:
-            method = m.BasicReturn(self._code, self._text, unit.method.exchange, unit.method.routing_key)
-            answer = unit.answered(method)
-            answer.life = flight.wire.lives.get(unit.channel, 0)
-            flight.tap.go_on(flight.wire, answer)
-            if not unit.copy:
-                unit.line.skip_publish(unit.channel, True)
+            unit.give_back(flight, self._code, self._text)
         flight.consume()

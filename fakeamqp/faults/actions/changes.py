@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.errors import near_match
 from fakeamqp.faults.actions.action import Action, one_of
 from fakeamqp.faults.errors import FaultError, check_channel
-from fakeamqp.faults.malformed import CONTENT_ONLY, MALFORMATIONS, malformed
-from fakeamqp.faults.subjects import BY_NAME, PROPERTIES
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
+from fakeamqp.faults.malformed import malformations
+from fakeamqp.wire.framing import DIALECTS
 
 if TYPE_CHECKING:
     from fakeamqp.faults.flight import Flight
-    from fakeamqp.faults.malformed import Malformation
     from fakeamqp.faults.subjects import Subject
     from fakeamqp.faults.units import Unit
 
 __all__ = ["Call", "Duplicate", "Malform", "Replace"]
-
-_DELIVERIES = frozenset(("basic.deliver", "basic.get-ok"))
 
 
 class Duplicate(Action):
@@ -35,13 +32,7 @@ class Duplicate(Action):
         copies = []
         for unit in flight.units:
             copies.append(unit)
-            for _ in range(self._times):
-                if unit.name in _DELIVERIES:
-                    tag = unit.line.spare_tag(unit.channel)
-                    copies.append(unit.changed(fields={"delivery_tag": tag}))
-                else:
-                    copies.append(unit.changed())
-                copies[-1].copy = True
+            copies.extend(unit.again() for _ in range(self._times))
         flight.units = copies
 
 
@@ -64,17 +55,18 @@ class Replace(Action):
             raise FaultError(f"a body is replaced by bytes, a str or a function, not {self._body!r}")
         if self._channel is not None and not callable(self._channel):
             check_channel(self._channel)
-        known = (*subject.fields, *PROPERTIES, "headers", "body", "channel", "properties")
+        properties = (*subject.properties, "headers")
+        known = (*subject.fields, *properties, "body", "channel", "properties")
         for name, value in changes.items():
             if name in subject.fields:
                 self._fields[name] = value
-            elif name in (*PROPERTIES, "headers"):
+            elif name in properties:
                 self._properties[name] = value
             else:
                 raise FaultError(f"{subject} has no {name!r} to be replaced{near_match(name, known)}")
         for name in self._properties:
-            if name not in (*PROPERTIES, "headers"):
-                raise FaultError(f"there is no property {name!r}{near_match(name, (*PROPERTIES, 'headers'))}")
+            if name not in properties:
+                raise FaultError(f"there is no property {name!r}{near_match(name, properties)}")
         if (self._body is not None or self._properties) and not subject.has_content:
             raise FaultError(f"{subject} has no content in which something could be replaced")
         self._check_values(subject)
@@ -89,15 +81,15 @@ class Replace(Action):
         Raises:
             FaultError: no.
         """
-        kinds = [BY_NAME[name] for name in subject.names & BY_NAME.keys()]
-        for name, value in self._fields.items():
-            for kind in kinds:
-                field = _field(kind, name)
-                if field is not None and not callable(value):
-                    _check_value(subject, name, value, kind(**{field: value}))
-        for name, value in self._properties.items():
-            if not callable(value):
-                _check_value("no content", name, value, BasicProperties(**{name: value}))
+        for dialect in subject.dialects:
+            for kind in subject.kinds(dialect):
+                for name, value in self._fields.items():
+                    if name in kind.fields and not callable(value):
+                        _check_value(subject, name, value, partial(kind.make, **{name: value}))
+            for name, value in self._properties.items():
+                if name in (*dialect.properties, "headers") and not callable(value):
+                    carrier = partial(dialect.make_properties, **{name: value})
+                    _check_value("no content", name, value, carrier)
 
     def act(self, flight: Flight) -> None:
         """Make changed copies. Where no frame can carry what a function says, all passes as it was."""
@@ -105,31 +97,16 @@ class Replace(Action):
 
     def _changed(self, unit: Unit) -> Unit:
         body = self._body(unit.body) if callable(self._body) else self._body
-        known = unit.properties or BasicProperties()
-        properties = {
-            name: value(getattr(known, name)) if callable(value) else value
-            for name, value in self._properties.items()
-        }
-        fields = {
-            field: value
-            for name, value in self._fields.items()
-            if (field := _field(unit.method, name)) is not None
-        }
         octets = body.encode() if isinstance(body, str) else body
         channel = self._channel(unit.channel) if callable(self._channel) else self._channel
         if channel is not None:
             check_channel(channel)
-        return unit.changed(fields=fields, properties=properties, body=octets, channel=channel)
+        return unit.changed(fields=self._fields, properties=self._properties, body=octets, channel=channel)
 
 
-def _field(method: Any, name: str) -> str | None:
-    """What a field is called in Python, where a method or a kind of method has it."""
-    return next((field for field, _ in getattr(method, "LAYOUT", ()) if field.rstrip("_") == name), None)
-
-
-def _check_value(subject: object, name: str, value: Any, carrier: Any) -> None:
+def _check_value(subject: object, name: str, value: Any, make: Callable[[], Any]) -> None:
     try:
-        carrier.encode()
+        make().encode()
     except Exception as problem:  # by whatever it is made of
         can = f"{subject} can have" if subject == "no content" else f"{subject} cannot have"
         raise FaultError(f"{can} {name}={value!r}: {problem}") from problem
@@ -142,22 +119,30 @@ def _in_words(value: Any) -> str:
 class Malform(Action):
     """It is sent in a way that breaks the protocol."""
 
-    def __init__(self, how: Malformation) -> None:
-        self._how = one_of(how, MALFORMATIONS, "malform")
-        self.words = f"malform it: {MALFORMATIONS[how].words}"
+    def __init__(self, how: str) -> None:
+        found = malformations(DIALECTS)
+        self._how = one_of(how, found, "malform")
+        self._ways = found[how]
+        self.dialects = frozenset(self._ways)
+        self.words = f"malform it: {next(iter(self._ways.values())).words}"
 
     def check(self, subject: Subject, part: str | None) -> None:
         """See `Action`."""
         super().check(subject, part)
         if subject.direction != "sent":
             raise FaultError(f"malform() is for what the broker sends, and {subject} is received")
-        if self._how in CONTENT_ONLY and not subject.has_content:
+        ways = [way for dialect, way in self._ways.items() if dialect in subject.among]
+        if not ways:
+            known = malformations(subject.among)
+            hint = near_match(self._how, known, len(known))
+            raise FaultError(f"{subject} cannot be malformed like that: {self._how!r}{hint}")
+        if all(way.content_only for way in ways) and not subject.has_content:
             raise FaultError(f"malform({self._how!r}) is for methods with a content, such as basic.deliver")
 
     def act(self, flight: Flight) -> None:
         """Send the broken octets."""
         for unit in flight.units:
-            octets = malformed(self._how, unit)
+            octets = self._ways[unit.dialect.name].make(unit)
             flight.tap.note(unit.line, f"sent malformed ({self._how}): {octets[:32].hex()}")
             unit.line.put(octets)
         flight.consume()

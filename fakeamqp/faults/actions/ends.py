@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from fakeamqp.errors import near_match
-from fakeamqp.faults.actions.action import PUBLISH, Action, count_lost, one_of
+from fakeamqp.faults.actions.action import Action, one_of
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.faults.subjects import CONFIRMS
 from fakeamqp.faults.units import HEARTBEAT
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_OVERHEAD
 
 if TYPE_CHECKING:
     from fakeamqp.faults.flight import Flight
     from fakeamqp.faults.subjects import Subject
+    from fakeamqp.faults.units import Unit
 
 __all__ = ["CloseChannel", "CloseConnection", "Crash", "Cut", "Disconnect", "How", "RefuseLogin", "When"]
 
@@ -37,7 +36,8 @@ class Ending(Action):
 
     fits_half = True
     channel_only = False
-    exempt = ""
+    says_why = False
+    """Whether the client is told: then that may be said, and nothing else."""
     crashes = False
     """Whether the broker crashes: it comes later, and until then the connection is mute and deaf."""
 
@@ -53,6 +53,12 @@ class Ending(Action):
         """Have it end."""
         raise NotImplementedError
 
+    def _exempt(self, unit: Unit, channel: int | None) -> frozenset[str]:
+        """What may be said all the same."""
+        if not self.says_why:
+            return frozenset()
+        return frozenset(("connection.close",)) if channel is None else unit.dialect.last_words
+
     def act(self, flight: Flight) -> None:
         """Have it end at the right moment."""
         tap = flight.tap
@@ -65,7 +71,7 @@ class Ending(Action):
             return  # It ends already, in another way.
         if flight.rule.removed:
             return  # What a rule has held when it is removed goes on, and nothing ends any more.
-        channel = unit.channel if self.channel_only and unit.channel else None
+        channel = unit.channel if self.channel_only and not unit.on_connection else None
         if self._when == "after":
             flight.pass_on()
             if wire.ending:
@@ -73,22 +79,20 @@ class Ending(Action):
         if unit.direction == "received":
             # What was to be confirmed before is none of the fault's.
             unit.line.confirm_now()
-        wire.mute(channel, but=self.exempt if channel or not self.channel_only else "connection.close")
+        wire.mute(channel, but=self._exempt(unit, channel))
         if unit.direction == "received":
             if self._when == "before":
                 flight.pass_on(secured=not self.crashes)
             for each in flight.units:
-                if each.name == PUBLISH:
-                    # Silence may end: the confirms that come then are those of others.
-                    count_lost(flight, each)
+                # Silence may end: the confirms that come then are those of others.
+                each.lose(wire)
             flight.consume()
             self.perform(flight)
             if not self.crashes:
                 wire.unmute(channel)
         else:
             for each in flight.units:
-                if each.name in CONFIRMS:
-                    wire.never_confirmed(each.channel, each.method.delivery_tag)
+                each.lose(wire)
             flight.consume()
 
             def end() -> None:
@@ -103,7 +107,7 @@ class CloseChannel(Ending):
     """channel.close."""
 
     channel_only = True
-    exempt = "channel.close"
+    says_why = True
 
     def __init__(self, code: int, text: str, when: When) -> None:
         self._code = code
@@ -119,10 +123,10 @@ class CloseChannel(Ending):
     def perform(self, flight: Flight) -> None:
         """Close the channel; on channel 0 there is only the connection to be closed."""
         unit = flight.unit
-        if unit.name == "channel.open" and not unit.line.channel_open(unit.channel):
+        if unit.name == unit.dialect.opener and not unit.line.channel_open(unit.channel):
             # There is no channel before it: let it be opened, unheard, so that it can be closed.
             unit.line.take(unit.octets)
-        if unit.channel == 0:
+        if unit.on_connection:
             unit.line.close_connection(self._code, self._text, unit.index)
         else:
             unit.line.close_channel(unit.channel, self._code, self._text, unit.index)
@@ -131,7 +135,7 @@ class CloseChannel(Ending):
 class CloseConnection(Ending):
     """connection.close."""
 
-    exempt = "connection.close"
+    says_why = True
 
     def __init__(self, code: int, text: str, when: When) -> None:
         self._code = code
@@ -178,7 +182,7 @@ class Crash(Ending):
 class RefuseLogin(Ending):
     """The password is wrong."""
 
-    exempt = "connection.close"
+    says_why = True
 
     def __init__(self, text: str | None) -> None:
         if text is not None and not isinstance(text, str):
@@ -226,8 +230,9 @@ class Cut(Ending):
             if isinstance(self._after, int):
                 octets = self._after
             else:
-                frames = unit.frames[: 1 if self._after == "method" else 2]
-                octets = sum(FRAME_OVERHEAD + len(payload) for _, payload in frames)
+                frames = unit.frames[: unit.frames_through(str(self._after))]
+                overhead = unit.dialect.framing.overhead
+                octets = sum(overhead + len(payload) for _, payload in frames)
             flight.tap.send_part(flight.wire, unit, octets)
         super().act(flight)
 
