@@ -49,6 +49,9 @@ class Amqp010Choices:
     """message.accept/final: accepting, rejecting or releasing what is not held is illegal-state."""
     set_flow_mode_needs_no_credit: bool = False
     """message.set-flow-mode/mode-switching."""
+    browsers_acquire_without_accepting: bool = True
+    """message/not-acquired-none: a subscription that need not accept can acquire what it was only shown, for
+    good."""
     throttles_with_flow: bool = False
     """message/throttling: publishers are stopped with message.stop and go on with message.flow."""
 

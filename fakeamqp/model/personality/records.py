@@ -598,6 +598,7 @@ SPEC = replace(
         without_select="illegal-state",
         contradictory_flags="not-allowed",
         longest_branch_timeout=None,
+        browsers_acquire_without_accepting=False,
     ),
 )
 
