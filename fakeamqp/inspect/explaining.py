@@ -261,6 +261,8 @@ class _Walk:
 
     def __init__(self, host: VirtualHost, *, delayed: bool = True) -> None:
         self.hops: list[Hop] = []
+        self._last: set[str] = set()
+        """Exchanges whose own alternate exchange is not tried."""
         self._host = host
         self._delayed = delayed
 
@@ -277,13 +279,21 @@ class _Walk:
         )
         says, near = self._said(exchange, chooser, keys, message, found)
         then = ""
-        if not found and exchange.alternate_exchange is not None:
+        if not found and exchange.alternate_exchange is not None and exchange.name in self._last:
+            then = f"its alternate exchange {exchange.alternate_exchange!r} is not tried: it is one itself"
+        elif not found and exchange.alternate_exchange is not None:
+            if exchange.alternate_is_last and exchange.alternate_exchange not in self._asked():
+                self._last.add(exchange.alternate_exchange)
             there = exchange.alternate_exchange in self._host.exchanges
             then = f"so it goes to the alternate exchange {exchange.alternate_exchange!r}"
             then += "" if there else ", which does not exist"
         names = tuple(dict.fromkeys(each.name for each in found))
         self.hops.append(Hop(exchange.name, exchange.type_name, tuple(says), names, tuple(near), then=then))
         return 0.0, found
+
+    def _asked(self) -> set[str]:
+        """The exchanges that the message has come to so far."""
+        return {hop.exchange for hop in self.hops}
 
     def _said(
         self,

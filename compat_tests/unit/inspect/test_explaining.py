@@ -160,6 +160,17 @@ def test_an_alternate_exchange_and_exchanges_bound_to_each_other(server: Server,
     assert "so it goes to the alternate exchange 'gone', which does not exist" in lines(ask(server, "y"))
 
 
+def test_an_alternate_exchange_that_leads_one_step_only(server: Server, host: VirtualHost):
+    host.declare_exchange("third", "fanout")
+    host.declare_exchange("second", "direct", alternate_exchange="third")
+    host.declare_exchange("first", "direct", alternate_exchange="second")
+    explanation = ask(server, "first")
+    assert [hop.exchange for hop in explanation.hops] == ["first", "second"]
+    assert "so it goes to the alternate exchange 'second'" in lines(explanation)
+    assert "its alternate exchange 'third' is not tried: it is one itself" in lines(explanation)
+    assert "so it goes to the alternate exchange 'third'" in lines(ask(server, "second"))
+
+
 def test_the_alternate_exchange_comes_after_the_near_misses(server: Server, host: VirtualHost):
     bound(host, "direct", ("a", "k", {}), ("b", "l", {}), alternate_exchange="amq.fanout")
     assert lines(ask(server, "x", "other"))[1:5] == [

@@ -144,13 +144,15 @@ def test_who_expects_no_settlement_gets_no_delivery(queue: Queue) -> None:
 # --- acquiring --------------------------------------------------------------------------------------------
 
 
-def test_what_is_acquired_waits_no_longer(queue: Queue) -> None:
+def test_what_is_acquired_waits_no_longer(bench: Bench, queue: Queue) -> None:
     publish(queue, "abc")
     looker = browser(queue)
     delivery = looker.deliveries[1]
     assert not delivery.acquired
+    bench.advance(5)
     assert queue.acquire(delivery)
     assert delivery.acquired
+    assert delivery.delivered_at == bench.clock.instant, "from now on it is held"
     assert (waiting(queue), list(queue.unacked)) == ("ac", [delivery])
     accept_all([delivery])
     assert (waiting(queue), list(queue.unacked)) == ("ac", [])

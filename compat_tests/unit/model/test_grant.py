@@ -278,6 +278,21 @@ def test_a_message_too_large_waits_and_those_behind_it_with_it() -> None:
     assert reader.got == ["a", "long"]
 
 
+@pytest.mark.parametrize("looked_at", [True, False])
+def test_what_goes_before_a_message_too_large_need_not_wait_for_it(looked_at: bool) -> None:
+    queue = Bench().queue("q", max_priority=1)
+    large = message()
+    large.body = b"long"
+    queue.enqueue(large)
+    if looked_at:
+        Reader(queue, "looker", acquires=False, messages=0)
+    reader = Reader(queue, octets=1)
+    publish(queue, "a", priority=0)
+    assert reader.got == []
+    publish(queue, "b", priority=1)
+    assert reader.got == ["b"]
+
+
 def test_lack_of_credit_by_grants_is_not_being_stopped() -> None:
     reader = Reader(Bench().queue("q"), messages=0)
     assert reader.subscription.paused and not reader.subscription.stopped

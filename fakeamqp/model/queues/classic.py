@@ -56,6 +56,7 @@ class ClassicQueue(Queue):
         "_next_position",
         "_picky",
         "_plain",
+        "_ranked",
         "_refuses",
         "_ttl",
         "ready",
@@ -67,6 +68,7 @@ class ClassicQueue(Queue):
     def _prepare(self) -> None:
         """See the base class."""
         self.ready = self._empty()
+        self._ranked = isinstance(self.ready, PriorityFifo)
         self.ready_octets = 0
         self._next_position = 0
         self._picky = False
@@ -124,6 +126,8 @@ class ClassicQueue(Queue):
         self.ready_octets += len(message.body)
         if not self._plain:
             self._announce(queued)
+        elif self._ranked and queued is self.ready.head():
+            self.dispatch()  # Who cannot take what waited may be able to take what came before that.
         if self._bounded:
             if not self._refuses:  # What is there was taken in, be it by promise.
                 self._drop_overflow()
@@ -139,12 +143,14 @@ class ClassicQueue(Queue):
             for browser in list(self._browsers.values()):
                 browser.add(queued, ready, self.unacked)
                 self._show(browser)
-            # Whoever is able gets it even if its time to live is 0, as where nobody looks.
-            if len(ready) == 1 and queued in ready and not self._picky:
-                subscription = self._rotation.next_able(queued.message)
-                if subscription is not None:
-                    self._take_out(queued)
-                    self._hand_over(queued, subscription)
+            if not self._picky:
+                # Whoever is able gets it even if its time to live is 0, as where nobody looks. Where it is
+                # not the next one nobody is able.
+                if queued is ready.head():
+                    subscription = self._rotation.next_able(queued.message)
+                    if subscription is not None:
+                        self._take_out(queued)
+                        self._hand_over(queued, subscription)
                 return
         self.dispatch()
 
@@ -280,6 +286,7 @@ class ClassicQueue(Queue):
             return False
         self._take_out(queued)
         delivery.acquired = True
+        delivery.delivered_at = self.virtual_host.now()
         self.unacked[delivery] = None
         self._drop_expired()
         return True
