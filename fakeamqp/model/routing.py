@@ -41,8 +41,10 @@ class Router:
         """Something that routing depends on has changed."""
         self._remembered.clear()
 
-    def plan(self, message: Message) -> tuple[Message, Outcome]:
+    def plan(self, message: Message, *, alternates: bool = True) -> tuple[Message, Outcome]:
         """Decide where a published message goes, without sending it there.
+
+        `alternates` says whether it may go by alternate exchanges where there is no other way.
 
         What an exchange keeps for later it has when this returns: also where the message is part of a
         transaction, whatever becomes of that (RabbitMQ's delayed-message plugin: documented).
@@ -61,11 +63,13 @@ class Router:
             self.check_publishable(message.exchange)
             message.copies = carbon_copies(headers)
             message = without_blind_copies(message)
-            return message, self._walk(message, self._virtual_host.exchange(message.exchange))
-        outcome = self._remembered.get((message.exchange, message.routing_key))
+            return message, self._walk(
+                message, self._virtual_host.exchange(message.exchange), None, alternates
+            )
+        outcome = self._remembered.get((message.exchange, message.routing_key)) if alternates else None
         if outcome is None:
             self.check_publishable(message.exchange)
-            outcome = self._walk(message, self._virtual_host.exchange(message.exchange))
+            outcome = self._walk(message, self._virtual_host.exchange(message.exchange), None, alternates)
         return message, outcome
 
     @property
@@ -137,10 +141,13 @@ class Router:
                 message = without_blind_copies(message)
         return message, self._walk(message, first, ask)
 
-    def _walk(self, message: Message, first: Exchange, ask: Ask | None = None) -> Outcome:
+    def _walk(
+        self, message: Message, first: Exchange, ask: Ask | None = None, alternates: bool = True
+    ) -> Outcome:
         """The queues a message goes to from an exchange on, each once, in the order of their bindings.
 
-        Where there is `ask`, it answers for the exchanges, and nothing is remembered.
+        Where there is `ask`, it answers for the exchanges, and nothing is remembered; so it is where no
+        alternate exchange is to be tried.
         """
         exchanges = self._virtual_host.exchanges
         keys = [message.routing_key]
@@ -152,7 +159,7 @@ class Router:
         delays: list[Delay] = []
         last: set[Exchange] = set()
         # What is remembered is the way from the exchange that the message was published to.
-        by_key_alone = ask is None and len(keys) == 1 and first.name == message.exchange
+        by_key_alone = ask is None and alternates and len(keys) == 1 and first.name == message.exchange
         while pending:
             exchange = pending.popleft()
             by_key_alone = by_key_alone and exchange.by_key_alone
@@ -165,7 +172,8 @@ class Router:
                     found = exchange.route(keys, message)
             if delay:
                 delays.append(Delay(exchange.name, delay))
-            if not found and exchange.alternate_exchange in exchanges and exchange not in last:
+            other_way = alternates and not found and exchange not in last
+            if other_way and exchange.alternate_exchange in exchanges:
                 alternate = exchanges[exchange.alternate_exchange]
                 found = [alternate]
                 if exchange.alternate_is_last and alternate not in visited:
