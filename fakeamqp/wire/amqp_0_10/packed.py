@@ -12,7 +12,7 @@ raises IndexError or struct.error, a slice that comes up short shows in the fina
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from fakeamqp.wire.amqp_0_10.errors import IllegalValue, SegmentError
@@ -48,6 +48,7 @@ __all__ = [
     "decode_header",
     "encode_fragments",
     "encode_header",
+    "header_entries",
     "read_fragments",
     "unreadable",
     "unwritable",
@@ -199,23 +200,26 @@ def read_fragments(octets: bytes, offset: int, fragment: type[_S]) -> tuple[list
 # --- header segments ---------------------------------------------------------------------------------------
 
 
-def decode_header(octets: bytes) -> tuple[Struct | UnknownStruct, ...]:
-    """The structs of a header segment, as they come (assembly/header-entries).
+def header_entries(octets: bytes) -> Iterator[tuple[Struct | UnknownStruct, bytes]]:
+    """The structs of a header segment as they come, each with its octets (assembly/header-entries).
 
     Raises SegmentError, and IllegalValue for one that comes twice.
     """
-    found: list[Struct | UnknownStruct] = []
-    codes: list[int] = []
+    codes: list[bytes] = []
     offset, end = 0, len(octets)
     while offset < end:
         start = offset
         entry, offset = read_struct32(octets, offset)
-        code = int.from_bytes(octets[start + 4 : start + 6], "big")
+        code = octets[start + 4 : start + 6]
         if code in codes:
-            raise IllegalValue(f"a header has the struct 0x{code:04x} twice")
+            raise IllegalValue(f"a header has the struct 0x{code.hex()} twice")
         codes.append(code)
-        found.append(entry)
-    return tuple(found)
+        yield entry, octets[start:offset]
+
+
+def decode_header(octets: bytes) -> tuple[Struct | UnknownStruct, ...]:
+    """The structs of a header segment, as they come; see `header_entries`."""
+    return tuple([entry for entry, _ in header_entries(octets)])
 
 
 def encode_header(structs: Iterable[Struct | UnknownStruct]) -> bytes:

@@ -87,6 +87,18 @@ class Map(dict[str, Any]):
         super().__init__(*values, **entries)
         self.octets = None
 
+    @classmethod
+    def of_entries(cls, entries: Iterable[tuple[str, Any, int]]) -> Map:
+        """A map that is written with these types: (key, value, code). Raises SegmentError."""
+        listed = list(entries)
+        octets = [
+            encode_value(key, _STR8) + bytes((code,)) + encode_value(value, code)
+            for key, value, code in listed
+        ]
+        made = cls((key, value) for key, value, _ in listed)
+        made.octets = _map_of(octets)
+        return made
+
 
 class List(list[Any]):
     """A list; see the module about what it keeps."""
