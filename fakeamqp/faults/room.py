@@ -219,7 +219,7 @@ class Faults:
             FieldError: a value does not fit its field.
         """
         octets = bytes(what) if isinstance(what, bytes | bytearray | memoryview) else None
-        known = tuple(dict.fromkeys(name for each in dialects() for name in each.properties)) + ("headers",)
+        known = (*dict.fromkeys(name for each in dialects() for name in each.properties), "headers")
         for name in properties:
             if name not in known:
                 raise FaultError(f"there is no property {name!r}{near_match(name, known)}")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from fakeamqp.trace.parts import Cut, full_size
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
@@ -148,4 +149,5 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "outcome": _outcome,
     "table": _table,
     "timestamp": Timestamp,
+    "uuid": UUID,
 }

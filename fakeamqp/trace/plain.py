@@ -16,9 +16,11 @@ A frame also has `dialect` ("0-9-1" or "0-10"), `direction` ("received" by the b
 "" where it is none of these), `size` (octets of payload), `cut` (true where only the beginning of the payload
 was kept), `readable` (false where the octets cannot be decoded, or not all of them are there), and
 
-- a method `fields`: {name: value}, all but the reserved ones; null where it cannot be read
+- a method `fields`: {name: value}, all but the reserved ones; null where it cannot be read. In 0-10 that is a
+  control or a command, which may also have `sync`; sets of ids are text such as "0-4,7"
 - a content header `class_id`, `body_size` and `properties`: {name: value}, those that are present; null where
-  they cannot be read
+  they cannot be read. In 0-10 there is no class id, the size is what message-properties say, properties have
+  the names of 0-9-1, and `structs` has them as they are: {struct: {field: value}}
 - a content body `body`: its octets.
 
 A connection event has `event` and `detail`, an event of the model `event` and `facts`: {name: value}.
@@ -36,6 +38,7 @@ object with one key:
 | what nobody is to read, such as a password | `{"secret": 12}`, the number of its octets |
 | a message | `{"message": {…}}` of number, exchange, routing_key, body, size, publisher and properties |
 | what became of a message | `{"outcome": {"text", "queues", "refused", "unconsumed", "delays"}}` |
+| uuid | `{"uuid": "12345678-…"}` |
 | anything else | `{"object": "as it calls itself"}` |
 | a table whose only field has one of these names | `{"table": {"decimal": "of the application"}}` |
 
@@ -50,6 +53,7 @@ import math
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.parts import Cut, full_size
@@ -57,11 +61,23 @@ from fakeamqp.trace.reading import Hidden, reader_of
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
 
-__all__ = ["octets_or_text", "plain", "plain_value"]
+__all__ = ["PROPERTIES", "octets_or_text", "plain", "plain_value"]
 
-_PROPERTIES = tuple(name for name, _ in BasicProperties.LAYOUT)
+PROPERTIES = tuple(name for name, _ in BasicProperties.LAYOUT)
 _MARKS = frozenset(
-    ("base64", "decimal", "float", "message", "object", "octets", "outcome", "secret", "table", "timestamp")
+    (
+        "base64",
+        "decimal",
+        "float",
+        "message",
+        "object",
+        "octets",
+        "outcome",
+        "secret",
+        "table",
+        "timestamp",
+        "uuid",
+    )
 )
 _DEEPEST = 250
 """Beyond the deepest tables there are."""
@@ -123,6 +139,8 @@ def plain_value(value: object, depth: int = 0) -> Any:
         return value if math.isfinite(value) else {"float": str(value)}
     if isinstance(value, Decimal):
         return {"decimal": str(value)}
+    if isinstance(value, UUID):
+        return {"uuid": str(value)}
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, Mapping) and depth < _DEEPEST:
@@ -156,7 +174,7 @@ def _object(value: object) -> dict[str, Any]:
 
 def _message(message: Any) -> dict[str, Any]:
     properties = getattr(message, "properties", None)
-    values = {name: plain_value(getattr(properties, name, None)) for name in _PROPERTIES}
+    values = {name: plain_value(getattr(properties, name, None)) for name in PROPERTIES}
     publisher = getattr(getattr(message, "publisher", None), "name", None)
     number = getattr(message, "number", 0)
     return {

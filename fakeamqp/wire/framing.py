@@ -31,6 +31,10 @@ class Framing(Protocol):
         """The eight octets that a client of this dialect begins with."""
 
     @property
+    def answer(self) -> bytes:
+        """What a server says to that header where it speaks the dialect, before its first frame."""
+
+    @property
     def heartbeat(self) -> bytes:
         """A heartbeat, as a whole frame."""
 

@@ -10,7 +10,7 @@ from fakeamqp.wire.amqp_0_9_x.frames import FRAME_METHOD
 from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ
 from fakeamqp.wire.errors import WireError
 
-__all__ = ["SECRET_FIELDS", "SECRET_METHODS", "redacted"]
+__all__ = ["SECRET_FIELDS", "SECRET_METHODS", "hide_in_urls", "redacted"]
 
 SECRET_FIELDS = frozenset(("response", "challenge", "new_secret"))
 """Fields of methods that are never shown."""
@@ -48,7 +48,7 @@ def redacted(frame_type: int, payload: bytes, channel: int = 0) -> bytes:
         hidden = payload[:_IDS] + _FILLER * (len(payload) - _IDS)
     else:
         about, start, end = _secret(index, payload)
-        hidden = _IN_A_URL.sub(_hidden_password, payload[:about]) + payload[about:start]
+        hidden = hide_in_urls(payload[:about]) + payload[about:start]
         hidden += _FILLER * (end - start) + payload[end:]
     return Cut.of(hidden, payload.size) if isinstance(payload, Cut) else hidden
 
@@ -63,6 +63,11 @@ def _readable(index: int, payload: bytes) -> bool:
             continue
         return True
     return False
+
+
+def hide_in_urls(octets: bytes) -> bytes:
+    """Put asterisks in the place of passwords in URLs."""
+    return _IN_A_URL.sub(_hidden_password, octets)
 
 
 def _hidden_password(found: re.Match[bytes]) -> bytes:

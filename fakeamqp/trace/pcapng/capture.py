@@ -13,7 +13,7 @@ from fakeamqp.trace.parts import Cut
 from fakeamqp.trace.pcapng import blocks
 from fakeamqp.trace.pcapng.tcp import MOST, Address, Stream
 from fakeamqp.trace.reading import reader_of
-from fakeamqp.wire.framing import framing_of
+from fakeamqp.wire.framing import dialect_of, framing_of
 
 if TYPE_CHECKING:
     from fakeamqp.trace.timeline import Trace
@@ -118,6 +118,9 @@ class _Capture:
             header = b"" if event.event == "refused" else event.protocol_header or header
         if header:
             self._write(event, stream.data("received", header))
+            spoken = dialect_of(header)
+            if spoken is not None and framing_of(spoken).answer:
+                self._write(event, stream.data("sent", framing_of(spoken).answer))
             self._latest[event.alias].fresh = True
 
     def _write(self, event: Event, packets: Iterable[bytes]) -> None:

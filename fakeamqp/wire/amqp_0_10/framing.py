@@ -27,6 +27,7 @@ class _Framing:
     """
 
     protocol_header = b"AMQP\1\1\0\x0a"
+    answer = protocol_header
     heartbeat = b"\x0f\0\0\x10\0\0\0\0\0\0\0\0" + _HEARTBEAT + b"\0\0"
     overhead = HEADER.size
     header_size = HEADER.size

@@ -30,6 +30,7 @@ class _Framing:
     """A type, a channel, a size, the payload, and an octet that ends it."""
 
     protocol_header = b"AMQP\0\0\x09\x01"
+    answer = b""
     heartbeat = HEARTBEAT_FRAME
     overhead = FRAME_OVERHEAD
     header_size = FRAME_HEADER.size
