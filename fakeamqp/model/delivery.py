@@ -70,7 +70,8 @@ class Delivery:
     def accept(self) -> None:
         """The client has dealt with the message: it is gone for good (basic.ack/removes-message)."""
         self.settle("accepted")
-        self.queue.forget(self)
+        if self.acquired:
+            self.queue.forget(self)
 
     def reject(self, ending: Ending = "rejected") -> None:
         """The client refuses the message: it is dead-lettered or discarded (basic.reject/requeue-false)."""

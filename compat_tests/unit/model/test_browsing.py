@@ -14,7 +14,7 @@ from fakeamqp.model.errors import AccessRefused, NotImplementedHere
 from fakeamqp.model.message import Message
 from fakeamqp.model.personality import SPEC
 from fakeamqp.model.properties import PlainProperties
-from fakeamqp.model.queues import Queue
+from fakeamqp.model.queues import ClassicQueue, Queue
 from fakeamqp.model.queues.ready import Fifo, PriorityFifo, Watched
 from fakeamqp.model.subscription import Subscription
 
@@ -221,6 +221,18 @@ def test_settling_what_was_only_seen_does_nothing(queue: Queue, settle: object) 
         settle(each.deliveries)  # type: ignore[operator]
     assert waiting(queue) == "ab"
     assert [(each.redelivered, each.returns) for each in queue.ready] == [(False, 0), (False, 0)]
+
+
+def test_the_queue_hears_nothing_of_settling_what_was_only_seen(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[str] = []
+    for method in ("forget", "refuse", "take_back"):
+        monkeypatch.setattr(ClassicQueue, method, lambda *_, name=method, **__: heard.append(name))
+    publish(queue, "a")
+    for settle in (accept_all, reject_all, release_all):
+        settle(browser(queue).deliveries)
+    assert heard == []
 
 
 # --- what subscriptions have in common --------------------------------------------------------------------
