@@ -1,7 +1,7 @@
 """What the protocol demands, what is tested, and the report about both.
 
 The catalogue is spec/rules/amqp-<dialect>.toml, what cannot be tested spec/rules/exceptions-<dialect>.toml.
-Tests name the rules they hold with `@pytest.mark.rule("0-9-1/section/name")`.
+Tests name the rules they hold with `@pytest.mark.rule("0-9-1/section/name")`; an id begins with its dialect.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ else:
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "spec" / "rules"
 DIALECT = "0-9-1"
+DIALECTS = (DIALECT, "0-10")
+#: Those whose every rule must have a test or an exception; the others are on their way.
+COMPLETE = frozenset({DIALECT})
+#: whose behaviour stands beside the documents
+_OTHER = {DIALECT: "RabbitMQ", "0-10": "real brokers"}
 #: how a rule can be shown, for those that every release must show
 REQUIRED = frozenset({"wire", "functional", "restart"})
 
@@ -80,6 +85,23 @@ def read_catalogue(dialect: str = DIALECT, folder: Path = RULES) -> Catalogue:
     if wrong := catalogue.unknown(exceptions):
         raise ValueError("exceptions: " + "\n".join(wrong))
     return catalogue
+
+
+def read_catalogues(folder: Path = RULES) -> dict[str, Catalogue]:
+    """The catalogue of each dialect that has one; see `read_catalogue`."""
+    return {dialect: read_catalogue(dialect, folder) for dialect in DIALECTS}
+
+
+def unknown(catalogues: Mapping[str, Catalogue], ids: Iterable[str]) -> list[str]:
+    """A line for each id that no rule of its dialect has; see `Catalogue.unknown`."""
+    lines = []
+    for id_ in dict.fromkeys(ids):
+        catalogue = catalogues.get(id_.split("/")[0])
+        if catalogue is None:
+            lines.append(f"no rule {id_!r}; an id begins with {' or '.join(catalogues)}")
+        else:
+            lines += catalogue.unknown([id_])
+    return lines
 
 
 def _entries(path: Path, table: str) -> list[dict[str, str]]:
@@ -157,8 +179,13 @@ class Results:
         return "excepted" if rule in catalogue.exceptions else "not yet"
 
 
+def page(catalogues: Iterable[Catalogue], results: Results) -> str:
+    """The reports about all dialects, in Markdown."""
+    return "\n".join(report(catalogue, results) for catalogue in catalogues)
+
+
 def report(catalogue: Catalogue, results: Results) -> str:
-    """The whole report, in Markdown."""
+    """The report about one dialect, in Markdown."""
     states = {rule: results.state(catalogue, rule) for rule in catalogue.rules}
     parts = [
         f"# Conformance to AMQP {catalogue.dialect}",
@@ -166,7 +193,8 @@ def report(catalogue: Catalogue, results: Results) -> str:
         f"[the catalogue](../spec/rules/amqp-{catalogue.dialect}.toml), and tests say which rules they show. "
         "A rule is *covered* when a test that is marked with it ran, *passing* when all of those passed, "
         "*excepted* when there is nothing to test (the reasons are below), and otherwise *not yet* covered. "
-        "Where the documents and RabbitMQ differ, both personalities, `spec` and `rabbitmq-4.2`, are tested.",
+        f"Where the documents and {_OTHER[catalogue.dialect]} differ, both personalities, `spec` and "
+        "`rabbitmq-4.2`, are tested.",
         "## Summary",
         _table(
             ("Level", *_COLUMNS),

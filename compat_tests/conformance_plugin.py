@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.conformance import Results, read_catalogue, report
+from compat_tests.conformance import Results, page, read_catalogues, unknown
 
 _PROPERTY = "rule"
 
@@ -36,13 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Note every test's rules. Raises UsageError for an id that no rule has."""
-    catalogues = {dialect: read_catalogue(dialect) for dialect in ("0-9-1", "0-10")}
+    catalogues = read_catalogues()
     wrong = []
     for item in items:
         ids = list(_ids(item))
-        for id_ in ids:
-            catalogue = catalogues.get(id_.split("/")[0], catalogues["0-9-1"])
-            wrong += [f"{item.nodeid}: {line}" for line in catalogue.unknown([id_])]
+        wrong += [f"{item.nodeid}: {line}" for line in unknown(catalogues, ids)]
         item.user_properties += [(_PROPERTY, id_) for id_ in dict.fromkeys(ids)]
     if wrong:
         raise pytest.UsageError("\n".join(wrong))
@@ -59,7 +57,7 @@ class _Reporter:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.results = Results()
-        self.catalogue = read_catalogue()
+        self.catalogues = read_catalogues()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count the call, and what goes wrong or is skipped before and after it."""
@@ -74,13 +72,14 @@ class _Reporter:
     def pytest_sessionfinish(self) -> None:
         """Write the file."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(report(self.catalogue, self.results), encoding="utf-8")
+        self.path.write_text(page(self.catalogues.values(), self.results), encoding="utf-8")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say where it is."""
-        states = [self.results.state(self.catalogue, rule) for rule in self.catalogue.rules]
-        terminalreporter.write_line(
-            f"conformance: {states.count('passing')} of {len(states)} rules pass, "
-            f"{states.count('failing')} fail, {states.count('excepted')} are excepted, "
-            f"{states.count('not yet')} are not covered yet: {self.path}"
-        )
+        for dialect, catalogue in self.catalogues.items():
+            states = [self.results.state(catalogue, rule) for rule in catalogue.rules]
+            terminalreporter.write_line(
+                f"conformance to {dialect}: {states.count('passing')} of {len(states)} rules pass, "
+                f"{states.count('failing')} fail, {states.count('excepted')} are excepted, "
+                f"{states.count('not yet')} are not covered yet: {self.path}"
+            )

@@ -7,7 +7,20 @@ from textwrap import dedent
 
 import pytest
 
-from compat_tests.conformance import REQUIRED, Results, marked_rules, marks_in, read_catalogue, report
+from compat_tests.conformance import (
+    COMPLETE,
+    DIALECT,
+    DIALECTS,
+    REQUIRED,
+    Results,
+    marked_rules,
+    marks_in,
+    page,
+    read_catalogue,
+    read_catalogues,
+    report,
+    unknown,
+)
 
 TESTS = Path(__file__).parents[1]
 CATALOGUE = """
@@ -44,8 +57,9 @@ def folder(tmp_path: Path) -> Path:
 # --- the project's own rules ---------------------------------------------------------------------------
 
 
-def test_every_rule_that_can_be_shown_has_a_test_or_an_exception() -> None:
-    catalogue = read_catalogue()
+@pytest.mark.parametrize("dialect", sorted(COMPLETE))
+def test_every_rule_that_can_be_shown_has_a_test_or_an_exception(dialect: str) -> None:
+    catalogue = read_catalogue(dialect)
     marked = marked_rules(TESTS, catalogue)
     missing = [
         rule.id
@@ -55,16 +69,24 @@ def test_every_rule_that_can_be_shown_has_a_test_or_an_exception() -> None:
     assert not missing, f"{len(missing)} rules have neither a test nor an exception:\n" + "\n".join(missing)
 
 
-def test_no_rule_has_both_a_test_and_an_exception() -> None:
-    catalogue = read_catalogue()
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_rule_has_both_a_test_and_an_exception(dialect: str) -> None:
+    catalogue = read_catalogue(dialect)
     both = sorted(set(catalogue.exceptions) & set(marked_rules(TESTS, catalogue)))
     assert not both, "these have tests, so their exceptions must go:\n" + "\n".join(both)
 
 
-def test_every_exception_has_a_reason_in_one_sentence() -> None:
-    for id_, reason in read_catalogue().exceptions.items():
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_exception_has_a_reason_in_one_sentence(dialect: str) -> None:
+    for id_, reason in read_catalogue(dialect).exceptions.items():
         assert len(reason) > 20, id_
         assert reason.endswith("."), id_
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_id_begins_with_its_dialect(dialect: str) -> None:
+    rules = read_catalogue(dialect).rules
+    assert rules and all(rule.startswith(f"{dialect}/") for rule in rules)
 
 
 # --- reading -------------------------------------------------------------------------------------------
@@ -101,6 +123,16 @@ def test_an_unknown_id_is_answered_with_the_nearest_one(folder: Path) -> None:
     ]
 
 
+def test_an_id_is_looked_up_in_the_catalogue_of_its_dialect() -> None:
+    catalogues = read_catalogues()
+    assert list(catalogues) == list(DIALECTS)
+    assert unknown(catalogues, ["0-10/frame/layout", "0-9-1/frame/layout"]) == []
+    assert unknown(catalogues, ["0-10/frame/lay-out", "0-8/frame/layout"]) == [
+        "no rule '0-10/frame/lay-out'; did you mean '0-10/frame/layout'?",
+        "no rule '0-8/frame/layout'; an id begins with 0-9-1 or 0-10",
+    ]
+
+
 def test_an_exception_for_no_rule_is_refused(folder: Path) -> None:
     (folder / "exceptions-0-9-1.toml").write_text(EXCEPTIONS.replace("third", "thrid"))
     with pytest.raises(ValueError, match="did you mean '0-9-1/queue/third'"):
@@ -129,6 +161,14 @@ def test_the_report_counts_rules_by_section_and_lists_what_is_missing(folder: Pa
     assert "## Failing\n\nNone.\n" in text
     assert "- `0-9-1/queue/third`: Three. *Nobody sees it.*" in text
     assert "| `first` | MUST | passing | test_a.py::test |" in text
+
+
+def test_the_page_has_a_report_for_each_dialect() -> None:
+    catalogues = read_catalogues()
+    text = page(catalogues.values(), Results())
+    heads = [line for line in text.splitlines() if line.startswith("# ")]
+    assert heads == [f"# Conformance to AMQP {dialect}" for dialect in DIALECTS]
+    assert text.startswith(report(catalogues[DIALECT], Results()))
 
 
 def test_a_rule_fails_when_one_of_its_tests_does(folder: Path) -> None:
@@ -198,7 +238,9 @@ def test_a_run_writes_the_report(pytester: pytest.Pytester, spread: tuple[str, .
     assert "| `type-header` | SEMANTIC | **failing** | test_inner.py::test_fails |" in text
     assert "| `type-method` | SEMANTIC | **failing** | test_inner.py::test_errors |" in text
     assert "| `type-heartbeat` | SEMANTIC | **not yet** | test_inner.py::test_is_skipped |" in text
-    result.stdout.fnmatch_lines("conformance: 2 of * rules pass, 2 fail, *")
+    result.stdout.fnmatch_lines(
+        ["conformance to 0-9-1: 2 of * rules pass, 2 fail, *", "conformance to 0-10: 0 of * rules pass, *"]
+    )
 
 
 def test_the_same_run_writes_the_same_report(pytester: pytest.Pytester) -> None:
