@@ -124,11 +124,6 @@ class Incoming:
             self._pass_over()
         return assembly
 
-    @property
-    def unfinished(self) -> Assembly | None:
-        """What has come of a command whose end has not, as far as it has come."""
-        return None if self._discarding else self._assembler.partial
-
     def finish(self, command_id: int) -> None:
         """The command was carried out."""
         self._done.add(command_id)
