@@ -155,7 +155,16 @@ class Grant(Limit):
         window: whether completed transfers give back what they took.
     """
 
-    __slots__ = ("_era", "_measure", "_measured", "_octets_of_measured", "messages", "octets", "window")
+    __slots__ = (
+        "_era",
+        "_measure",
+        "_measured",
+        "_octets_of_measured",
+        "_starved",
+        "messages",
+        "octets",
+        "window",
+    )
 
     def __init__(self, measure: Callable[[Message], int] = _octets_of_body, *, window: bool = True) -> None:
         super().__init__()
@@ -167,6 +176,7 @@ class Grant(Limit):
         self._measured: Message | None = None
         self._octets_of_measured = 0
         self._era = 0
+        self._starved = False
 
     def admits(self, message: Message) -> bool:
         """Whether both balances allow this message."""
@@ -250,8 +260,13 @@ class Grant(Limit):
             self.window = window
             self._era += 1
 
+    def starve(self, starved: bool) -> None:
+        """Let all that is granted count for nothing, or for what it is; then the caller calls `resume`."""
+        self._starved = starved
+        self._update()
+
     def _update(self) -> None:
-        self.open = self.messages != 0 and self.octets != 0
+        self.open = self.messages != 0 and self.octets != 0 and not self._starved
 
     def __repr__(self) -> str:
         left = " and ".join(

@@ -1,19 +1,378 @@
-"""What faults may learn of a connection and do to it."""
+"""What faults may learn of a 0-10 connection and do to it.
+
+A fault rule decides what becomes of a command, a control or a frame; here is how that is done without
+breaking the order of things: commands keep their numbers in both directions. What a client is kept from it
+does not count, so that what it gets next is announced by a command point; what it has sent is counted,
+whatever becomes of it. Nothing here is called unless somebody has installed a rule.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+from fakeamqp.dialects.amqp_0_10.replies import ConnectionFault, short_text
+from fakeamqp.dialects.amqp_0_10.states import ConnectionState
+from fakeamqp.model.errors import ModelError
+from fakeamqp.model.message import Message
+from fakeamqp.wire.amqp_0_10 import commands, controls
+from fakeamqp.wire.amqp_0_10.assembly import Assembler
+from fakeamqp.wire.amqp_0_10.constants import (
+    AcceptMode,
+    CreditUnit,
+    DetachCode,
+    ErrorCode,
+    RejectCode,
+)
+from fakeamqp.wire.amqp_0_10.frames import control_frame
+from fakeamqp.wire.amqp_0_10.framing import FRAMING, TYPE_MASK
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_10.endpoint import Endpoint
+    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.subscription_end import SubscriptionEnd
+    from fakeamqp.wire.amqp_0_10.assembly import Assembly
+    from fakeamqp.wire.amqp_0_10.constants import CloseCode
 
 __all__ = ["Line"]
 
+_LONGEST = 1000
+_UNLIMITED = 0xFFFFFFFF
+_BEFORE_OPEN = frozenset(
+    (ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING, ConnectionState.TUNED)
+)
+_ENDED = frozenset((ConnectionState.CLOSING, ConnectionState.CLOSED, ConnectionState.REFUSED))
+_NAMES = ("connection_name", "qpid.client_process")
+
 
 class Line:
-    """One 0-10 connection as fault rules see it."""
+    """One 0-10 connection as fault rules see it. A channel is open while a session is attached to it."""
 
     __slots__ = ("_endpoint",)
 
+    dialect = "0-10"
+
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
+
+    # --- who it is ------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The connection's name: both addresses."""
+        return self._endpoint.name
+
+    @property
+    def client_name(self) -> str | None:
+        """What the client calls itself: `connection_name`, else the name of its program; or None."""
+        properties = self._endpoint.client_properties
+        names = (properties.get(name) for name in _NAMES)
+        return next((name for name in names if isinstance(name, str) and name), None)
+
+    @property
+    def virtual_host(self) -> str | None:
+        """The name of the virtual host the client works in; None before it has opened one."""
+        return self._endpoint.virtual_host_name
+
+    @property
+    def open(self) -> bool:
+        """Whether anything can still be said on the connection."""
+        endpoint = self._endpoint
+        ended = (ConnectionState.CLOSED, ConnectionState.REFUSED)
+        return not (endpoint.finished or endpoint.aborted or endpoint.state in ended)
+
+    def channel_open(self, number: int) -> bool:
+        """Whether a session is attached to the channel and no exception has ended it."""
+        return self._session(number) is not None
+
+    @property
+    def channels(self) -> tuple[int, ...]:
+        """The channels that have such sessions, ascending."""
+        return tuple(session.channel for session in self._endpoint.open_channels)
+
+    def session_name(self, number: int) -> str | None:
+        """The name of the session on a channel, as text."""
+        session = self._endpoint.sessions.get(number)
+        return None if session is None else session.session_name.decode("utf-8", "surrogateescape")
+
+    @property
+    def largest_frame(self) -> int:
+        """Octets that a frame to the client may have, its header included."""
+        return self._endpoint.max_frame_size
+
+    # --- frames ---------------------------------------------------------------------------------------
+
+    def take(self, frames: bytes) -> None:
+        """Go on with whole frames that were kept when they came."""
+        self._endpoint.take(frames)
+
+    def confirm_now(self) -> None:
+        """Say what is completed: for those who take frames while no input is being dealt with."""
+        self._endpoint.end_turn()
+
+    def pause(self, paused: bool) -> None:
+        """Read no further from the client, since enough of it waits; or go on."""
+        self._endpoint.pause(paused)
+
+    def put(self, octets: bytes) -> None:
+        """Send octets as they are."""
+        self._endpoint.outbox.put(octets)
+
+    # --- commands of the client -----------------------------------------------------------------------
+
+    def pass_over(self, number: int, frames: bytes, *, done: bool = False) -> int | None:
+        """Count a command that is not carried out; it is completed only where it counts as `done`.
+
+        Returns:
+            Its id; None where it was carried out before, or does not belong here.
+        """
+        session = self._session(number)
+        counted = None if session is None else self._count(session, frames)
+        if session is not None and counted is not None and done:
+            session.incoming.finish(session.incoming.current)
+        return None if session is None or counted is None else session.incoming.current
+
+    def take_copy(self, number: int, frames: bytes) -> None:
+        """Carry out one more copy of the command that has come last: it has no number of its own."""
+        session = self._session(number)
+        assembly = self._assembled(frames)
+        if session is not None and assembly is not None:
+            session.execute(session.incoming.current, assembly)
+
+    def take_unsecured(self, number: int, frames: bytes) -> None:
+        """A crash takes away what is not completed: as if it had not been carried out."""
+        self.pass_over(number, frames)
+
+    def fail(self, number: int, frames: bytes, code: int, text: str, field_index: int | None) -> None:
+        """Do not carry out a command, and answer it with an exception, which ends the session."""
+        session = self._session(number)
+        assembly = None if session is None else self._count(session, frames)
+        if session is None or assembly is None:
+            return
+        self._except(session, code, text, assembly.first[:2], session.incoming.current, field_index)
+
+    def refuse(self, number: int, frames: bytes) -> None:
+        """Do not take a message, and tell its publisher.
+
+        With message.reject where the personality answers publishers and this one has asked for it by its
+        accept-mode; otherwise there is nothing but an exception, which ends the session.
+        """
+        session = self._session(number)
+        assembly = None if session is None else self._count(session, frames)
+        if session is None or assembly is None:
+            return
+        text = "refused by a fault that the test asked for"
+        command_id = session.incoming.current
+        mode = None
+        with suppress(WireError):
+            mode = getattr(commands.decode(assembly.first)[0], "accept_mode", None)
+        if session.choices.answers_publishers and mode != AcceptMode.NONE:
+            session.incoming.finish(command_id)
+            which = SequenceSet.of(command_id)
+            session.send(commands.MessageReject(transfers=which, code=RejectCode.UNSPECIFIED, text=text))
+        else:
+            self._except(session, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text, assembly.first[:2], command_id)
+
+    def _count(self, session: SessionEnd, frames: bytes) -> Assembly | None:
+        """Have a command counted as one that has come, as far as it is new."""
+        assembly = None
+        with suppress(WireError, ConnectionFault):
+            for flags, segment_type, payload in _frames(frames):
+                assembly = session.incoming.receive_frame(flags, segment_type, payload)
+        return assembly
+
+    def _assembled(self, frames: bytes) -> Assembly | None:
+        assembler, assembly = Assembler(), None
+        with suppress(WireError):
+            for flags, segment_type, payload in _frames(frames):
+                assembly = assembler.add(flags, segment_type, payload)
+        return assembly
+
+    # --- commands of the broker -----------------------------------------------------------------------
+
+    def unsaid(self, number: int) -> int | None:
+        """The command that is being sent does not get to the client; answers with its id."""
+        session = self._endpoint.sessions.get(number)
+        return None if session is None else session.outgoing.unsay()
+
+    def spare_number(self, number: int) -> int:
+        """An id for a command more; what the client says of it changes nothing."""
+        session = self._endpoint.sessions.get(number)
+        return 0 if session is None else session.outgoing.spare()
+
+    def announced(self, number: int, command_id: int, frames: bytes) -> bytes:
+        """The frames of a command, behind a command point where the client would count it wrongly."""
+        session = self._endpoint.sessions.get(number)
+        if session is None or not session.outgoing.announce(command_id):
+            return frames
+        point = controls.SessionCommandPoint(command_id=command_id, command_offset=0)
+        return control_frame(number, point.encode(), self.largest_frame) + frames
+
+    # --- ends -----------------------------------------------------------------------------------------
+
+    def close_channel(self, number: int, code: int, text: str, method: int) -> None:
+        """End a session, by an exception of that code; or by session.detached, by a code of that."""
+        session = self._session(number)
+        if session is None:
+            return
+        if code in tuple(DetachCode):
+            session.detach(DetachCode(code))
+        else:
+            self._except(session, code, text, method.to_bytes(2, "big") if method else b"")
+
+    def _except(
+        self,
+        session: SessionEnd,
+        code: int,
+        text: str,
+        ids: bytes,
+        command_id: int | None = None,
+        field_index: int | None = None,
+    ) -> None:
+        session.end_turn()
+        exception = commands.ExecutionException(
+            error_code=code,
+            command_id=command_id,
+            class_code=ids[0] if ids else None,
+            command_code=ids[1] if ids else None,
+            field_index=field_index,
+            description=short_text(text, _LONGEST),
+        )
+        session.fail_with(exception, text)
+
+    def close_connection(self, code: int, text: str, method: int) -> None:
+        """Close the connection as an error would; before it is open, as a failed handshake."""
+        endpoint = self._endpoint
+        if endpoint.state in _BEFORE_OPEN and not endpoint.choices.speaks_of_failed_handshakes:
+            endpoint.refuse(text)
+        elif endpoint.state not in _ENDED:
+            endpoint.close(cast("CloseCode", code), text)  # Also a code that 0-10 does not know.
+
+    def end(self, *, reset: bool) -> None:
+        """End the transport without a word, after what is to be sent: in order, or by a reset."""
+        self._endpoint.break_off(reset=reset)
+
+    def refuse_login(self, text: str, client_properties: Any) -> None:
+        """Refuse the client as one whose password is wrong."""
+        endpoint = self._endpoint
+        if endpoint.state is ConnectionState.STARTING:
+            endpoint.client_properties = client_properties or {}
+        endpoint.refuse(text)
+
+    # --- heartbeats -----------------------------------------------------------------------------------
+
+    def unhear(self) -> None:
+        """What has come last was no sign of life."""
+        self._endpoint.heartbeats.unhear()
+
+    def hold_to_heartbeats(self) -> None:
+        """From now on silence counts, whatever clock the client lives by."""
+        self._endpoint.heartbeats.hold()
+
+    # --- publishes ------------------------------------------------------------------------------------
+
+    def next_publish(self, number: int) -> int | None:
+        """Publishes are not confirmed one by one: completion tells a publisher."""
+        return None
+
+    def skip_publish(self, number: int, accepted: bool | None) -> None:
+        """There is no count of confirms."""
+
+    def confirm_singly(self, number: int) -> None:
+        """There are no confirms."""
+
+    def destinations(self, number: int, method: Any, properties: Any) -> tuple[str, ...]:
+        """The names of the queues that a transfer goes to. Nothing changes by asking."""
+        session = self._session(number)
+        if session is None or method is None:
+            return ()
+        delivery = None if properties is None else properties.delivery
+        key = "" if delivery is None else delivery.routing_key or ""
+        message = Message(method.destination or "", key, properties, b"")
+        with suppress(ModelError):
+            return session.virtual_host.routing.preview(message)
+        return ()
+
+    def exchange_type(self, name: str) -> str | None:
+        """The type of an exchange, or None where there is none."""
+        virtual_host = self._endpoint.virtual_host
+        exchange = None if virtual_host is None else virtual_host.exchanges.get(name)
+        return None if exchange is None else exchange.type_name
+
+    # --- deliveries -----------------------------------------------------------------------------------
+
+    def consumed_queue(self, number: int, consumer_tag: str) -> str | None:
+        """The name of the queue a subscription takes from, or None where no destination is called that."""
+        session = self._session(number)
+        found = None if session is None else session.consumers.get(consumer_tag)
+        return None if found is None else found.queue.name
+
+    def held(self, number: int, transfers: SequenceSet) -> tuple[tuple[str, Any], ...]:
+        """The queue and the message of each transfer of these that the client holds."""
+        session = self._session(number)
+        if session is None:
+            return ()
+        outstanding = session.ledger.outstanding
+        found = [outstanding[each] for each in transfers.select(outstanding)]
+        return tuple((delivery.queue.name, delivery.queued.message) for delivery in found)
+
+    def held_messages(self, number: int, tag: int, multiple: bool) -> tuple[tuple[str, Any], ...]:
+        """The same of one transfer."""
+        return self.held(number, SequenceSet.of(tag))
+
+    def spare_tag(self, number: int) -> int:
+        """See `spare_number`."""
+        return self.spare_number(number)
+
+    # --- flow -----------------------------------------------------------------------------------------
+
+    def set_flow(self, number: int, active: bool) -> None:
+        """Ask the client to stop publishing by a session, or to go on (message.stop, message.flow)."""
+        session = self._session(number)
+        if session is None:
+            return
+        if not active:
+            session.send(commands.MessageStop(destination=""))
+            return
+        for unit in (CreditUnit.MESSAGE, CreditUnit.BYTE):
+            session.send(commands.MessageFlow(destination="", unit=unit, value=_UNLIMITED))
+
+    def starve(self, queue: str | None, destination: str | None, starved: bool) -> int:
+        """Let the credit of subscriptions count for nothing, or for what it is again.
+
+        Args:
+            queue: only of those to this queue.
+            destination: only of the one with this destination.
+            starved: whether it counts for nothing.
+
+        Returns:
+            How many there were.
+        """
+        count = 0
+        for each in list(self._subscriptions()):
+            here = queue in (None, each.subscription.queue.name) and destination in (None, each.destination)
+            if here:
+                count += 1
+                each.grant.starve(starved)
+                each.grant.resume()
+        return count
+
+    def _subscriptions(self) -> Iterator[SubscriptionEnd]:
+        for session in self._endpoint.open_channels:
+            yield from session.subscriptions.values()
+
+    def _session(self, number: int) -> SessionEnd | None:
+        session = self._endpoint.sessions.get(number)
+        return session if session is not None and session.alive else None
+
+    def __repr__(self) -> str:
+        return f"<Line {self.name}>"
+
+
+def _frames(octets: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Flags, segment type and payload of each frame."""
+    for kind, _, payload, _ in FRAMING.cut(octets):
+        yield kind >> 8, kind & TYPE_MASK, payload

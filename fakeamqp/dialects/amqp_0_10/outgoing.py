@@ -80,6 +80,31 @@ class Outgoing:
         self._place = successor(command_id)
         endpoint.outbox.write(encode_frames(session.channel, segments, endpoint.max_frame_size))
 
+    # --- what a fault keeps from the client -----------------------------------------------------------
+
+    def spare(self) -> int:
+        """An id of its own for a command that nobody will ask for again."""
+        command_id = self.next_id
+        self.next_id = successor(command_id)
+        return command_id
+
+    def unsay(self) -> int | None:
+        """The command that is being written does not get to the client, which will not count it.
+
+        Returns:
+            Its id, or None where none is being written.
+        """
+        if self._place is None:
+            return None
+        self._place = successor(self._place, -1)
+        return self._place
+
+    def announce(self, command_id: int) -> bool:
+        """A command is written all the same, or late; whether a command point has to go before it."""
+        in_place = self._place == command_id
+        self._place = successor(command_id)
+        return not in_place
+
     # --- transports -----------------------------------------------------------------------------------
 
     def detached(self) -> None:
