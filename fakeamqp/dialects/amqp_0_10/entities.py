@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects.amqp_0_10.replies import SessionFault
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed
+from fakeamqp.wire.amqp_0_10.crossing import plain_headers
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -24,8 +25,8 @@ __all__ = [
     "check_alternate",
     "find_exchange",
     "find_queue",
+    "plain",
     "refuse_unknown_arguments",
-    "texts",
 ]
 
 
@@ -132,12 +133,12 @@ def bad_arguments() -> Iterator[None]:
         raise SessionFault("invalid-argument", problem.text, "arguments") from problem
 
 
-def texts(arguments: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Arguments with those values as text that came as octets and are text.
+def plain(arguments: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Arguments as all versions of AMQP can carry them, with those octets as text that are text.
 
     Clients in whose language the two are the same send either (qpid-python: by whether it is ASCII).
     """
-    return {} if not arguments else {name: _text(value) for name, value in arguments.items()}
+    return {} if not arguments else {name: _text(value) for name, value in plain_headers(arguments).items()}
 
 
 def _text(value: Any) -> Any:

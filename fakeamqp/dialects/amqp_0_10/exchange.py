@@ -16,12 +16,13 @@ from fakeamqp.dialects.amqp_0_10.entities import (
     check_alternate,
     find_exchange,
     find_queue,
+    plain,
     refuse_unknown_arguments,
-    texts,
 )
 from fakeamqp.dialects.amqp_0_10.replies import SessionFault
 from fakeamqp.model.exchanges import EXCHANGE_TYPES
 from fakeamqp.wire.amqp_0_10 import commands, structs
+from fakeamqp.wire.amqp_0_10.crossing import carried
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
@@ -58,7 +59,7 @@ def declare(session: SessionEnd, command: commands.ExchangeDeclare) -> None:
     if name.startswith(session.choices.reserved_prefixes):
         raise SessionFault("not-allowed", f"exchange name '{name}' is reserved", "exchange")
     session.authorise("configure", "exchange", name)
-    arguments = texts(command.arguments)
+    arguments = plain(command.arguments)
     refuse_unknown_arguments(session, arguments, _ARGUMENTS)
     kind = _known_type(session, command.type)
     existing = session.virtual_host.exchanges.get(name)
@@ -133,7 +134,10 @@ def query(session: SessionEnd, command: commands.ExchangeQuery) -> structs.Excha
     if exchange is None:
         return structs.ExchangeQueryResult(not_found=True)
     return structs.ExchangeQueryResult(
-        type=exchange.type_name, durable=exchange.durable, not_found=False, arguments=exchange.arguments
+        type=exchange.type_name,
+        durable=exchange.durable,
+        not_found=False,
+        arguments=carried(exchange.arguments),
     )
 
 
@@ -152,7 +156,7 @@ def bind(session: SessionEnd, command: commands.ExchangeBind) -> None:
         AccessRefused: the user may not.
     """
     exchange, queue, key = _ends(session, command)
-    arguments = texts(command.arguments)
+    arguments = plain(command.arguments)
     if exchange.bindings_between(queue, key):
         return
     if exchange.chooser.type_name != "headers":
@@ -213,7 +217,7 @@ def bound(session: SessionEnd, command: commands.ExchangeBound) -> structs.Excha
         exchange_not_found=exchange is None, queue_not_found=queue_name is not None and queue is None
     )
     if exchange is not None and not result.queue_not_found:
-        _compare(exchange, queue, command.binding_key or None, texts(command.arguments) or None, result)
+        _compare(exchange, queue, command.binding_key or None, plain(command.arguments) or None, result)
     return result
 
 

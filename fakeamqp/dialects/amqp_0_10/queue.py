@@ -12,8 +12,8 @@ from fakeamqp.dialects.amqp_0_10.entities import (
     bad_arguments,
     check_alternate,
     find_queue,
+    plain,
     refuse_unknown_arguments,
-    texts,
 )
 from fakeamqp.dialects.amqp_0_10.replies import SessionFault
 from fakeamqp.model.errors import PreconditionFailed, ResourceLocked
@@ -22,6 +22,7 @@ from fakeamqp.model.queues.qpid import QpidQueue
 from fakeamqp.model.queues.qpid_arguments import are_asked_for
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.wire.amqp_0_10 import commands, structs
+from fakeamqp.wire.amqp_0_10.crossing import carried
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
@@ -53,7 +54,7 @@ def declare(session: SessionEnd, command: commands.QueueDeclare) -> None:
         return
     _check_name(session, name)
     session.authorise("configure", "queue", name)
-    arguments = texts(command.arguments)
+    arguments = plain(command.arguments)
     _refuse_unknown_arguments(session, arguments)
     existing = session.virtual_host.queues.get(name)
     if existing is None:
@@ -195,7 +196,7 @@ def query(session: SessionEnd, command: commands.QueueQuery) -> structs.QueueQue
         durable=queue.durable,
         exclusive=queue.exclusive_owner is not None,
         auto_delete=queue.auto_delete,
-        arguments=queue.arguments,
+        arguments=carried(queue.arguments),
         message_count=len(queue.ready),
         subscriber_count=len(queue.subscriptions),
     )
