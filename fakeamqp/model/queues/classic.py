@@ -113,7 +113,8 @@ class ClassicQueue(Queue):
             if self.options.overflow == "reject-publish-dlx":
                 self.virtual_host.dead_letters.died(self, message, "maxlen")
             return False
-        if self._plain and not self.ready:
+        plain = self._plain
+        if plain and not self.ready:
             subscription = self._rotation.next_able(message)
             if subscription is not None:
                 if subscription.no_ack:
@@ -124,7 +125,7 @@ class ClassicQueue(Queue):
         queued = self._queued(message)
         self.ready.append(queued)
         self.ready_octets += len(message.body)
-        if not self._plain:
+        if not plain:
             self._announce(queued)
         elif self._ranked and queued is self.ready.head():
             self.dispatch()  # Who cannot take what waited may be able to take what came before that.
