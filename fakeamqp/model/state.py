@@ -42,7 +42,7 @@ class ClientChannel(Protocol):
         """What the client knows it by."""
 
     @property
-    def mode(self) -> Literal["confirm", "tx"] | None:
+    def mode(self) -> Literal["confirm", "tx", "dtx"] | None:
         """Whether publishes are confirmed or are part of a transaction."""
 
     @property

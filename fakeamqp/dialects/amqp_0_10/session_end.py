@@ -14,6 +14,7 @@ from fakeamqp.dialects.amqp_0_10.incoming import Incoming
 from fakeamqp.dialects.amqp_0_10.outgoing import Outgoing
 from fakeamqp.dialects.amqp_0_10.replies import SessionFault, error_code, short_text
 from fakeamqp.dialects.amqp_0_10.states import SESSION_TRANSITIONS, SessionState
+from fakeamqp.dialects.amqp_0_10.transfers import Publisher
 from fakeamqp.model.credit import Gate
 from fakeamqp.model.delivery import Ledger, release_all
 from fakeamqp.model.errors import ModelError
@@ -65,6 +66,7 @@ class SessionEnd:
         """For how many seconds it is kept without a transport; None is for ever."""
         self.incoming = Incoming(self)
         self.outgoing = Outgoing(self)
+        self.publisher = Publisher(self)
         self.ledger = Ledger()
         """What it holds, by the ids of the transfers that brought it."""
         self.subscriptions: dict[str, SubscriptionEnd] = {}
@@ -133,7 +135,7 @@ class SessionEnd:
         self.note("session attached")
         self.send_control(controls.SessionAttached(name=self.session_name))
         self.outgoing.attached()
-        for each in (*self.subscriptions.values(), *self.consuming.values()):
+        for each in self._takers():
             each.attached()
         self.gate.reopen()
 
@@ -162,6 +164,10 @@ class SessionEnd:
             self._leave()
             self._keep()
 
+    def _takers(self) -> list[SubscriptionEnd | Consumers]:
+        """All that takes messages for the session."""
+        return [*self.subscriptions.values(), *self.consuming.values()]
+
     def _leave(self) -> None:
         """Have no transport any more."""
         assert self.endpoint is not None
@@ -169,6 +175,8 @@ class SessionEnd:
         self.endpoint.sessions.pop(self.channel, None)
         self.note("session detached")
         self.endpoint = None
+        for each in self._takers():
+            each.attached()
         self.incoming.detached()
         self.outgoing.detached()
 
@@ -268,10 +276,14 @@ class SessionEnd:
         if first is not None and len(first) >= 2:
             exception.class_code, exception.command_code = first[0], first[1]
         exception.field_index = _field_index(problem, command)
+        self.fail_with(exception, str(problem))
+
+    def fail_with(self, exception: commands.ExecutionException, why: str) -> None:
+        """End the session with this exception, and ask the client to detach."""
         self.outgoing.send(((SegmentType.COMMAND, exception.encode()),))
         self.send_control(controls.SessionDetach(name=self.session_name))
         self._follow("FAIL")
-        self.note("session failed", detail=str(problem), code=int(exception.error_code or 0))
+        self.note("session failed", detail=why, code=int(exception.error_code or 0))
         self.release()
 
     def client_failed(self) -> None:
@@ -293,6 +305,7 @@ class SessionEnd:
 
     def throttle(self, throttled: bool) -> None:
         """Have the client stop publishing, or go on, where the personality says so (message/throttling)."""
+        self.publisher.throttle(throttled)
 
     # --- what handlers need ---------------------------------------------------------------------------
 
@@ -372,7 +385,7 @@ class SessionEnd:
         self.gate.shut()
         if self.ledger.timeouts is not None:
             self.ledger.timeouts.stop()
-        ended = [*self.subscriptions.values(), *self.consuming.values()]
+        ended = self._takers()
         self.subscriptions, self.consuming = {}, {}
         outstanding = self.ledger.take_all()
         self.virtual_host.branches.leave(self)
@@ -385,6 +398,7 @@ class SessionEnd:
         for each in ended:
             each.end()
         self.virtual_host.release_owner(self)
+        self.publisher.ended()
         self.outgoing.clear()
 
 
@@ -395,5 +409,5 @@ def _field_index(problem: SessionFault | ModelError | WireError, command: Comman
         for index, (field, _) in enumerate(command.FIELDS):
             if field == name:
                 return index
-    index = getattr(problem, "field_index", None)
-    return index if isinstance(index, int) else None
+    known = getattr(problem, "field_index", None)
+    return known if isinstance(known, int) else None

@@ -1,0 +1,238 @@
+"""Class execution of 0-10: sync, results, and exceptions with their codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from fakeamqp.model.access import Permission, User
+from fakeamqp.model.limits import VirtualHostLimits
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.wire.amqp_0_10 import structs
+
+# --- sync and result ---------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/execution.sync/barrier")
+def test_sync_is_complete_once_all_before_it_is(session: Session) -> None:
+    client = session.client
+    octets = [client.command_octets(x.QueueDeclare(queue=f"q{number}")) for number in range(3)]
+    client.send_octets(b"".join(octets) + client.command_octets(x.ExecutionSync(), sync=True))
+    assert list(client.expect(c.SessionCompleted).commands or ()) == [0, 1, 2, 3]
+
+
+@pytest.mark.rule("0-10/execution.result/carries")
+@pytest.mark.rule("0-10/execution.result/with-completion")
+def test_a_result_names_its_command_and_comes_before_the_completion(session: Session) -> None:
+    session.call(x.ExecutionSync())
+    session.send(x.ExchangeQuery(name="amq.direct"), sync=True)
+    result = session.expect(x.ExecutionResult)
+    assert result.command_id == 1
+    assert isinstance(result.value, structs.ExchangeQueryResult) and result.value.type == "direct"
+    completed = session.client.expect(c.SessionCompleted)
+    assert 1 in (completed.commands or ())
+
+
+# --- exceptions --------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/execution/ends-session")
+@pytest.mark.rule("0-10/execution.exception/no-later-effects")
+@pytest.mark.rule("0-10/execution.exception/correlates")
+def test_an_exception_ends_the_session_and_not_the_connection(server: Server) -> None:
+    client = server.open()
+    session, other = client.session(b"s", 0), client.session(b"other", 1)
+    session.call(x.ExecutionSync())
+    octets = [
+        client.command_octets(each)
+        for each in (x.QueuePurge(queue="nowhere"), x.QueueDeclare(queue="late"), x.ExecutionSync())
+    ]
+    client.send_octets(b"".join(octets))
+    exception = session.expect(x.ExecutionException)
+    assert (exception.error_code, exception.command_id) == (404, 1)
+    assert (exception.class_code, exception.command_code) == (8, 3)
+    assert exception.description and "nowhere" in exception.description
+    assert session.expect(c.SessionDetach).name == b"s"
+    client.expect_nothing()
+    assert "late" not in server.vhost.queues
+    other.declare("still here")
+    client.send(c.SessionDetached(name=b"s", code=0))
+    client.expect_nothing()
+    client.session(b"s", 0).declare("anew")
+
+
+@pytest.mark.rule("0-10/execution/ends-session")
+def test_an_ended_session_hears_nothing_but_its_detach(server: Server) -> None:
+    client = server.open()
+    session = client.session(timeout=None)
+    session.send(x.QueuePurge(queue="nowhere"))
+    client.inbox.clear()
+    session.send(x.QueueDeclare(queue="late"))
+    session.control(c.SessionFlush(completed=True))
+    session.control(c.SessionRequestTimeout(timeout=7))
+    client.expect_nothing()
+    assert client.call(c.SessionDetach(name=b"s"), c.SessionDetached).code == 0
+    assert not server.state.sessions, "a session that has failed is not kept"
+
+
+def test_what_was_done_before_is_completed_before_the_exception(session: Session) -> None:
+    client = session.client
+    octets = [client.command_octets(each) for each in (x.ExecutionSync(), x.QueuePurge(queue="nowhere"))]
+    client.send_octets(b"".join(octets))
+    assert list(client.expect(c.SessionCompleted).commands or ()) == [0]
+    session.expect(x.ExecutionException)
+
+
+def test_what_the_session_held_returns_at_once(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    session.publish(b"held")
+    session.subscribe("q")
+    session.transfer()
+    session.send(x.QueuePurge(queue="nowhere"))
+    (queued,) = server.vhost.queues["q"].ready
+    assert queued.redelivered
+
+
+@pytest.mark.rule("0-10/execution.exception/index-zero-based")
+def test_the_field_to_blame_is_counted_from_zero(session: Session) -> None:
+    exception = session.fails(x.MessageSubscribe(destination="d"), _empty_name_code(session))
+    assert exception.field_index == 0
+
+
+def _empty_name_code(session: Session) -> int:
+    choices = session.client.server.state.personality.amqp_0_10
+    return {"illegal-argument": 531, "invalid-argument": 542}[choices.missing_queue_name]
+
+
+def test_an_exception_of_the_client_ends_the_session_too(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    session.subscribe("q")
+    session.send(x.ExecutionException(error_code=541, description="cannot"))
+    assert not server.vhost.queues["q"].subscriptions
+    session.client.expect_nothing()
+    assert session.detach().code == 0
+
+
+# --- codes -------------------------------------------------------------------------------------------
+
+
+def _unauthorized(server: Server) -> tuple[Session, Any]:
+    server.state.access.add(User("reader", "r", (), {"/": Permission("^$", "^$", ".*")}))
+    return server.session(user="reader", password="r"), x.QueueDeclare(queue="q")
+
+
+def _locked(server: Server) -> tuple[Session, Any]:
+    server.session(b"owner").declare("q", exclusive=True)
+    return server.session(), x.QueueDeclare(queue="q")
+
+
+def _in_use(server: Server) -> tuple[Session, Any]:
+    session = server.session()
+    session.declare("q")
+    session.publish(b"there")
+    session.call(x.ExecutionSync())
+    return session, x.QueueDelete(queue="q", if_empty=True)
+
+
+def _full(server: Server) -> tuple[Session, Any]:
+    server.vhost.limits = VirtualHostLimits(max_queues=1)
+    session = server.session()
+    session.declare("one")
+    return session, x.QueueDeclare(queue="two")
+
+
+def _illegal_state(server: Server) -> tuple[Session, Any]:
+    session = server.session()
+    session.call(x.DtxSelect())
+    xid = structs.Xid(format=1, global_id=b"g", branch_id=b"b")
+    session.call(x.DtxStart(xid=xid))
+    session.publish(b"associated")
+    return session, x.DtxPrepare(xid=xid)
+
+
+@pytest.mark.parametrize(
+    ("code", "prepare"),
+    [
+        pytest.param(403, _unauthorized, marks=pytest.mark.rule("0-10/execution/unauthorized-access")),
+        pytest.param(
+            404,
+            lambda server: (server.session(), x.QueuePurge(queue="nowhere")),
+            marks=pytest.mark.rule("0-10/execution/not-found"),
+        ),
+        pytest.param(405, _locked, marks=pytest.mark.rule("0-10/execution/resource-locked")),
+        pytest.param(406, _in_use, marks=pytest.mark.rule("0-10/execution/precondition-failed")),
+        pytest.param(409, _illegal_state, marks=pytest.mark.rule("0-10/execution/illegal-state")),
+        pytest.param(
+            530,
+            lambda server: (server.session(), x.ExchangeDelete(exchange="amq.topic")),
+            marks=pytest.mark.rule("0-10/execution/not-allowed"),
+        ),
+        pytest.param(
+            542,
+            lambda server: (server.session(), x.ExchangeDelete(exchange="")),
+            marks=pytest.mark.rule("0-10/execution/invalid-argument"),
+        ),
+    ],
+    ids=lambda value: str(value) if isinstance(value, int) else "",
+)
+def test_codes(server: Server, code: int, prepare: Callable[[Server], tuple[Session, Any]]) -> None:
+    session, command = prepare(server)
+    session.fails(command, code)
+
+
+def test_limits_are_told_by_code_506(spec: Server) -> None:
+    session, command = _full(spec)
+    session.fails(command, 506)
+
+
+@pytest.mark.rule("0-10/execution/resource-deleted")
+def test_subscribers_of_a_deleted_queue_are_told_by_code_408(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    session.subscribe("q")
+    server.session(b"other").call(x.QueueDelete(queue="q"))
+    assert session.expect(x.ExecutionException).error_code == 408
+
+
+@pytest.mark.rule("0-10/execution/command-invalid")
+@pytest.mark.parametrize(
+    "octets",
+    [
+        b"\x08\x01",
+        x.QueueDeclare(queue="q").encode() + b"\x00",
+        x.QueueDeclare(queue="q").encode()[:-1],
+    ],
+    ids=["no header", "octets left over", "octets missing"],
+)
+def test_segments_that_cannot_be_decoded_are_told_by_code_503(server: Server, octets: bytes) -> None:
+    session = server.session()
+    session.client.send_frame(octets, kind=1, track=1)
+    exception = session.expect(x.ExecutionException)
+    assert (exception.error_code, exception.command_id) == (503, 0)
+    assert "q" not in server.vhost.queues
+
+
+@pytest.mark.rule("0-10/execution/illegal-argument")
+def test_a_value_outside_of_its_domain_is_told_by_code_531(session: Session) -> None:
+    session.declare("q")
+    session.call(x.MessageSubscribe(queue="q", destination="d"))
+    # message.flow: destination "d", unit 7, value 1
+    body = b"\x04\x0a\x01\x00" + b"\x07\x00" + b"\x01d" + b"\x07" + b"\x00\x00\x00\x01"
+    session.client.send_frame(body, kind=1, track=1)
+    assert session.expect(x.ExecutionException).error_code == 531
+
+
+@pytest.mark.rule("0-10/execution/not-implemented")
+@pytest.mark.parametrize(
+    "command",
+    [x.FileQosOk(), x.FileConsumeOk(), x.StreamQosOk(), x.StreamConsumeOk()],
+    ids=lambda command: command.NAME,
+)
+def test_commands_that_only_clients_take_are_told_by_code_540(session: Session, command: Any) -> None:
+    session.fails(command, 540)
