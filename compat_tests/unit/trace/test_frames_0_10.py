@@ -1,0 +1,280 @@
+"""Frames of AMQP 0-10 in words, as values and without passwords, whatever the octets."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakeamqp.trace import FrameEvent, Trace
+from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.plain import plain
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.wire.amqp_0_10.frames import control_frame, encode_frames
+from fakeamqp.wire.amqp_0_10.framing import FRAMING
+from fakeamqp.wire.amqp_0_10.packed import Command, Control
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.wire.framing import DIALECTS, dialect_of, framing_of
+
+WHOLE_CONTROL, WHOLE_COMMAND = 0x0F00, 0x0F01
+HEADER, BODY = 0x0302, 0x0703
+
+
+def event(kind: int, payload: bytes, **more: Any) -> FrameEvent:
+    return FrameEvent(1.5, "a -> b", "c1", more.get("direction", "received"), kind, 3, payload, "0-10")
+
+
+def of(method: Command | Control, sync: bool = False) -> FrameEvent:
+    if isinstance(method, Control):
+        return event(WHOLE_CONTROL, method.encode())
+    return event(WHOLE_COMMAND, method.encode(sync))
+
+
+def header(*entries: Any) -> FrameEvent:
+    return event(HEADER, structs.encode_header(entries))
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        (
+            x.MessageTransfer(destination="e", accept_mode=1, acquire_mode=0),
+            "message.transfer destination='e' accept_mode=none acquire_mode=pre-acquired",
+        ),
+        (x.MessageAccept(transfers=SequenceSet.between(0, 4)), "message.accept transfers=0-4"),
+        (
+            x.QueueDeclare(queue="q", durable=True, arguments={"qpid.max_count": 1}),
+            "queue.declare queue='q' durable arguments={'qpid.max_count': 1}",
+        ),
+        (
+            x.ExecutionException(
+                error_code=404, command_id=3, class_code=8, command_code=2, description="no such queue"
+            ),
+            "execution.exception error_code=404 not-found command_id=3 class_code=8 command_code=2 "
+            "description='no such queue'",
+        ),
+        (
+            x.ExecutionResult(command_id=2, value=structs.QueueQueryResult(queue="q", message_count=1)),
+            "execution.result command_id=2 value=queue-query-result(queue='q', message_count=1)",
+        ),
+        (c.SessionAttach(name=b"s-1", force=True), "session.attach name='s-1' force"),
+        (c.SessionDetached(name=b"s", code=1), "session.detached name='s' code=session-busy"),
+        (
+            c.ConnectionClose(reply_code=320, reply_text="go"),
+            "connection.close reply_code=320 connection-forced reply_text='go'",
+        ),
+        (
+            c.ConnectionStartOk(
+                client_properties={"product": "qpid", "x": 1},
+                mechanism="PLAIN",
+                response=b"\0a\0b",
+                locale="en",
+            ),
+            "connection.start-ok client_properties={'product': 'qpid'} mechanism='PLAIN' response=(4 octets) "
+            "locale='en'",
+        ),
+        (c.ConnectionHeartbeat(), "connection.heartbeat"),
+    ],
+)
+def test_controls_and_commands(method: Command | Control, words: str) -> None:
+    seen = of(method)
+    assert seen.text == words
+    assert seen.name == words.split()[0]
+    assert seen.method == method
+
+
+def test_that_somebody_waits_for_it_is_said() -> None:
+    assert of(x.ExecutionSync(), sync=True).text == "execution.sync sync"
+
+
+def test_header_and_body() -> None:
+    seen = header(
+        structs.DeliveryProperties(routing_key="q", ttl=500),
+        structs.MessageProperties(content_type="text/plain", application_headers={"a": 1}),
+    )
+    assert seen.text == (
+        "header delivery(ttl=500, routing_key='q') "
+        "message(content_type='text/plain', application_headers={'a': 1})"
+    )
+    assert seen.properties.content_type == "text/plain"
+    assert event(BODY, b"two apples").text == "body b'two apples'"
+    assert [
+        each.part for each in (seen, event(BODY, b""), of(c.ConnectionHeartbeat()), of(x.TxSelect()))
+    ] == [
+        "header",
+        "body",
+        "heartbeat",
+        "method",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "words"),
+    [
+        (WHOLE_COMMAND, b"\x04\x63\x01\x00\x00\x00", "unknown command 4.99: cannot be read (6 octets"),
+        (WHOLE_CONTROL, b"\x01", "malformed control: cannot be read (1 octets: 01)"),
+        (WHOLE_COMMAND, b"\x08\x03\x01\x00\x01\x00\x09q", "queue.purge: malformed: "),
+        (0x0F2A, b"xy", "unknown segment type 42: cannot be read (2 octets: 7879)"),
+        (0x0E01, x.TxSelect().encode(), "tx.select: a part of its segment (6 octets)"),
+        (0x0D01, b"rest", "command, continued: a part of its segment (4 octets)"),
+        (HEADER, b"\0\0\0\x09", "header: malformed: "),
+        (WHOLE_CONTROL, Cut(x.TxSelect().encode() * 20, 7), "unknown control 5.1: too long to be kept whole"),
+    ],
+)
+def test_what_cannot_be_read(kind: int, payload: bytes, words: str) -> None:
+    seen = event(kind, payload)
+    assert seen.text.startswith(words)
+    assert (seen.method, seen.properties) == (None, None)
+    assert plain(seen)["readable"] is False
+
+
+@given(
+    st.sampled_from((WHOLE_CONTROL, WHOLE_COMMAND, HEADER, BODY, 0x0B01, 0x0E00, 0x0042, 0xFFFF)),
+    st.one_of(
+        st.binary(max_size=64),
+        st.sampled_from((b"\x01\x02", b"\x04\x01\x01\x00", b"\x08\x04\x01")).flatmap(
+            lambda start: st.binary(max_size=40).map(lambda rest: start + rest)
+        ),
+    ),
+)
+def test_there_is_a_line_for_any_octets(kind: int, payload: bytes) -> None:
+    seen = event(kind, payload)
+    assert seen.text.startswith(seen.name) and seen.text.isprintable()
+    assert len(seen.redacted.payload) == len(payload)
+    json.dumps(plain(seen))
+
+
+# --- values -------------------------------------------------------------------------------------------
+
+
+def test_a_command_as_values() -> None:
+    said = plain(of(x.MessageReject(transfers=SequenceSet.of(1, 2, 9), code=1, text="no"), sync=True))
+    assert said["dialect"] == "0-10" and said["part"] == "method" and said["sync"] is True
+    assert said["fields"] == {"transfers": "1-2,9", "code": 1, "text": "no"}
+
+
+def test_a_header_as_values() -> None:
+    said = plain(
+        header(
+            structs.DeliveryProperties(routing_key="q", priority=4),
+            structs.MessageProperties(
+                content_length=10,
+                message_id=UUID(int=5),
+                reply_to=structs.ReplyTo(exchange="e", routing_key="k"),
+                application_headers={"id": UUID(int=7)},
+            ),
+        )
+    )
+    assert said["body_size"] == 10
+    assert said["structs"] == {
+        "message.delivery-properties": {"priority": 4, "routing_key": "q"},
+        "message.message-properties": {
+            "content_length": 10,
+            "message_id": str(UUID(int=5)),
+            "reply_to": {"message.reply-to": {"exchange": "e", "routing_key": "k"}},
+            "application_headers": {"id": {"uuid": str(UUID(int=7))}},
+        },
+    }
+    assert said["properties"]["priority"] == 4
+
+
+# --- secrets ------------------------------------------------------------------------------------------
+
+PASSWORD = b"swordfish"
+URL = "amqp://guest:swordfish@host/"
+
+
+@pytest.mark.parametrize(
+    "control",
+    [
+        c.ConnectionStartOk({"url": URL}, "PLAIN", b"\0guest\0" + PASSWORD, "en"),
+        c.ConnectionStartOk({"url": URL}, "CRAM-MD5", PASSWORD),
+        c.ConnectionStartOk({"url": URL}, "PLAIN"),
+        c.ConnectionStartOk(response=PASSWORD),
+        c.ConnectionSecure(challenge=PASSWORD),
+        c.ConnectionSecureOk(response=PASSWORD),
+    ],
+)
+def test_passwords_are_hidden_and_nothing_else(control: Control) -> None:
+    seen = of(control)
+    hidden = seen.redacted
+    assert PASSWORD not in hidden.payload and len(hidden.payload) == len(seen.payload)
+    assert PASSWORD.decode() not in json.dumps(plain(seen)) + seen.text
+    readable = hidden.method
+    assert type(readable) is type(control)
+    for name in ("mechanism", "locale"):
+        assert getattr(readable, name, None) == getattr(control, name, None)
+    assert seen.method == control  # Who asks for it gets it.
+
+
+def test_the_user_of_a_plain_login_is_shown() -> None:
+    hidden = of(c.ConnectionStartOk({}, "PLAIN", b"\0guest\0" + PASSWORD)).redacted.method
+    assert hidden.response == b"\0guest\0*********"
+
+
+@pytest.mark.parametrize("kind", [0x0E00, WHOLE_COMMAND])
+def test_of_half_a_login_nothing_is_left(kind: int) -> None:
+    payload = c.ConnectionStartOk({}, "PLAIN", b"\0guest\0" + PASSWORD).encode()
+    assert event(kind, payload).redacted.payload == payload[:2] + b"*" * (len(payload) - 2)
+    assert event(0x0D00, PASSWORD).redacted.payload == b"*" * len(PASSWORD)
+
+
+def test_a_message_may_begin_like_a_login() -> None:
+    body = b"\x01\x02" + PASSWORD
+    assert event(BODY, body).redacted.payload == body
+
+
+# --- octets -------------------------------------------------------------------------------------------
+
+
+def test_frames_are_cut_and_put_together_again() -> None:
+    octets = control_frame(0, c.SessionAttach(name=b"s").encode()) + encode_frames(
+        7, ((1, x.MessageTransfer(destination="").encode()), (2, b""), (3, b"b" * 100)), 60
+    )
+    frames = list(FRAMING.cut(octets))
+    assert [(kind >> 8, kind & 0xFF, channel) for kind, channel, _, _ in frames] == [
+        (15, 0, 0),
+        (11, 1, 7),
+        (3, 2, 7),
+        (6, 3, 7),
+        (4, 3, 7),
+        (5, 3, 7),
+    ]
+    assert b"".join(FRAMING.frame(kind, channel, payload) for kind, channel, payload, _ in frames) == octets
+    *_, (_, _, payload, size) = FRAMING.cut(octets[:-1])
+    assert len(payload) == size - 1
+
+
+@given(st.binary(max_size=40))
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_any_octets_can_be_cut(dialect: str, octets: bytes) -> None:
+    assert sum(len(payload) for _, _, payload, _ in framing_of(dialect).cut(octets)) <= len(octets)
+
+
+def test_dialects_are_known_by_their_headers() -> None:
+    assert [dialect_of(framing_of(each).protocol_header) for each in DIALECTS] == list(DIALECTS)
+    assert dialect_of(b"AMQP\0\1\0\0") is None
+
+
+def test_a_recording_is_read_back(tmp_path: Any) -> None:
+    events = (of(x.TxSelect(), sync=True), event(BODY, Cut(b"b" * 5000, 4096)), of(c.ConnectionHeartbeat()))
+    path = tmp_path / "trace.jsonl"
+    Trace.of(events).jsonl(path)
+    read = Trace.load(path).events
+    assert read == events
+    lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    assert [line["dialect"] for line in lines] == ["0-10"] * 3
+    # A recording of old has one dialect only, and does not say so.
+    frame = {**lines[0], "type": 8, "octets": base64.b64encode(b"").decode(), "channel": 0}
+    del frame["dialect"]
+    first = json.dumps({**json.loads(path.read_text().splitlines()[0]), "events": 1})
+    path.write_text(first + "\n" + json.dumps(frame) + "\n")
+    (old,) = Trace.load(path).events
+    assert isinstance(old, FrameEvent) and (old.dialect, old.name) == ("0-9-1", "heartbeat")
