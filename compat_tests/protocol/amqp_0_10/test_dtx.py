@@ -728,6 +728,18 @@ def test_what_is_not_prepared_never_happened(filled: Server, one: Branches, cras
     assert back.start() is OK
 
 
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_restart_ends_sessions_that_wait_for_a_transport(filled: Server, crash: bool) -> None:
+    one = select(filled.open().session(b"one", timeout=None))
+    one.start()
+    one.move()
+    one.session.client.drop()
+    assert filled.vhost.branches.views()[0].working == 1
+    filled.restart(crash=crash)
+    assert ready(filled, "a") == [b"1", b"2"]
+    assert len(filled.vhost.branches) == 0
+
+
 def test_a_prepared_branch_keeps_what_is_persistent(filled: Server, one: Branches) -> None:
     one.start()
     one.publish(b"persistent")
