@@ -1,8 +1,222 @@
-"""Class file: bulk messages, staged before they are sent."""
+"""Class file: bulk messages, staged before they are sent, in either direction.
+
+What the client stages is in `staging`, what the broker stages to it and delivers in `file_consumer`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-HANDLERS: dict[Any, Any] = {}
-CONTENT_HANDLERS: dict[Any, Any] = {}
+from fakeamqp.dialects.amqp_0_10 import consuming, contents
+from fakeamqp.dialects.amqp_0_10.contents import FILE, Target
+from fakeamqp.dialects.amqp_0_10.file_consumer import FileConsumer, Files
+from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.errors import ResourceError
+from fakeamqp.wire.amqp_0_10 import commands
+from fakeamqp.wire.amqp_0_10.properties import ContentProperties
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.staging import Upload
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.staging import Staged
+    from fakeamqp.model.tap import Settlement
+    from fakeamqp.model.transactions import Transaction
+    from fakeamqp.wire.amqp_0_10.packed import Command
+
+__all__ = ["CONTENT_HANDLERS", "HANDLERS"]
+
+
+# --- consumers ---------------------------------------------------------------------------------------
+
+
+def qos(session: SessionEnd, command: commands.FileQos) -> None:
+    """Limit what consumers hold unacknowledged, in this session or in the whole connection (file.qos/*)."""
+    window = consuming.set_window(
+        Files.of(session),
+        count=command.prefetch_count or 0,
+        size=command.prefetch_size or 0,
+        for_connection=command.global_,
+    )
+    session.send(commands.FileQosOk())
+    window.resume()
+
+
+def consume(session: SessionEnd, command: commands.FileConsume) -> None:
+    """Start a consumer; consume-ok goes before the first delivery, unless it is not wanted.
+
+    Raises:
+        SessionFault, AccessRefused, NotFound, ResourceLocked: see `consuming.consumable`.
+    """
+    files = Files.of(session)
+    consumer = FileConsumer(files, consuming.consumable(files, command), command)
+    consuming.start(consumer, no_ack=consumer.no_ack)
+    if not command.nowait:
+        session.send(commands.FileConsumeOk(consumer_tag=consumer.tag))
+    consumer.subscription.queue.dispatch()
+
+
+def cancel(session: SessionEnd, command: commands.FileCancel) -> None:
+    """End a consumer; what was delivered to it can still be acknowledged (file.cancel/stops).
+
+    Raises:
+        NotFound: there is none with this tag.
+    """
+    files = Files.of(session)
+    consumer = consuming.cancel(files, command.consumer_tag or "")
+    assert isinstance(consumer, FileConsumer)
+    consumer.shut()
+    files.withdraw(consumer)
+    consumer.end()
+
+
+# --- staging -----------------------------------------------------------------------------------------
+
+
+def open_(session: SessionEnd, command: commands.FileOpen) -> None:
+    """The client wants to stage a content: say how much of it is there.
+
+    Raises:
+        ResourceError: the content is larger than the broker takes.
+        SessionFault: see `Staging.open`.
+    """
+    size = command.content_size or 0
+    largest = session.personality.largest_message
+    if largest and size > largest:
+        raise ResourceError(f"content of {size} octets is larger than configured max size {largest}")
+    staged_size = Files.of(session).staging.open(command.identifier or "", size)
+    session.send(commands.FileOpenOk(staged_size=staged_size))
+
+
+def open_ok(session: SessionEnd, command: commands.FileOpenOk) -> None:
+    """The client is ready for a content of the broker's.
+
+    Raises:
+        SessionFault: see `Files.opened`.
+    """
+    Files.of(session).opened(command.staged_size or 0)
+
+
+def stage(session: SessionEnd, command: commands.FileStage, header: bytes | None, body: bytes | None) -> None:
+    """A content of the client's, or the rest of one; what it says of itself last counts.
+
+    Raises:
+        SegmentError: there are no file-properties (file.stage/content).
+        SessionFault: see `Staging.stage`.
+    """
+    _publishing(session)
+    ContentProperties.decode(FILE.encoding, header)
+    Files.of(session).staging.stage(header or b"", body or b"")
+
+
+def bare_stage(session: SessionEnd, command: commands.FileStage) -> None:
+    """A stage of nothing."""
+    stage(session, command, None, None)
+
+
+def _publishing(session: SessionEnd) -> None:
+    if session.endpoint is not None:
+        session.endpoint.publish_received()
+
+
+# --- publishing --------------------------------------------------------------------------------------
+
+
+def publish(session: SessionEnd, command: commands.FilePublish) -> None:
+    """Publish what is staged under an identifier, as soon as all of it is there (file.publish/staged).
+
+    Raises:
+        NotFound: there is no such exchange.
+        AccessRefused: it is internal, or the user may not write to it.
+        SessionFault: nothing was opened under the identifier.
+    """
+    _publishing(session)
+    target = Target.of(command)
+    contents.authorise(session, target)
+    staging = Files.of(session).staging
+    upload = staging.find(command.identifier or "")
+    transaction = session.transaction
+    if transaction is None or upload.staged.complete:
+        staging.take(upload, partial(_publish, session, target, transaction))
+    else:
+        transaction.publish(partial(_commit, session, target, upload))
+
+
+def _publish(session: SessionEnd, target: Target, transaction: Transaction | None, staged: Staged) -> None:
+    message = contents.message(session, FILE, target, staged.header, bytes(staged.octets))
+    contents.publish(session, FILE, target, message, transaction)
+
+
+def _commit(session: SessionEnd, target: Target, upload: Upload) -> bool:
+    """A publish of a transaction, at commit, that had come before all of its content."""
+    Files.of(session).staging.take(upload, partial(_publish, session, target, None))
+    return True
+
+
+# --- settling ----------------------------------------------------------------------------------------
+
+
+def ack(session: SessionEnd, command: commands.FileAck) -> None:
+    """The files have been dealt with (file.ack/semantics).
+
+    Raises:
+        SessionFault: see `Files.take`.
+    """
+    deliveries = Files.of(session).take(command.delivery_tag or 0, multiple=bool(command.multiple))
+    _settle(session, accept_all, "acked", deliveries)
+
+
+def reject(session: SessionEnd, command: commands.FileReject) -> None:
+    """A file cannot be dealt with: somebody else gets it, or it is dead-lettered or dropped (file.reject/*).
+
+    Raises:
+        SessionFault: see `Files.take`.
+    """
+    deliveries = Files.of(session).take(command.delivery_tag or 0)
+    if command.requeue:
+        requeue = partial(release_all, ending="failed", avoid=session)  # file.reject/requeue-requeue-strategy
+        _settle(session, requeue, "requeued", deliveries)
+    else:
+        _settle(session, reject_all, "rejected", deliveries)
+
+
+def _settle(
+    session: SessionEnd,
+    act: Callable[[Sequence[Delivery]], None],
+    event: Settlement,
+    deliveries: Sequence[Delivery],
+) -> None:
+    """Now, or when the session's transaction is committed (file/transactions)."""
+    if session.transaction is not None:
+        session.transaction.settle(partial(_carry_out, session, act, event), deliveries)
+    else:
+        _carry_out(session, act, event, deliveries)
+
+
+def _carry_out(
+    session: SessionEnd,
+    act: Callable[[Sequence[Delivery]], None],
+    event: Settlement,
+    deliveries: Sequence[Delivery],
+) -> None:
+    session.note_settled(event, deliveries)
+    act(deliveries)
+
+
+HANDLERS: dict[type[Command], Callable[[SessionEnd, Any], None]] = {
+    commands.FileQos: qos,
+    commands.FileConsume: consume,
+    commands.FileCancel: cancel,
+    commands.FileOpen: open_,
+    commands.FileOpenOk: open_ok,
+    commands.FileStage: bare_stage,
+    commands.FilePublish: publish,
+    commands.FileAck: ack,
+    commands.FileReject: reject,
+}
+
+CONTENT_HANDLERS: dict[type[Command], Callable[[SessionEnd, Any, bytes | None, bytes | None], None]] = {
+    commands.FileStage: stage,
+}

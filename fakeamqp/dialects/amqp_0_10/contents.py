@@ -1,0 +1,186 @@
+"""Contents of classes file and stream: what publishing them means, and what comes back.
+
+They are messages like all others: what a content was published with is what any consumer gets, in the terms
+of its own protocol and class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from fakeamqp.dialects.amqp_0_10.states import SessionState
+from fakeamqp.model.message import Message
+from fakeamqp.model.queues import ClassicQueue, Queue
+from fakeamqp.model.transactions import PlannedPublish
+from fakeamqp.wire.amqp_0_10 import commands
+from fakeamqp.wire.amqp_0_10.constants import ReturnCode, SegmentType
+from fakeamqp.wire.amqp_0_10.properties import FILE_ENCODING, STREAM_ENCODING, ContentProperties
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.model.exchanges.exchange import Target as Destination
+    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.transactions import Transaction
+
+__all__ = ["FILE", "STREAM", "ContentClass", "Target", "authorise", "header", "message", "publish"]
+
+
+@dataclass(frozen=True)
+class ContentClass:
+    """What differs between the two classes.
+
+    `keeps` says that no message may be discarded for want of room (file/no-discard).
+    """
+
+    encoding: str
+    returns: type[commands.FileReturn | commands.StreamReturn]
+    keeps: bool
+
+
+FILE = ContentClass(FILE_ENCODING, commands.FileReturn, keeps=True)
+STREAM = ContentClass(STREAM_ENCODING, commands.StreamReturn, keeps=False)
+
+
+class Target(NamedTuple):
+    """Where a content goes, and when it is to come back."""
+
+    exchange: str
+    routing_key: str
+    mandatory: bool
+    immediate: bool
+
+    @classmethod
+    def of(cls, command: commands.FilePublish | commands.StreamPublish) -> Target:
+        """What a publish says; a blank exchange is the default one (file.publish/exchange-default)."""
+        return cls(
+            command.exchange or "",
+            command.routing_key or "",
+            bool(command.mandatory),
+            bool(command.immediate),
+        )
+
+
+def authorise(session: SessionEnd, target: Target) -> None:
+    """May the session's user publish there?
+
+    Raises:
+        NotFound: there is no such exchange.
+        AccessRefused: no, or the exchange is internal.
+    """
+    session.authorise("write", "exchange", target.exchange)
+    session.virtual_host.routing.check_publishable(target.exchange)
+    if session.virtual_host.exchange(target.exchange).type_name == "topic":
+        host = session.virtual_host.name
+        session.access.check_topic(session.user, host, "write", target.exchange, target.routing_key)
+
+
+def message(
+    session: SessionEnd, kind: ContentClass, target: Target, octets: bytes | None, body: bytes
+) -> Message:
+    """The message that a content is; `octets` are those of its header segment.
+
+    Raises:
+        SegmentError: they cannot be read, or do not hold the properties of the class.
+    """
+    properties = ContentProperties.decode(kind.encoding, octets)
+    made = Message(
+        target.exchange, target.routing_key, properties, body, kind.encoding, octets or b"", session.endpoint
+    )
+    made.published_at = session.broker.clock.time()
+    made.secured = True  # Completion tells the publisher that the broker has it.
+    return made
+
+
+def header(kind: ContentClass, message: Message) -> bytes:
+    """The header segment of a message for clients of this class: as it came, or made from its properties."""
+    if message.encoding != kind.encoding:
+        properties = ContentProperties.of(kind.encoding, message.properties)
+        message.properties_octets, message.encoding = properties.encode(), kind.encoding
+    return message.properties_octets
+
+
+# --- publishing --------------------------------------------------------------------------------------
+
+
+def publish(
+    session: SessionEnd,
+    kind: ContentClass,
+    target: Target,
+    message: Message,
+    transaction: Transaction | None,
+) -> None:
+    """Route a message, now or when a transaction is committed (file/transactions)."""
+    virtual_host = session.virtual_host
+    if _is_too_large(session, message):
+        send_back(
+            session, kind, message, ReturnCode.CONTENT_TOO_LARGE, "the message is larger than is taken here"
+        )
+        return
+    # Header fields that name further keys are RabbitMQ's: to publishers of 0-10 they mean nothing.
+    plan = virtual_host.routing.route(message)
+    if transaction is not None:
+        transaction.publish(
+            PlannedPublish(
+                virtual_host,
+                message,
+                plan,
+                immediate=target.immediate,
+                mandatory=target.mandatory,
+                told=partial(_tell, session, kind, target, message),
+            )
+        )
+    elif kind.keeps and any(_would_discard(queue, message) for queue in plan.queues):
+        send_back(session, kind, message, ReturnCode.CONTENT_TOO_LARGE, "a queue it was routed to is full")
+    else:
+        outcome = virtual_host.offer(message, plan, immediate=target.immediate, mandatory=target.mandatory)
+        _tell(session, kind, target, message, outcome)
+
+
+def _is_too_large(session: SessionEnd, message: Message) -> bool:
+    largest = session.personality.largest_message
+    return bool(largest) and len(message.body) > largest
+
+
+def _would_discard(queue: Destination, message: Message) -> bool:
+    """Whether a queue would have to drop something for this message, or drop the message itself."""
+    if not isinstance(queue, Queue) or queue.could_take(message):
+        return False
+    if queue.would_refuse(message):
+        return True
+    if not isinstance(queue, ClassicQueue):
+        return False
+    most, most_octets = queue.options.max_length, queue.options.max_length_bytes
+    if most is not None and len(queue.ready) >= most:
+        return True
+    return most_octets is not None and queue.ready_octets + len(message.body) > most_octets
+
+
+def _tell(
+    session: SessionEnd, kind: ContentClass, target: Target, message: Message, outcome: Outcome
+) -> None:
+    """Send back what the publisher wants back, and what a full queue has refused."""
+    if outcome.unconsumed:
+        send_back(session, kind, message, ReturnCode.NO_CONSUMERS, "no consumer is ready to take the message")
+    elif target.mandatory and not outcome.routed:
+        send_back(session, kind, message, ReturnCode.NO_ROUTE, "no queue is there for the message")
+    elif outcome.refused:
+        send_back(session, kind, message, ReturnCode.CONTENT_TOO_LARGE, str(outcome))
+
+
+def send_back(session: SessionEnd, kind: ContentClass, message: Message, code: ReturnCode, text: str) -> None:
+    """Return a message to its publisher, unless that has gone (file.return/content)."""
+    if session.state not in (SessionState.ATTACHED, SessionState.DETACHED):
+        return
+    session.virtual_host.ends.returned(message, code, text, session.channel)
+    command = kind.returns(
+        reply_code=code, reply_text=text[:200], exchange=message.exchange, routing_key=message.routing_key
+    )
+    session.outgoing.send(
+        (
+            (SegmentType.COMMAND, command.encode()),
+            (SegmentType.HEADER, header(kind, message)),
+            (SegmentType.BODY, message.body),
+        )
+    )
