@@ -1,0 +1,221 @@
+"""Class file: what it promises, and transactions."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.contents import (
+    ack_file,
+    consume_files,
+    next_command,
+    publish_file,
+    take_file,
+    take_files,
+)
+from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import structs
+
+ALL_PROPERTIES = {
+    "content_type": "text/plain",
+    "content_encoding": "utf-8",
+    "headers": {"color": "red", "size": 3},
+    "priority": 7,
+    "reply_to": "answers",
+    "message_id": "m-1",
+    "filename": "notes.txt",
+    "timestamp": 1_600_000_000,
+    "cluster_id": "c",
+}
+
+
+# --- the class ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/file/properties", "0-10/file/optional")
+def test_all_properties_reach_the_consumer_as_they_came(session: Session) -> None:
+    session.declare("q")
+    publish_file(session, b"notes", **ALL_PROPERTIES)
+    consume_files(session)
+    assert take_file(session).properties == structs.FileProperties(**ALL_PROPERTIES)
+
+
+@pytest.mark.rule("0-10/file/properties")
+def test_properties_reach_a_subscription_of_class_message(session: Session) -> None:
+    session.declare("q")
+    publish_file(session, b"notes", **ALL_PROPERTIES)
+    session.subscribe("q")
+    transfer = session.transfer()
+    assert (transfer.body, transfer.delivery.routing_key) == (b"notes", "q")
+    assert (transfer.delivery.priority, transfer.delivery.delivery_mode) == (7, 2)
+    assert (transfer.message.content_type, transfer.message.content_encoding) == ("text/plain", "utf-8")
+    headers = transfer.message.application_headers or {}
+    assert (headers["color"], headers["size"]) == ("red", 3)
+
+
+@pytest.mark.rule("0-10/file/properties")
+def test_what_was_transferred_reaches_a_consumer_of_files(session: Session) -> None:
+    session.declare("q")
+    message = structs.MessageProperties(content_type="text/plain", application_headers={"color": "red"})
+    session.publish(b"notes", message=message, priority=3)
+    session.call(x.ExecutionSync())
+    consume_files(session)
+    file = take_file(session)
+    assert file.body == b"notes"
+    assert file.properties.content_type == "text/plain"
+    assert file.properties.headers == {"color": "red"}
+    assert file.properties.priority == 3
+
+
+@pytest.mark.rule("0-10/file/reliable-storage")
+def test_a_file_in_a_durable_queue_outlives_a_restart(server: Server) -> None:
+    session = server.session()
+    session.declare("q", durable=True)
+    publish_file(session, b"kept", filename="kept.txt")
+    session.client.drop()
+    server.state.restart()
+    session = server.session()
+    consume_files(session)
+    file = take_file(session)
+    assert (file.body, file.properties.filename) == (b"kept", "kept.txt")
+
+
+@pytest.mark.rule("0-10/file/reliable-storage")
+def test_a_file_in_a_durable_queue_outlives_a_crash(server: Server) -> None:
+    session = server.session()
+    session.declare("q", durable=True)
+    publish_file(session, b"kept")
+    session.client.drop()
+    server.state.restart(crash=True)
+    session = server.session()
+    consume_files(session)
+    assert take_file(session).body == b"kept"
+
+
+@pytest.mark.rule("0-10/file/no-discard")
+@pytest.mark.parametrize("limit", ({"x-max-length": 2}, {"x-max-length-bytes": 4}))
+def test_a_file_that_a_queue_has_no_room_for_is_returned_and_nothing_is_lost(
+    session: Session, limit: dict[str, int]
+) -> None:
+    session.declare("q", arguments=limit)
+    publish_file(session, b"f1")
+    publish_file(session, b"f2")
+    publish_file(session, b"f3")
+    returned, got = next_command(session, x.FileReturn)
+    assert (returned.reply_code, got.body) == (311, b"f3")
+    consume_files(session)
+    assert [file.body for file in take_files(session)] == [b"f1", b"f2"]
+    publish_file(session, b"f3")
+    assert [file.body for file in take_files(session)] == [b"f3"], "a consumer is ready: there is room"
+
+
+@pytest.mark.rule("0-10/file/priority-levels")
+def test_files_of_high_priority_come_first(spec: Server) -> None:
+    session = spec.session()
+    session.declare("q")
+    for priority in (0, 9, 4):
+        publish_file(session, b"%d" % priority, priority=priority)
+    consume_files(session)
+    assert [file.body for file in take_files(session)] == [b"9", b"4", b"0"]
+
+
+@pytest.mark.rule("0-10/file/acknowledgement-support", "0-10/file.consume/no-ack")
+def test_neither_what_needs_no_ack_nor_what_was_acked_returns(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    publish_file(session, b"automatic")
+    consume_files(session, no_ack=True)
+    assert take_file(session).body == b"automatic"
+    session.call(x.FileCancel(consumer_tag="t"))
+    publish_file(session, b"explicit")
+    consume_files(session)
+    ack_file(session, take_file(session).tag)
+    session.detach()
+    session = server.session(b"other")
+    consume_files(session)
+    assert take_files(session) == []
+
+
+@pytest.mark.rule("0-10/file.consume/no-ack")
+def test_without_acks_what_is_not_delivered_yet_still_returns(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    publish_file(session, b"file")
+    consume_files(session, no_ack=True)
+    next_command(session, x.FileOpen)
+    session.detach()
+    session = server.session(b"other")
+    consume_files(session)
+    file = take_file(session)
+    assert file.body == b"file"
+
+
+@pytest.mark.rule("0-10/file.consume/no-ack", "0-10/file.ack/multiple-validation")
+def test_there_is_nothing_to_acknowledge_where_no_ack_is_expected(session: Session) -> None:
+    session.declare("q")
+    publish_file(session, b"file")
+    consume_files(session, no_ack=True)
+    session.fails(x.FileAck(delivery_tag=take_file(session).tag), 406)
+
+
+# --- transactions ------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/file/transactions")
+def test_a_publish_that_is_rolled_back_was_never_made(session: Session) -> None:
+    session.declare("q")
+    consume_files(session)
+    session.call(x.TxSelect())
+    publish_file(session, b"undone")
+    session.call(x.TxRollback())
+    publish_file(session, b"done")
+    assert take_files(session) == []
+    session.call(x.TxCommit())
+    assert [file.body for file in take_files(session)] == [b"done"]
+
+
+@pytest.mark.rule("0-10/file/transactions", "0-10/file.publish/staged")
+def test_a_publish_that_is_committed_before_it_is_staged_waits_for_that(session: Session) -> None:
+    session.declare("q")
+    consume_files(session)
+    session.call(x.TxSelect())
+    session.call(x.FileOpen(identifier="f", content_size=4))
+    next_command(session, x.FileOpenOk)
+    session.call(x.FilePublish(routing_key="q", identifier="f"))
+    session.call(x.TxCommit())
+    session.expect_nothing()
+    session.call(x.FileStage(), header=[structs.FileProperties()], body=b"late")
+    assert [file.body for file in take_files(session)] == [b"late"]
+
+
+@pytest.mark.rule("0-10/file/transactions")
+def test_acks_that_are_rolled_back_leave_the_files_with_the_session(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    publish_file(session, b"file")
+    consume_files(session)
+    tag = take_file(session).tag
+    session.call(x.TxSelect())
+    ack_file(session, tag)
+    session.call(x.TxRollback())
+    ack_file(session, tag)
+    session.call(x.TxRollback())
+    session.detach()
+    session = server.session(b"other")
+    consume_files(session)
+    assert take_file(session).deliver.redelivered
+
+
+@pytest.mark.rule("0-10/file/transactions")
+def test_acks_that_are_committed_count(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    publish_file(session, b"file")
+    consume_files(session)
+    session.call(x.TxSelect())
+    ack_file(session, take_file(session).tag)
+    session.call(x.TxCommit())
+    session.detach()
+    session = server.session(b"other")
+    consume_files(session)
+    assert take_files(session) == []

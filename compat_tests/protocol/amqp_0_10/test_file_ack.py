@@ -1,0 +1,195 @@
+"""Class file: what consumers do with files, and what becomes of those."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.contents import (
+    ack_file,
+    consume_files,
+    next_command,
+    publish_file,
+    stage_file,
+    take_file,
+    take_files,
+)
+from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+
+
+@pytest.mark.rule("0-10/file.ack/semantics")
+def test_an_ack_of_many_covers_all_up_to_its_tag(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    for n in range(3):
+        publish_file(session, b"%d" % n)
+    consume_files(session)
+    _, second, _ = take_files(session)
+    ack_file(session, second.tag, multiple=True)
+    session.detach()
+    session = server.session(b"other")
+    consume_files(session)
+    assert [(file.body, file.deliver.redelivered) for file in take_files(session)] == [(b"2", True)]
+
+
+@pytest.mark.rule("0-10/file.ack/semantics")
+def test_an_ack_of_many_with_tag_zero_covers_all(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    session.subscribe("q", credit=1)
+    session.publish(b"a transfer")
+    (transfer,) = session.transfers()
+    session.call(x.MessageCancel(destination="d"))
+    publish_file(session, b"1")
+    publish_file(session, b"2")
+    consume_files(session)
+    take_files(session)
+    ack_file(session, 0, multiple=True)
+    ack_file(session, 0, multiple=True)
+    session.detach()
+    session = server.session(b"other")
+    consume_files(session)
+    assert [file.body for file in take_files(session)] == [b"a transfer"], "transfers are accepted, not acked"
+    assert transfer.body == b"a transfer"
+
+
+@pytest.mark.rule("0-10/file.ack/semantics")
+def test_a_single_ack_covers_one_file(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    publish_file(session, b"1")
+    publish_file(session, b"2")
+    consume_files(session)
+    _, second = take_files(session)
+    ack_file(session, second.tag)
+    session.detach()
+    session = server.session(b"other")
+    consume_files(session)
+    assert [file.body for file in take_files(session)] == [b"1"]
+
+
+@pytest.mark.rule("0-10/file.ack/multiple-validation")
+@pytest.mark.parametrize("multiple", (False, True))
+def test_only_what_was_delivered_can_be_acked(session: Session, multiple: bool) -> None:
+    exception = session.fails(x.FileAck(delivery_tag=99, multiple=multiple), 406)
+    assert (exception.class_code, exception.command_code, exception.field_index) == (9, 12, 0)
+
+
+@pytest.mark.rule("0-10/file.ack/multiple-validation", "0-10/file.deliver/staged")
+def test_what_is_still_being_staged_cannot_be_acked(session: Session) -> None:
+    session.declare("q")
+    publish_file(session, b"file")
+    consume_files(session)
+    next_command(session, x.FileOpen)
+    session.call(x.FileAck(delivery_tag=0, multiple=True))
+    session.fails(x.FileAck(delivery_tag=1), 406)
+
+
+@pytest.mark.rule("0-10/file.ack/multiple-validation")
+def test_tag_zero_is_no_single_file(session: Session) -> None:
+    session.fails(x.FileAck(delivery_tag=0), 406)
+
+
+@pytest.mark.rule("0-10/file.ack/delivery-tag-session-local")
+def test_a_tag_of_another_session_cannot_be_acked(client: Client) -> None:
+    one, two = client.session(b"one", 1), client.session(b"two", 2)
+    one.declare("q")
+    publish_file(one, b"file")
+    consume_files(one)
+    tag = take_file(one).tag
+    two.fails(x.FileAck(delivery_tag=tag), 406)
+    ack_file(one, tag)
+
+
+@pytest.mark.rule("0-10/file.reject/delivery-tag-session-local")
+def test_a_tag_of_another_session_cannot_be_rejected(client: Client) -> None:
+    one, two = client.session(b"one", 1), client.session(b"two", 2)
+    one.declare("q")
+    publish_file(one, b"file")
+    consume_files(one)
+    tag = take_file(one).tag
+    two.fails(x.FileReject(delivery_tag=tag, requeue=True), 406)
+    ack_file(one, tag)
+
+
+@pytest.mark.rule("0-10/file.reject/server-interpretation", "0-10/file.reject/requeue-requeue-strategy")
+def test_a_rejected_file_goes_to_another_session(client: Client) -> None:
+    one, two = client.session(b"one", 1), client.session(b"two", 2)
+    one.declare("q")
+    publish_file(one, b"file")
+    consume_files(one)
+    file = take_file(one)
+    consume_files(two)
+    one.call(x.FileReject(delivery_tag=file.tag, requeue=True))
+    again = take_file(two)
+    assert (again.body, again.deliver.redelivered) == (b"file", True)
+
+
+@pytest.mark.rule("0-10/file.reject/requeue-requeue-strategy")
+def test_a_rejected_file_does_not_return_to_the_session(session: Session) -> None:
+    session.declare("q")
+    publish_file(session, b"file")
+    consume_files(session)
+    file = take_file(session)
+    session.call(x.FileReject(delivery_tag=file.tag, requeue=True))
+    consume_files(session, tag="another")
+    publish_file(session, b"next")
+    assert [each.body for each in take_files(session)] == [b"next"]
+    assert session.query("q").message_count == 1
+
+
+@pytest.mark.rule("0-10/file.reject/not-selection")
+def test_a_file_that_is_rejected_for_good_is_gone(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    publish_file(session, b"file")
+    consume_files(session)
+    session.call(x.FileReject(delivery_tag=take_file(session).tag))
+    session.detach()
+    session = server.session(b"other")
+    assert session.query("q").message_count == 0
+
+
+@pytest.mark.rule("0-10/file.reject/not-selection")
+def test_a_file_that_is_rejected_for_good_goes_to_the_alternate_exchange(session: Session) -> None:
+    session.declare("dead")
+    session.bind("dead", "amq.fanout")
+    session.declare("q", alternate_exchange="amq.fanout")
+    publish_file(session, b"file", filename="name")
+    consume_files(session)
+    session.call(x.FileReject(delivery_tag=take_file(session).tag))
+    consume_files(session, "dead", "undertaker")
+    file = take_file(session)
+    assert (file.body, file.properties.filename) == (b"file", "name")
+
+
+@pytest.mark.rule("0-10/file.deliver/redelivery-tracking")
+def test_a_file_that_comes_back_too_often_is_dead_lettered(spec: Server) -> None:
+    session = spec.session(b"0")
+    session.declare("dead")
+    session.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    publish_file(session, b"hopeless")
+    for n in range(5):
+        session = spec.session(b"%d" % (n + 1))
+        consume_files(session)
+        session.call(x.FileReject(delivery_tag=take_file(session).tag, requeue=True))
+        session.detach()
+    session = spec.session(b"last")
+    assert session.query("q").message_count == 0
+    assert session.query("dead").message_count == 1
+
+
+@pytest.mark.rule("0-10/file.deliver/delivery-tag-non-zero")
+def test_delivery_tags_begin_at_one(session: Session) -> None:
+    session.declare("q")
+    for n in range(3):
+        publish_file(session, b"%d" % n)
+    consume_files(session)
+    assert [file.tag for file in take_files(session)] == [1, 2, 3]
+
+
+def test_an_identifier_can_be_used_again_once_its_content_is_published(session: Session) -> None:
+    session.declare("q")
+    stage_file(session, b"one", "f")
+    session.call(x.FilePublish(routing_key="q", identifier="f"))
+    session.fails(x.FilePublish(routing_key="q", identifier="f"), 404)

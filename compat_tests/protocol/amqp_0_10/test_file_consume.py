@@ -1,0 +1,148 @@
+"""Class file: consumers."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.contents import (
+    consume_files,
+    next_command,
+    publish_file,
+    take_files,
+)
+from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+
+
+@pytest.mark.rule("0-10/file.consume/min-consumers")
+def test_twenty_consumers_share_a_queue(session: Session) -> None:
+    session.declare("q")
+    for n in range(20):
+        consume_files(session, tag=f"t{n}")
+    for n in range(20):
+        publish_file(session, b"%d" % n)
+    assert [file.deliver.consumer_tag for file in take_files(session)] == [f"t{n}" for n in range(20)]
+
+
+@pytest.mark.rule("0-10/file.consume/queue-queue-exists-if-empty")
+@pytest.mark.parametrize("queue", (None, ""))
+def test_a_consumer_needs_a_queue(session: Session, queue: str | None) -> None:
+    exception = session.fails(x.FileConsume(queue=queue, consumer_tag="t"), 530)
+    assert (exception.class_code, exception.command_code, exception.field_index) == (9, 3, 0)
+
+
+def test_a_consumer_needs_a_queue_that_is_there(session: Session) -> None:
+    session.fails(x.FileConsume(queue="missing", consumer_tag="t"), 404)
+
+
+@pytest.mark.rule("0-10/file.consume/consumer-tag-not-existing-consumer")
+def test_a_tag_in_use_is_not_for_another_consumer(session: Session) -> None:
+    session.declare("q")
+    consume_files(session)
+    assert session.fails(x.FileConsume(queue="q", consumer_tag="t"), 530).field_index == 1
+
+
+@pytest.mark.rule("0-10/file.consume/consumer-tag-not-empty-consumer-tag")
+@pytest.mark.parametrize("tag", (None, ""))
+def test_a_consumer_needs_a_tag(session: Session, tag: str | None) -> None:
+    session.declare("q")
+    assert session.fails(x.FileConsume(queue="q", consumer_tag=tag), 530).field_index == 1
+
+
+@pytest.mark.rule("0-10/file.consume/exclusive-in-use")
+def test_exclusive_access_is_not_granted_beside_others(client: Client) -> None:
+    one, two = client.session(b"one", 1), client.session(b"two", 2)
+    one.declare("q")
+    consume_files(one)
+    two.fails(x.FileConsume(queue="q", consumer_tag="t", exclusive=True), 405)
+
+
+@pytest.mark.rule("0-10/file.consume/exclusive-in-use")
+def test_exclusive_access_shuts_out_others(client: Client) -> None:
+    one, two, three = (client.session(b"%d" % n, n) for n in (1, 2, 3))
+    one.declare("q")
+    consume_files(one, exclusive=True)
+    two.fails(x.FileConsume(queue="q", consumer_tag="t"), 405)
+    one.call(x.FileCancel(consumer_tag="t"))
+    consume_files(three)
+
+
+@pytest.mark.rule("0-10/file.consume/no-local")
+def test_no_local_keeps_away_what_the_connection_publishes(server: Server) -> None:
+    client = server.open()
+    one, two = client.session(b"one", 1), client.session(b"two", 2)
+    other = server.session(b"other")
+    one.declare("q")
+    consume_files(one, no_local=True)
+    publish_file(one, b"own")
+    publish_file(two, b"of another session")
+    one.expect_nothing()
+    publish_file(other, b"foreign")
+    assert [file.body for file in take_files(one)] == [b"foreign"]
+    consume_files(other)
+    assert [file.body for file in take_files(other)] == [b"own", b"of another session"]
+
+
+@pytest.mark.rule("0-10/file.consume/nowait")
+def test_nowait_is_not_answered(session: Session) -> None:
+    session.declare("q")
+    publish_file(session, b"file")
+    session.call(x.FileConsume(queue="q", consumer_tag="t", nowait=True))
+    assert [file.body for file in take_files(session)] == [b"file"]
+
+
+@pytest.mark.rule("0-10/file.consume-ok/tag")
+def test_the_tag_of_consume_ok_is_the_one_to_cancel_with(session: Session) -> None:
+    session.declare("q")
+    session.send(x.FileConsume(queue="q", consumer_tag="mine"))
+    ok, got = next_command(session, x.FileConsumeOk)
+    assert got.what.encode()[:2] == b"\x09\x04"
+    session.call(x.FileCancel(consumer_tag=ok.consumer_tag))
+    assert session.query("q").subscriber_count == 0
+
+
+@pytest.mark.rule("0-10/file.cancel/stops")
+def test_nothing_comes_once_a_cancel_is_done(session: Session) -> None:
+    session.declare("q")
+    consume_files(session)
+    session.call(x.FileCancel(consumer_tag="t"))
+    publish_file(session, b"file")
+    session.expect_nothing()
+    assert session.query("q").message_count == 1
+
+
+@pytest.mark.rule("0-10/file.cancel/stops")
+def test_what_is_under_way_when_its_consumer_is_cancelled_is_staged_and_not_delivered(
+    session: Session,
+) -> None:
+    session.declare("q")
+    publish_file(session, b"first")
+    publish_file(session, b"second")
+    consume_files(session)
+    opening, _ = next_command(session, x.FileOpen)
+    session.call(x.FileCancel(consumer_tag="t"))
+    assert session.query("q").message_count == 2
+    session.call(x.FileOpenOk(staged_size=0))
+    _, staged = next_command(session, x.FileStage)
+    assert staged.body == b"first"
+    session.expect_nothing()
+    consume_files(session, tag="t2")
+    again, _ = next_command(session, x.FileOpen)
+    assert again.identifier == opening.identifier
+    session.call(x.FileOpenOk(staged_size=5))
+    next_command(session, x.FileStage)
+    deliver, _ = next_command(session, x.FileDeliver)
+    assert not deliver.redelivered
+
+
+def test_a_consumer_that_is_not_there_cannot_be_cancelled(session: Session) -> None:
+    session.fails(x.FileCancel(consumer_tag="t"), 404)
+
+
+def test_the_end_of_its_queue_ends_a_consumer_and_its_session(client: Client) -> None:
+    one, two = client.session(b"one", 1), client.session(b"two", 2)
+    one.declare("q")
+    consume_files(one)
+    two.call(x.QueueDelete(queue="q"))
+    exception, _ = next_command(one, x.ExecutionException)
+    assert exception.error_code == 408

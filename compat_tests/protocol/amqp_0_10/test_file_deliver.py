@@ -1,0 +1,139 @@
+"""Class file: contents that the broker stages, and delivers."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.contents import (
+    attach_again,
+    consume_files,
+    next_command,
+    publish_file,
+    take_file,
+    take_files,
+)
+from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import structs
+
+
+@pytest.mark.rule("0-10/file.deliver/staged", "0-10/file.open-ok/staged-size-behavior")
+def test_the_broker_opens_stages_and_delivers_under_one_identifier(session: Session) -> None:
+    session.declare("q")
+    publish_file(session, b"notes", filename="notes.txt")
+    consume_files(session)
+    opening, _ = next_command(session, x.FileOpen)
+    assert opening.content_size == 5
+    session.expect_nothing()
+    session.call(x.FileOpenOk(staged_size=0))
+    _, staged = next_command(session, x.FileStage)
+    assert staged.body == b"notes"
+    assert structs.decode_header(staged.header or b"") == (structs.FileProperties(filename="notes.txt"),)
+    deliver, _ = next_command(session, x.FileDeliver)
+    assert deliver == x.FileDeliver(
+        consumer_tag="t", delivery_tag=1, exchange="", routing_key="q", identifier=opening.identifier
+    )
+
+
+@pytest.mark.rule("0-10/file.open-ok/staged-size-behavior")
+def test_the_broker_sends_from_where_the_client_says(session: Session) -> None:
+    session.declare("q")
+    publish_file(session, b"notes")
+    consume_files(session)
+    assert take_file(session, have=b"no").body == b"notes"
+
+
+@pytest.mark.rule("0-10/file.open-ok/staged-size-behavior")
+def test_the_broker_sends_nothing_that_the_client_has(session: Session) -> None:
+    session.declare("q")
+    publish_file(session, b"notes")
+    consume_files(session)
+    next_command(session, x.FileOpen)
+    session.call(x.FileOpenOk(staged_size=5))
+    _, staged = next_command(session, x.FileStage)
+    assert staged.body == b""
+
+
+@pytest.mark.rule("0-10/file.open-ok/staged-size-behavior")
+def test_no_client_has_more_than_there_is(session: Session) -> None:
+    session.declare("q")
+    publish_file(session, b"notes")
+    consume_files(session)
+    next_command(session, x.FileOpen)
+    assert session.fails(x.FileOpenOk(staged_size=6), 531).field_index == 0
+
+
+@pytest.mark.rule("0-10/file.open-ok/staged-size-behavior")
+def test_an_open_ok_needs_an_open(session: Session) -> None:
+    session.fails(x.FileOpenOk(staged_size=0), 409)
+
+
+@pytest.mark.rule("0-10/file.open/identifier")
+def test_a_file_has_the_same_identifier_whenever_it_is_staged(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    publish_file(session, b"notes")
+    consume_files(session)
+    opening, _ = next_command(session, x.FileOpen)
+    session.client.drop()
+    session = server.session()
+    consume_files(session)
+    again, _ = next_command(session, x.FileOpen)
+    assert again == opening
+
+
+@pytest.mark.rule("0-10/file.open/identifier")
+def test_equal_files_have_identifiers_of_their_own(session: Session) -> None:
+    session.declare("q")
+    publish_file(session, b"notes")
+    publish_file(session, b"notes")
+    consume_files(session)
+    one, two = take_files(session)
+    assert one.deliver.identifier != two.deliver.identifier
+
+
+@pytest.mark.rule("0-10/file.deliver/staged")
+def test_a_file_that_is_not_staged_when_its_session_ends_returns(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    publish_file(session, b"one")
+    publish_file(session, b"two")
+    consume_files(session)
+    next_command(session, x.FileOpen)
+    session.detach()
+    session = server.session(b"other")
+    consume_files(session)
+    assert [file.body for file in take_files(session)] == [b"one", b"two"]
+
+
+@pytest.mark.rule("0-10/file.deliver/staged")
+def test_a_session_that_is_kept_goes_on_with_its_files(server: Server) -> None:
+    session = server.open().session(b"s", timeout=60)
+    session.declare("q")
+    publish_file(session, b"one")
+    publish_file(session, b"two")
+    consume_files(session)
+    opening, got = next_command(session, x.FileOpen)
+    assert got.id is not None
+    session.client.drop()
+    again = attach_again(server, session, at=session.next_id, has=got.id)
+    replayed, _ = next_command(again, x.FileOpen)
+    assert replayed == opening
+    again.call(x.FileOpenOk(staged_size=0))
+    _, staged = next_command(again, x.FileStage)
+    assert staged.body == b"one"
+    assert next_command(again, x.FileDeliver)[0].delivery_tag == 1
+    assert take_file(again).body == b"two"
+
+
+@pytest.mark.rule("0-10/file.deliver/staged")
+def test_nothing_is_opened_while_a_session_has_no_transport(server: Server) -> None:
+    session = server.open().session(b"s", timeout=60)
+    session.declare("q")
+    consume_files(session)
+    session.client.drop()
+    other = server.session(b"other")
+    publish_file(other, b"file")
+    assert other.query("q").message_count == 1
+    again = attach_again(server, session, at=session.next_id, has=1)
+    assert [file.body for file in take_files(again)] == [b"file"]

@@ -1,0 +1,272 @@
+"""Class file: contents that the client stages, breaks off and goes on with."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.contents import (
+    attach_again,
+    consume_files,
+    next_command,
+    open_file,
+    send_stage,
+    stage_file,
+    take_file,
+    take_files,
+)
+from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import structs
+
+CONTENT = bytes(range(256)) * 40
+
+
+def stage_partly(session: Session, body: bytes, frames: int) -> int:
+    """Send a stage whose end does not come; answers with how many octets of the content did."""
+    client = session.client
+    octets = client.command_octets(
+        x.FileStage(), session.channel, header=[structs.FileProperties(filename="f")], body=body
+    )
+    start = sent = 0
+    for number in range(2 + frames):  # the command, the header, and so much of the body
+        size = int.from_bytes(octets[start + 2 : start + 4], "big")
+        sent += size - 12 if number > 1 else 0
+        start += size
+    client.send_octets(octets[:start])
+    assert start < len(octets)
+    return sent
+
+
+def small_frames(server: Server, name: bytes = b"s", *, timeout: int | None = 0) -> Session:
+    """A session whose contents come in many frames."""
+    return server.open(max_frame_size=4096).session(name, timeout=timeout)
+
+
+@pytest.mark.rule("0-10/file.stage/content")
+def test_a_content_comes_with_its_properties(session: Session) -> None:
+    session.declare("q")
+    assert open_file(session, 5) == 0
+    send_stage(session, b"notes", filename="notes.txt")
+    session.call(x.FilePublish(routing_key="q", identifier="f"))
+    consume_files(session)
+    file = take_file(session)
+    assert (file.body, file.properties.filename) == (b"notes", "notes.txt")
+
+
+@pytest.mark.rule("0-10/file.stage/content")
+@pytest.mark.parametrize("header", (None, [], [structs.MessageProperties()]), ids=("no", "empty", "other"))
+def test_a_content_without_properties_is_refused(
+    session: Session, header: list[structs.Struct] | None
+) -> None:
+    assert open_file(session, 5) == 0
+    exception = session.fails(x.FileStage(), 503, header=header, body=b"notes")
+    assert (exception.class_code, exception.command_code) == (9, 8)
+
+
+@pytest.mark.rule("0-10/file.open/content-size-content-size")
+@pytest.mark.parametrize("body", (b"123456", b"1234"))
+def test_a_content_of_another_size_than_announced_is_refused(session: Session, body: bytes) -> None:
+    assert open_file(session, 5) == 0
+    session.fails(x.FileStage(), 531, header=[structs.FileProperties()], body=body)
+
+
+@pytest.mark.rule("0-10/file.open/content-size-content-size")
+@pytest.mark.parametrize("body", (None, b""))
+def test_an_empty_content_can_be_staged(session: Session, body: bytes | None) -> None:
+    session.declare("q")
+    assert open_file(session, 0) == 0
+    session.call(x.FileStage(), header=[structs.FileProperties(filename="empty")], body=body)
+    session.call(x.FilePublish(routing_key="q", identifier="f"))
+    consume_files(session)
+    file = take_file(session)
+    assert (file.body, file.properties.filename) == (b"", "empty")
+
+
+def test_what_is_larger_than_any_message_need_not_be_sent(lenient: Server) -> None:
+    largest = lenient.state.personality.largest_message
+    lenient.session().fails(x.FileOpen(identifier="f", content_size=largest + 1), 506)
+
+
+@pytest.mark.rule("0-10/file.open/identifier", "0-10/file.open-ok/staged-size-behavior")
+def test_another_session_goes_on_with_what_was_broken_off(server: Server) -> None:
+    session = small_frames(server)
+    assert open_file(session, len(CONTENT)) == 0
+    sent = stage_partly(session, CONTENT, frames=2)
+    session.client.drop()
+    session = small_frames(server)
+    assert open_file(session, len(CONTENT)) == sent
+    session.declare("q")
+    send_stage(session, CONTENT[sent:])
+    session.call(x.FilePublish(routing_key="q", identifier="f"))
+    consume_files(session)
+    assert take_file(session).body == CONTENT
+
+
+@pytest.mark.rule("0-10/file.open/identifier", "0-10/file.open-ok/staged-size-staging")
+def test_a_content_can_be_broken_off_many_times(server: Server) -> None:
+    sent = 0
+    for frames in (1, 0, 1):
+        session = small_frames(server)
+        assert open_file(session, len(CONTENT)) == sent
+        sent += stage_partly(session, CONTENT[sent:], frames)
+        session.client.drop()
+    session = small_frames(server)
+    assert 0 < sent == open_file(session, len(CONTENT)) < len(CONTENT)
+
+
+@pytest.mark.rule("0-10/file.open/identifier")
+def test_what_one_user_has_staged_is_nothing_to_another(server: Server) -> None:
+    from fakeamqp.model.access import Permission, User
+
+    server.state.access.add(User("other", "other", (), {"/": Permission()}))
+    session = small_frames(server)
+    assert open_file(session, len(CONTENT)) == 0
+    stage_partly(session, CONTENT, frames=2)
+    session.client.drop()
+    other = server.session(user="other", password="other")
+    assert open_file(other, len(CONTENT)) == 0
+
+
+@pytest.mark.rule("0-10/file.open/identifier")
+def test_another_identifier_is_another_content(server: Server) -> None:
+    session = small_frames(server)
+    assert open_file(session, len(CONTENT), "one") == 0
+    stage_partly(session, CONTENT, frames=2)
+    session.client.drop()
+    assert open_file(small_frames(server), len(CONTENT), "two") == 0
+
+
+@pytest.mark.rule("0-10/file.open/content-size-content-size")
+def test_another_size_is_another_content(server: Server) -> None:
+    session = small_frames(server)
+    assert open_file(session, len(CONTENT)) == 0
+    stage_partly(session, CONTENT, frames=2)
+    session.client.drop()
+    assert open_file(small_frames(server), len(CONTENT) + 1) == 0
+
+
+@pytest.mark.rule("0-10/file.open/content-size-content-size", "0-10/file.open-ok/staged-size-staging")
+def test_what_came_of_too_little_is_kept(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    assert open_file(session, 5) == 0
+    session.fails(x.FileStage(), 531, header=[structs.FileProperties()], body=b"123")
+    session = server.session(b"other")
+    assert open_file(session, 5) == 3
+
+
+@pytest.mark.rule("0-10/file.open-ok/staged-size-staging")
+def test_nothing_half_staged_outlives_a_restart(server: Server) -> None:
+    session = small_frames(server)
+    assert open_file(session, len(CONTENT)) == 0
+    stage_partly(session, CONTENT, frames=2)
+    session.client.drop()
+    server.state.restart()
+    assert open_file(server.session(), len(CONTENT)) == 0
+
+
+@pytest.mark.rule("0-10/file.open/identifier")
+def test_a_session_that_is_kept_replays_the_stage_and_none_of_it_comes_twice(server: Server) -> None:
+    session = small_frames(server, timeout=60)
+    session.declare("q")
+    assert open_file(session, len(CONTENT)) == 0
+    staging = session.next_id
+    stage_partly(session, CONTENT, frames=2)
+    session.client.drop()
+    again = attach_again(server, session, at=staging, has=1)
+    again.call(x.FileStage(), header=[structs.FileProperties(filename="f")], body=CONTENT)
+    again.call(x.FilePublish(routing_key="q", identifier="f"))
+    consume_files(again)
+    assert take_file(again).body == CONTENT
+
+
+@pytest.mark.rule("0-10/file.open/identifier")
+def test_an_identifier_that_is_opened_again_waits_for_one_stage_only(session: Session) -> None:
+    session.declare("q")
+    assert open_file(session, 3, "one") == 0
+    assert open_file(session, 3, "two") == 0
+    assert open_file(session, 3, "one") == 0
+    send_stage(session, b"TWO")
+    send_stage(session, b"ONE")
+    for identifier in ("one", "two"):
+        session.call(x.FilePublish(routing_key="q", identifier=identifier))
+    consume_files(session)
+    assert [file.body for file in take_files(session)] == [b"ONE", b"TWO"]
+
+
+@pytest.mark.rule("0-10/file.open/identifier")
+def test_what_is_staged_and_not_published_is_there_for_the_next_session(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    stage_file(session, b"file", filename="name")
+    session.detach()
+    session = server.session(b"other")
+    assert open_file(session, 4) == 4
+    send_stage(session, b"", filename="name")
+    session.call(x.FilePublish(routing_key="q", identifier="f"))
+    assert session.query("q").message_count == 1
+
+
+@pytest.mark.rule("0-10/file.publish/staged")
+def test_what_another_session_has_staged_can_be_published(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    stage_file(session, b"file", filename="name")
+    session.detach()
+    session = server.session(b"other")
+    session.call(x.FilePublish(routing_key="q", identifier="f"))
+    consume_files(session)
+    file = take_file(session)
+    assert (file.body, file.properties.filename) == (b"file", "name")
+
+
+@pytest.mark.rule("0-10/file.publish/staged")
+def test_a_publish_may_come_before_its_content(session: Session) -> None:
+    session.declare("q")
+    consume_files(session)
+    assert open_file(session, 4) == 0
+    session.call(x.FilePublish(routing_key="q", identifier="f"))
+    session.expect_nothing()
+    send_stage(session, b"file")
+    assert [file.body for file in take_files(session)] == [b"file"]
+
+
+@pytest.mark.rule("0-10/file.publish/staged")
+def test_a_publish_that_has_come_first_does_not_join_a_later_transaction(session: Session) -> None:
+    session.declare("q")
+    assert open_file(session, 4) == 0
+    session.call(x.FilePublish(routing_key="q", identifier="f"))
+    session.call(x.TxSelect())
+    session.call(x.FileStage(), header=[structs.FileProperties()], body=b"file")
+    session.call(x.TxRollback())
+    assert session.query("q").message_count == 1
+
+
+@pytest.mark.rule("0-10/file.publish/staged")
+def test_only_what_was_opened_can_be_published(session: Session) -> None:
+    exception = session.fails(x.FilePublish(routing_key="q", identifier="f"), 404)
+    assert (exception.command_code, exception.field_index) == (9, 4)
+
+
+@pytest.mark.rule("0-10/file.stage/content")
+def test_a_stage_needs_an_open(session: Session) -> None:
+    session.fails(x.FileStage(), 409, header=[structs.FileProperties()], body=b"file")
+
+
+def test_one_session_does_not_stage_without_end(session: Session) -> None:
+    for n in range(1000):
+        session.send(x.FileOpen(identifier=f"f{n}", content_size=1))
+    session.client.inbox.clear()
+    session.fails(x.FileOpen(identifier="more", content_size=1), 506)
+
+
+def test_a_publisher_is_read_from_no_further_while_the_broker_is_blocked(client: Client) -> None:
+    session = client.session()
+    session.declare("q")
+    client.server.state.block("low on memory")
+    session.send(x.FileOpen(identifier="f", content_size=4))
+    next_command(session, x.FileOpenOk)
+    send_stage(session, b"file")
+    assert not client.connection.reading
+    client.server.state.unblock()
+    assert client.connection.reading

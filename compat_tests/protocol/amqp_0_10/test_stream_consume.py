@@ -1,0 +1,111 @@
+"""Class stream: consumers."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.contents import (
+    bodies,
+    consume_stream,
+    next_command,
+    publish_packet,
+    take_packets,
+)
+from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+
+
+@pytest.mark.rule("0-10/stream.consume/min-consumers")
+def test_twenty_consumers_share_a_queue(session: Session) -> None:
+    session.declare("q")
+    for n in range(20):
+        consume_stream(session, tag=f"t{n}")
+    for n in range(20):
+        publish_packet(session, b"%d" % n)
+    assert [packet.deliver.consumer_tag for packet in take_packets(session)] == [f"t{n}" for n in range(20)]
+
+
+@pytest.mark.rule("0-10/stream.consume/queue-queue-exists-if-empty")
+@pytest.mark.parametrize("queue", (None, ""))
+def test_a_consumer_needs_a_queue(session: Session, queue: str | None) -> None:
+    exception = session.fails(x.StreamConsume(queue=queue, consumer_tag="t"), 530)
+    assert (exception.class_code, exception.command_code, exception.field_index) == (10, 3, 0)
+
+
+@pytest.mark.rule("0-10/stream.consume/consumer-tag-not-existing-consumer")
+def test_a_tag_in_use_is_not_for_another_consumer(session: Session) -> None:
+    session.declare("q")
+    consume_stream(session)
+    assert session.fails(x.StreamConsume(queue="q", consumer_tag="t"), 530).field_index == 1
+
+
+@pytest.mark.rule("0-10/stream.consume/consumer-tag-not-empty-consumer-tag")
+@pytest.mark.parametrize("tag", (None, ""))
+def test_a_consumer_needs_a_tag(session: Session, tag: str | None) -> None:
+    session.declare("q")
+    assert session.fails(x.StreamConsume(queue="q", consumer_tag=tag), 530).field_index == 1
+
+
+@pytest.mark.rule("0-10/stream.consume/exclusive-in-use")
+def test_exclusive_access_is_not_granted_beside_others(client: Client) -> None:
+    one, two = client.session(b"one", 1), client.session(b"two", 2)
+    one.declare("q")
+    consume_stream(one)
+    two.fails(x.StreamConsume(queue="q", consumer_tag="t", exclusive=True), 405)
+
+
+@pytest.mark.rule("0-10/stream.consume/exclusive-in-use")
+def test_exclusive_access_shuts_out_others(client: Client) -> None:
+    one, two = client.session(b"one", 1), client.session(b"two", 2)
+    one.declare("q")
+    consume_stream(one, exclusive=True)
+    two.fails(x.StreamConsume(queue="q", consumer_tag="t"), 405)
+
+
+def test_no_local_keeps_away_what_the_connection_publishes(server: Server) -> None:
+    session, other = server.session(), server.session(b"other")
+    session.declare("q")
+    consume_stream(session, no_local=True)
+    publish_packet(session, b"own")
+    publish_packet(other, b"foreign")
+    assert bodies(session) == [b"foreign"]
+
+
+def test_nowait_is_not_answered(session: Session) -> None:
+    session.declare("q")
+    publish_packet(session, b"1")
+    session.call(x.StreamConsume(queue="q", consumer_tag="t", nowait=True))
+    assert bodies(session) == [b"1"]
+
+
+@pytest.mark.rule("0-10/stream.consume-ok/tag")
+def test_the_tag_of_consume_ok_is_the_one_to_cancel_with(session: Session) -> None:
+    session.declare("q")
+    session.send(x.StreamConsume(queue="q", consumer_tag="mine"))
+    ok, got = next_command(session, x.StreamConsumeOk)
+    assert got.what.encode()[:2] == b"\x0a\x04"
+    session.call(x.StreamCancel(consumer_tag=ok.consumer_tag))
+    assert session.query("q").subscriber_count == 0
+
+
+@pytest.mark.rule("0-10/stream.cancel/shortly")
+def test_nothing_comes_once_a_cancel_is_done(session: Session) -> None:
+    session.declare("q")
+    consume_stream(session)
+    publish_packet(session, b"1")
+    session.call(x.StreamCancel(consumer_tag="t"))
+    publish_packet(session, b"2")
+    assert bodies(session) == [b"1"]
+
+
+def test_a_consumer_that_is_not_there_cannot_be_cancelled(session: Session) -> None:
+    session.fails(x.StreamCancel(consumer_tag="t"), 404)
+
+
+def test_the_end_of_its_queue_ends_a_consumer_and_its_session(client: Client) -> None:
+    one, two = client.session(b"one", 1), client.session(b"two", 2)
+    one.declare("q")
+    consume_stream(one)
+    two.call(x.QueueDelete(queue="q"))
+    exception, _ = next_command(one, x.ExecutionException)
+    assert exception.error_code == 408
