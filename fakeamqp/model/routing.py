@@ -105,23 +105,25 @@ class Router:
             random.setstate(drawn)
         return tuple(queue.name for queue in outcome.queues)
 
-    def route(self, message: Message, first: Exchange | None = None) -> Outcome:
-        """The queues for a message that no client is publishing just now.
+    def route(self, message: Message, first: Exchange | None = None, *, alternates: bool = True) -> Outcome:
+        """The queues for a message whose headers name no further keys.
 
-        That is a dead letter, a delayed one, or one that goes to the alternate exchange of its queue.
+        That is a dead letter, a delayed one, one that goes to the alternate exchange of its queue, or one
+        that a client of 0-10 publishes.
 
-        The way begins at `first`, or else at the exchange the message was published to. Where an exchange
-        cannot work with what a header holds there is nobody to tell, and no queue.
+        The way begins at `first`, or else at the exchange the message was published to; `alternates` is as in
+        `plan`. Where an exchange cannot work with what a header holds there is nobody to tell, and no queue.
 
         Raises:
             NotFound: there is no such exchange.
         """
-        if first is None and message.copies is None:
+        if first is None and message.copies is None and alternates:
             known = self._remembered.get((message.exchange, message.routing_key))
             if known is not None:
                 return known
         try:
-            return self._walk(message, first or self._virtual_host.exchange(message.exchange))
+            first = first or self._virtual_host.exchange(message.exchange)
+            return self._walk(message, first, None, alternates)
         except InternalError:
             return UNROUTABLE
 

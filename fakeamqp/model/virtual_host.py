@@ -31,6 +31,7 @@ from fakeamqp.model.errors import (
 )
 from fakeamqp.model.exchanges import EXCHANGE_TYPES, STANDARD_TYPES, DefaultExchange, Exchange
 from fakeamqp.model.history import Publication
+from fakeamqp.model.interrupted import InterruptedMessages
 from fakeamqp.model.limits import VirtualHostLimits, check_queue_limit
 from fakeamqp.model.message import Message
 from fakeamqp.model.metadata import VirtualHostMetadata
@@ -75,6 +76,7 @@ class VirtualHost:
         self.delays = DelayedMessages(self)
         self.branches = Branches(self)
         self.leftovers = Leftovers()
+        self.interrupted = InterruptedMessages(self)
         self._predeclare()
 
     def __repr__(self) -> str:
@@ -727,6 +729,7 @@ class VirtualHost:
         """
         self.branches.abandon()
         self.leftovers.clear()
+        self.interrupted.clear()
         for queue in list(self.queues.values()):
             if queue.durable:
                 queue.keep_persistent(crash=crash)

@@ -1,4 +1,4 @@
-"""The commands of the client in one session: which are due, which are done, and what the client knows of that.
+"""The commands of the client in one session: which are due, which are done, and what the client knows of it.
 
 Commands are numbered from the command point on (session/commands-numbered). They are carried out in order and
 are done when their handler returns, so that what was carried out and what is completed is the same set. What
@@ -123,6 +123,11 @@ class Incoming:
         if self._skipped:
             self._pass_over()
         return assembly
+
+    @property
+    def broken_off(self) -> Assembly | None:
+        """What has come of the command that is due and is not complete; None where that is nothing."""
+        return None if self._discarding or self._due != self._expected else self._assembler.partial
 
     def finish(self, command_id: int) -> None:
         """The command was carried out."""

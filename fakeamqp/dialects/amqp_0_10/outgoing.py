@@ -16,6 +16,7 @@ from fakeamqp.wire.amqp_0_10.serial import SequenceSet, precedes, successor
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.model.credit import Limit
     from fakeamqp.wire.amqp_0_10 import structs
 
 __all__ = ["Outgoing", "Segments"]
@@ -29,7 +30,7 @@ class _Sent:
 
     __slots__ = ("done", "segments")
 
-    def __init__(self, segments: Segments | None, done: Callable[[], object] | None) -> None:
+    def __init__(self, segments: Segments | None, done: Callable[[], Limit | None] | None) -> None:
         self.segments = segments
         self.done = done
 
@@ -54,8 +55,13 @@ class Outgoing:
         """How many commands wait for the client to have done them."""
         return len(self._sent)
 
-    def send(self, segments: Segments, done: Callable[[], object] | None = None) -> int:
+    def send(
+        self, segments: Segments, done: Callable[[], Limit | None] | None = None, frames: bytes | None = None
+    ) -> int:
         """Send a command; `done` is called when the client has completed it.
+
+        `done` answers with a limit that is wider now, if there is one. `frames` are the segments as frames
+        for the transport that there is, where the caller has them.
 
         Returns:
             Its id.
@@ -66,10 +72,10 @@ class Outgoing:
         if lasting or done is not None:
             self._sent[command_id] = _Sent(segments if lasting else None, done)
         if not self._waiting:
-            self._write(command_id, segments)
+            self._write(command_id, segments, frames)
         return command_id
 
-    def _write(self, command_id: int, segments: Segments) -> None:
+    def _write(self, command_id: int, segments: Segments, frames: bytes | None = None) -> None:
         session = self._session
         endpoint = session.endpoint
         if endpoint is None:
@@ -78,7 +84,9 @@ class Outgoing:
             # session.command-point/server-sends
             session.send_control(controls.SessionCommandPoint(command_id=command_id, command_offset=0))
         self._place = successor(command_id)
-        endpoint.outbox.write(encode_frames(session.channel, segments, endpoint.max_frame_size))
+        if frames is None:
+            frames = encode_frames(session.channel, segments, endpoint.max_frame_size)
+        endpoint.outbox.write(frames)
 
     # --- what a fault keeps from the client -----------------------------------------------------------
 
@@ -135,9 +143,9 @@ class Outgoing:
             wanted.add(fragment.command_id or 0)
         last = _latest(wanted)
         for command_id, sent in list(self._sent.items()):
-            if last is None or command_id in wanted or precedes(last, command_id):
-                if sent.segments is not None:
-                    self._write(command_id, sent.segments)
+            asked = last is None or command_id in wanted or precedes(last, command_id)
+            if asked and sent.segments is not None:
+                self._write(command_id, sent.segments)
 
     def go_on(self) -> None:
         """The client goes on without a word about what it has: it gets what it has not confirmed."""
@@ -154,11 +162,16 @@ class Outgoing:
                 del self._sent[command_id]
 
     def completed(self, commands: SequenceSet) -> None:
-        """The client has done these."""
+        """The client has done these: what waited for that goes on."""
+        wider: dict[Limit, None] = {}
         for command_id in commands.select(self._sent):
             sent = self._sent.pop(command_id)
-            if sent.done is not None:
-                sent.done()
+            limit = None if sent.done is None else sent.done()
+            if limit is not None:
+                wider[limit] = None
+        for limit in wider:
+            if limit.open:
+                limit.resume()
 
     def clear(self) -> None:
         """The session has ended."""

@@ -1,4 +1,4 @@
-"""The broker's end of one session: its state, its subscriptions, what is unsettled, and its two command streams.
+"""The broker's end of one session: its state, its subscriptions, what is unsettled, its two command streams.
 
 It belongs to a user and has a name; a transport it may have or not. What a command does is in the module of
 its class; what it raises is turned into execution.exception here and nowhere else.
@@ -224,7 +224,7 @@ class SessionEnd:
         """Carry out a command; its result goes before its completion (execution.result/with-completion)."""
         command: Command | None = None
         try:
-            command, sync = commands.decode(assembly.first)
+            command, _ = commands.decode(assembly.first)
             handler = HANDLERS.get(type(command))
             if handler is None:
                 raise SessionFault("not-implemented", f"a broker does not take {command.NAME}")

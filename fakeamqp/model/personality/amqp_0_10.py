@@ -45,6 +45,8 @@ class Amqp010Choices:
     """message.delivery-properties/timestamp, message.delivery-properties/expiration: set by the broker."""
     checks_user_id: bool = True
     """message.message-properties/user-id-authentication."""
+    checks_priorities: bool = False
+    """message/priority-values: a priority above 9 is illegal-argument. Apache's clients send such."""
     unknown_transfers_are_errors: bool = False
     """message.accept/final: accepting, rejecting or releasing what is not held is illegal-state."""
     set_flow_mode_needs_no_credit: bool = False
@@ -52,6 +54,10 @@ class Amqp010Choices:
     browsers_acquire_without_accepting: bool = True
     """message/not-acquired-none: a subscription that need not accept can acquire what it was only shown, for
     good."""
+    checks_content_length: bool = False
+    """message.message-properties/content-length: one that is not the size of the body is illegal-argument."""
+    deleted_queues_end_sessions: bool = False
+    """message.subscribe/queue-deletion: at once, and not when the subscription has credit."""
     throttles_with_flow: bool = False
     """message/throttling: publishers are stopped with message.stop and go on with message.flow."""
 

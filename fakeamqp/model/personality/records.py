@@ -581,6 +581,7 @@ SPEC = replace(
         answers_publishers=True,
         honours_immediate=True,
         stamps_arrival=True,
+        checks_priorities=True,
         unknown_transfers_are_errors=True,
         set_flow_mode_needs_no_credit=True,
         throttles_with_flow=True,
@@ -599,6 +600,8 @@ SPEC = replace(
         contradictory_flags="not-allowed",
         longest_branch_timeout=None,
         browsers_acquire_without_accepting=False,
+        checks_content_length=True,
+        deleted_queues_end_sessions=True,
     ),
 )
 

@@ -50,6 +50,20 @@ class Transaction:
         """Keep one settlement; `act` does it at commit, which may be after whoever asked for it has gone."""
         self._settlements.append((act, deliveries))
 
+    def withdraw(self, chosen: Callable[[Delivery], bool]) -> list[Delivery]:
+        """Take out the deliveries that were chosen: they are not settled, whatever becomes of the rest.
+
+        Returns:
+            Them; the caller sees to what becomes of them.
+        """
+        withdrawn = [delivery for delivery in self.deliveries if chosen(delivery)]
+        if withdrawn:
+            self._settlements = [
+                (act, [delivery for delivery in deliveries if not chosen(delivery)])
+                for act, deliveries in self._settlements
+            ]
+        return withdrawn
+
     def prepare(self) -> None:
         """Hold everything ready, so that `commit` can only succeed.
 

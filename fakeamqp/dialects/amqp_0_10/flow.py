@@ -1,0 +1,71 @@
+"""Credit: how much a subscription may be sent (message.flow, set-flow-mode, stop, flush)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from fakeamqp.model.errors import NotFound
+from fakeamqp.wire.amqp_0_10.constants import CreditUnit, FlowMode
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.subscription_end import SubscriptionEnd
+    from fakeamqp.wire.amqp_0_10 import commands
+
+__all__ = ["flow", "flush", "set_flow_mode", "stop", "subscription"]
+
+_UNITS: dict[int, Literal["message", "byte"]] = {CreditUnit.MESSAGE: "message", CreditUnit.BYTE: "byte"}
+
+
+def subscription(session: SessionEnd, destination: str | None) -> SubscriptionEnd:
+    """The subscription with this destination.
+
+    Raises:
+        NotFound: there is none (message.set-flow-mode/unknown-destination).
+    """
+    found = session.subscriptions.get(destination or "")
+    if found is None:
+        raise NotFound(f"no subscription '{destination or ''}' in session '{session.display_name}'")
+    return found
+
+
+def flow(session: SessionEnd, command: commands.MessageFlow) -> None:
+    """Add to the credit of one unit; no value, or the largest, is credit without end (message.flow/*).
+
+    Raises:
+        NotFound: there is no such subscription.
+        ResourceDeleted: its queue has gone.
+    """
+    end = subscription(session, command.destination)
+    end.grant.grant(_UNITS[command.unit or 0], command.value)
+    end.go_on()
+
+
+def set_flow_mode(session: SessionEnd, command: commands.MessageSetFlowMode) -> None:
+    """Choose whether completed transfers give their credit back (message.set-flow-mode/*).
+
+    Raises:
+        NotFound: there is no such subscription.
+        IllegalState: it has credit left, where the personality minds.
+    """
+    grant = subscription(session, command.destination).grant
+    window = command.flow_mode == FlowMode.WINDOW
+    grant.set_mode(window, strict=session.choices.set_flow_mode_needs_no_credit)
+
+
+def stop(session: SessionEnd, command: commands.MessageStop) -> None:
+    """Nothing more comes until there is new credit (message.stop/zero-credit).
+
+    Raises:
+        NotFound: there is no such subscription.
+    """
+    subscription(session, command.destination).grant.stop()
+
+
+def flush(session: SessionEnd, command: commands.MessageFlush) -> None:
+    """Send what is there and what credit allows; then there is no credit left (message.flush/exhausts).
+
+    Raises:
+        NotFound: there is no such subscription.
+    """
+    subscription(session, command.destination).flush()

@@ -1,0 +1,155 @@
+"""Messages that come in several transfers, and such that go on where an earlier session broke off.
+
+Fragments of one message go to one destination, one after the other; whole messages and all other commands may
+come between them. What they say of the message is said by the first. The message is there when the last has
+come, and belongs to the transaction that is under way then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fakeamqp.errors import FakeAMQPError
+from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, IllegalState
+from fakeamqp.model.interrupted import Interrupted
+from fakeamqp.wire.amqp_0_10 import commands, structs
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.transfers import Heading, Target
+
+__all__ = ["Fragments", "Whole", "resume"]
+
+
+class Whole(NamedTuple):
+    """A message of which all fragments have come."""
+
+    heading: Heading
+    body: bytes
+    ids: SequenceSet
+    """Those of the transfers that brought it."""
+
+
+class _Parts:
+    """A message as far as it has come. `heading` is that of its first fragment."""
+
+    __slots__ = ("body", "header", "heading", "ids")
+
+    def __init__(self, heading: Heading, header: bytes | None) -> None:
+        self.heading = heading
+        self.header = header
+        self.body = bytearray()
+        self.ids = SequenceSet()
+
+
+class Fragments:
+    """The messages of a session of which fragments have come and others are due, by destination."""
+
+    __slots__ = ("_parts", "_session")
+
+    def __init__(self, session: SessionEnd) -> None:
+        self._session = session
+        self._parts: dict[str, _Parts] = {}
+
+    def add(self, target: Target, heading: Heading, header: bytes | None, body: bytes) -> Whole | None:
+        """Take a fragment; answers with the message that it completes.
+
+        Raises:
+            IllegalState: it is a first one, and another message is under way to the same destination; or a
+                further one, and none is.
+            IllegalArgument: it has not the size that is said of it.
+            ContentTooLarge: what has come is larger than the broker takes.
+        """
+        fragment = heading.fragment
+        assert fragment is not None
+        name = target.name
+        parts = self._parts.get(name)
+        if fragment.first and parts is not None:
+            raise IllegalState(f"a message to '{name}' begins before the last fragment of the one before it")
+        if not fragment.first and parts is None:
+            raise IllegalState(f"a further fragment has come of a message to '{name}' whose first never came")
+        if fragment.fragment_size is not None and fragment.fragment_size != len(body):
+            raise IllegalArgument(f"a fragment of {fragment.fragment_size} octets has {len(body)}")
+        if parts is None:
+            parts = self._parts[name] = _Parts(heading, header)
+        self._check_size(len(body))
+        parts.body += body
+        parts.ids.add(self._session.incoming.current)
+        if not fragment.last:
+            return None
+        del self._parts[name]
+        return Whole(parts.heading, bytes(parts.body), parts.ids)
+
+    def _check_size(self, more: int) -> None:
+        """All that is under way counts: a session may begin a message to each of many exchanges."""
+        largest = self._session.personality.largest_message
+        size = more + sum(len(each.body) for each in self._parts.values())
+        if largest and size > largest:
+            raise ContentTooLarge(f"fragments of {size} octets are more than configured max size {largest}")
+
+    def resume(self, target: Target, resume_id: str) -> int:
+        """Go on with a message that is known by this id; answers with how many octets of it are there.
+
+        Raises:
+            IllegalState: another message to this destination is under way.
+        """
+        session = self._session
+        name = target.name
+        for destination, parts in self._parts.items():
+            if parts.heading.resume_id == resume_id and destination == name:
+                return len(parts.body)
+        if name in self._parts:
+            raise IllegalState(f"another message to '{name}' is under way")
+        message = session.virtual_host.interrupted.take(session.user.name, resume_id)
+        if message is None:
+            return 0  # message.resume/resume-id-unknown-resume-id
+        parts = self._parts[name] = _Parts(session.publisher.read(target, message.header), message.header)
+        parts.body += message.octets
+        return len(parts.body)
+
+    def keep(self) -> None:
+        """The session has ended: keep what its sender may resume (message.delivery-properties/resume-id)."""
+        self._add_broken_off()
+        session = self._session
+        for parts in self._parts.values():
+            heading = parts.heading
+            if heading.resume_id is not None:
+                ttl = None if heading.resume_ttl is None else heading.resume_ttl / 1000
+                message = Interrupted(parts.header, bytes(parts.body))
+                session.virtual_host.interrupted.keep(session.user.name, heading.resume_id, message, ttl)
+        self._parts.clear()
+
+    def _add_broken_off(self) -> None:
+        """Add what has come of a transfer whose end never came."""
+        assembly = self._session.incoming.broken_off
+        if assembly is None or assembly.body is None:
+            return
+        try:
+            command, _ = commands.decode(assembly.first)
+            if isinstance(command, commands.MessageTransfer):
+                publisher = self._session.publisher
+                target = publisher.targets.get(command.destination or "") or publisher.aim(
+                    command.destination
+                )
+                heading = publisher.read(target, assembly.header)
+                if heading.fragment is None or heading.fragment.first:
+                    self._parts[target.name] = _Parts(heading, assembly.header)
+                if target.name in self._parts:
+                    self._parts[target.name].body += assembly.body
+        except FakeAMQPError:
+            return  # It could not have been published either.
+
+
+def resume(session: SessionEnd, command: commands.MessageResume) -> structs.MessageResumeResult:
+    """Say how much of an interrupted message is there; the rest follows in fragments (message.resume/offset).
+
+    Raises:
+        NotFound: there is no such destination (message.resume/destination-destination-not-found).
+        AccessRefused: the user may not publish there.
+        IllegalState: another message to this destination is under way.
+    """
+    target = session.publisher.aim(command.destination)
+    return structs.MessageResumeResult(
+        offset=session.publisher.fragments.resume(target, command.resume_id or "")
+    )
