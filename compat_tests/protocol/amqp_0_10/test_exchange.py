@@ -1,0 +1,434 @@
+"""exchange.declare, exchange.delete and exchange.query: what an exchange is, and how long it is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.wire.amqp_0_10.packed import Command
+
+
+def query(session: Session, name: str | None) -> structs.ExchangeQueryResult:
+    """What the broker says of an exchange."""
+    result = session.call(x.ExchangeQuery(name=name))
+    assert isinstance(result, structs.ExchangeQueryResult)
+    return result
+
+
+def exists(session: Session, name: str) -> bool:
+    return not query(session, name).not_found
+
+
+def blames(exception: x.ExecutionException, command: Command, field: str) -> bool:
+    """Whether the exception names this command and this field of it."""
+    names = [name for name, _ in command.FIELDS]
+    where = (exception.class_code, exception.command_code, exception.field_index)
+    return where == (command.CLASS, command.CODE, names.index(field))
+
+
+def refused(client: Client, command: Command, code: int, field: str) -> None:
+    """The command ends a session of its own with this code, for this field; others live on."""
+    client.inbox.clear()  # Completions of what was published before.
+    exception = client.session(b"refused", channel=9).fails(command, code)
+    assert blames(exception, command, field), exception
+
+
+# --- types and instances -----------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/exchange/required-types")
+@pytest.mark.rule("0-10/exchange/recommended-types")
+@pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
+def test_the_four_types_are_there(session: Session, kind: str) -> None:
+    session.call(x.ExchangeDeclare(exchange="e", type=kind))
+    assert query(session, "e").type == kind
+
+
+@pytest.mark.rule("0-10/exchange/extensions")
+@pytest.mark.parametrize("kind", ["x-consistent-hash", "x-random"])
+def test_there_are_further_types(lenient: Server, kind: str) -> None:
+    session = lenient.session()
+    session.call(x.ExchangeDeclare(exchange="e", type=kind))
+    assert query(session, "e").type == kind
+    session.declare("q")
+    session.bind("q", "e", "1")
+    session.publish(b"routed", exchange="e")
+    assert session.query().message_count == 1
+
+
+@pytest.mark.rule("0-10/exchange/required-instances")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("amq.direct", "direct"),
+        ("amq.fanout", "fanout"),
+        ("amq.topic", "topic"),
+        ("amq.headers", "headers"),
+        ("amq.match", "headers"),
+        ("", "direct"),
+    ],
+)
+def test_each_type_has_an_instance(session: Session, name: str, kind: str) -> None:
+    found = query(session, name)
+    assert (found.type, found.durable, found.not_found) == (kind, True, False)
+
+
+@pytest.mark.rule("0-10/exchange/name")
+@pytest.mark.parametrize("name", ["e_1", "E", "9", "_", "n" * 255])
+def test_names_are_letters_digits_and_underscores(session: Session, name: str) -> None:
+    session.declare_exchange(name)
+    assert exists(session, name)
+
+
+@pytest.mark.parametrize("name", ["with space", "söme/name", "amq", "mq.x", ".amq.", "abc.amq.x"])
+def test_names_may_hold_anything_else_as_well(session: Session, name: str) -> None:
+    session.declare_exchange(name)
+    assert exists(session, name)
+
+
+# --- declare -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/exchange.declare/minimum")
+def test_a_hundred_exchanges_fit(session: Session) -> None:
+    for number in range(100):
+        session.declare_exchange(f"e{number}")
+    assert all(exists(session, f"e{number}") for number in range(100))
+
+
+@pytest.mark.rule("0-10/exchange.declare/exchange-reserved-names")
+@pytest.mark.parametrize("name", ["amq.", "amq.mine"])
+def test_reserved_names_cannot_be_declared(client: Client, name: str) -> None:
+    refused(client, x.ExchangeDeclare(exchange=name, type="direct"), 530, "exchange")
+    assert not exists(client.session(), name)
+
+
+def test_qpid_reserves_its_own_names_too(lenient: Server, spec: Server) -> None:
+    command = x.ExchangeDeclare(exchange="qpid.mine", type="direct")
+    refused(lenient.open(), command, 530, "exchange")
+    session = spec.session()
+    session.call(command)
+    assert exists(session, "qpid.mine")
+
+
+@pytest.mark.rule("0-10/exchange.declare/exchange-reserved-names")
+def test_a_predeclared_exchange_can_only_be_declared_passively(client: Client) -> None:
+    session = client.session()
+    session.call(x.ExchangeDeclare(exchange="amq.direct", type="direct", passive=True))
+    refused(client, x.ExchangeDeclare(exchange="amq.direct", type="direct"), 530, "exchange")
+    refused(client, x.ExchangeDeclare(exchange="amq.direct", type="topic"), 530, "exchange")
+
+
+@pytest.mark.rule("0-10/exchange.declare/exchange-exchange-name-required")
+@pytest.mark.rule("0-10/exchange/default-access")
+@pytest.mark.parametrize("name", ["", None])
+@pytest.mark.parametrize("passive", [False, True])
+def test_the_default_exchange_cannot_be_declared(client: Client, name: str | None, passive: bool) -> None:
+    refused(client, x.ExchangeDeclare(exchange=name, type="direct", passive=passive), 542, "exchange")
+
+
+@pytest.mark.rule("0-10/exchange.declare/type-typed")
+@pytest.mark.parametrize("passive", [False, True])
+def test_another_type_is_not_allowed(client: Client, passive: bool) -> None:
+    session = client.session()
+    session.declare_exchange("e", "direct")
+    refused(client, x.ExchangeDeclare(exchange="e", type="fanout", passive=passive), 530, "type")
+    assert query(session, "e").type == "direct"
+
+
+@pytest.mark.rule("0-10/exchange.declare/type-exchange-type-not-found")
+@pytest.mark.parametrize("kind", ["nosuch", "", None])
+def test_an_unknown_type_is_not_found(client: Client, kind: str | None) -> None:
+    refused(client, x.ExchangeDeclare(exchange="e", type=kind), 404, "type")
+    assert not exists(client.session(), "e")
+
+
+@pytest.mark.rule("0-10/exchange.declare/passive-not-found")
+@pytest.mark.parametrize("kind", ["direct", "nosuch", None])
+def test_a_passive_declaration_needs_the_exchange(client: Client, kind: str | None) -> None:
+    refused(client, x.ExchangeDeclare(exchange="missing", type=kind, passive=True), 404, "exchange")
+    assert not exists(client.session(), "missing")
+
+
+@pytest.mark.rule("0-10/exchange.declare/passive-not-found")
+def test_a_passive_declaration_needs_no_type(session: Session) -> None:
+    session.declare_exchange("e", "topic")
+    session.call(x.ExchangeDeclare(exchange="e", passive=True))
+    session.call(x.ExchangeDeclare(exchange="e", type="topic", passive=True))
+    session.expect_nothing()
+
+
+@pytest.mark.rule("0-10/exchange.declare/durable-support")
+@pytest.mark.rule("0-10/exchange.declare/durable-sticky")
+@pytest.mark.parametrize("durable", [False, True])
+def test_whether_an_exchange_is_durable_is_settled_once(session: Session, durable: bool) -> None:
+    session.declare_exchange("e", durable=durable)
+    session.declare_exchange("e", durable=not durable)
+    assert query(session, "e").durable is durable
+
+
+@pytest.mark.rule("0-10/exchange.declare/durable-survives")
+def test_durable_exchanges_survive(server: Server) -> None:
+    session = server.session()
+    session.declare_exchange("durable", durable=True)
+    session.declare_exchange("transient")
+    server.restart()
+    session = server.session()
+    assert exists(session, "durable")
+    assert not exists(session, "transient")
+
+
+@pytest.mark.rule("0-10/exchange.declare/auto-delete")
+def test_an_auto_delete_exchange_goes_with_its_last_binding(session: Session) -> None:
+    session.declare_exchange("e", auto_delete=True)
+    session.declare("q")
+    session.bind("q", "e", "one")
+    session.bind("q", "e", "two")
+    session.call(x.ExchangeUnbind(queue="q", exchange="e", binding_key="one"))
+    assert exists(session, "e")
+    session.call(x.ExchangeUnbind(queue="q", exchange="e", binding_key="two"))
+    assert not exists(session, "e")
+
+
+@pytest.mark.rule("0-10/exchange.declare/auto-delete")
+def test_an_auto_delete_exchange_goes_with_the_last_queue_bound_to_it(session: Session) -> None:
+    session.declare_exchange("e", auto_delete=True)
+    session.declare("q")
+    session.bind("q", "e")
+    session.call(x.QueueDelete(queue="q"))
+    assert not exists(session, "e")
+
+
+@pytest.mark.rule("0-10/exchange.declare/auto-delete")
+def test_an_auto_delete_exchange_that_was_never_bound_stays(server: Server) -> None:
+    session = server.session()
+    session.declare_exchange("e", auto_delete=True)
+    server.advance(3600)
+    assert exists(session, "e")
+
+
+@pytest.mark.rule("0-10/exchange.declare/auto-delete-sticky")
+@pytest.mark.parametrize("auto_delete", [False, True])
+def test_whether_an_exchange_deletes_itself_is_settled_once(session: Session, auto_delete: bool) -> None:
+    session.declare_exchange("e", auto_delete=auto_delete)
+    session.declare_exchange("e", auto_delete=not auto_delete)
+    session.declare("q")
+    session.bind("q", "e")
+    session.call(x.ExchangeUnbind(queue="q", exchange="e", binding_key=""))
+    assert exists(session, "e") is not auto_delete
+
+
+# --- arguments ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/exchange.declare/arguments-unknown-argument")
+def test_unknown_arguments_are_refused_by_the_text_and_ignored_by_qpid(spec: Server, lenient: Server) -> None:
+    command = x.ExchangeDeclare(exchange="e", type="direct", arguments={"x-nope": 1})
+    client = spec.open()
+    refused(client, command, 540, "arguments")
+    assert not exists(client.session(), "e")
+    session = lenient.session()
+    session.call(command)
+    assert query(session, "e").arguments == {"x-nope": 1}
+
+
+@pytest.mark.rule("0-10/exchange.declare/arguments-passive")
+def test_a_passive_declaration_ignores_arguments(session: Session) -> None:
+    session.declare_exchange("e")
+    session.call(x.ExchangeDeclare(exchange="e", type="direct", passive=True, arguments={"x-nope": 1}))
+    session.expect_nothing()
+
+
+def test_arguments_that_cannot_be_acted_on_are_invalid(lenient: Server) -> None:
+    client = lenient.open()
+    for arguments in ({"alternate-exchange": 7}, {"x-delayed-type": 7}):
+        command = x.ExchangeDeclare(exchange="e", type="x-delayed-message", arguments=arguments)
+        refused(client, command, 542, "arguments")
+
+
+# --- alternate exchanges -----------------------------------------------------------------------------
+
+
+def chain(session: Session) -> None:
+    """Three exchanges, each the alternate of the one before; what gets to the end is in q."""
+    session.declare_exchange("third", "fanout")
+    session.declare("q")
+    session.bind("q", "third")
+    session.declare_exchange("second", "direct", alternate_exchange="third")
+    session.declare_exchange("first", "direct", alternate_exchange="second")
+
+
+def got(session: Session, queue: str = "q") -> int:
+    count = session.query(queue).message_count
+    assert count is not None
+    return count
+
+
+@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-empty-name")
+@pytest.mark.parametrize("alternate", [None, ""])
+def test_without_an_alternate_exchange_unroutable_messages_are_dropped(
+    session: Session, alternate: str | None
+) -> None:
+    session.declare_exchange("e", alternate_exchange=alternate)
+    session.declare("q")
+    session.bind("q", "e", "bound")
+    session.publish(exchange="e", key="unbound")
+    assert got(session) == 0
+    session.publish(exchange="e", key="bound")
+    assert got(session) == 1
+    session.expect_nothing()
+
+
+@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-pre-existing-exchange")
+@pytest.mark.parametrize("passive", [False, True])
+@pytest.mark.parametrize("had", [None, "amq.fanout"])
+def test_another_alternate_exchange_is_not_allowed(client: Client, had: str | None, passive: bool) -> None:
+    session = client.session()
+    session.declare_exchange("e", alternate_exchange=had)
+    command = x.ExchangeDeclare(exchange="e", type="direct", passive=passive, alternate_exchange="amq.topic")
+    refused(client, command, 530, "alternate_exchange")
+
+
+@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-pre-existing-exchange")
+@pytest.mark.parametrize("again", [None, "", "amq.fanout"])
+def test_the_same_alternate_exchange_or_none_changes_nothing(session: Session, again: str | None) -> None:
+    session.declare_exchange("e", alternate_exchange="amq.fanout")
+    session.declare_exchange("e", alternate_exchange=again)
+    session.declare("q")
+    session.bind("q", "amq.fanout")
+    session.publish(exchange="e")
+    assert got(session) == 1
+
+
+@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-double-failure")
+def test_a_message_that_fails_twice_is_dropped(session: Session) -> None:
+    chain(session)
+    session.publish(exchange="first")
+    assert got(session) == 0
+    session.publish(exchange="second")
+    assert got(session) == 1
+
+
+@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-double-failure")
+def test_exchanges_that_are_alternates_of_each_other_make_no_loop(session: Session) -> None:
+    session.declare_exchange("one", "direct")
+    session.declare_exchange("two", "direct", alternate_exchange="one")
+    session.call(x.ExchangeDeclare(exchange="self", type="direct"))
+    session.publish(exchange="two")
+    session.expect_nothing()
+
+
+@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-conditions")
+@pytest.mark.parametrize("accept_mode", [0, 1])
+@pytest.mark.parametrize("discard", [False, True])
+@pytest.mark.parametrize("routable", [False, True])
+def test_when_a_message_takes_the_alternate_way(
+    spec: Server, accept_mode: int, discard: bool, routable: bool
+) -> None:
+    session = spec.session()
+    session.declare_exchange("e", alternate_exchange="amq.fanout")
+    session.declare("q")
+    session.bind("q", "amq.fanout")
+    session.declare("bound")
+    session.bind("bound", "e", "bound")
+    key = "bound" if routable else "unbound"
+    session.publish(exchange="e", key=key, accept_mode=accept_mode, discard_unroutable=discard)
+    took = accept_mode == 1 and not discard and not routable
+    assert (got(session), got(session, "bound")) == (int(took), int(routable))
+
+
+@pytest.mark.rule("0-10/exchange.declare/unknown-alternate")
+def test_an_alternate_exchange_must_be_there(client: Client) -> None:
+    command = x.ExchangeDeclare(exchange="e", type="direct", alternate_exchange="missing")
+    refused(client, command, 404, "alternate_exchange")
+    assert not exists(client.session(), "e")
+
+
+# --- delete ------------------------------------------------------------------------------------------
+
+
+DELETIONS: list[Any] = [
+    pytest.param("missing", 404, marks=pytest.mark.rule("0-10/exchange.delete/exchange-exists")),
+    pytest.param("", 542, marks=pytest.mark.rule("0-10/exchange.delete/exchange-exchange-name-required")),
+    pytest.param(None, 542, marks=pytest.mark.rule("0-10/exchange/default-access")),
+    pytest.param("amq.direct", 530, marks=pytest.mark.rule("0-10/exchange.delete/predeclared")),
+    pytest.param("amq.missing", 404, marks=pytest.mark.rule("0-10/exchange.delete/exchange-exists")),
+]
+
+
+@pytest.mark.parametrize(("name", "code"), DELETIONS)
+def test_what_cannot_be_deleted(client: Client, name: str | None, code: int) -> None:
+    before = dict(client.server.vhost.exchanges)
+    refused(client, x.ExchangeDelete(exchange=name), code, "exchange")
+    assert client.server.vhost.exchanges == before
+
+
+@pytest.mark.rule("0-10/exchange.delete/exchange-used-as-alternate")
+@pytest.mark.parametrize("user", ["queue", "exchange"])
+def test_an_alternate_exchange_cannot_be_deleted_while_it_is_one(client: Client, user: str) -> None:
+    session = client.session()
+    session.declare_exchange("alternate")
+    if user == "queue":
+        session.declare("q", alternate_exchange="alternate")
+    else:
+        session.declare_exchange("e", alternate_exchange="alternate")
+    refused(client, x.ExchangeDelete(exchange="alternate"), 530, "exchange")
+    assert exists(session, "alternate")
+    session.call(x.QueueDelete(queue="q") if user == "queue" else x.ExchangeDelete(exchange="e"))
+    session.call(x.ExchangeDelete(exchange="alternate"))
+    assert not exists(session, "alternate")
+
+
+@pytest.mark.rule("0-10/exchange.delete/if-unused-exchange-in-use")
+def test_if_unused_spares_an_exchange_with_bindings(client: Client) -> None:
+    session = client.session()
+    session.declare_exchange("e")
+    session.declare("q")
+    session.bind("q", "e")
+    refused(client, x.ExchangeDelete(exchange="e", if_unused=True), 406, "if_unused")
+    assert exists(session, "e")
+    session.call(x.ExchangeUnbind(queue="q", exchange="e", binding_key=""))
+    session.call(x.ExchangeDelete(exchange="e", if_unused=True))
+    assert not exists(session, "e")
+
+
+@pytest.mark.rule("0-10/exchange.delete/cancels-bindings")
+def test_bindings_go_with_their_exchange(session: Session) -> None:
+    session.declare_exchange("e")
+    session.declare("q")
+    session.bind("q", "e", "k")
+    session.call(x.ExchangeDelete(exchange="e"))
+    session.declare_exchange("e")
+    session.publish(exchange="e", key="k")
+    assert got(session) == 0
+
+
+# --- query -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/exchange.query/default")
+@pytest.mark.parametrize("name", ["", None])
+def test_without_a_name_the_default_exchange_is_meant(session: Session, name: str | None) -> None:
+    found = query(session, name)
+    assert (found.type, found.not_found) == ("direct", False)
+
+
+@pytest.mark.rule("0-10/exchange.query/result")
+def test_what_a_query_tells(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare_exchange("e", "fanout", durable=True, arguments={"a": 1, "b": "text", "c": [True, None]})
+    found = query(session, "e")
+    assert (found.type, found.durable, found.not_found) == ("fanout", True, False)
+    assert found.arguments == {"a": 1, "b": "text", "c": [True, None]}
+
+
+@pytest.mark.rule("0-10/exchange.query/result")
+def test_a_query_for_what_is_missing_is_no_error(session: Session) -> None:
+    found = query(session, "missing")
+    assert found.not_found is True
+    assert found.type is None
+    assert exists(session, "amq.direct")

@@ -1,0 +1,384 @@
+"""exchange.bind, exchange.unbind and exchange.bound: which queue an exchange passes what to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from compat_tests.protocol.amqp_0_10.test_exchange import exists, got, refused
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import structs
+
+
+def unbind(session: Session, exchange: str, key: str | None = None, queue: str = "q") -> None:
+    session.call(x.ExchangeUnbind(queue=queue, exchange=exchange, binding_key=key))
+
+
+def headers(**sent: Any) -> structs.MessageProperties:
+    return structs.MessageProperties(application_headers=sent)
+
+
+# --- bind --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/exchange.bind/duplicates")
+def test_the_arguments_of_the_first_binding_remain(session: Session) -> None:
+    session.declare("q")
+    session.bind("q", "amq.match", "k", arguments={"x-match": "all", "first": 1})
+    session.bind("q", "amq.match", "k", arguments={"x-match": "all", "second": 2})
+    session.publish(exchange="amq.match", message=headers(second=2))
+    assert got(session) == 0
+    session.publish(exchange="amq.match", message=headers(first=1))
+    assert got(session) == 1
+    assert len(session.client.server.vhost.exchanges["amq.match"].bindings) == 1
+
+
+@pytest.mark.rule("0-10/exchange.bind/duplicates")
+def test_binding_twice_is_undone_by_unbinding_once(session: Session) -> None:
+    session.declare("q")
+    session.bind("q", "amq.direct", "k")
+    session.bind("q", "amq.direct", "k")
+    unbind(session, "amq.direct", "k")
+    session.publish(exchange="amq.direct", key="k")
+    assert got(session) == 0
+
+
+@pytest.mark.rule("0-10/exchange.bind/durable-exchange")
+def test_bindings_between_what_is_durable_survive(server: Server) -> None:
+    session = server.session()
+    session.declare_exchange("e", durable=True)
+    session.declare("q", durable=True)
+    session.bind("q", "e", "k")
+    server.restart()
+    session = server.session()
+    session.publish(b"after", exchange="e", key="k")
+    session.subscribe()
+    assert session.bodies() == [b"after"]
+
+
+@pytest.mark.rule("0-10/exchange.bind/binding-count")
+def test_a_queue_may_have_many_bindings(session: Session) -> None:
+    session.declare("q")
+    for number in range(20):
+        session.declare_exchange(f"e{number}")
+        session.bind("q", f"e{number}", "k")
+    for number in range(20):
+        session.publish(exchange=f"e{number}", key="k")
+    assert got(session) == 20
+
+
+@pytest.mark.rule("0-10/exchange.bind/multiple-bindings")
+def test_a_message_comes_once_however_many_bindings_match(session: Session) -> None:
+    session.declare("q")
+    for key in ("animals.#", "*.dogs.#", "animals.dogs.chihuahua"):
+        session.bind("q", "amq.topic", key)
+    session.publish(exchange="amq.topic", key="animals.dogs.chihuahua")
+    assert got(session) == 1
+
+
+BAD_BINDINGS: list[Any] = [
+    pytest.param(
+        {"exchange": "amq.direct", "queue": ""},
+        542,
+        "queue",
+        marks=pytest.mark.rule("0-10/exchange.bind/queue-empty-queue"),
+    ),
+    pytest.param(
+        {"exchange": "amq.direct", "queue": "missing"},
+        404,
+        "queue",
+        marks=[
+            pytest.mark.rule("0-10/exchange.bind/queue-queue-existence"),
+            pytest.mark.rule("0-10/exchange.unbind/queue-non-existent-queue"),
+        ],
+    ),
+    pytest.param(
+        {"exchange": "missing", "queue": "q"},
+        404,
+        "exchange",
+        marks=[
+            pytest.mark.rule("0-10/exchange.bind/exchange-exchange-existence"),
+            pytest.mark.rule("0-10/exchange.unbind/exchange-non-existent-exchange"),
+        ],
+    ),
+    pytest.param(
+        {"exchange": "", "queue": "q"},
+        542,
+        "exchange",
+        marks=[
+            pytest.mark.rule("0-10/exchange.bind/exchange-exchange-name-required"),
+            pytest.mark.rule("0-10/exchange.unbind/exchange-exchange-name-required"),
+            pytest.mark.rule("0-10/exchange/default-access"),
+        ],
+    ),
+    pytest.param({"queue": "q"}, 542, "exchange", marks=pytest.mark.rule("0-10/exchange/default-access")),
+]
+
+
+@pytest.mark.parametrize("kind", [x.ExchangeBind, x.ExchangeUnbind])
+@pytest.mark.parametrize(("ends", "code", "field"), BAD_BINDINGS)
+def test_ends_that_are_not_there(
+    client: Client,
+    ends: dict[str, str],
+    code: int,
+    field: str,
+    kind: type[x.ExchangeBind] | type[x.ExchangeUnbind],
+) -> None:
+    client.session().declare("q")
+    refused(client, kind(**ends, binding_key="q"), code, field)
+
+
+@pytest.mark.rule("0-10/exchange.bind/arguments-unknown-argument")
+def test_unknown_arguments_of_bindings(spec: Server, lenient: Server) -> None:
+    command = x.ExchangeBind(queue="q", exchange="amq.direct", binding_key="k", arguments={"x-nope": 1})
+    client = spec.open()
+    session = client.session()
+    session.declare("q")
+    refused(client, command, 540, "arguments")
+    session.publish(exchange="amq.direct", key="k")
+    assert got(session) == 0
+    session = lenient.session()
+    session.declare("q")
+    session.call(command)
+    session.publish(exchange="amq.direct", key="k")
+    assert got(session) == 1
+
+
+@pytest.mark.rule("0-10/exchange.bind/binding-key-identity")
+def test_bindings_by_two_keys_are_two(session: Session) -> None:
+    session.declare("q")
+    session.bind("q", "amq.direct", "one")
+    session.bind("q", "amq.direct", "two")
+    unbind(session, "amq.direct", "one")
+    session.publish(exchange="amq.direct", key="one")
+    assert got(session) == 0
+    session.publish(exchange="amq.direct", key="two")
+    assert got(session) == 1
+
+
+@pytest.mark.rule("0-10/exchange.bind/binding-key-identity")
+@pytest.mark.parametrize("kind", ["fanout", "headers", "direct"])
+def test_a_key_that_is_left_out_is_the_empty_one(session: Session, kind: str) -> None:
+    session.declare_exchange("e", kind, auto_delete=True)
+    session.declare("q")
+    session.call(
+        x.ExchangeBind(queue="q", exchange="e", arguments={"x-match": "any"} if kind == "headers" else None)
+    )
+    unbind(session, "e", "")
+    assert not exists(session, "e")
+
+
+def test_headers_bindings_need_a_match_for_qpid_but_not_by_the_text(lenient: Server, spec: Server) -> None:
+    command = x.ExchangeBind(queue="q", exchange="amq.match", binding_key="", arguments={"a": 1})
+    client = lenient.open()
+    client.session().declare("q")
+    refused(client, command, 541, "arguments")
+    session = spec.session()
+    session.declare("q")
+    session.call(command)
+    session.publish(exchange="amq.match", message=headers(a=1))
+    assert got(session) == 1
+
+
+def test_a_match_that_is_none_is_an_invalid_argument(client: Client) -> None:
+    client.session().declare("q")
+    command = x.ExchangeBind(
+        queue="q", exchange="amq.match", binding_key="", arguments={"x-match": "sometimes"}
+    )
+    refused(client, command, 542, "arguments")
+
+
+def test_a_match_may_come_as_octets(session: Session) -> None:
+    session.declare("q")
+    session.bind("q", "amq.match", arguments={"x-match": b"any", "a": b"\xc3\xa4", "b": b"\xff"})
+    session.publish(exchange="amq.match", message=headers(a="ä"))
+    session.publish(exchange="amq.match", message=headers(b=b"\xff"))
+    session.publish(exchange="amq.match", message=headers(a="b"))
+    assert got(session) == 2
+
+
+# --- unbind ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/exchange.unbind/binding-key-non-existent-binding-key")
+@pytest.mark.parametrize("key", ["never", "K", ""])
+def test_a_key_that_is_not_bound(spec: Server, lenient: Server, key: str) -> None:
+    command = x.ExchangeUnbind(queue="q", exchange="amq.direct", binding_key=key)
+    for server in (spec, lenient):
+        session = server.session()
+        session.declare("q")
+        session.bind("q", "amq.direct", "k")
+    refused(spec.open(), command, 404, "binding_key")
+    session.call(command)
+    session.publish(exchange="amq.direct", key="k")
+    assert got(session) == 1
+
+
+@pytest.mark.rule("0-10/exchange.unbind/removes")
+@pytest.mark.parametrize("exchange", ["amq.direct", "amq.topic", "amq.fanout"])
+def test_what_is_unbound_gets_nothing(session: Session, exchange: str) -> None:
+    session.declare("q")
+    session.declare("other")
+    session.bind("q", exchange, "k")
+    session.bind("other", exchange, "k")
+    unbind(session, exchange, "k")
+    session.publish(exchange=exchange, key="k")
+    assert (got(session), got(session, "other")) == (0, 1)
+
+
+def test_unbinding_undoes_what_clients_of_0_9_1_bound_by_that_key(server: Server) -> None:
+    from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+    older = server.client()
+    older.declare("q")
+    for number in (1, 2):
+        arguments = {"x-match": "all", "a": number}
+        bind = m.QueueBind(queue="q", exchange="amq.match", routing_key="k", arguments=arguments)
+        older.call(bind, m.QueueBindOk)
+    session = server.session()
+    unbind(session, "amq.match", "k")
+    session.publish(exchange="amq.match", message=headers(a=1))
+    session.publish(exchange="amq.match", message=headers(a=2))
+    assert got(session) == 0
+
+
+# --- bound -------------------------------------------------------------------------------------------
+
+FLAGS = ("exchange_not_found", "queue_not_found", "queue_not_matched", "key_not_matched", "args_not_matched")
+
+
+def bound(session: Session, exchange: str | None = None, **asked: Any) -> set[str]:
+    """The flags that are set in the answer."""
+    result = session.call(x.ExchangeBound(exchange=exchange, **asked))
+    assert isinstance(result, structs.ExchangeBoundResult)
+    return {flag for flag in FLAGS if getattr(result, flag)}
+
+
+@pytest.fixture
+def asking(session: Session) -> Session:
+    """Queue `used` is bound to amq.direct by key `k`, queue `other` by `l`, queue `unused` not at all."""
+    for queue in ("used", "other", "unused"):
+        session.declare(queue)
+    session.bind("used", "amq.direct", "k")
+    session.bind("other", "amq.direct", "l")
+    return session
+
+
+@pytest.mark.rule("0-10/exchange.bound/exchange-not-found")
+@pytest.mark.rule("0-10/exchange.bound/queue-not-found")
+@pytest.mark.rule("0-10/exchange.bound/no-exception")
+@pytest.mark.parametrize(
+    ("exchange", "queue", "flags"),
+    [
+        ("missing", None, {"exchange_not_found"}),
+        ("missing", "used", {"exchange_not_found"}),
+        ("missing", "missing", {"exchange_not_found", "queue_not_found"}),
+        ("amq.direct", "missing", {"queue_not_found"}),
+        ("amq.direct", "used", set()),
+        (None, "missing", {"queue_not_found"}),
+    ],
+)
+def test_what_is_missing_is_told(
+    asking: Session, exchange: str | None, queue: str | None, flags: set[str]
+) -> None:
+    assert bound(asking, exchange, queue=queue) == flags
+    assert bound(asking, exchange, queue=queue, binding_key="k", arguments={"a": 1}) >= flags
+    assert exists(asking, "amq.direct")
+
+
+@pytest.mark.rule("0-10/exchange.bound/queue-not-matched")
+def test_a_queue_is_bound_or_not(asking: Session) -> None:
+    assert bound(asking, "amq.direct", queue="unused") == {"queue_not_matched"}
+    asking.bind("unused", "amq.direct", "m")
+    assert bound(asking, "amq.direct", queue="unused") == set()
+
+
+@pytest.mark.rule("0-10/exchange.bound/key-not-matched")
+@pytest.mark.rule("0-10/exchange.bound/queue-not-matched")
+@pytest.mark.rule("0-10/exchange.bound/wildcards")
+@pytest.mark.parametrize(
+    ("queue", "key", "flags"),
+    [
+        (None, "k", set()),
+        (None, "x", {"key_not_matched"}),
+        ("", "k", set()),
+        ("used", None, set()),
+        ("used", "", set()),
+        ("used", "k", set()),
+        ("used", "x", {"key_not_matched"}),
+        ("unused", "k", {"queue_not_matched"}),
+        ("unused", "x", {"queue_not_matched", "key_not_matched"}),
+        ("used", "l", {"key_not_matched"}),
+        (None, None, set()),
+    ],
+)
+@pytest.mark.parametrize("arguments", [None, {}])
+def test_what_is_asked_of_queue_and_key(
+    asking: Session, queue: str | None, key: str | None, flags: set[str], arguments: Any
+) -> None:
+    assert bound(asking, "amq.direct", queue=queue, binding_key=key, arguments=arguments) == flags
+
+
+A, B = {"x-match": "all", "a": 1}, {"x-match": "all", "b": 2}
+
+
+@pytest.mark.rule("0-10/exchange.bound/args-not-matched")
+@pytest.mark.parametrize(
+    ("queue", "key", "arguments", "flags"),
+    [
+        (None, None, A, set()),
+        (None, None, {"x-match": "any", "a": 1}, {"args_not_matched"}),
+        (None, None, {"a": 1}, {"args_not_matched"}),
+        ("used", None, A, set()),
+        ("used", "k", A, set()),
+        ("used", None, B, {"args_not_matched"}),
+        ("unused", None, A, {"queue_not_matched"}),
+        ("unused", "x", {"c": 3}, {"queue_not_matched", "key_not_matched", "args_not_matched"}),
+        ("unused", None, {"c": 3}, {"queue_not_matched", "args_not_matched"}),
+        (None, "x", A, {"key_not_matched"}),
+        (None, "l", A, {"key_not_matched", "args_not_matched"}),
+        ("used", "l", A, {"key_not_matched"}),
+        ("used", "k", B, {"args_not_matched"}),
+        ("used", "l", B, {"key_not_matched", "args_not_matched"}),
+    ],
+)
+def test_what_is_asked_of_arguments(
+    session: Session, queue: str | None, key: str | None, arguments: dict[str, Any], flags: set[str]
+) -> None:
+    for name in ("used", "other", "unused"):
+        session.declare(name)
+    session.bind("used", "amq.match", "k", arguments=A)
+    session.bind("other", "amq.match", "l", arguments=B)
+    assert bound(session, "amq.match", queue=queue, binding_key=key, arguments=arguments) == flags
+
+
+def test_key_and_arguments_of_one_queue_may_belong_to_two_bindings(session: Session) -> None:
+    session.declare("q")
+    session.bind("q", "amq.match", "k", arguments=A)
+    session.bind("q", "amq.match", "l", arguments=B)
+    assert bound(session, "amq.match", queue="q", binding_key="k", arguments=A) == set()
+    both = {"key_not_matched", "args_not_matched"}
+    assert bound(session, "amq.match", queue="q", binding_key="k", arguments=B) == both
+
+
+@pytest.mark.rule("0-10/exchange.bound/default")
+@pytest.mark.parametrize("exchange", [None, ""])
+@pytest.mark.parametrize(
+    ("queue", "key", "flags"),
+    [
+        ("q", None, set()),
+        ("q", "q", set()),
+        (None, "q", set()),
+        ("q", "other", {"key_not_matched"}),
+        (None, "nothing", {"key_not_matched"}),
+        ("missing", None, {"queue_not_found"}),
+    ],
+)
+def test_queues_are_bound_to_the_default_exchange_by_their_names(
+    session: Session, exchange: str | None, queue: str | None, key: str | None, flags: set[str]
+) -> None:
+    session.declare("q")
+    session.declare("other")
+    assert bound(session, exchange, queue=queue, binding_key=key) == flags

@@ -1,0 +1,120 @@
+"""Which messages which exchange passes on, by the algorithms that all versions of AMQP share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Session
+from compat_tests.protocol.amqp_0_10.test_exchange import got
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import structs
+
+pytestmark = pytest.mark.rule("0-10/exchange/routing-algorithms")
+
+
+@pytest.mark.rule("0-10/exchange/default-exchange")
+@pytest.mark.rule("0-10/queue.declare/default-binding")
+@pytest.mark.parametrize("destination", ["", None])
+def test_the_default_exchange_knows_queues_by_their_names(session: Session, destination: str | None) -> None:
+    session.declare("q")
+    session.declare("other")
+    session.publish(b"for q", exchange=destination, key="q")
+    session.subscribe()
+    assert session.bodies() == [b"for q"]
+    assert got(session, "other") == 0
+
+
+@pytest.mark.rule("0-10/queue/needs-binding")
+@pytest.mark.parametrize("exchange", ["amq.direct", "amq.fanout", "amq.topic", "amq.match"])
+def test_a_queue_that_is_not_bound_gets_nothing(session: Session, exchange: str) -> None:
+    session.declare("q")
+    session.publish(exchange=exchange, key="q")
+    assert got(session) == 0
+    session.expect_nothing()
+
+
+@pytest.mark.rule("0-10/exchange/default-access")
+def test_the_default_exchange_is_reached_by_its_empty_name(session: Session) -> None:
+    session.declare("q")
+    session.publish(exchange="", key="q")
+    assert got(session) == 1
+
+
+@pytest.mark.parametrize(("key", "matches"), [("k", True), ("K", False), ("", False), ("k.l", False)])
+def test_direct(session: Session, key: str, matches: bool) -> None:
+    session.declare("q")
+    session.bind("q", "amq.direct", "k")
+    session.publish(exchange="amq.direct", key=key)
+    assert got(session) == matches
+
+
+def test_fanout_minds_no_key(session: Session) -> None:
+    session.declare("q")
+    session.declare("other")
+    session.bind("q", "amq.fanout", "k")
+    session.bind("other", "amq.fanout")
+    session.publish(exchange="amq.fanout", key="anything")
+    session.send(x.MessageTransfer(destination="amq.fanout", accept_mode=1))
+    assert (got(session), got(session, "other")) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "key", "matches"),
+    [
+        ("a.b", "a.b", True),
+        ("a.*", "a.b", True),
+        ("a.*", "a.b.c", False),
+        ("a.*", "a", False),
+        ("a.#", "a", True),
+        ("a.#", "a.b.c", True),
+        ("#", "", True),
+        ("#.c", "a.b.c", True),
+        ("*.b.#", "a.b", True),
+        ("*.b.#", "b.a", False),
+    ],
+)
+def test_topic(session: Session, pattern: str, key: str, matches: bool) -> None:
+    session.declare("q")
+    session.bind("q", "amq.topic", pattern)
+    session.publish(exchange="amq.topic", key=key)
+    assert got(session) == matches
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sent", "matches"),
+    [
+        ({"x-match": "all", "name": "fred", "age": 3}, {"name": "fred", "age": 3}, True),
+        ({"x-match": "all", "name": "fred", "age": 3}, {"name": "fred", "age": 3, "more": 1}, True),
+        ({"x-match": "all", "name": "fred", "age": 3}, {"name": "fred"}, False),
+        ({"x-match": "all", "name": "fred", "age": 3}, {}, False),
+        ({"x-match": "any", "name": "fred", "age": 3}, {"age": 3}, True),
+        ({"x-match": "any", "name": "fred", "age": 3}, {"age": 4}, False),
+        ({"x-match": "any", "name": "fred", "age": 3}, {}, False),
+        ({"x-match": "any", "name": None}, {"name": "anybody"}, True),
+        ({"x-match": "all", "name": None}, {"name": None}, True),
+        ({"x-match": "any", "name": None}, {"other": "anybody"}, False),
+        ({"x-match": "all", "big": 2**63}, {"big": 2**63}, True),
+        ({"x-match": "all", "a": 1}, {"a": "1"}, False),
+    ],
+)
+@pytest.mark.parametrize("exchange", ["amq.match", "amq.headers"])
+def test_headers(
+    session: Session, exchange: str, wanted: dict[str, Any], sent: dict[str, Any], matches: bool
+) -> None:
+    session.declare("q")
+    session.bind("q", exchange, arguments=wanted)
+    session.publish(exchange=exchange, message=structs.MessageProperties(application_headers=sent))
+    assert got(session) == matches
+
+
+def test_headers_exchanges_drop_what_has_none(session: Session) -> None:
+    session.declare("q")
+    session.bind("q", "amq.match", arguments={"x-match": "all", "a": 1})
+    session.publish(exchange="amq.match", message=structs.MessageProperties())
+    session.publish(exchange="amq.match")
+    session.send(x.MessageTransfer(destination="amq.match", accept_mode=1))
+    session.send(x.MessageTransfer(destination="amq.match", accept_mode=1), body=b"no header")
+    assert got(session) == 0
+    session.expect_nothing()

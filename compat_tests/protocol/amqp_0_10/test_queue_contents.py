@@ -1,0 +1,34 @@
+"""Messages, files and packets of streams in one queue."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.contents import (
+    consume_files,
+    consume_stream,
+    publish_file,
+    publish_packet,
+    take_files,
+    take_packets,
+)
+from compat_tests.protocol.amqp_0_10.driver import Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+
+
+@pytest.mark.rule("0-10/queue/any-content")
+def test_a_queue_takes_contents_of_every_class_and_each_class_takes_its_own(session: Session) -> None:
+    session.declare("q")
+    session.publish(b"message")
+    publish_file(session, b"file", "q")
+    publish_packet(session, b"packet", "q")
+    assert session.query().message_count == 3
+    session.subscribe(credit=1)
+    assert session.bodies() == [b"message"]
+    session.send(x.FileQos(prefetch_count=1))
+    session.expect(x.FileQosOk)
+    consume_files(session)
+    assert [each.body for each in take_files(session)] == [b"file"]
+    consume_stream(session)
+    assert [each.body for each in take_packets(session)] == [b"packet"]
+    assert session.query().message_count == 0

@@ -1,0 +1,221 @@
+"""Queues that belong to one session: who may use them, and what becomes of them when the session ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from compat_tests.protocol.amqp_0_10.test_exchange import got
+from compat_tests.protocol.amqp_0_10.test_queue import exists
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10.packed import Command
+
+
+def locked(client: Client, command: Command) -> None:
+    """The command fails for another session, be it of the same connection."""
+    client.inbox.clear()  # Completions of what was published before.
+    exception = client.session(b"locked", channel=9).fails(command, 405)
+    assert (exception.class_code, exception.command_code) == (command.CLASS, command.CODE)
+
+
+USES: list[Command] = [
+    x.QueueDeclare(queue="q"),
+    x.QueueDeclare(queue="q", exclusive=True),
+    x.QueueDeclare(queue="q", exclusive=True, passive=True),
+    x.QueueDelete(queue="q"),
+    x.QueuePurge(queue="q"),
+    x.ExchangeBind(queue="q", exchange="amq.direct", binding_key="k"),
+    x.ExchangeUnbind(queue="q", exchange="amq.fanout", binding_key=""),
+    x.MessageSubscribe(queue="q", destination="d", accept_mode=0, acquire_mode=0),
+]
+
+
+@pytest.mark.rule("0-10/queue.declare/exclusive-in-use")
+@pytest.mark.rule("0-10/queue.declare/exclusive-per-session")
+@pytest.mark.parametrize("command", USES, ids=lambda each: each.NAME)
+@pytest.mark.parametrize("same_connection", [False, True])
+def test_an_exclusive_queue_is_locked_to_other_sessions(
+    server: Server, command: Command, same_connection: bool
+) -> None:
+    client = server.open()
+    owner = client.session()
+    owner.declare("q", exclusive=True)
+    owner.bind("q", "amq.fanout")
+    owner.publish()
+    locked(client if same_connection else server.open(), command)
+    assert got(owner) == 1
+    owner.publish(exchange="amq.fanout")
+    assert got(owner) == 2
+
+
+@pytest.mark.rule("0-10/queue.declare/exclusive-in-use")
+@pytest.mark.parametrize("command", USES, ids=lambda each: each.NAME)
+def test_its_own_session_may_use_it(session: Session, command: Command) -> None:
+    session.declare("q", exclusive=True)
+    session.bind("q", "amq.fanout")
+    session.call(command)
+    session.expect_nothing()
+
+
+@pytest.mark.rule("0-10/queue.declare/exclusive-in-use")
+def test_others_may_ask_whether_it_is_there_but_not_by_the_text(lenient: Server, spec: Server) -> None:
+    command = x.QueueDeclare(queue="q", passive=True)
+    for server in (lenient, spec):
+        server.session().declare("q", exclusive=True)
+    other = lenient.session(b"other")
+    other.call(command)
+    other.expect_nothing()
+    locked(spec.open(), command)
+
+
+@pytest.mark.rule("0-10/queue.declare/exclusive-in-use")
+def test_anybody_may_send_to_it_and_ask_about_it(server: Server) -> None:
+    server.session().declare("q", exclusive=True)
+    other = server.session(b"other")
+    other.publish()
+    found = other.query()
+    assert (found.exclusive, found.message_count) == (True, 1)
+
+
+@pytest.mark.rule("0-10/queue.declare/exclusive-types")
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_queues_are_shared_or_exclusive(server: Server, exclusive: bool) -> None:
+    session = server.session()
+    session.declare("q", exclusive=exclusive)
+    assert session.query().exclusive is exclusive
+    if not exclusive:
+        server.session(b"other").declare("q")
+
+
+def test_who_asks_passively_for_exclusive_access_must_have_it(client: Client) -> None:
+    session = client.session()
+    session.declare("q")
+    locked(client, x.QueueDeclare(queue="q", exclusive=True, passive=True))
+    assert session.query().exclusive is False
+
+
+@pytest.mark.parametrize("taker", ["other", "own", None])
+def test_a_shared_queue_becomes_exclusive_unless_others_take_from_it(
+    client: Client, taker: str | None
+) -> None:
+    session, other = client.session(), client.session(b"other", channel=1)
+    session.declare("q")
+    if taker is not None:
+        (session if taker == "other" else other).subscribe()
+    command = x.QueueDeclare(queue="q", exclusive=True)
+    if taker == "other":
+        assert other.fails(command, 405).command_code == command.CODE
+        assert session.query().exclusive is False
+        return
+    other.call(command)
+    locked(client, x.QueuePurge(queue="q"))
+    other.detach()
+    assert session.query().exclusive is False
+    session.call(x.QueuePurge(queue="q"))
+
+
+def test_queues_that_are_never_exclusive_cannot_be_made_so(client: Client) -> None:
+    session = client.session()
+    session.declare("q", durable=True, arguments={"x-queue-type": "quorum"})
+    locked(client, x.QueueDeclare(queue="q", exclusive=True))
+    assert session.query().exclusive is False
+
+
+# --- the end of the session --------------------------------------------------------------------------
+
+
+def end_by_detach(session: Session) -> None:
+    session.detach()
+
+
+def end_by_exception(session: Session) -> None:
+    session.fails(x.QueueDelete(queue="missing"), 404)
+
+
+def end_by_loss(session: Session) -> None:
+    session.client.drop()
+
+
+ENDS = [end_by_detach, end_by_exception, end_by_loss]
+
+
+@pytest.mark.rule("0-10/queue.declare/auto-delete-exclusive")
+@pytest.mark.parametrize("end", ENDS)
+def test_an_exclusive_auto_delete_queue_goes_with_its_session(server: Server, end: Any) -> None:
+    session = server.session()
+    session.declare("q", exclusive=True, auto_delete=True)
+    session.subscribe()
+    session.call(x.MessageCancel(destination="d"))
+    assert exists(session), "its last subscription does not matter"
+    end(session)
+    assert not exists(server.session(b"other"))
+
+
+@pytest.mark.rule("0-10/queue.declare/exclusive-without-auto-delete")
+@pytest.mark.rule("0-10/queue.declare/exclusive-per-session")
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_another_exclusive_queue_stays_for_all(server: Server, end: Any, exclusive: bool) -> None:
+    session = server.session()
+    session.declare("q", exclusive=True)
+    session.publish(b"left behind")
+    end(session)
+    other = server.session(b"other")
+    assert other.query().exclusive is False
+    other.call(x.QueueDeclare(queue="q", exclusive=exclusive))
+    assert other.query().exclusive is exclusive
+    other.subscribe()
+    assert other.bodies() == [b"left behind"]
+
+
+@pytest.mark.rule("0-10/queue.declare/exclusive-per-session")
+def test_a_session_that_is_kept_keeps_its_queue(server: Server) -> None:
+    session = server.open().session(timeout=60)
+    session.declare("q", exclusive=True)
+    session.client.drop()
+    locked(server.open(), x.QueuePurge(queue="q"))
+    server.advance(61)
+    server.session(b"other").call(x.QueuePurge(queue="q"))
+
+
+@pytest.mark.rule("0-10/queue.declare/durable-persistence")
+def test_a_durable_exclusive_queue_survives_its_owner(server: Server) -> None:
+    session = server.session()
+    session.declare("q", durable=True, exclusive=True)
+    session.declare("auto", durable=True, exclusive=True, auto_delete=True)
+    session.publish(b"persistent", delivery_mode=2)
+    server.restart()
+    session = server.session()
+    assert not exists(session, "auto")
+    session.subscribe()
+    assert session.bodies() == [b"persistent"]
+
+
+# --- clients of other versions -----------------------------------------------------------------------
+
+
+def test_exclusive_queues_are_locked_across_versions(server: Server) -> None:
+    session = server.session()
+    session.declare("newer", exclusive=True)
+    older = server.client()
+    older.call(m.QueueDeclare(queue="older", exclusive=True), m.QueueDeclareOk)
+    locked(server.open(), x.QueuePurge(queue="older"))
+    older.send(m.QueuePurge(queue="newer"))
+    older.expect_channel_close(405)
+    session.detach()
+    older.call(m.ChannelOpen(), m.ChannelOpenOk)
+    older.call(m.QueuePurge(queue="newer"), m.QueuePurgeOk)
+
+
+def test_a_queue_declared_in_one_version_is_there_in_the_other(server: Server) -> None:
+    session, older = server.session(), server.client()
+    session.declare("q")
+    older.call(m.QueueDeclare(queue="q", passive=True), m.QueueDeclareOk)
+    older.publish(b"from 0-9-1", routing_key="q")
+    session.subscribe()
+    assert session.bodies() == [b"from 0-9-1"]
+    older.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    assert not server.vhost.queues
