@@ -37,6 +37,12 @@ def refused(client: Client, command: Command, code: int, field: str) -> None:
     assert blames(exception, command, field), exception
 
 
+def got(session: Session, queue: str = "q") -> int:
+    count = session.query(queue).message_count
+    assert count is not None
+    return count
+
+
 # --- types and instances -----------------------------------------------------------------------------
 
 
@@ -248,104 +254,6 @@ def test_arguments_that_cannot_be_acted_on_are_invalid(lenient: Server) -> None:
     for arguments in ({"alternate-exchange": 7}, {"x-delayed-type": 7}):
         command = x.ExchangeDeclare(exchange="e", type="x-delayed-message", arguments=arguments)
         refused(client, command, 542, "arguments")
-
-
-# --- alternate exchanges -----------------------------------------------------------------------------
-
-
-def chain(session: Session) -> None:
-    """Three exchanges, each the alternate of the one before; what gets to the end is in q."""
-    session.declare_exchange("third", "fanout")
-    session.declare("q")
-    session.bind("q", "third")
-    session.declare_exchange("second", "direct", alternate_exchange="third")
-    session.declare_exchange("first", "direct", alternate_exchange="second")
-
-
-def got(session: Session, queue: str = "q") -> int:
-    count = session.query(queue).message_count
-    assert count is not None
-    return count
-
-
-@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-empty-name")
-@pytest.mark.parametrize("alternate", [None, ""])
-def test_without_an_alternate_exchange_unroutable_messages_are_dropped(
-    session: Session, alternate: str | None
-) -> None:
-    session.declare_exchange("e", alternate_exchange=alternate)
-    session.declare("q")
-    session.bind("q", "e", "bound")
-    session.publish(exchange="e", key="unbound")
-    assert got(session) == 0
-    session.publish(exchange="e", key="bound")
-    assert got(session) == 1
-    session.expect_nothing()
-
-
-@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-pre-existing-exchange")
-@pytest.mark.parametrize("passive", [False, True])
-@pytest.mark.parametrize("had", [None, "amq.fanout"])
-def test_another_alternate_exchange_is_not_allowed(client: Client, had: str | None, passive: bool) -> None:
-    session = client.session()
-    session.declare_exchange("e", alternate_exchange=had)
-    command = x.ExchangeDeclare(exchange="e", type="direct", passive=passive, alternate_exchange="amq.topic")
-    refused(client, command, 530, "alternate_exchange")
-
-
-@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-pre-existing-exchange")
-@pytest.mark.parametrize("again", [None, "", "amq.fanout"])
-def test_the_same_alternate_exchange_or_none_changes_nothing(session: Session, again: str | None) -> None:
-    session.declare_exchange("e", alternate_exchange="amq.fanout")
-    session.declare_exchange("e", alternate_exchange=again)
-    session.declare("q")
-    session.bind("q", "amq.fanout")
-    session.publish(exchange="e")
-    assert got(session) == 1
-
-
-@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-double-failure")
-def test_a_message_that_fails_twice_is_dropped(session: Session) -> None:
-    chain(session)
-    session.publish(exchange="first")
-    assert got(session) == 0
-    session.publish(exchange="second")
-    assert got(session) == 1
-
-
-@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-double-failure")
-def test_exchanges_that_are_alternates_of_each_other_make_no_loop(session: Session) -> None:
-    session.declare_exchange("one", "direct")
-    session.declare_exchange("two", "direct", alternate_exchange="one")
-    session.call(x.ExchangeDeclare(exchange="self", type="direct"))
-    session.publish(exchange="two")
-    session.expect_nothing()
-
-
-@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-conditions")
-@pytest.mark.parametrize("accept_mode", [0, 1])
-@pytest.mark.parametrize("discard", [False, True])
-@pytest.mark.parametrize("routable", [False, True])
-def test_when_a_message_takes_the_alternate_way(
-    spec: Server, accept_mode: int, discard: bool, routable: bool
-) -> None:
-    session = spec.session()
-    session.declare_exchange("e", alternate_exchange="amq.fanout")
-    session.declare("q")
-    session.bind("q", "amq.fanout")
-    session.declare("bound")
-    session.bind("bound", "e", "bound")
-    key = "bound" if routable else "unbound"
-    session.publish(exchange="e", key=key, accept_mode=accept_mode, discard_unroutable=discard)
-    took = accept_mode == 1 and not discard and not routable
-    assert (got(session), got(session, "bound")) == (int(took), int(routable))
-
-
-@pytest.mark.rule("0-10/exchange.declare/unknown-alternate")
-def test_an_alternate_exchange_must_be_there(client: Client) -> None:
-    command = x.ExchangeDeclare(exchange="e", type="direct", alternate_exchange="missing")
-    refused(client, command, 404, "alternate_exchange")
-    assert not exists(client.session(), "e")
 
 
 # --- delete ------------------------------------------------------------------------------------------

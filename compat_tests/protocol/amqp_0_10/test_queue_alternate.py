@@ -1,0 +1,88 @@
+"""Alternate exchanges of queues: where messages go that are rejected, or left behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Client, Session
+from compat_tests.protocol.amqp_0_10.test_exchange import got, refused
+from fakeamqp.wire.amqp_0_10 import commands as x
+
+
+@pytest.mark.rule("0-10/queue.declare/alternate-exchange-pre-existing-exchange")
+@pytest.mark.parametrize("passive", [False, True])
+@pytest.mark.parametrize("had", [None, "amq.fanout"])
+def test_another_alternate_exchange_is_not_allowed(client: Client, had: str | None, passive: bool) -> None:
+    session = client.session()
+    session.declare("q", alternate_exchange=had)
+    command = x.QueueDeclare(queue="q", passive=passive, alternate_exchange="amq.topic")
+    refused(client, command, 530, "alternate_exchange")
+    assert session.query().alternate_exchange == had
+
+
+@pytest.mark.rule("0-10/queue.declare/alternate-exchange-pre-existing-exchange")
+@pytest.mark.parametrize("again", [None, "", "amq.fanout"])
+def test_the_same_alternate_exchange_or_none_changes_nothing(session: Session, again: str | None) -> None:
+    session.declare("q", alternate_exchange="amq.fanout")
+    session.declare("q", alternate_exchange=again)
+    assert session.query().alternate_exchange == "amq.fanout"
+
+
+@pytest.mark.rule("0-10/queue.declare/alternate-exchange-unknown-exchange")
+def test_an_alternate_exchange_must_be_there(client: Client) -> None:
+    refused(client, x.QueueDeclare(queue="q", alternate_exchange="missing"), 404, "alternate_exchange")
+    assert not client.server.vhost.queues
+
+
+def alternate(session: Session, **declaration: Any) -> None:
+    """Queue q, whose alternate exchange leads to queue `kept`."""
+    session.declare_exchange("alternate", "fanout")
+    session.declare("kept")
+    session.bind("kept", "alternate")
+    session.declare("q", alternate_exchange="alternate", **declaration)
+
+
+@pytest.mark.rule("0-10/queue.declare/alternate-exchange-routing")
+def test_rejected_messages_go_to_the_alternate_exchange(session: Session) -> None:
+    alternate(session)
+    session.publish(b"no")
+    session.subscribe()
+    session.reject(session.transfer().id)
+    assert (got(session), got(session, "kept")) == (0, 1)
+
+
+@pytest.mark.rule("0-10/queue.declare/alternate-exchange-routing")
+@pytest.mark.rule("0-10/queue.delete/orphans")
+def test_orphans_go_to_the_alternate_exchange_in_their_order(session: Session) -> None:
+    alternate(session)
+    for body in (b"1", b"2", b"3"):
+        session.publish(body)
+    session.call(x.QueueDelete(queue="q"))
+    session.subscribe("kept")
+    assert session.bodies() == [b"1", b"2", b"3"]
+
+
+@pytest.mark.rule("0-10/queue.declare/alternate-exchange-routing")
+@pytest.mark.parametrize("bound", [False, True])
+def test_what_the_alternate_exchange_cannot_route_is_gone_all_the_same(session: Session, bound: bool) -> None:
+    session.declare("q", alternate_exchange="amq.fanout")
+    if bound:
+        session.bind("q", "amq.fanout")  # It is on its way out itself.
+    session.publish(b"no")
+    session.call(x.QueueDelete(queue="q"))
+    session.declare("q")
+    assert got(session) == 0
+    session.expect_nothing()
+
+
+@pytest.mark.rule("0-10/queue.delete/orphans")
+def test_orphans_of_a_queue_without_alternate_exchange_are_discarded(session: Session) -> None:
+    session.declare("q")
+    session.declare("other")
+    session.bind("other", "amq.fanout")
+    session.publish()
+    session.call(x.QueueDelete(queue="q"))
+    session.declare("q")
+    assert (got(session), got(session, "other")) == (0, 0)
