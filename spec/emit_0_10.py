@@ -542,10 +542,9 @@ def emit_structs(dialect: Dialect, facts: Facts) -> str:
         names.append(name)
         if has_code:
             coded.append(name)
-    nested = sorted({field.kind.partition(":")[2] for field in every if ":" in field.kind})
     entries = [f"{name}.INDEX: {name}" for name in coded]
     body += ["", "", "STRUCTS.update(", *multiline(4, "{", entries, "}"), ")"]
-    entries = [f"{struct_class(name)}.NAME: {struct_class(name)}" for name in nested]
+    entries = [f"{name}.NAME: {name}" for name in names]
     body += ["NESTED.update(", *multiline(4, "{", entries, "}"), ")"]
     extra = [
         "packed:NESTED,Struct,decode_header,encode_header,unreadable,unwritable",

@@ -84,7 +84,8 @@ def left_behind(state: BrokerState, connection: Connection) -> list[str]:
     if owner is None:
         return found
     found += ["the connection itself"] * (owner in state.connections)
-    found += [f"channel {number}" for number in owner.channels]
+    channels = owner.sessions if hasattr(owner, "sessions") else owner.channels
+    found += [f"channel {number}" for number in channels]
     found += [f"{each} at its gate" for each in owner.gate.subscriptions]
     for queue in queues(state):
         found += [f"exclusive {queue}"] * (queue.exclusive_owner is owner)

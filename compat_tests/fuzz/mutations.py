@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.streams import RECORDINGS, Recording, recordings
 
-__all__ = ["Chunks", "chunked", "chunkings", "mutated", "streams"]
+__all__ = ["ON_OCTETS", "Chunks", "Mutation", "change_octets", "chunked", "chunkings", "mutated", "streams"]
 
 Mutation: TypeAlias = "tuple[str, int, int, bytes]"
 Chunks: TypeAlias = "tuple[int, ...]"
@@ -42,7 +42,7 @@ def mutated(pieces: Recording, changes: list[Mutation]) -> bytes:
     stream = bytearray(b"".join(frames))
     for what, where, how, octets in changes:
         if what in ON_OCTETS and stream:
-            _change_octets(stream, what, where % len(stream), how, octets)
+            change_octets(stream, what, where % len(stream), how, octets)
     return bytes(stream)
 
 
@@ -76,7 +76,8 @@ def _change_frames(frames: list[bytes], what: str, at: int, how: int, octets: by
             frames[at] = frame[:3] + len(payload).to_bytes(4, "big") + payload + frame[-1:]
 
 
-def _change_octets(stream: bytearray, what: str, at: int, how: int, octets: bytes) -> None:
+def change_octets(stream: bytearray, what: str, at: int, how: int, octets: bytes) -> None:
+    """Make one change to a stream."""
     length = 1 + how % 64
     if what == "flip":
         stream[at] ^= 1 << (how % 8)

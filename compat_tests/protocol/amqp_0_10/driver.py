@@ -206,7 +206,7 @@ class Client:
             if isinstance(control, c.SessionCommandPoint):
                 assert control.command_offset == 0
                 self._next_ids[channel] = control.command_id or 0
-            elif isinstance(control, c.SessionAttached):
+            elif isinstance(control, (c.SessionDetach, c.SessionDetached)):
                 self._next_ids.pop(channel, None)
             self._inbox.append(Arrived(channel, control))
             return

@@ -275,7 +275,7 @@ def _behind(octets: bytes, offset: int, kind: str, domain: Container[int] | None
     return offset + size
 
 
-#: name -> class of the structs that are fields of others; `structs` fills it
+#: name -> class of every struct, for those that are fields of others; `structs` fills it
 NESTED: dict[str, type[Struct]] = {}
 
 

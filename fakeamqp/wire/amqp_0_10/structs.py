@@ -1463,6 +1463,21 @@ STRUCTS.update(
 )
 NESTED.update(
     {
+        CommandFragment.NAME: CommandFragment,
+        DeliveryProperties.NAME: DeliveryProperties,
+        FragmentProperties.NAME: FragmentProperties,
         ReplyTo.NAME: ReplyTo,
+        MessageProperties.NAME: MessageProperties,
+        Acquired.NAME: Acquired,
+        MessageResumeResult.NAME: MessageResumeResult,
+        XaResult.NAME: XaResult,
+        Xid.NAME: Xid,
+        GetTimeoutResult.NAME: GetTimeoutResult,
+        RecoverResult.NAME: RecoverResult,
+        ExchangeQueryResult.NAME: ExchangeQueryResult,
+        ExchangeBoundResult.NAME: ExchangeBoundResult,
+        QueueQueryResult.NAME: QueueQueryResult,
+        FileProperties.NAME: FileProperties,
+        StreamProperties.NAME: StreamProperties,
     }
 )
