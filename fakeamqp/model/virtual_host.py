@@ -41,13 +41,14 @@ from fakeamqp.model.queues import Queue, queue_class
 from fakeamqp.model.queues.options import KINDS, check_dead_letter_exchange, queue_options, queue_type
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
 from fakeamqp.model.routing import Router
-from fakeamqp.model.staging import Leftovers
 from fakeamqp.model.transactions import Branches
 
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding, Destination
     from fakeamqp.model.delivery import Ledger
     from fakeamqp.model.ends import DropReason
+    from fakeamqp.model.interrupted import Interrupted
+    from fakeamqp.model.staging import Staged
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Label, Timer
@@ -75,8 +76,8 @@ class VirtualHost:
         self.dead_letters = DeadLettering(self)
         self.delays = DelayedMessages(self)
         self.branches = Branches(self)
-        self.leftovers = Leftovers()
-        self.interrupted = InterruptedMessages(self)
+        self.staged: InterruptedMessages[Staged] = InterruptedMessages(self)
+        self.interrupted: InterruptedMessages[Interrupted] = InterruptedMessages(self)
         self._predeclare()
 
     def __repr__(self) -> str:
@@ -728,8 +729,8 @@ class VirtualHost:
         prepared branches of transactions will do is kept for them, as far as it is persistent.
         """
         self.branches.abandon()
-        self.leftovers.clear()
         self.interrupted.clear()
+        self.staged.clear()
         for queue in list(self.queues.values()):
             if queue.durable:
                 queue.keep_persistent(crash=crash)
