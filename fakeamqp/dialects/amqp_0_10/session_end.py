@@ -80,6 +80,9 @@ class SessionEnd:
         self.own_transaction: Transaction | None = None
         self.mode: Literal["tx", "dtx"] | None = None
         self._expiry: Timer | None = None
+        self._executing = False
+        self._doom: ModelError | None = None
+        """What ends the session as soon as the command under way is done."""
         self._gates = (self.gate,)
 
     def __repr__(self) -> str:
@@ -223,6 +226,7 @@ class SessionEnd:
     def execute(self, command_id: int, assembly: Assembly) -> None:
         """Carry out a command; its result goes before its completion (execution.result/with-completion)."""
         command: Command | None = None
+        self._executing = True
         try:
             command, _ = commands.decode(assembly.first)
             handler = HANDLERS.get(type(command))
@@ -235,11 +239,15 @@ class SessionEnd:
         except (SessionFault, ModelError, WireError) as problem:
             self.fail(problem, command_id, command, assembly)
             return
+        finally:
+            self._executing = False
         if result is not None:
             self.outgoing.send(
                 ((SegmentType.COMMAND, commands.ExecutionResult(command_id, result).encode()),)
             )
         self.incoming.finish(command_id)
+        if self._doom is not None:
+            self.fail(self._doom)
 
     def _execute_content(self, command: Command, assembly: Assembly) -> Struct | None:
         handler = TAKES_CONTENT.get(type(command))
@@ -285,6 +293,13 @@ class SessionEnd:
         self._follow("FAIL")
         self.note("session failed", detail=why, code=int(exception.error_code or 0))
         self.release()
+
+    def fail_by_itself(self, problem: ModelError) -> None:
+        """End the session for an error of no command of its own; one that is under way is done first."""
+        if self._executing:
+            self._doom = self._doom or problem
+        else:
+            self.fail(problem)
 
     def client_failed(self) -> None:
         """A command of the broker's has failed at the client, which ends the session as well."""

@@ -1,8 +1,8 @@
 """What a client does with what it was sent: accept, reject, release, and acquire.
 
 Each of the first three is the last word about a transfer (message.accept/final and its kin): whatever it
-does, the session knows the transfer no longer. What was only shown, and what belongs to a queue that has gone,
-is forgotten and no more.
+does, the session knows the transfer no longer. What was only shown, and what belongs to a queue that has
+gone, is forgotten and no more.
 """
 
 from __future__ import annotations

@@ -205,7 +205,7 @@ class SubscriptionEnd:
         session.note_consumer("consumer ended", subscription)
         self._gone = subscription.queue.name
         if self.grant.open or session.choices.deleted_queues_end_sessions:
-            session.fail(self._deleted(self._gone))
+            session.fail_by_itself(self._deleted(self._gone))
 
     def _deleted(self, queue: str) -> ResourceDeleted:
         return ResourceDeleted(f"queue '{queue}', which '{self.destination}' takes from, was deleted")
