@@ -31,6 +31,7 @@ _QUIET = 0.2
 """How long a broker elsewhere gets to say more than it should, in seconds."""
 _MOMENT = 0.05
 """How long to wait for a broker in this process before reading on, in seconds."""
+_DIALECT = "0-9-1"
 _REFUSED = "Login was refused"
 """How the trace tells it of a client that does not care to be told."""
 _CLOSES = (m.ConnectionClose, m.ChannelClose)
@@ -114,6 +115,8 @@ def replay(
     delivery tags, instants in headers, what the broker says of itself and how confirms are gathered may
     differ, as may the order between connections, consumers and confirms. Heartbeats are left out.
 
+    Connections of AMQP 0-10 are left out, and the comparison says so.
+
     Args:
         trace: a recording that has been loaded, or a trace as it is.
         url: of the broker, such as "amqp://guest:guest@localhost/"; every connection logs in with its user,
@@ -129,7 +132,13 @@ def replay(
         FakeAMQPError: the personality or the definitions are not what they should be.
     """
     events = trace.events
-    starts = _beginnings(events)
+    foreign = _of_other_dialects(events)
+    starts = _beginnings(events) - foreign.keys()
+    if not starts and foreign:
+        spoken = " and ".join(sorted(set(foreign.values())))
+        raise ReplayError(
+            f"nothing can be replayed: the clients in the trace speak AMQP {spoken}, and only 0-9-1 can be"
+        )
     if not starts:
         raise ReplayError("nothing can be replayed: the trace has no connection from its beginning on")
     with ExitStack() as stack:
@@ -137,7 +146,8 @@ def replay(
             trial = stack.enter_context(_inside(trace, personality, definitions, timeout))
         else:
             trial = _Trial(*_elsewhere(url, timeout))
-        replaying = stack.enter_context(_Replaying(trial, starts, _refused(events), timeout))
+        refused = _refused(events)
+        replaying = stack.enter_context(_Replaying(trial, starts, foreign, refused, timeout))
         return replaying.run(events)
 
 
@@ -226,6 +236,15 @@ def _beginnings(events: Iterable[Event]) -> set[str]:
     }
 
 
+def _of_other_dialects(events: Iterable[Event]) -> dict[str, str]:
+    """The connections that do not speak 0-9-1, and what they speak."""
+    return {
+        event.alias: event.dialect
+        for event in events
+        if isinstance(event, FrameEvent) and event.dialect != _DIALECT
+    }
+
+
 def _accounts(events: Iterable[Event]) -> tuple[dict[str, str], list[str], bool]:
     """The users of the recording with their passwords as they are in it, the virtual hosts, and whether some
     client has logged in in a way in which it cannot do so again.
@@ -235,7 +254,9 @@ def _accounts(events: Iterable[Event]) -> tuple[dict[str, str], list[str], bool]
     pending: dict[str, Any] = {}
     foreign = False
     for event in events:
-        if not isinstance(event, FrameEvent) or event.channel or event.type != 1:
+        if not isinstance(event, FrameEvent) or event.channel or event.type != FRAME_METHOD:
+            continue
+        if event.dialect != _DIALECT:
             continue
         method = event.method
         if isinstance(method, (m.ConnectionStartOk, m.ConnectionOpen)):
@@ -276,9 +297,17 @@ def _refused(events: Iterable[Event]) -> set[str]:
 class _Replaying:
     """One run through a recording."""
 
-    def __init__(self, trial: _Trial, starts: set[str], refused: set[str], timeout: float) -> None:
+    def __init__(
+        self,
+        trial: _Trial,
+        starts: set[str],
+        foreign: Mapping[str, str],
+        refused: set[str],
+        timeout: float,
+    ) -> None:
         self._trial = trial
         self._starts = starts
+        self._foreign = foreign
         self._refused = refused
         self._timeout = timeout
         self._names = Names()
@@ -306,9 +335,13 @@ class _Replaying:
             if event.alias in self._starts or not event.alias:
                 self._step(event)
             elif isinstance(event, FrameEvent) and event.alias not in self._found:
-                self._found[event.alias] = Comparison(
-                    event.connection or "", event.alias, skipped="its beginning is not in the recording"
+                spoken = self._foreign.get(event.alias)
+                why = (
+                    "its beginning is not in the recording"
+                    if spoken is None
+                    else f"it speaks AMQP {spoken}, and only 0-9-1 can be replayed"
                 )
+                self._found[event.alias] = Comparison(event.connection or "", event.alias, skipped=why)
         self._look_for_more()
         return Replay(tuple(self._found.values()))
 

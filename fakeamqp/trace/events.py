@@ -148,7 +148,8 @@ class ModelEvent(Event):
     Of a message `event` is "published", "enqueued" (in one queue), "delivered" (to a consumer or a get),
     "acked", "rejected", "requeued", "expired", "dead-lettered", "delay over", "dropped" or "returned". Of
     other things it is "queue declared", "queue deleted", "queue purged", "exchange declared", "exchange
-    deleted", "bound", "unbound", "consumer added" or "consumer ended".
+    deleted", "bound", "unbound", "consumer added" or "consumer ended"; of a 0-10 session "session attached",
+    "session detached" or "session failed".
 
     `connection` is that of the client it happens through: of a delivery and what becomes of it, that of the
     consumer; of a message otherwise, that of its publisher.

@@ -149,6 +149,13 @@ def _consumer(event: str, facts: Facts, alias: str) -> str:
     return f"consumer {consumer} {what}{_on(facts, alias)}{_elsewhere(facts)}"
 
 
+def _session(event: str, facts: Facts, alias: str) -> str:
+    detail = facts.get("detail")
+    why = f": {detail}" if detail else ""
+    what = event.partition(" ")[2]
+    return f"session {short(facts['session'])} {what}{_on(facts, alias)}{_elsewhere(facts)}{why}"
+
+
 # --- parts of sentences -------------------------------------------------------------------------------
 
 
@@ -199,4 +206,7 @@ _WORDS: dict[str, Callable[[str, Facts, str], str]] = {
     "unbound": _bound,
     "consumer added": _consumer,
     "consumer ended": _consumer,
+    "session attached": _session,
+    "session detached": _session,
+    "session failed": _session,
 }

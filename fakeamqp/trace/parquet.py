@@ -21,8 +21,10 @@
 | `text` | string | the event in one line |
 | `fields` | string | JSON: a method's fields, the properties, the body, the detail, or the facts |
 
-What does not apply is null. A method that brings a message, such as basic.publish, has the `message_id` and
-the `body_size` of the content header that follows it, so that one row tells of one message. The schema of
+What does not apply is null. A method that brings a message, such as basic.publish or message.transfer, has
+the `message_id` and the `body_size` of the content that follows it, so that one row tells of one message. In
+0-10 `exchange` and `routing_key` are those of the destination and the header of a transfer, `consumer_tag` is
+the destination of a subscription, and `reply_code` the code of a close or an exception. The schema of
 `fields` is in `fakeamqp.trace.plain`.
 """
 
@@ -87,6 +89,7 @@ def write(trace: Trace, path: str | os.PathLike[str]) -> None:
 def _rows(events: Iterable[Event], wall_time: float | None) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     awaiting: dict[tuple[object, ...], dict[str, Any]] = {}
+    growing: dict[tuple[object, ...], dict[str, Any]] = {}
     for number, event in enumerate(events):
         said = plain(event)
         row: dict[str, Any] = {
@@ -101,16 +104,20 @@ def _rows(events: Iterable[Event], wall_time: float | None) -> list[dict[str, An
             row.update(_of_facts(details))
         elif said["kind"] == "frame":
             place = (said["alias"], said["direction"], said["channel"])
-            if said["part"] == "method":
+            if said["part"] == "method" and not event.name.startswith("session."):
                 awaiting[place] = row
+                growing.pop(place, None)
                 row.update(_of_method(event))
             elif said["part"] == "header":
-                message = {
-                    "message_id": _column((said["properties"] or {}).get("message_id")),
-                    "body_size": said["body_size"],
-                }
+                message = _of_header(event)
                 row.update(message)
-                awaiting.pop(place, {}).update(message)
+                waits = awaiting.pop(place, {})
+                waits.update({name: value for name, value in message.items() if value is not None})
+                if message["body_size"] is None:
+                    waits["body_size"] = 0
+                    growing[place] = waits
+            elif said["part"] == "body" and place in growing:
+                growing[place]["body_size"] += said["size"]
         row["fields"] = json.dumps(details)
         rows.append(row)
     return rows
@@ -135,6 +142,14 @@ def _of_method(event: Event) -> dict[str, Any]:
     if method is None:
         return {}
     said = reader_of(event.dialect).columns(method, event.direction)
+    return {name: _column(plain_value(value)) for name, value in said.items()}
+
+
+def _of_header(event: Event) -> dict[str, Any]:
+    """The columns that a header fills, and those of its method that it fills."""
+    assert isinstance(event, FrameEvent)
+    redacted = event.redacted
+    said = reader_of(event.dialect).columns_of_content(event.type, redacted.payload, event.direction)
     return {name: _column(plain_value(value)) for name, value in said.items()}
 
 

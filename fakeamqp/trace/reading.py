@@ -58,6 +58,11 @@ class Reader(Protocol):
         reply_code, as far as it does.
         """
 
+    def columns_of_content(self, kind: int, payload: bytes, direction: str) -> dict[str, Any]:
+        """What a header says of the message_id, of the body_size (None: only its frames tell), and of what
+        the method may have left open.
+        """
+
     def plain(self, kind: int, payload: bytes) -> dict[str, Any]:
         """The frame as `fakeamqp.trace.plain` says it."""
 

@@ -110,6 +110,17 @@ class _Reader:
                 found["reply_code"] = getattr(method, name)
         return found
 
+    def columns_of_content(self, kind: int, payload: bytes, direction: str) -> dict[str, Any]:
+        """delivery-properties have the routing key, and on the way to a client the exchange."""
+        properties = self.properties(kind, payload)
+        found = {"message_id": getattr(properties, "message_id", None), "body_size": None}
+        delivery = getattr(properties, "delivery", None)
+        if delivery is not None:
+            found["routing_key"] = delivery.routing_key
+            if direction == "sent":
+                found["exchange"] = delivery.exchange
+        return found
+
     def plain(self, kind: int, payload: bytes) -> dict[str, Any]:
         """By the type of its segment."""
         part = self.part(kind, payload)

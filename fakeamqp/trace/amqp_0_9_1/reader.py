@@ -81,6 +81,11 @@ class _Reader:
         """Fields are named like that."""
         return {name: getattr(method, name) for name in _COLUMNS if hasattr(method, name)}
 
+    def columns_of_content(self, kind: int, payload: bytes, direction: str) -> dict[str, Any]:
+        """The size of the body comes first."""
+        message_id = getattr(self.properties(kind, payload), "message_id", None)
+        return {"message_id": message_id, "body_size": self.body_size(kind, payload)}
+
     def plain(self, kind: int, payload: bytes) -> dict[str, Any]:
         """By its type."""
         if kind == FRAME_METHOD:

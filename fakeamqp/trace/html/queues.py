@@ -62,6 +62,12 @@ class Queues:
             queue = self._consumers.get(consumer)
         elif name in ("basic.ack", "basic.nack", "basic.reject") and place[2] == 0:
             return self._settled(here, tag, bool(getattr(method, "multiple", False)))
+        elif name.startswith("message.") and hasattr(method, "destination"):
+            consumer = (*here, method.destination or "")
+            if name == "message.subscribe" and queue:
+                self._consumers[consumer] = queue
+            elif name != "message.transfer" or place[2] == 1:
+                queue = self._consumers.get(consumer)
         if name in ("basic.deliver", "basic.get-ok") and queue:
             self._unsettled.setdefault(here, {})[tag] = queue
         return [queue] if queue else []

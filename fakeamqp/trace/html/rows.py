@@ -51,7 +51,9 @@ _MOST_FIELDS = 500
 _DIRECTIONS = {"received": 0, "sent": 1}
 _BAD_ENDS = frozenset(("aborted", "lost", "blocked"))
 _BAD_NEWS = frozenset(("dropped", "returned"))
-_REFUSALS = frozenset(("basic.nack", "basic.return", "basic.cancel", "connection.blocked"))
+_REFUSALS = frozenset(
+    ("basic.nack", "basic.return", "basic.cancel", "connection.blocked", "message.reject", "message.stop")
+)
 """What only goes to a client when something went wrong, or is about to."""
 
 
@@ -393,6 +395,10 @@ def _client(properties: Mapping[str, object]) -> dict[str, str]:
 def _went_wrong(method: Any, direction: int) -> bool:
     if method.NAME in ("channel.close", "connection.close"):
         return getattr(method, "reply_code", 200) not in (0, 200)
+    if method.NAME == "session.detached":
+        return bool(method.code)
+    if method.NAME == "execution.exception":
+        return True
     return direction == 1 and method.NAME in _REFUSALS
 
 
