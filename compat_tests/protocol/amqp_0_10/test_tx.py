@@ -318,6 +318,26 @@ def test_the_end_of_a_session_rolls_back(server: Server, session: Session, other
     assert unacked(server) == 0
 
 
+@pytest.mark.rule("0-10/tx.rollback/stay-acquired")
+@pytest.mark.parametrize("end", [ROLLBACK, COMMIT])
+def test_what_was_accepted_may_be_released_before_the_end(
+    lenient: Server, end: x.TxCommit | x.TxRollback
+) -> None:
+    """As qpid.messaging does, which then rolls back."""
+    session = lenient.session()
+    session.declare()
+    for body in (b"1", b"2"):
+        session.publish(body)
+    select(session)
+    first, second = take(session, "q", "d"), take(session, "q", "e")
+    session.accept(first, second)
+    session.release(first, set_redelivered=True)
+    assert ready(lenient) == [b"1"]
+    session.call(end)
+    assert ready(lenient) == [b"1"]
+    assert unacked(lenient) == (1 if end is ROLLBACK else 0)
+
+
 # --- what is no part of it ----------------------------------------------------------------------------------
 
 

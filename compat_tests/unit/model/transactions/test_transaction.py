@@ -73,3 +73,14 @@ def test_a_rollback_gives_the_deliveries_back_and_forgets_the_rest() -> None:
     assert transaction.rollback() == deliveries("a", "b", "c")
     assert transaction.commit()
     assert log == []
+
+
+def test_what_is_withdrawn_is_not_settled() -> None:
+    log: list[str] = []
+    transaction = Transaction()
+    transaction.settle(settle(log, "accept"), deliveries("a", "b"))
+    transaction.settle(settle(log, "reject"), deliveries("c", "b"))
+    assert transaction.withdraw(lambda each: cast(Any, each) == "b") == deliveries("b", "b")
+    assert transaction.withdraw(lambda each: cast(Any, each) == "b") == []
+    transaction.commit()
+    assert log == ["accept a", "reject c"]
