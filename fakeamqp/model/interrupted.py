@@ -1,11 +1,12 @@
 """Messages of which a part has come before their session ended, kept for who of the same user resumes them.
 
-Which message it is, and for how long it is worth keeping, the sender has said (resume-id, resume-ttl).
+Which message it is, and for how long it is worth keeping, the sender has said (0-10: resume-id, resume-ttl; or
+the identifier of a content that was staged).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer
@@ -22,14 +23,17 @@ class Interrupted:
 
     __slots__ = ("header", "octets", "timer")
 
-    def __init__(self, header: bytes | None, octets: bytes) -> None:
+    def __init__(self, header: bytes | None, octets: bytes | bytearray) -> None:
         self.header = header
         self.octets = octets
         self.timer: Timer | None = None
 
 
-class InterruptedMessages:
-    """What ended sessions have left behind in one virtual host, by user and resume-id.
+M = TypeVar("M", bound=Interrupted)
+
+
+class InterruptedMessages(Generic[M]):
+    """What ended sessions have left behind in one virtual host, by user and what the sender calls it.
 
     The latest hundred of at most 256 MiB together are kept, until the broker restarts.
     """
@@ -38,13 +42,13 @@ class InterruptedMessages:
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host
-        self._kept: dict[tuple[str, str], Interrupted] = {}
+        self._kept: dict[tuple[str, str], M] = {}
         self._octets = 0
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def keep(self, user: str, resume_id: str, message: Interrupted, ttl: float | None) -> None:
+    def keep(self, user: str, resume_id: str, message: M, ttl: float | None = None) -> None:
         """Keep this in place of what there is under the same id: for `ttl` seconds, or for as long as may be.
 
         Sources: message.delivery-properties/resume-id, message.delivery-properties/resume-ttl.
@@ -63,7 +67,7 @@ class InterruptedMessages:
     def _forget(self, user: str, resume_id: str) -> None:
         self.take(user, resume_id)
 
-    def take(self, user: str, resume_id: str) -> Interrupted | None:
+    def take(self, user: str, resume_id: str) -> M | None:
         """Take out what there is; None where there is nothing."""
         message = self._kept.pop((user, resume_id), None)
         if message is not None:
