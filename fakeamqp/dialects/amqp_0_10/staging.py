@@ -71,7 +71,7 @@ class Staging:
 
     def _left_behind(self, identifier: str) -> Staged | None:
         session = self._session
-        return session.virtual_host.leftovers.take(session.user.name, identifier)
+        return session.virtual_host.staged.take(session.user.name, identifier)
 
     def stage(self, header: bytes, body: bytes) -> None:
         """The rest of a content has come, from where open-ok said (file.open-ok/staged-size-behavior).
@@ -136,8 +136,7 @@ class Staging:
             if len(staged.octets) + len(body) <= staged.size:
                 staged.octets += body
         for upload in self._uploads.values():
-            if upload.staged.octets:
-                session.virtual_host.leftovers.keep(session.user.name, upload.staged)
+            session.virtual_host.staged.keep(session.user.name, upload.staged.identifier, upload.staged)
         self._uploads.clear()
         self._due.clear()
 
