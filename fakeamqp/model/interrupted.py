@@ -1,7 +1,7 @@
 """Messages of which a part has come before their session ended, kept for who of the same user resumes them.
 
-Which message it is, and for how long it is worth keeping, the sender has said (0-10: resume-id, resume-ttl; or
-the identifier of a content that was staged).
+Which message it is, and for how long it is worth keeping, the sender has said (resume-id, resume-ttl, or
+the identifier of what is staged).
 """
 
 from __future__ import annotations
