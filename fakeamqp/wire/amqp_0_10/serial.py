@@ -280,18 +280,19 @@ def read_sequence_set(octets: bytes, offset: int) -> tuple[SequenceSet, int]:
         ((lower, upper),) = _iter_sequence(octets[start:stop])
         found.add_range(lower, upper)
         return found, stop
-    first = -1
+    first = last = None
     behind = 0
     for lower, upper in _iter_sequence(octets[start:stop]):
-        if first < 0:
-            first = lower
+        if first is None or last is None:
+            first, last = lower, lower - 1
         distance = (lower - first) % MODULUS
-        if distance < behind:
+        if distance < behind or precedes(lower, last):
             raise IllegalValue(f"the ranges of a sequence-set do not ascend at {lower}-{upper}")
         behind = distance + (upper - lower) % MODULUS + 1
         if behind > MODULUS:
             raise IllegalValue(f"the ranges of a sequence-set overlap at {lower}-{upper}")
         found.add_range(lower, upper)
+        last = upper
     return found, stop
 
 

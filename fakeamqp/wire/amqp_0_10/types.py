@@ -272,18 +272,18 @@ def read_array(octets: bytes, offset: int, end: int | None = None, depth: int = 
             raise IllegalValue(f"there is no type with the code 0x{code:02x}")
         position = start + 5
         if code in (_VOID, _BIT):
-            if count > MAX_EMPTY_ELEMENTS:
-                raise SegmentError(f"an array announces {count} elements without octets")
+            if count > MAX_EMPTY_ELEMENTS or position < stop:
+                raise SegmentError(
+                    f"an array announces {count} elements without octets: too many, or it has some"
+                )
             items.extend([None if code == _VOID else True] * count)
         try:
             while position < stop:
                 item, position = _read_value(octets, position, stop, code, depth)
-                if len(items) == count:
-                    break
                 items.append(item)
         except RecursionError:
             raise SegmentError("values nest deeper than the caller's stack allows") from None
-        if len(items) != count or position != stop:
+        if len(items) != count:
             raise SegmentError(f"an array announces {count} elements, and its octets hold more or fewer")
     items.octets = octets[offset:stop]
     return items, stop

@@ -1,0 +1,221 @@
+"""Serial numbers, sets of them, and ranges of octets."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat_tests.unit.wire.amqp_0_10.strategies import byte_ranges, sequence_sets
+from fakeamqp.wire.amqp_0_10.errors import IllegalValue, SegmentError
+from fakeamqp.wire.amqp_0_10.serial import MODULUS, ByteRanges, SequenceSet, precedes, successor
+
+rule = pytest.mark.rule
+LAST = MODULUS - 1
+
+
+@rule("0-10/types/sequence-no")
+def test_the_number_after_the_last_is_0() -> None:
+    assert successor(LAST) == 0
+    assert successor(LAST, 5) == 4
+    assert successor(3, -4) == LAST
+    assert precedes(LAST, 0) and not precedes(0, LAST)
+    assert precedes(0, 1) and not precedes(1, 0) and not precedes(1, 1)
+    assert precedes(0, 2**31 - 1) and not precedes(2**31 - 1, 0)
+
+
+@given(st.integers(0, LAST))
+def test_neither_of_two_numbers_half_a_round_apart_comes_first(number: int) -> None:
+    opposite = successor(number, 2**31)
+    assert not precedes(number, opposite) and not precedes(opposite, number)
+    assert precedes(number, successor(opposite, -1)) and precedes(successor(opposite, 1), number)
+
+
+# --- sets ----------------------------------------------------------------------------------------------
+
+
+@rule("0-10/types/sequence-set")
+def test_ranges_neither_overlap_nor_touch() -> None:
+    made = SequenceSet.of(5, 1, 2, 7, 6)
+    assert made.ranges == ((1, 2), (5, 7))
+    made.add_range(3, 4)
+    assert made.ranges == ((1, 7),)
+    made.remove(SequenceSet.of(3))
+    assert made.ranges == ((1, 2), (4, 7))
+    assert made.encode().hex() == "0010" + "00000001000000020000000400000007"
+
+
+@rule("0-10/types/sequence-set-order")
+def test_a_set_that_runs_over_the_end_is_in_serial_order() -> None:
+    made = SequenceSet.of(1, 0, LAST, LAST - 1, 5, LAST - 9)
+    assert made.ranges == ((LAST - 9, LAST - 9), (LAST - 1, 1), (5, 5))
+    assert list(made) == [LAST - 9, LAST - 1, LAST, 0, 1, 5]
+    octets = made.encode()
+    assert octets.hex() == "0018" + "fffffff6fffffff6" + "fffffffe00000001" + "0000000500000005"
+    assert SequenceSet.decode(octets) == made
+    assert SequenceSet.between(LAST, 1) == SequenceSet.of(LAST, 0, 1)
+
+
+@given(sequence_sets())
+def test_any_set_comes_back(made: SequenceSet) -> None:
+    octets = made.encode()
+    assert int.from_bytes(octets[:2], "big") == len(octets) - 2 == 8 * len(made.ranges)
+    assert SequenceSet.decode(octets) == made
+    for (_, upper), (lower, _) in zip(made.ranges, made.ranges[1:], strict=False):
+        assert precedes(upper, lower) and successor(upper) != lower
+
+
+NUMBERS = st.sampled_from([*range(12), *range(LAST - 11, LAST + 1)])
+CHANGES = st.lists(
+    st.tuples(st.sampled_from(["add", "range", "remove", "update"]), NUMBERS, NUMBERS), max_size=12
+)
+
+
+@given(CHANGES)
+def test_a_set_is_what_a_set_is(changes: list) -> None:
+    made, model = SequenceSet(), set()
+    for what, lower, length in changes:
+        members = {(lower + n) % MODULUS for n in range(length % 12 + 1)}
+        upper = (lower + length % 12) % MODULUS
+        if what == "add":
+            made.add(lower)
+            model.add(lower)
+        elif what == "range":
+            made.add_range(lower, upper)
+            model |= members
+        elif what == "update":
+            made.update(SequenceSet.between(lower, upper))
+            model |= members
+        else:
+            made.remove(SequenceSet.between(lower, upper))
+            model -= members
+        assert set(made) == model and len(made) == len(model) and bool(made) is bool(model)
+        assert made == SequenceSet.of(*model)
+        for number in (0, 1, 5, 11, 12, LAST, LAST - 11, LAST - 12):
+            assert (number in made) is (number in model)
+        known = [3, LAST, 0, 7, LAST - 4]
+        assert made.select(known) == [number for number in known if number in model]
+
+
+def test_everything_is_a_set_that_costs_nothing() -> None:
+    everything = SequenceSet.decode(bytes.fromhex("000800000000ffffffff"))
+    assert len(everything) == MODULUS
+    assert everything.select([9, 3]) == [9, 3]
+    everything.remove(SequenceSet.of(5))
+    assert everything.ranges == ((6, 4),)
+    assert 5 not in everything and 4 in everything
+    assert "5" not in everything
+    assert everything != 5
+    assert repr(everything) == "SequenceSet(6-4)"
+    everything.discard(7)
+    assert len(everything) == MODULUS - 2
+    everything.clear()
+    assert not everything and everything.select([1]) == []
+
+
+def test_one_of_many_is_found_in_the_order_of_what_is_known() -> None:
+    assert SequenceSet.of(5).select({7: "", 5: ""}) == [5]
+    assert SequenceSet.of(5).select({}) == []
+    assert SequenceSet.of(5, 9).select([9, 5, 4]) == [9, 5]
+
+
+def test_a_number_that_is_none_is_refused() -> None:
+    for number in (-1, MODULUS):
+        with pytest.raises(ValueError, match="no range"):
+            SequenceSet.of(number)
+
+
+@pytest.mark.parametrize(
+    ("octets", "why"),
+    [
+        ("00", "inside its size"),
+        ("0008", "announces 8 octets, 0 are left"),
+        ("0007" + "00" * 7, "no multiple of 8"),
+        ("0008" + "00" * 9, "1 octets are left over"),
+    ],
+)
+def test_a_set_whose_size_does_not_fit_is_refused(octets: str, why: str) -> None:
+    with pytest.raises(SegmentError, match=why):
+        SequenceSet.decode(bytes.fromhex(octets))
+
+
+@rule("0-10/types/sequence-set-order")
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [(5, 6), (1, 2)],
+        [(1, 5), (5, 6)],
+        [(1, 5), (2, 3)],
+        [(LAST, 3), (2, 5)],
+        [(5, 4), (9, 9)],
+        [(5, 9), (20, 6)],
+        [(5, 9), (20, 5)],
+    ],
+)
+def test_ranges_that_do_not_ascend_are_refused(pairs: list[tuple[int, int]]) -> None:
+    body = b"".join(lower.to_bytes(4, "big") + upper.to_bytes(4, "big") for lower, upper in pairs)
+    with pytest.raises(IllegalValue, match=r"ascend|overlap"):
+        SequenceSet.decode(len(body).to_bytes(2, "big") + body)
+
+
+def test_ranges_that_touch_are_one() -> None:
+    octets = bytes.fromhex("001000000001000000020000000300000003")
+    assert SequenceSet.decode(octets).ranges == ((1, 3),)
+
+
+def test_more_ranges_than_a_set_can_say_are_refused() -> None:
+    made = SequenceSet.of(*range(0, 2 * 8191, 2))
+    assert len(SequenceSet.decode(made.encode())) == 8191
+    made.add(100_000)
+    with pytest.raises(SegmentError, match="8192 ranges"):
+        made.encode()
+
+
+# --- octets --------------------------------------------------------------------------------------------
+
+
+@rule("0-10/types/byte-ranges")
+def test_byte_ranges_octet_for_octet() -> None:
+    one = ByteRanges.of((0, 4))
+    assert one.encode() == b"\0\x10" + bytes(8) + bytes(7) + b"\x04"
+    two = ByteRanges.of((2**63, 2**64 - 1), (0, 4))
+    assert two.ranges == ((0, 4), (2**63, 2**64 - 1))
+    assert two.encode()[:2] == b"\0\x20"
+    assert ByteRanges.decode(two.encode()) == two
+    two.remove(ByteRanges.of((3, 2**63)))
+    assert two.ranges == ((0, 2), (2**63 + 1, 2**64 - 1))
+    two.update(one)
+    assert two.ranges[0] == (0, 4) and 4 in two and 5 not in two
+
+
+@rule("0-10/types/byte-ranges-disjoint")
+def test_byte_ranges_that_touch_are_one() -> None:
+    pairs = [0, 4, 5, 9]
+    found = ByteRanges.decode(b"\0\x20" + b"".join(each.to_bytes(8, "big") for each in pairs))
+    assert found.ranges == ((0, 9),)
+    assert ByteRanges.of((0, 4), (5, 9)).encode() == found.encode()
+
+
+@rule("0-10/types/byte-ranges-disjoint")
+@pytest.mark.parametrize("pairs", [[0, 4, 4, 9], [5, 9, 0, 4], [4, 3]])
+def test_byte_ranges_that_do_not_ascend_are_refused(pairs: list[int]) -> None:
+    body = b"".join(each.to_bytes(8, "big") for each in pairs)
+    with pytest.raises(IllegalValue, match="do not ascend"):
+        ByteRanges.decode(len(body).to_bytes(2, "big") + body)
+
+
+@pytest.mark.parametrize("octets", ["00", "0010", "0008" + "00" * 8, "0000" + "00"])
+def test_byte_ranges_whose_size_does_not_fit_are_refused(octets: str) -> None:
+    with pytest.raises(SegmentError):
+        ByteRanges.decode(bytes.fromhex(octets))
+
+
+@given(byte_ranges())
+def test_any_byte_ranges_come_back(made: ByteRanges) -> None:
+    assert ByteRanges.decode(made.encode()) == made
+    assert len(made) == sum(upper - lower + 1 for lower, upper in made.ranges)
+
+
+def test_more_byte_ranges_than_there_is_room_for_are_refused() -> None:
+    with pytest.raises(SegmentError, match="4096 byte-ranges"):
+        ByteRanges.of(*((n, n) for n in range(0, 2 * 4096, 2))).encode()
