@@ -32,7 +32,7 @@ ALL_PROPERTIES = {
 # --- the class ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/file/properties", "0-10/file/optional")
+@pytest.mark.rule("0-10/file/properties")
 def test_all_properties_reach_the_consumer_as_they_came(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"notes", **ALL_PROPERTIES)

@@ -30,7 +30,7 @@ ALL_PROPERTIES = {
 # --- the class ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/stream/properties", "0-10/stream/optional")
+@pytest.mark.rule("0-10/stream/properties")
 def test_all_properties_reach_the_consumer_as_they_came(session: Session) -> None:
     session.declare("q")
     publish_packet(session, b"picture", **ALL_PROPERTIES)
