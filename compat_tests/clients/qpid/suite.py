@@ -151,6 +151,8 @@ def _outcomes(printed: str) -> dict[str, Outcome]:
     name, lines = "", list[str]()
     for line in printed.splitlines():
         found = _STATUS.match(line)
+        if line.startswith("Totals:"):
+            break
         if found is None:
             lines.append(line)
             if name:

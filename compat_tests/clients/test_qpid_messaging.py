@@ -1,0 +1,334 @@
+"""qpid.messaging, the high-level API of Apache's Python client: AMQP 0-10; and pika beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import pika
+import pytest
+
+from compat_tests.clients.qpid.python27 import Python27
+from compat_tests.clients.qpid.remote import Remote, RemoteError
+from fakeamqp import Broker
+
+TIMEOUT = 10
+
+
+@pytest.fixture
+def remote(python27: Python27, nothing_is_left: None) -> Iterator[Remote]:
+    with Remote(python27) as running:
+        yield running
+
+
+@pytest.fixture
+def messaging(remote: Remote) -> Any:
+    return remote.module("qpid.messaging")
+
+
+@pytest.fixture
+def connection(broker: Broker, messaging: Any) -> Iterator[Any]:
+    opened = messaging.Connection.establish(f"guest/guest@{broker.host}:{broker.port}", timeout=TIMEOUT)
+    yield opened
+    opened.close(timeout=TIMEOUT)
+
+
+@pytest.fixture
+def session(connection: Any) -> Any:
+    return connection.session()
+
+
+@pytest.fixture
+def channel(broker: Broker) -> Iterator[Any]:
+    """A channel of another client, over AMQP 0-9-1."""
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as opened:
+        yield opened.channel()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"octets \0\xff",
+        "text \u20ac",
+        {"number": 7, "list": [1, "two", None, 2.5, True]},
+        ["a", {"b": -1}],
+        b"",
+    ],
+    ids=["octets", "text", "map", "list", "empty"],
+)
+def test_content(session: Any, messaging: Any, content: Any) -> None:
+    session.sender("orders; {create: always}").send(messaging.Message(content), timeout=TIMEOUT)
+    message = session.receiver("orders").fetch(timeout=TIMEOUT)
+    assert message.content == content
+    session.acknowledge()
+
+
+def test_every_property(broker: Broker, session: Any, messaging: Any) -> None:
+    identity = UUID(int=7)
+    headers = {
+        "text": "t\u20ac",
+        "octets": b"\xff\0",
+        "whole": -(2**40),
+        "float": 2.5,
+        "flag": True,
+        "nothing": None,
+        "list": [1, "x"],
+        "map": {"a": [b"\x80", {"b": 1}]},
+        "uuid": identity,
+    }
+    sent = messaging.Message(
+        content="body",
+        subject="new",
+        id=identity,
+        user_id=b"guest",
+        reply_to="amq.topic/answers; {node: {type: topic}}",
+        correlation_id=b"\0\x01",
+        durable=True,
+        priority=7,
+        ttl=60.0,
+        properties=headers,
+    )
+    session.sender("orders; {create: always}").send(sent, timeout=TIMEOUT)
+    assert broker.queue("orders").messages[0].headers["text"] == "t\u20ac"
+    got = session.receiver("orders").fetch(timeout=TIMEOUT)
+    assert (got.id, got.user_id, got.correlation_id) == (identity, b"guest", b"\0\x01")
+    assert (got.subject, got.content_type, got.content) == ("new", "text/plain", "body")
+    assert got.reply_to == "amq.topic/answers; {node: {type: topic}}"
+    assert (got.durable, got.priority, got.redelivered) == (True, 7, False)
+    assert 0 < got.ttl <= 60
+    properties = got.properties
+    assert properties.pop("qpid.subject") == "new"
+    assert properties.pop(b"x-amqp-0-10.routing-key") == "orders"
+    assert properties == headers
+
+
+def test_a_message_of_many_frames(session: Any, messaging: Any) -> None:
+    body = bytes(range(256)) * 4096
+    session.sender("large; {create: always}").send(messaging.Message(body), timeout=TIMEOUT)
+    assert session.receiver("large").fetch(timeout=TIMEOUT).content == body
+
+
+def test_browsing(broker: Broker, session: Any) -> None:
+    sender = session.sender("orders; {create: always}")
+    for each in "abc":
+        sender.send(each, timeout=TIMEOUT)
+    for _ in range(2):
+        browser = session.receiver("orders; {mode: browse}")
+        assert [browser.fetch(timeout=TIMEOUT).content for _ in range(3)] == ["a", "b", "c"]
+        with pytest.raises(RemoteError, match="Empty"):
+            browser.fetch(timeout=0)
+        browser.close(timeout=TIMEOUT)
+    assert broker.queue("orders").ready == 3
+
+
+def test_topics(session: Any, messaging: Any) -> None:
+    some = session.receiver("amq.topic/orders.*")
+    everything = session.receiver("amq.topic")
+    sender = session.sender("amq.topic")
+    for subject in ("orders.new", "invoices.new"):
+        sender.send(messaging.Message(subject, subject=subject), timeout=TIMEOUT)
+    assert some.fetch(timeout=TIMEOUT).subject == "orders.new"
+    assert [everything.fetch(timeout=TIMEOUT).subject for _ in range(2)] == ["orders.new", "invoices.new"]
+    with pytest.raises(RemoteError, match="Empty"):
+        some.fetch(timeout=0)
+
+
+def test_dispositions(session: Any, messaging: Any) -> None:
+    dead = session.receiver("amq.fanout")
+    orders = "orders; {create: always, node: {x-declare: {alternate-exchange: 'amq.fanout'}}}"
+    session.sender(orders).send("order", timeout=TIMEOUT)
+    receiver = session.receiver("orders")
+    first = receiver.fetch(timeout=TIMEOUT)
+    released = messaging.Disposition(messaging.RELEASED, set_redelivered=True)
+    session.acknowledge(first, released)
+    again = receiver.fetch(timeout=TIMEOUT)
+    assert (first.redelivered, again.redelivered) == (False, True)
+    session.acknowledge(again, messaging.Disposition(messaging.REJECTED))
+    assert dead.fetch(timeout=TIMEOUT).content == "order"
+    with pytest.raises(RemoteError, match="Empty"):
+        receiver.fetch(timeout=0)
+
+
+def test_messages_come_in_advance(session: Any) -> None:
+    sender = session.sender("orders; {create: always}")
+    receiver = session.receiver("orders", capacity=3)
+    for number in range(5):
+        sender.send(str(number), timeout=TIMEOUT)
+    assert [receiver.fetch(timeout=TIMEOUT).content for _ in range(5)] == list("01234")
+    session.acknowledge()
+
+
+def test_a_transaction(broker: Broker, connection: Any) -> None:
+    session = connection.session(transactional=True)
+    sender = session.sender("orders; {create: always}")
+    sender.send("dropped", timeout=TIMEOUT)
+    assert broker.queue("orders").ready == 0
+    session.rollback(timeout=TIMEOUT)
+    sender.send("kept", timeout=TIMEOUT)
+    session.commit(timeout=TIMEOUT)
+    assert broker.queue("orders").ready == 1
+    receiver = session.receiver("orders")
+    for redelivered in (False, True):
+        # With a timeout above 0 the client would forget, after a rollback, to give credit in octets again.
+        message = receiver.fetch(timeout=0)
+        assert (message.content, message.redelivered) == ("kept", redelivered)
+        session.acknowledge(sync=False)
+        assert broker.queue("orders").unacked == 1
+        session.rollback(timeout=TIMEOUT)
+    assert receiver.fetch(timeout=0).content == "kept"
+    session.acknowledge(sync=False)
+    session.commit(timeout=TIMEOUT)
+    assert (broker.queue("orders").ready, broker.queue("orders").unacked) == (0, 0)
+
+
+def test_what_is_not_there(session: Any) -> None:
+    with pytest.raises(RemoteError) as raised:
+        session.receiver("nothing")
+    assert raised.value.name == "NotFound"
+    session.sender("amq.direct").send("on it goes", timeout=TIMEOUT)
+
+
+def test_an_exception_of_the_broker(connection: Any) -> None:
+    with pytest.raises(RemoteError) as raised:
+        connection.session().sender("orders; {create: always, node: {x-declare: {alternate-exchange: none}}}")
+    assert raised.value.name == "NotFound"
+    assert raised.value.text == "there is no exchange 'none'(404)"
+    connection.session().sender("orders; {create: always}").send("on it goes", timeout=TIMEOUT)
+
+
+def test_login(broker: Broker, messaging: Any) -> None:
+    address = f"{broker.host}:{broker.port}"
+    with pytest.raises(RemoteError):
+        messaging.Connection.establish(f"guest/wrong@{address}", timeout=TIMEOUT)
+    anonymous = messaging.Connection.establish(address, sasl_mechanisms="ANONYMOUS", timeout=TIMEOUT)
+    (seen,) = broker.connections
+    assert seen.user == "guest"
+    anonymous.close(timeout=TIMEOUT)
+
+
+def test_tls(messaging: Any, nothing_is_left: None) -> None:
+    with Broker(tls=True) as broker:
+        connection = messaging.Connection.establish(
+            f"amqps://guest/guest@localhost:{broker.port}",
+            ssl_trustfile=str(broker.tls.ca_file),
+            timeout=TIMEOUT,
+        )
+        session = connection.session()
+        session.sender("orders; {create: always}").send("secret", timeout=TIMEOUT)
+        assert session.receiver("orders").fetch(timeout=TIMEOUT).content == "secret"
+        connection.close(timeout=TIMEOUT)
+
+
+def test_reconnecting(broker: Broker, messaging: Any) -> None:
+    """The client attaches its sessions anew and sends again what it has no word of."""
+    connection = messaging.Connection.establish(
+        f"guest/guest@{broker.host}:{broker.port}",
+        reconnect=True,
+        reconnect_interval=0.1,
+        reconnect_log=False,
+        timeout=TIMEOUT,
+    )
+    session = connection.session()
+    sender = session.sender("orders; {create: always, node: {durable: True}}", durable=True)
+    sender.send("before", timeout=TIMEOUT)
+    broker.restart(crash=True)  # Whom a broker tells that it goes, the client leaves alone from then on.
+    sender.send("after", timeout=TIMEOUT)
+    receiver = session.receiver("orders")
+    assert [receiver.fetch(timeout=TIMEOUT).content for _ in range(2)] == ["before", "after"]
+    session.acknowledge()
+    connection.close(timeout=TIMEOUT)
+
+
+def test_heartbeats(broker: Broker, messaging: Any) -> None:
+    connection = messaging.Connection.establish(
+        f"guest/guest@{broker.host}:{broker.port}", heartbeat=30, timeout=TIMEOUT
+    )
+    assert broker.connections[0].heartbeat == 30
+    connection.close(timeout=TIMEOUT)
+
+
+# --- beside AMQP 0-9-1 -------------------------------------------------------------------------------
+
+
+def test_from_pika(channel: Any, session: Any) -> None:
+    channel.queue_declare("orders")
+    identity = UUID(int=9)
+    headers = {
+        "text": "t\u20ac",
+        "whole": 7,
+        "large": 2**40,
+        "flag": True,
+        "list": [1, "x"],
+        "map": {"a": "b"},
+    }
+    properties = pika.BasicProperties(
+        content_type="text/plain",
+        content_encoding="utf-8",
+        headers=headers,
+        delivery_mode=2,
+        priority=5,
+        correlation_id="c-1",
+        reply_to="answers",
+        expiration="60000",
+        message_id=str(identity),
+        user_id="guest",
+        app_id="shop",
+    )
+    channel.basic_publish("", "orders", b"body", properties)
+    got = session.receiver("orders").fetch(timeout=TIMEOUT)
+    assert (got.content, got.content_type, got.id) == ("body", "text/plain", identity)
+    assert (got.correlation_id, got.reply_to, got.user_id) == (b"c-1", "answers", b"guest")
+    assert (got.durable, got.priority) == (True, 5)
+    assert 0 < got.ttl <= 60
+    found = got.properties
+    assert found[b"x-amqp-0-10.content-encoding"] == "utf-8"
+    assert found[b"x-amqp-0-10.app-id"] == b"shop"
+    assert found[b"x-amqp-0-10.routing-key"] == "orders"
+    assert {name: found[name] for name in headers} == headers
+
+
+def test_to_pika(channel: Any, session: Any, messaging: Any) -> None:
+    channel.queue_declare("orders")
+    identity = UUID(int=10)
+    sent = messaging.Message(
+        content="body",
+        subject="new",
+        id=identity,
+        user_id=b"guest",
+        reply_to="answers",
+        correlation_id=b"c-2",
+        durable=True,
+        priority=7,
+        ttl=60.0,
+        properties={"text": "t\u20ac", "whole": 7, "flag": True, "list": [1, "x"], "map": {"a": "b"}},
+    )
+    session.sender("orders").send(sent, timeout=TIMEOUT)
+    method, properties, body = channel.basic_get("orders", auto_ack=True)
+    assert (method.exchange, method.routing_key, body) == ("", "orders", b"body")
+    assert (properties.content_type, properties.message_id) == ("text/plain", str(identity))
+    assert (properties.correlation_id, properties.reply_to, properties.user_id) == ("c-2", "answers", "guest")
+    assert (properties.delivery_mode, properties.priority) == (2, 7)
+    assert 0 < int(properties.expiration) <= 60000
+    assert properties.headers == {
+        "text": "t\u20ac",
+        "whole": 7,
+        "flag": True,
+        "list": [1, "x"],
+        "map": {"a": "b"},
+        "qpid.subject": "new",
+    }
+
+
+def test_there_and_back(broker: Broker, channel: Any, session: Any) -> None:
+    """Both clients use one exchange, and answer one another."""
+    channel.queue_declare("answers")
+    channel.queue_bind("answers", "amq.topic", "answers.#")
+    questions = session.receiver("amq.topic/questions.#")
+    channel.basic_publish(
+        "amq.topic", "questions.time", b"?", pika.BasicProperties(reply_to="answers", correlation_id="1")
+    )
+    question = questions.fetch(timeout=TIMEOUT)
+    assert (question.content, question.reply_to) == (b"?", "answers")
+    session.sender(question.reply_to).send(b"noon", timeout=TIMEOUT)
+    assert channel.basic_get("answers", auto_ack=True)[2] == b"noon"
