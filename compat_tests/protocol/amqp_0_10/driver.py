@@ -1,7 +1,7 @@
 """A raw 0-10 client on a sans-I/O broker: whole frames in, whole frames out, time by hand.
 
-`Client` is one connection to a `Server` (see `compat_tests.protocol.driver`), `Session` a session on one of its
-channels. Controls and commands that have come are kept in `Client.inbox` until a test takes them.
+`Client` is one connection to a `Server` (see `compat_tests.protocol.driver`), `Session` a session on one of
+its channels. Controls and commands that have come are kept in `Client.inbox` until a test takes them.
 """
 
 from __future__ import annotations

@@ -202,6 +202,26 @@ def test_header_entries_may_come_in_any_order(server: Server) -> None:
     assert queued.message.properties.content_type == "text/plain"
 
 
+@pytest.mark.rule("0-10/assembly/unexpected-header")
+@pytest.mark.parametrize(
+    "entry", [structs.UnknownStruct(0x7F01, b"\0\0what"), structs.StreamProperties(content_type="text/plain")]
+)
+def test_entries_that_a_transfer_does_not_declare_travel_along(server: Server, entry: Any) -> None:
+    session = server.session()
+    session.declare("q")
+    header = [structs.DeliveryProperties(routing_key="q"), entry]
+    session.call(x.MessageTransfer(accept_mode=1), header=header, body=b"")
+    session.subscribe("q")
+    assert entry in session.transfer().structs
+
+
+@pytest.mark.rule("0-10/assembly/header-entries")
+def test_an_entry_that_comes_twice_is_an_error(session: Session) -> None:
+    entry = structs.DeliveryProperties(routing_key="q")
+    octets = structs.encode_header([entry]) * 2
+    session.fails(x.MessageTransfer(), 531, header=octets, body=b"")
+
+
 @pytest.mark.rule("0-10/assembly/body-opaque")
 def test_bodies_arrive_as_they_were_sent(server: Server) -> None:
     session = server.session()

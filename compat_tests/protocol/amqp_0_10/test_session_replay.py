@@ -14,7 +14,8 @@ from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from fakeamqp.wire.amqp_0_10 import commands as x
 from fakeamqp.wire.amqp_0_10 import controls as c
 from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, HEADER_SIZE
+from fakeamqp.wire.amqp_0_10.serial import ByteRanges, SequenceSet
 
 _FOR_EVER = None
 _BODIES = [b"one", b"two" * 50, b"", b"four"]
@@ -188,3 +189,71 @@ def _due(client: Client) -> SequenceSet:
     client.inbox.clear()
     assert expected.commands is not None
     return expected.commands
+
+
+def _payload(octets: bytes) -> bytes:
+    """The octets of the commands that frames carry, those of controls left out."""
+    found = b""
+    while octets:
+        _, kind, size, *_ = FRAME_HEADER.unpack_from(octets)
+        found += octets[HEADER_SIZE:size] if kind else b""
+        octets = octets[size:]
+    return found
+
+
+@pytest.mark.rule("0-10/session/replay")
+@pytest.mark.rule("0-10/session.command-point/nonzero-offset")
+@pytest.mark.rule("0-10/session.expected/minimal-fragments")
+@pytest.mark.parametrize("offset", [1, 10, 40, 90])
+def test_of_a_command_that_came_in_part_the_rest_is_sent(offset: int) -> None:
+    server, session = _prepared()
+    whole = _payload(_deliver_all(server, session))
+    session.client.drop()
+
+    client = server.open(max_frame_size=4096)
+    client.send(c.SessionAttach(name=b"c"))
+    client.inbox.clear()
+    second = len(_payload(_whole(client, b"one")))
+    fragment = structs.CommandFragment(command_id=1, byte_ranges=ByteRanges.of((offset, 2**64 - 1)))
+    client.send(c.SessionExpected(commands=SequenceSet.of(2), fragments=[fragment]))
+    octets = client.take_octets()
+    point = c.decode(octets[HEADER_SIZE : FRAME_HEADER.unpack_from(octets)[2]])
+    assert isinstance(point, c.SessionCommandPoint)
+    assert (point.command_id, point.command_offset) == (1, offset)
+    assert _payload(octets) == whole[second + offset :]
+
+
+def _whole(client: Client, body: bytes) -> bytes:
+    """The frames of a transfer of `_prepared` as the broker sends it."""
+    header = [structs.DeliveryProperties(exchange="", routing_key="q")]
+    command = x.MessageTransfer(destination="d", accept_mode=0, acquire_mode=0)
+    return client.command_octets(command, header=header, body=body)
+
+
+def test_a_client_that_does_not_say_what_it_has_gets_all_that_it_has_not_confirmed() -> None:
+    server, session = _prepared()
+    _deliver_all(server, session)
+    session.client.drop()
+
+    client = server.open()
+    client.send(c.SessionAttach(name=b"c"))
+    client.inbox.clear()
+    client.expect_nothing()
+    server.advance(1)
+    bodies = [each.body for each in client.inbox if isinstance(each.what, x.MessageTransfer)]
+    assert bodies == _BODIES
+    server.advance(100)
+    assert len([each for each in client.inbox if isinstance(each.what, x.MessageTransfer)]) == len(_BODIES)
+
+
+def test_what_the_client_has_confirmed_is_not_sent_again() -> None:
+    server, session = _prepared()
+    _deliver_all(server, session)
+    session.control(c.SessionConfirmed(commands=SequenceSet.of(0, 2)))
+    session.client.drop()
+
+    client = server.open()
+    client.send(c.SessionAttach(name=b"c"))
+    client.send(c.SessionExpected(commands=SequenceSet.of(0)))
+    bodies = [each.body for each in client.inbox if isinstance(each.what, x.MessageTransfer)]
+    assert bodies == [_BODIES[1], _BODIES[3]]

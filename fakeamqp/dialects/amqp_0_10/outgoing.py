@@ -17,9 +17,13 @@ from fakeamqp.wire.amqp_0_10.serial import SequenceSet, precedes, successor
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
     from fakeamqp.model.credit import Limit
+    from fakeamqp.model.timers import Timer
     from fakeamqp.wire.amqp_0_10 import structs
 
 __all__ = ["Outgoing", "Segments"]
+
+_PATIENCE = 1.0
+"""Seconds that a client may take to say what it has; one that never does is sent everything again."""
 
 Segments: TypeAlias = Sequence[tuple[int, bytes]]
 """Segment type and octets of each segment of a command."""
@@ -38,7 +42,7 @@ class _Sent:
 class Outgoing:
     """The broker's half of a session."""
 
-    __slots__ = ("_place", "_sent", "_session", "_waiting", "next_id")
+    __slots__ = ("_patience", "_place", "_sent", "_session", "_waiting", "next_id")
 
     def __init__(self, session: SessionEnd) -> None:
         self.next_id = 0
@@ -49,6 +53,7 @@ class Outgoing:
         """The id that the client gives to what comes next on this transport; None before a command point."""
         self._waiting = False
         """Whether the client has to say what it has, before anything is sent on a new transport."""
+        self._patience: Timer | None = None
 
     @property
     def held(self) -> int:
@@ -75,17 +80,39 @@ class Outgoing:
             self._write(command_id, segments, frames)
         return command_id
 
-    def _write(self, command_id: int, segments: Segments, frames: bytes | None = None) -> None:
+    def _write(
+        self, command_id: int, segments: Segments, frames: bytes | None = None, offset: int = 0
+    ) -> None:
         session = self._session
         endpoint = session.endpoint
         if endpoint is None:
             return
-        if self._place != command_id:
+        if self._place != command_id or offset:
             # session.command-point/server-sends
-            session.send_control(controls.SessionCommandPoint(command_id=command_id, command_offset=0))
+            point = controls.SessionCommandPoint(command_id=command_id, command_offset=offset)
+            session.send_control(point)
         self._place = successor(command_id)
         if frames is None:
-            frames = encode_frames(session.channel, segments, endpoint.max_frame_size)
+            frames = encode_frames(session.channel, segments, endpoint.max_frame_size, offset)
+        endpoint.outbox.write(frames)
+
+    @property
+    def keeps_nothing(self) -> bool:
+        """Whether what is sent goes to a transport at once and is never sent again."""
+        session = self._session
+        return session.timeout == 0 and not self._waiting and session.endpoint is not None
+
+    def send_frames(self, frames: bytes, done: Callable[[], Limit | None] | None) -> None:
+        """Send a command, as frames for the transport that there is, while nothing is kept; `done` as in `send`."""
+        endpoint = self._session.endpoint
+        assert endpoint is not None
+        command_id = self.next_id
+        self.next_id = following = successor(command_id)
+        if done is not None:
+            self._sent[command_id] = _Sent(None, done)
+        if self._place != command_id:
+            self._point(command_id)
+        self._place = following
         endpoint.outbox.write(frames)
 
     # --- what a fault keeps from the client -----------------------------------------------------------
@@ -118,38 +145,54 @@ class Outgoing:
     def detached(self) -> None:
         """The transport has gone."""
         self._place = None
+        self._wait_no_more()
 
     def attached(self) -> None:
         """There is another transport: ask the client what it has, if anything was under way."""
-        self._waiting = any(sent.segments is not None for sent in self._sent.values())
-        if self._waiting:
-            self._session.send_control(controls.SessionFlush(expected=True))
+        if any(sent.segments is not None for sent in self._sent.values()):
+            self._waiting = True
+            session = self._session
+            session.send_control(controls.SessionFlush(expected=True))
+            timers = session.broker.peer_timers
+            due = timers.clock.now() + _PATIENCE
+            label = f"session {session.display_name!r} sends again what nobody has confirmed"
+            self._patience = timers.call_at(due, self._go_on, label, chore=True)
 
     def replay(
         self, commands: SequenceSet | None, fragments: Sequence[structs.CommandFragment] | None = None
     ) -> None:
         """The client expects these, and all behind them: it gets them, in order (session/replay).
 
-        Without `commands` it knows of nothing, and gets all that it has not confirmed. Commands of which it
-        has a part are sent whole.
+        Without `commands` it knows of nothing, and gets all that it has not confirmed. Of a command that it
+        has the beginning of it gets the rest.
         """
         if not self._waiting:
             return
-        self._waiting = False
+        self._wait_no_more()
         wanted = SequenceSet()
         if commands:
             wanted.update(commands)
+        offsets: dict[int, int] = {}
         for fragment in fragments or ():
             wanted.add(fragment.command_id or 0)
+            if fragment.byte_ranges:
+                offsets[fragment.command_id or 0] = fragment.byte_ranges.ranges[0][0]
         last = _latest(wanted)
         for command_id, sent in list(self._sent.items()):
             asked = last is None or command_id in wanted or precedes(last, command_id)
             if asked and sent.segments is not None:
-                self._write(command_id, sent.segments)
+                size = sum(len(octets) for _, octets in sent.segments)
+                self._write(command_id, sent.segments, offset=min(offsets.get(command_id, 0), size - 1))
 
-    def go_on(self) -> None:
-        """The client goes on without a word about what it has: it gets what it has not confirmed."""
+    def _go_on(self) -> None:
+        """The client does not say what it has: it gets all that it has not confirmed."""
         self.replay(None)
+
+    def _wait_no_more(self) -> None:
+        self._waiting = False
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
 
     # --- what the client tells ------------------------------------------------------------------------
 
@@ -175,6 +218,7 @@ class Outgoing:
 
     def clear(self) -> None:
         """The session has ended."""
+        self._wait_no_more()
         self._sent.clear()
 
 

@@ -72,11 +72,16 @@ def control_frame(channel: int, octets: bytes, max_frame_size: int = LARGEST_FRA
     return encode_frames(channel, ((_CONTROL, octets),), max_frame_size)
 
 
-def encode_frames(channel: int, segments: Sequence[tuple[int, bytes]], max_frame_size: int) -> bytes:
+def encode_frames(
+    channel: int, segments: Sequence[tuple[int, bytes]], max_frame_size: int, offset: int = 0
+) -> bytes:
     """One assembly: (type, octets) of each segment, as frames of at most `max_frame_size` octets each.
 
-    A segment without octets is one frame without payload.
+    A segment without octets is one frame without payload. Where an `offset` is given, so many octets of the
+    assembly are left out that went another way (session.command-point/nonzero-offset).
     """
+    if offset:
+        return _encode_rest(channel, segments, max_frame_size, offset)
     limit = min(max_frame_size, LARGEST_FRAME) - HEADER_SIZE
     track = 0 if segments[0][0] == _CONTROL else 1
     last = len(segments) - 1
@@ -95,4 +100,24 @@ def encode_frames(channel: int, segments: Sequence[tuple[int, bytes]], max_frame
             piece = octets[start : start + limit]
             parts += (_pack(flags, segment_type, len(piece) + HEADER_SIZE, 0, track, channel, 0), piece)
             flags &= ~FIRST_FRAME
+    return b"".join(parts)
+
+
+def _encode_rest(
+    channel: int, segments: Sequence[tuple[int, bytes]], max_frame_size: int, offset: int
+) -> bytes:
+    """The frames of an assembly from an octet on: without the flag of a first frame where one has begun."""
+    limit = min(max_frame_size, LARGEST_FRAME) - HEADER_SIZE
+    track = 0 if segments[0][0] == _CONTROL else 1
+    parts = []
+    for number, (segment_type, octets) in enumerate(segments):
+        begin, offset = min(offset, len(octets)), max(0, offset - len(octets))
+        if offset or (begin and begin == len(octets)):
+            continue  # All of it went the other way.
+        segment = (FIRST_SEGMENT if number == 0 else 0) | (LAST_SEGMENT if number == len(segments) - 1 else 0)
+        for start in range(begin, max(len(octets), begin + 1), limit):
+            piece = octets[start : start + limit]
+            flags = segment | (FIRST_FRAME if start == 0 else 0)
+            flags |= LAST_FRAME if start + limit >= len(octets) else 0
+            parts += (_pack(flags, segment_type, len(piece) + HEADER_SIZE, 0, track, channel, 0), piece)
     return b"".join(parts)
