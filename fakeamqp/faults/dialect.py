@@ -70,10 +70,13 @@ class Dialect(Protocol):
     def make_properties(self, **values: Any) -> Any:
         """Properties with these values, to see whether they can be encoded."""
 
+    def has(self, what: Any) -> bool:
+        """Whether this is a method of this dialect."""
+
     def encode(
         self, what: Any, line: Line, channel: int, body: bytes | None, properties: Mapping[str, Any]
-    ) -> bytes | None:
-        """A method of this dialect, with a content where there is one, as frames; None for anything else.
+    ) -> bytes:
+        """A method of this dialect, with a content where there is one, as frames.
 
         Raises:
             WireError: a value does not fit its field.

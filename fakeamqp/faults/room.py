@@ -235,18 +235,19 @@ class Faults:
             said: list[tuple[Line, bytes]] = []
             for line in lines:
                 dialect = dialect_named(line.dialect)
+                if octets is None and not dialect.has(what):
+                    continue
                 for name in properties:
                     if name not in (*dialect.properties, "headers"):
                         raise FaultError(f"{dialect.name} has no property {name!r}")
-                made = octets or dialect.encode(what, line, channel, body, properties)
-                if made is not None:
-                    said.append((line, made))
+                made = dialect.encode(what, line, channel, body, properties) if octets is None else octets
+                said.append((line, made))
             if not said:
                 spoken = " and ".join(sorted({line.dialect for line in lines}))
                 raise FaultError(f"what is sent is octets or a method of AMQP {spoken}, not {what!r}")
             for line, made in said:
                 self._tap.note(line, f"sent {what!r} because the test asked for it")
-                line.put(made if octets else self._tap.shown(line, made))
+                line.put(self._tap.shown(line, made) if octets is None else made)
             return len(said)
 
     @checked

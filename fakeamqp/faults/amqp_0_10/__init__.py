@@ -57,13 +57,11 @@ class _Dialect:
     malformations = MALFORMATIONS
     properties = tuple(
         dict.fromkeys(
-            name
-            for name in (
+            (
                 *COMMON,
                 *(field for field, _ in structs.DeliveryProperties.FIELDS),
                 *(field for field, _ in structs.MessageProperties.FIELDS),
             )
-            if name not in ("exchange", "routing_key")
         )
     )
     prefix_size = 2
@@ -85,15 +83,17 @@ class _Dialect:
         """In delivery-properties and message-properties."""
         return _Properties(values)
 
+    def has(self, what: Any) -> bool:
+        """A `Control` or a `Command`."""
+        return isinstance(what, (Control, Command))
+
     def encode(
         self, what: Any, line: Line, channel: int, body: bytes | None, properties: Mapping[str, Any]
-    ) -> bytes | None:
+    ) -> bytes:
         """A control, or a command with the number that is next and a content."""
         limit = line.largest_frame or LARGEST_FRAME
         if isinstance(what, Control):
             return control_frame(channel, what.encode(), limit)
-        if not isinstance(what, Command):
-            return None
         segments = [(COMMAND, what.encode())]
         if properties:
             segments.append((HEADER, _Properties(properties).encode()))

@@ -57,12 +57,14 @@ class _Dialect:
         """Those of class basic."""
         return BasicProperties(**values)
 
+    def has(self, what: Any) -> bool:
+        """A `Method`."""
+        return isinstance(what, Method)
+
     def encode(
         self, what: Any, line: Line, channel: int, body: bytes | None, properties: Mapping[str, Any]
-    ) -> bytes | None:
+    ) -> bytes:
         """A method, and a content of class basic."""
-        if not isinstance(what, Method):
-            return None
         octets = frame(FRAME_METHOD, channel, what.encode())
         if body is not None or properties:
             limit = line.largest_frame - FRAME_OVERHEAD if line.largest_frame else _LARGEST

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Session
+from compat_tests.unit.faults.amqp_0_10.server import FaultServer
+from fakeamqp.faults import Faults
+
+
+@pytest.fixture
+def server() -> FaultServer:
+    return FaultServer()
+
+
+@pytest.fixture
+def faults(server: FaultServer) -> Faults:
+    return server.faults
+
+
+@pytest.fixture
+def session(server: FaultServer) -> Session:
+    """A session that has declared a queue "q"."""
+    session = server.session(b"shop")
+    session.declare("q")
+    return session

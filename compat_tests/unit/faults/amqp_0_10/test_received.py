@@ -1,0 +1,386 @@
+"""Commands and controls that come: what rules see of them, and that they keep their numbers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Session, SessionFailed, c, structs, x
+from compat_tests.unit.faults.amqp_0_10.server import FaultServer
+from fakeamqp.faults import Faults, Unit
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+
+
+def completed(session: Session) -> SequenceSet:
+    """What the broker has said is done, of all that was sent."""
+    done = SequenceSet()
+    for each in session.client.inbox:
+        if isinstance(each.what, c.SessionCompleted):
+            done.update(each.what.commands)
+    session.client.inbox.clear()
+    return done
+
+
+def seen(rule: Any) -> list[Unit]:
+    units: list[Unit] = []
+    rule.call(units.append)
+    return units
+
+
+# --- what a rule is about -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"exchange": "e"},
+        {"routing_key": "a.*"},
+        {"routing_key": re.compile("^a")},
+        {"queue": "q"},
+        {"exchange_type": "topic"},
+        {"body": b"two apples"},
+        {"body": re.compile("apples")},
+        {"headers": {"shop": "north"}},
+        {"content_type": "text/plain"},
+        {"priority": 4},
+        {"ttl": 5000},
+        {"correlation_id": "c-1"},
+        {"channel": 0},
+        {"session": "shop"},
+        {"destination": "e"},
+        {"accept_mode": 1},
+        {"body": lambda body: len(body) == 10},
+        {"dialect": "0-10"},
+    ],
+    ids=str,
+)
+def test_conditions(session: Session, faults: Faults, wanted: dict[str, Any]) -> None:
+    session.declare_exchange("e", "topic")
+    session.bind("q", "e", "#")
+    rule = faults.on("message.transfer", **wanted)
+    session.publish(b"other", key="other", exchange="amq.fanout")
+    message = structs.MessageProperties(
+        content_type="text/plain", correlation_id=b"c-1", application_headers={"shop": "north", "n": 1}
+    )
+    session.publish(b"two apples", exchange="e", key="a.b", priority=4, ttl=5000, message=message)
+    everything = {"channel", "session", "accept_mode", "dialect"}
+    assert rule.hits == (2 if everything & wanted.keys() else 1)
+
+
+@pytest.mark.parametrize(
+    ("methods", "wanted"),
+    [
+        (("queue.declare",), {"queue": "new"}),
+        (("queue.*",), {"queue": "new", "durable": True}),
+        (("message.subscribe",), {"queue": "q", "destination": "d"}),
+        (("message.flow",), {"queue": "q"}),
+        (("message.accept",), {"queue": "q", "body": b"two apples"}),
+        (("message.release",), {"routing_key": "q", "exchange": ""}),
+        (("exchange.bind",), {"routing_key": "k", "queue": "q", "exchange": "amq.topic"}),
+        (("session.completed",), {}),
+        (("session.attach",), {"session": "other"}),
+        (("tx.select",), {}),
+        (("execution.sync",), {"session": "shop"}),
+    ],
+    ids=str,
+)
+def test_other_commands_and_controls(
+    session: Session, faults: Faults, methods: tuple[str, ...], wanted: dict[str, Any]
+) -> None:
+    rule = faults.on(*methods, **wanted)
+    session.call(x.QueueDeclare(queue="new", durable=True))
+    session.publish(b"two apples")
+    session.publish(b"three")
+    session.subscribe("q")
+    one, other = session.transfers()
+    session.completed(one.id)
+    session.release(other.id)
+    again = session.transfer()
+    session.release(again.id)
+    session.transfer()
+    session.accept(one.id)
+    session.bind("q", "amq.topic", "k")
+    session.call(x.TxSelect())
+    session.call(x.ExecutionSync())
+    session.client.session(b"other", 1)
+    assert rule.hits == (2 if methods == ("message.release",) else rule.hits) >= 1
+
+
+def test_a_rule_of_one_dialect_never_fires_on_another(server: FaultServer, faults: Faults) -> None:
+    of_0_10 = faults.on("message.transfer", "session.*", optional=True)
+    of_0_9_1 = faults.on("basic.publish", "channel.*", optional=True)
+    shared = faults.on("queue.declare")
+    only = faults.on("queue.declare", dialect="0-9-1", optional=True)
+    failing = faults.on("queue.declare", queue="x", optional=True).exception(404)
+    server.client().declare("x")
+    assert (of_0_10.hits, of_0_9_1.hits, shared.hits, only.hits, failing.hits) == (0, 1, 1, 1, 0)
+    assert "the connection speaks 0-9-1, not 0-10" in str(list(failing.near_misses()))
+    session = server.session(b"s")
+    assert (of_0_10.hits, of_0_9_1.hits) == (2, 1)
+    session.publish(b"x", key="x")
+    assert (of_0_10.hits, of_0_9_1.hits) == (3, 1)
+    with pytest.raises(SessionFailed):
+        session.declare("x")
+    assert (shared.hits, only.hits, failing.hits) == (2, 1, 1)
+
+
+def test_a_message_in_many_frames_is_seen_whole(server: FaultServer, faults: Faults) -> None:
+    session = server.session(b"s", max_frame_size=4096)
+    session.declare("q")
+    units = seen(faults.on("message.transfer", body=lambda body: len(body) > 9000))
+    body = bytes(range(250)) * 40
+    session.publish(body, message=structs.MessageProperties(application_headers={"h": "x" * 9000}))
+    session.publish(b"short")
+    assert [unit.body for unit in units] == [body]
+    assert server.bodies() == [body, b"short"]
+
+
+def test_what_interleaves_does_not_disturb(server: FaultServer, faults: Faults) -> None:
+    session = server.session(b"s")
+    session.declare("q")
+    units = seen(faults.on("message.transfer", routing_key="q"))
+    command = x.MessageTransfer(destination="", accept_mode=1)
+    header = [structs.DeliveryProperties(routing_key="q")]
+    octets = session.client.command_octets(command, 0, header=header, body=b"two apples")
+    session.next_id += 1
+    session.client.send_octets(octets[:30])
+    session.client.send_octets(octets[30:])
+    assert [unit.body for unit in units] == [b"two apples"]
+    first = len(session.client.command_octets(command, 0))
+    session.client.send_octets(octets[:first])
+    session.client.send(c.ConnectionHeartbeat())
+    session.control(c.SessionFlush(completed=True))
+    session.client.send_octets(octets[first:])
+    assert server.bodies() == [b"two apples"] * 2
+
+
+# --- what becomes of it -------------------------------------------------------------------------------
+
+
+def test_a_dropped_command_keeps_its_number_and_is_never_completed(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
+    session.client.inbox.clear()
+    faults.on("message.transfer", body=b"two").drop()
+    ids = [session.publish(body) for body in (b"one", b"two", b"three")]
+    assert server.bodies() == [b"one", b"three"]
+    done = completed(session)
+    assert [each in done for each in ids] == [True, False, True]
+    assert session.query("q").message_count == 2
+
+
+def test_a_delayed_command_holds_up_what_is_behind_it(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
+    session.client.inbox.clear()
+    faults.on("message.transfer", body=b"one").delay(2)
+    ids = [session.publish(b"one"), session.publish(b"two"), session.send(x.QueueQuery(queue="q"))]
+    session.client.expect_nothing()
+    session.client.send(c.ConnectionHeartbeat())
+    server.advance(1)
+    assert server.bodies() == []
+    server.advance(1)
+    assert server.bodies() == [b"one", b"two"]
+    result = next(each.what for each in session.client.inbox if isinstance(each.what, x.ExecutionResult))
+    assert (result.command_id, result.value.message_count) == (ids[2], 2)
+    done = completed(session)
+    assert all(each in done for each in ids)
+
+
+def test_other_channels_and_the_connection_do_not_wait(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
+    rule = faults.on("message.transfer", session="shop").hold()
+    other = session.client.session(b"other", 1)
+    session.publish(b"held")
+    other.publish(b"not held")
+    assert server.bodies() == [b"not held"]
+    assert rule.release() == 1
+    assert server.bodies() == [b"not held", b"held"]
+    session.publish(b"held")
+    session.client.inbox.clear()
+    session.client.call(c.ConnectionClose(reply_code=200), c.ConnectionCloseOk)
+    assert rule.held == 0
+    assert server.bodies() == [b"not held", b"held"]
+
+
+def test_a_duplicate_has_no_number_of_its_own(server: FaultServer, session: Session, faults: Faults) -> None:
+    session.client.inbox.clear()
+    faults.on("message.transfer", body=b"one").duplicate(2)
+    ids = [session.publish(b"one"), session.publish(b"two")]
+    assert server.bodies() == [b"one", b"one", b"one", b"two"]
+    done = completed(session)
+    assert all(each in done for each in ids)
+    session.fails(x.QueuePurge(queue="nowhere"), 404)
+
+
+def test_other_values(server: FaultServer, session: Session, faults: Faults) -> None:
+    session.declare("other")
+    faults.on("message.transfer", body=b"one").replace(
+        body=lambda body: body * 3, routing_key="other", priority=7, headers={"a": 1}, correlation_id="c"
+    )
+    faults.on("queue.declare", queue="b").replace(queue=lambda name: name + "c", durable=True)
+    session.publish(b"one", message=structs.MessageProperties(content_type="text/plain"))
+    session.publish(b"two")
+    session.declare("b")
+    (queued,) = server.vhost.queues["other"].ready
+    message = queued.message
+    assert message.body == b"oneoneone"
+    assert (message.properties.priority, message.properties.headers["a"]) == (7, 1)
+    assert message.properties.content_type == "text/plain"
+    assert server.bodies() == [b"two"]
+    assert server.vhost.queues["bc"].durable
+
+
+def test_a_refused_publish_ends_the_session(server: FaultServer, session: Session, faults: Faults) -> None:
+    faults.on("message.transfer").nack()
+    with pytest.raises(SessionFailed) as caught:
+        session.call(x.MessageTransfer(), header=[structs.DeliveryProperties(routing_key="q")], body=b"x")
+    assert caught.value.code == 506
+    assert server.bodies() == []
+
+
+def test_a_refused_publish_is_rejected_where_publishers_are_answered() -> None:
+    server = FaultServer("spec")
+    session = server.session(b"s")
+    session.declare("q")
+    session.client.inbox.clear()
+    server.faults.on("message.transfer", body=b"two").nack()
+    ids = [session.publish(body, accept_mode=0) for body in (b"one", b"two")]
+    said = [
+        each.what
+        for each in session.client.inbox
+        if isinstance(each.what, (x.MessageAccept, x.MessageReject))
+    ]
+    assert [(type(each), list(each.transfers)) for each in said] == [
+        (x.MessageAccept, [ids[0]]),
+        (x.MessageReject, [ids[1]]),
+    ]
+    assert ids[1] in completed(session)
+    assert server.bodies() == [b"one"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        x.QueueDeclare(queue="new"),
+        x.MessageSubscribe(queue="q", destination="d"),
+        x.MessageFlow(destination="d", unit=0, value=1),
+        x.TxSelect(),
+        x.DtxSelect(),
+        x.ExecutionSync(),
+        x.FileQos(),
+        x.QueueQuery(queue="q"),
+    ],
+    ids=lambda command: command.NAME,
+)
+def test_an_exception_on_any_command(session: Session, faults: Faults, command: Any) -> None:
+    faults.on(command.NAME).once().exception("resource-locked", "try again later", field_index=0)
+    id_ = session.next_id
+    exception = session.fails(command, 405)
+    assert (exception.command_id, exception.class_code, exception.command_code) == (
+        id_,
+        command.CLASS,
+        command.CODE,
+    )
+    assert (exception.description, exception.field_index) == ("try again later", 0)
+    again = session.client.session(b"shop")
+    again.call(x.ExecutionSync())
+
+
+def test_an_exception_is_what_it_is_by_default(session: Session, faults: Faults) -> None:
+    faults.on("queue.declare").once().exception()
+    exception = session.fails(x.QueueDeclare(queue="new"), 541)
+    assert exception.description == "internal-error - a fault that the test asked for"
+
+
+def test_a_closed_session(server: FaultServer, session: Session, faults: Faults) -> None:
+    faults.on("message.transfer").close_channel(406)
+    exception = session.fails(x.MessageTransfer(), 406, body=b"x")
+    assert exception.command_id is None
+    faults.clear()
+    other = session.client.session(b"other", 1)
+    faults.on("execution.sync").close_channel(1)
+    other.send(x.ExecutionSync())
+    assert other.client.expect(c.SessionDetached, 1) == c.SessionDetached(name=b"other", code=1)
+    assert server.state.sessions == {}
+
+
+@pytest.mark.parametrize("code", [320, 501])
+def test_a_closed_connection(session: Session, faults: Faults, code: int) -> None:
+    session.client.inbox.clear()
+    faults.on("message.transfer").close_connection(code, "go away")
+    session.publish()
+    assert session.client.expect_close(code).reply_text == "go away"
+
+
+def test_a_close_code_that_there_is_not(session: Session, faults: Faults) -> None:
+    session.client.inbox.clear()
+    faults.on("message.transfer").close_connection(404)
+    session.publish()
+    assert (404).to_bytes(2, "big") + b"\x2bNOT_FOUND - a fault" in session.client.take_octets()
+
+
+def test_an_end_after_the_answer(server: FaultServer, session: Session, faults: Faults) -> None:
+    session.client.inbox.clear()
+    faults.on("queue.declare").close_connection(when="after")
+    id_ = session.send(x.QueueDeclare(queue="new"), sync=True)
+    server.settle()
+    assert "new" in server.vhost.queues
+    assert id_ in session.client.expect(c.SessionCompleted).commands
+    session.client.expect_close(320)
+
+
+def test_an_end_before_the_answer(server: FaultServer, session: Session, faults: Faults) -> None:
+    session.client.inbox.clear()
+    faults.on("queue.query").disconnect(when="before")
+    session.send(x.QueueQuery(queue="q"))
+    session.client.expect_silent_end()
+
+
+def test_a_refused_login(server: FaultServer, faults: Faults) -> None:
+    faults.on("connection.start-ok").refuse_login("not today")
+    client = server.dial()
+    client.begin()
+    client.send(c.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest"))
+    assert client.expect_close(320).reply_text == "not today"
+
+
+def test_a_crash_takes_what_was_not_completed(server: FaultServer, session: Session, faults: Faults) -> None:
+    session.declare("d", durable=True)
+    session.client.inbox.clear()
+    faults.on("message.transfer", body=b"two").crash()
+    session.publish(b"one", key="d", delivery_mode=2)
+    session.publish(b"two", key="d", delivery_mode=2)
+    server.settle()
+    assert server.restarts == [True]
+    assert server.bodies("d") == [b"one"]
+
+
+def test_half_a_message(server: FaultServer, session: Session, faults: Faults) -> None:
+    session.client.inbox.clear()
+    rule = faults.on("message.transfer", part="header").disconnect("reset")
+    command = x.MessageTransfer(destination="", accept_mode=1)
+    header = [structs.DeliveryProperties(routing_key="q")]
+    octets = session.client.command_octets(command, 0, header=header, body=b"two apples")
+    session.client.send_octets(octets[:-22])
+    assert rule.hits == 1
+    session.client.expect_silent_end()
+    assert session.client.connection.resets
+
+
+def test_silent_heartbeats(server: FaultServer, faults: Faults) -> None:
+    client = server.open(heartbeat=10)
+    rule = faults.on("heartbeat").drop()
+    for _ in range(3):
+        server.advance(9)
+        client.send(c.ConnectionHeartbeat())
+        client.inbox.clear()
+    assert client.closed
+    assert rule.hits >= 2
+    also = faults.on("connection.heartbeat", direction="sent").drop()
+    server.open(heartbeat=10)
+    server.advance(10)
+    assert also.hits >= 1

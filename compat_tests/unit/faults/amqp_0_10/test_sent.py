@@ -1,0 +1,248 @@
+"""Commands and controls on their way to the client, which goes on counting them as the broker does."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Session, c, structs, x
+from compat_tests.unit.faults.amqp_0_10.server import FaultServer
+from fakeamqp.errors import FakeAMQPError
+from fakeamqp.faults import FaultError, Faults
+from fakeamqp.faults.malformed import malformations
+from fakeamqp.wire.amqp_0_10.assembly import Assembler
+from fakeamqp.wire.amqp_0_10.commands import decode as decode_command
+from fakeamqp.wire.amqp_0_10.controls import decode as decode_control
+from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, HEADER_SIZE, check_header
+
+WAYS = malformations(["0-10"])
+
+
+@pytest.fixture
+def consumer(server: FaultServer) -> Session:
+    """A session on a connection of its own that takes from "q"."""
+    session = server.session(b"consumer")
+    session.declare("q")
+    session.subscribe("q")
+    return session
+
+
+def test_a_lost_delivery_is_not_counted(consumer: Session, faults: Faults) -> None:
+    faults.on("message.transfer", direction="sent", body=b"two").drop()
+    for body in (b"one", b"two", b"three"):
+        consumer.publish(body)
+    transfers = consumer.transfers()
+    assert [(each.id, each.body) for each in transfers] == [(0, b"one"), (2, b"three")]
+    consumer.accept(2)
+    assert list(consumer.end.ledger.outstanding) == [0, 1]
+
+
+def test_a_held_delivery_keeps_its_number(consumer: Session, faults: Faults) -> None:
+    rule = faults.on("message.transfer", direction="sent", queue="q", body=b"one").hold()
+    for body in (b"one", b"two", b"three"):
+        consumer.publish(body)
+    assert [(each.id, each.body) for each in consumer.transfers()] == [(1, b"two"), (2, b"three")]
+    assert rule.release() == 1
+    consumer.publish(b"four")
+    assert [(each.id, each.body) for each in consumer.transfers()] == [(0, b"one"), (3, b"four")]
+    consumer.accept(0)
+    assert list(consumer.end.ledger.outstanding) == [1, 2, 3]
+
+
+def test_a_late_result(server: FaultServer, consumer: Session, faults: Faults) -> None:
+    faults.on("execution.result", direction="sent").delay(3)
+    consumer.client.inbox.clear()
+    id_ = consumer.send(x.QueueQuery(queue="q"))
+    consumer.publish(b"one")
+    assert [each.id for each in consumer.transfers()] == [1]
+    server.advance(3)
+    late = consumer.client.inbox[-1]
+    assert (late.id, late.what.command_id) == (0, id_)
+
+
+def test_a_delivery_that_comes_twice(consumer: Session, faults: Faults) -> None:
+    faults.on("message.transfer", direction="sent", body=b"one").duplicate()
+    consumer.publish(b"one")
+    consumer.publish(b"two")
+    transfers = consumer.transfers()
+    assert [(each.id, each.body) for each in transfers] == [(0, b"one"), (1, b"one"), (2, b"two")]
+    consumer.accept(1)
+    assert list(consumer.end.ledger.outstanding) == [0, 2]
+    consumer.completed(0, 1, 2)
+    consumer.accept(0, 2)
+    assert list(consumer.end.ledger.outstanding) == []
+
+
+def test_other_values(consumer: Session, faults: Faults) -> None:
+    faults.on("message.transfer", direction="sent").replace(
+        body=b"pears", redelivered=True, headers={"a": "b"}, exchange="elsewhere", app_id="shop"
+    )
+    consumer.publish(b"apples", message=structs.MessageProperties(content_type="text/plain"))
+    (transfer,) = consumer.transfers()
+    assert (transfer.body, transfer.redelivered, transfer.delivery.exchange) == (b"pears", True, "elsewhere")
+    message = transfer.message
+    assert (message.content_type, message.app_id, message.application_headers) == (
+        "text/plain",
+        b"shop",
+        {"a": "b"},
+    )
+
+
+def test_controls_that_are_lost(consumer: Session, faults: Faults) -> None:
+    consumer.client.inbox.clear()
+    rule = faults.on("session.completed", direction="sent").drop()
+    consumer.send(x.ExecutionSync(), sync=True)
+    consumer.client.expect_nothing()
+    rule.remove()
+    consumer.send(x.ExecutionSync(), sync=True)
+    assert list(consumer.client.expect(c.SessionCompleted).commands.ranges) == [(0, consumer.next_id - 1)]
+
+
+def test_a_delivery_cut_short(server: FaultServer, consumer: Session, faults: Faults) -> None:
+    faults.on("message.transfer", direction="sent").cut("header")
+    consumer.client.inbox.clear()
+    consumer.publish(b"two apples")
+    server.settle()
+    octets = consumer.client.take_octets()
+    frames = []
+    while octets:
+        flags, kind, size, *_ = FRAME_HEADER.unpack_from(octets)
+        frames.append((flags, kind))
+        octets = octets[size:]
+    assert frames[-2:] == [(11, 1), (3, 2)]
+    assert consumer.client.closed
+
+
+def test_a_delivery_cut_in_the_midst_of_a_frame(
+    server: FaultServer, consumer: Session, faults: Faults
+) -> None:
+    faults.on("message.transfer", direction="sent").cut(5, "reset")
+    consumer.client.inbox.clear()
+    consumer.publish(b"two apples")
+    server.settle()
+    assert consumer.client.take_octets()[-5:-3] == b"\x0b\x01"
+    assert consumer.client.closed and consumer.client.connection.resets
+
+
+def test_a_session_that_ends_where_a_delivery_was_due(
+    server: FaultServer, consumer: Session, faults: Faults
+) -> None:
+    faults.on("message.transfer", direction="sent").once().close_channel(408, "gone")
+    consumer.publish(b"one")
+    server.settle()
+    exception = consumer.expect(x.ExecutionException)
+    assert (exception.error_code, exception.description) == (408, "gone")
+    assert consumer.expect(c.SessionDetach).name == b"consumer"
+    assert server.bodies() == [b"one"]
+
+
+def test_what_is_sent_to_a_session_that_has_ended(
+    server: FaultServer, consumer: Session, faults: Faults
+) -> None:
+    rule = faults.on("message.transfer", direction="sent").hold()
+    consumer.publish(b"one")
+    consumer.detach()
+    rule.release()
+    consumer.expect_nothing()
+    assert "is not sent any more" in server.said[-1]
+
+
+def test_a_session_attached_again_gets_what_was_lost(server: FaultServer, faults: Faults) -> None:
+    client = server.open()
+    session = client.session(b"s", timeout=60)
+    session.declare("q")
+    session.subscribe("q")
+    rule = faults.on("message.transfer", direction="sent", body=b"two").drop()
+    for body in (b"one", b"two", b"three"):
+        session.publish(body)
+    assert [each.id for each in session.transfers()] == [0, 2]
+    rule.remove()
+    client.drop()
+    again = server.open()
+    again.send(c.SessionAttach(name=b"s"))
+    again.expect(c.SessionAttached)
+    assert again.expect(c.SessionFlush).expected
+    again.send(c.SessionExpected(commands=x.SequenceSet.of(1, 3)))
+    resumed = Session(again, b"s", 0)
+    assert [(each.id, each.body) for each in resumed.transfers()] == [(1, b"two")]
+
+
+# --- malformed ----------------------------------------------------------------------------------------
+
+
+def read(octets: bytes, max_frame_size: int) -> None:
+    """Read frames as a strict client does; raises what is wrong with them."""
+    assemblers: dict[tuple[int, int], Assembler] = {}
+    while octets:
+        if len(octets) < HEADER_SIZE:
+            raise FaultError("a frame is cut short")
+        flags, kind, size, reserved, track, channel, reserved_2 = FRAME_HEADER.unpack_from(octets)
+        check_header(flags, kind, size, reserved, track, reserved_2)
+        if size > max_frame_size or size > len(octets):
+            raise FaultError("a frame is larger than it may be, or than it is")
+        if channel:
+            raise FaultError("there is no session on this channel")
+        assembler = assemblers.setdefault((channel, track), Assembler())
+        assembly = assembler.add(flags, kind, octets[HEADER_SIZE:size])
+        octets = octets[size:]
+        if assembly is None:
+            continue
+        if assembly.header is not None:
+            structs.decode_header(assembly.header)
+        (decode_command if assembly.is_command else decode_control)(assembly.first)
+    if any(each.received for each in assemblers.values()):
+        raise FaultError("an assembly is cut short")
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_every_way_to_malform_is_noticed(server: FaultServer, faults: Faults, how: str) -> None:
+    session = server.session(b"s", max_frame_size=4096)
+    session.declare("q")
+    session.subscribe("q")
+    session.client.inbox.clear()
+    rule = faults.on("message.transfer", direction="sent").malform(how)
+    session.publish(b"two apples", message=structs.MessageProperties(content_type="text/plain"))
+    session.client.connection.receive(b"")
+    octets = session.client.take_octets()
+    assert rule.hits == 1
+    with pytest.raises(FakeAMQPError):
+        read(octets, 4096)
+    assert f"sent malformed ({how}): " in server.said[-1]
+
+
+@pytest.mark.parametrize("how", [how for how, ways in WAYS.items() if not ways["0-10"].content_only])
+def test_controls_can_be_malformed_too(server: FaultServer, faults: Faults, how: str) -> None:
+    session = server.session(b"s", max_frame_size=4096)
+    session.client.inbox.clear()
+    faults.on("session.completed", direction="sent").malform(how)
+    session.send(x.ExecutionSync(), sync=True)
+    with pytest.raises(FakeAMQPError):
+        read(session.client.take_octets(), 4096)
+
+
+def test_the_same_without_a_fault_is_well_formed(server: FaultServer) -> None:
+    session = server.session(b"s", max_frame_size=4096)
+    session.declare("q")
+    session.subscribe("q")
+    session.client.inbox.clear()
+    session.publish(b"x" * 9000, message=structs.MessageProperties(content_type="text/plain"))
+    read(session.client.take_octets(), 4096)
+
+
+# --- sent out of the blue -----------------------------------------------------------------------------
+
+
+def test_sending_what_no_broker_would_send(server: FaultServer, consumer: Session, faults: Faults) -> None:
+    consumer.client.inbox.clear()
+    server.client()
+    sent = faults.send(
+        x.MessageTransfer(destination="d"), body=b"out of the blue", routing_key="k", headers={"a": 1}
+    )
+    assert sent == 1
+    consumer.publish(b"one")
+    first, second = consumer.transfers()
+    assert (first.id, first.body, first.delivery.routing_key) == (0, b"out of the blue", "k")
+    assert first.message.application_headers == {"a": 1}
+    assert (second.id, second.body) == (1, b"one")
+    assert faults.send(c.SessionFlush(completed=True)) == 1
+    assert consumer.client.expect(c.SessionFlush).completed
+    assert faults.send(b"AMQP") == 2
