@@ -153,6 +153,10 @@ def test_an_unknown_type_is_not_found(client: Client, kind: str | None) -> None:
     assert not exists(client.session(), "e")
 
 
+def test_a_type_that_the_personality_does_not_have_is_not_found(spec: Server) -> None:
+    refused(spec.open(), x.ExchangeDeclare(exchange="e", type="x-random"), 404, "type")
+
+
 @pytest.mark.rule("0-10/exchange.declare/passive-not-found")
 @pytest.mark.parametrize("kind", ["direct", "nosuch", None])
 def test_a_passive_declaration_needs_the_exchange(client: Client, kind: str | None) -> None:

@@ -49,7 +49,8 @@ def test_what_is_missing_is_told(
     asking: Session, exchange: str | None, queue: str | None, flags: set[str]
 ) -> None:
     assert bound(asking, exchange, queue=queue) == flags
-    assert bound(asking, exchange, queue=queue, binding_key="k", arguments={"a": 1}) >= flags
+    if flags:  # Nothing else is looked at.
+        assert bound(asking, exchange, queue=queue, binding_key="x", arguments={"a": 1}) == flags
     assert exists(asking, "amq.direct")
 
 
@@ -97,6 +98,7 @@ A, B = {"x-match": "all", "a": 1}, {"x-match": "all", "b": 2}
         (None, None, {"x-match": "any", "a": 1}, {"args_not_matched"}),
         (None, None, {"a": 1}, {"args_not_matched"}),
         ("used", None, A, set()),
+        ("used", None, {}, set()),
         ("used", "k", A, set()),
         ("used", None, B, {"args_not_matched"}),
         ("unused", None, A, {"queue_not_matched"}),

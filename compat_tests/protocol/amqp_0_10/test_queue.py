@@ -245,3 +245,15 @@ def test_arguments_become_what_every_version_can_carry(lenient: Server, sent: An
     session.declare("q", arguments={"a": sent})
     assert (session.query().arguments or {})["a"] == kept
     assert lenient.vhost.queues["q"].arguments["a"] == kept
+
+
+@pytest.mark.parametrize("passive", [False, True])
+def test_asking_for_a_queue_keeps_it_from_expiring(server: Server, passive: bool) -> None:
+    session = server.session()
+    session.declare("q", arguments={"x-expires": 10_000})
+    server.advance(6)
+    session.declare("q", passive=passive)
+    server.advance(6)
+    assert exists(session)
+    server.advance(6)
+    assert not exists(session)

@@ -219,3 +219,14 @@ def test_a_queue_declared_in_one_version_is_there_in_the_other(server: Server) -
     assert session.bodies() == [b"from 0-9-1"]
     older.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
     assert not server.vhost.queues
+
+
+def test_a_queue_of_0_9_1_that_a_session_claims_outlives_the_session(server: Server) -> None:
+    older, session = server.client(), server.session()
+    older.declare("q")
+    session.call(x.QueueDeclare(queue="q", exclusive=True))
+    older.send(m.QueuePurge(queue="q"))
+    older.expect_channel_close(405)
+    session.detach()
+    older.call(m.ChannelOpen(), m.ChannelOpenOk)
+    older.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
