@@ -247,6 +247,17 @@ def test_arguments_become_what_every_version_can_carry(lenient: Server, sent: An
     assert lenient.vhost.queues["q"].arguments["a"] == kept
 
 
+@pytest.mark.parametrize("name", ["qpid.max_count", "qpid.max_size"])
+def test_arguments_of_apaches_brokers_are_for_clients_written_for_those(
+    lenient: Server, spec: Server, name: str
+) -> None:
+    for value in (-1, 1.5, "many"):
+        refused(lenient.open(), x.QueueDeclare(queue="q", arguments={name: value}), 542, "arguments")
+    assert not lenient.vhost.queues
+    lenient.session().declare("q", arguments={name: "5"})
+    refused(spec.open(), x.QueueDeclare(queue="q", arguments={name: 5}), 540, "arguments")
+
+
 @pytest.mark.parametrize("passive", [False, True])
 def test_asking_for_a_queue_keeps_it_from_expiring(server: Server, passive: bool) -> None:
     session = server.session()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects.amqp_0_10.replies import SessionFault
-from fakeamqp.model.errors import AccessRefused, PreconditionFailed
+from fakeamqp.model.errors import AccessRefused, InvalidArgument, PreconditionFailed
 from fakeamqp.wire.amqp_0_10.crossing import plain_headers
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def bad_arguments() -> Iterator[None]:
     """
     try:
         yield
-    except PreconditionFailed as problem:
+    except (InvalidArgument, PreconditionFailed) as problem:
         raise SessionFault("invalid-argument", problem.text, "arguments") from problem
 
 
