@@ -8,7 +8,7 @@ connections is handed in (`line`).
 
 from __future__ import annotations
 
-from fakeamqp.faults.alarms import Alarm, Flow
+from fakeamqp.faults.alarms import Alarm, Flow, Starvation
 from fakeamqp.faults.errors import FaultError, FaultNotSeen, UnusedFault
 from fakeamqp.faults.handle import Handle
 from fakeamqp.faults.malformed import MALFORMATIONS
@@ -25,6 +25,7 @@ __all__ = [
     "Flow",
     "Handle",
     "Rule",
+    "Starvation",
     "Unit",
     "UnusedFault",
 ]

@@ -1,4 +1,4 @@
-"""Faults that hold publishers back: alarms for the whole broker, channel.flow for single channels."""
+"""Faults that hold somebody back: alarms and channel.flow those who publish, starvation those who consume."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fakeamqp.faults.line import Host, Line
+    from fakeamqp.faults.rule import Connection
+    from fakeamqp.faults.tap import FaultTap
 
-__all__ = ["Alarm", "Flow"]
+__all__ = ["Alarm", "Flow", "Starvation"]
 
 _LONGEST = 255
 
@@ -73,3 +75,54 @@ class Flow(Handle):
 
     def _withdraw(self) -> None:
         self.tell(not self._active)
+
+
+class Starvation(Handle):
+    """Credit that clients of 0-10 give to subscriptions counts for nothing, until this ends.
+
+    It is about the subscriptions there are, and those that come while it lasts; each is a hit.
+    """
+
+    def __init__(
+        self, tap: FaultTap, queue: str | None, destination: str | None, connection: Connection | None
+    ) -> None:
+        super().__init__(tap.host)
+        for name, value in (("queue", queue), ("destination", destination)):
+            if value is not None and not isinstance(value, str):
+                raise FaultError(f"the {name} that is starved is named by a str, not {value!r}")
+        self._tap = tap
+        self._queue = queue
+        self._destination = destination
+        self._connection = connection
+
+    def begin(self) -> None:
+        """Starve those that there are."""
+        for line in self._tap.lines():
+            if self._connection is None or self._connection.is_line(line):
+                self._count_hit(line.starve(self, self._queue, self._destination, True))
+
+    def came(self, queue: str, destination: str, connection: str) -> None:
+        """A subscription has come."""
+        if self._queue not in (None, queue) or self._destination not in (None, destination):
+            return
+        for line in self._tap.lines():
+            if line.name == connection and (self._connection is None or self._connection.is_line(line)):
+                self._count_hit(line.starve(self, queue, destination, True))
+
+    @property
+    def sentence(self) -> str:
+        """See `Handle`."""
+        words = ["subscriptions"]
+        if self._destination is not None:
+            words.append(f"with destination {self._destination!r}")
+        if self._queue is not None:
+            words.append(f"to queue {self._queue!r}")
+        if self._connection is not None:
+            words.append(f"on connection {self._connection.said!r}")
+        return f"credit of {' '.join(words)} counts for nothing"
+
+    def _withdraw(self) -> None:
+        self._tap.unwatch(self)
+        for line in self._tap.lines():
+            line.starve(self, self._queue, self._destination, False)
+        self._tap.settle()

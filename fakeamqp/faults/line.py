@@ -111,6 +111,9 @@ class Line(Protocol):
     def set_flow(self, number: int, active: bool) -> None:
         """Send channel.flow."""
 
+    def starve(self, who: object, queue: str | None, destination: str | None, starved: bool) -> int:
+        """Let credit that the client gives in so many words count for nothing, or for what it is."""
+
 
 class Linked(Protocol):
     """A connection as it passes the tap."""

@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.errors import near_match
-from fakeamqp.faults.alarms import Alarm, Flow
+from fakeamqp.faults.alarms import Alarm, Flow, Starvation
 from fakeamqp.faults.dialect import dialect_named, dialects
 from fakeamqp.faults.errors import FaultError, check_channel
 from fakeamqp.faults.handle import Handle, Handles
@@ -181,6 +181,30 @@ class Faults:
             self._handles.add(flow)
             flow.tell(active)
         return flow
+
+    @checked
+    def starve(
+        self, queue: str | None = None, *, destination: str | None = None, connection: Any = None
+    ) -> Starvation:
+        """Let credit of AMQP 0-10 subscriptions count for nothing, so that no message comes.
+
+        Clients are told that message.flow is done, as ever. What they have given counts once this is removed.
+
+        Args:
+            queue: only of subscriptions to this queue.
+            destination: only of those with this destination.
+            connection: only on this one.
+
+        Raises:
+            FaultError: a name is none.
+        """
+        among = None if connection is None else Connection(connection, self._host.alias)
+        starvation = Starvation(self._tap, queue, destination, among)
+        with self._host:
+            self._handles.add(starvation)
+            self._tap.watch(starvation)
+            starvation.begin()
+        return starvation
 
     @checked
     def cancel_consumers(self, queue: str, virtual_host: str = "/") -> int:

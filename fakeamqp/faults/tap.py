@@ -17,6 +17,7 @@ from fakeamqp.faults.units import HEARTBEAT
 from fakeamqp.faults.wires import Wire
 
 if TYPE_CHECKING:
+    from fakeamqp.faults.alarms import Starvation
     from fakeamqp.faults.line import Direction, Host, Line, Linked, Onlooker
     from fakeamqp.faults.rule import Rule
     from fakeamqp.faults.units import Unit
@@ -56,6 +57,8 @@ class FaultTap:
         self.dead_lettered = self._behind.dead_lettered
         self.dropped = self._behind.dropped
         self.model = self._behind.model
+        self.starving: list[Starvation] = []
+        """What is to hear of subscriptions that come."""
         self._installed = False
         self._reading: Wire | None = None
         """The connection whose input is being dealt with; it sends its confirms by itself when that ends."""
@@ -96,9 +99,31 @@ class FaultTap:
                     if not wire.deaf:
                         wire.line.take(unit.octets)
 
+    def watch(self, starvation: Starvation) -> None:
+        """Tell somebody of subscriptions that come from now on."""
+        self.starving.append(starvation)
+        self.model = self._happened
+        if not self._installed:
+            self._installed = True
+            self.host.install(self)
+
+    def unwatch(self, starvation: Starvation) -> None:
+        """Tell it no more."""
+        if starvation in self.starving:
+            self.starving.remove(starvation)
+        if not self.starving:
+            self.model = self._behind.model
+
+    def _happened(self, event: str, **facts: Any) -> None:
+        """Something has happened in the model."""
+        self._behind.model(event, **facts)
+        if event == "consumer added":
+            for starvation in list(self.starving):
+                starvation.came(facts["queue"], facts["consumer"], facts.get("connection", ""))
+
     def settle(self) -> None:
         """Get out of the way where there is nothing to do: no rules, and nothing kept."""
-        if self.rules or self.waiting or self._pending or not self._installed:
+        if self.rules or self.waiting or self._pending or self.starving or not self._installed:
             return
         if not any(wire.busy for wire in self._wires.values()):
             self._installed = False

@@ -160,7 +160,7 @@ class Grant(Limit):
         "_measure",
         "_measured",
         "_octets_of_measured",
-        "_starved",
+        "_starving",
         "messages",
         "octets",
         "window",
@@ -176,7 +176,8 @@ class Grant(Limit):
         self._measured: Message | None = None
         self._octets_of_measured = 0
         self._era = 0
-        self._starved = False
+        self._starving: dict[object, None] = {}
+        """Those because of whom there is no credit, whatever was granted."""
 
     def admits(self, message: Message) -> bool:
         """Whether both balances allow this message."""
@@ -260,13 +261,16 @@ class Grant(Limit):
             self.window = window
             self._era += 1
 
-    def starve(self, starved: bool) -> None:
-        """Let all that is granted count for nothing, or for what it is; then the caller calls `resume`."""
-        self._starved = starved
+    def starve(self, who: object, starved: bool) -> None:
+        """Somebody lets all that is granted count for nothing, or no longer; then the caller calls `resume`."""
+        if starved:
+            self._starving[who] = None
+        else:
+            self._starving.pop(who, None)
         self._update()
 
     def _update(self) -> None:
-        self.open = self.messages != 0 and self.octets != 0 and not self._starved
+        self.open = self.messages != 0 and self.octets != 0 and not self._starving
 
     def __repr__(self) -> str:
         left = " and ".join(

@@ -340,10 +340,11 @@ class Line:
         for unit in (CreditUnit.MESSAGE, CreditUnit.BYTE):
             session.send(commands.MessageFlow(destination="", unit=unit, value=_UNLIMITED))
 
-    def starve(self, queue: str | None, destination: str | None, starved: bool) -> int:
+    def starve(self, who: object, queue: str | None, destination: str | None, starved: bool) -> int:
         """Let the credit of subscriptions count for nothing, or for what it is again.
 
         Args:
+            who: on whose account.
             queue: only of those to this queue.
             destination: only of the one with this destination.
             starved: whether it counts for nothing.
@@ -356,7 +357,7 @@ class Line:
             here = queue in (None, each.subscription.queue.name) and destination in (None, each.destination)
             if here:
                 count += 1
-                each.grant.starve(starved)
+                each.grant.starve(who, starved)
                 each.grant.resume()
         return count
 

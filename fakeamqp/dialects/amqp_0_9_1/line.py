@@ -221,6 +221,10 @@ class Line:
             channel.send(m.ChannelFlow(active=active))
             channel.awaited_flow_oks += 1
 
+    def starve(self, who: object, queue: str | None, destination: str | None, starved: bool) -> int:
+        """Clients give no credit in 0-9-1 that could be kept from their consumers."""
+        return 0
+
     def _channel(self, number: int) -> ChannelEnd | None:
         channel = self._endpoint.channels.get(number)
         return channel if channel is not None and channel.state is ChannelState.OPEN else None

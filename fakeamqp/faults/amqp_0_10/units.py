@@ -53,6 +53,8 @@ class CommandUnit(Unit):
         kind, payload = self.frames[0]
         if is_heartbeat(kind, payload):
             return HEARTBEAT
+        if not starts(kind):
+            return ""  # The rest of something whose beginning went over another transport.
         found = _TABLES.get(kind & TYPE_MASK, {}).get(int.from_bytes(payload[:2], "big"))
         return "" if found is None else found.NAME
 
