@@ -44,6 +44,7 @@ ANNOTATIONS = {
 }
 READERS = {"map": "read_map", "array": "read_array", "struct32": "read_struct32"}
 READERS |= {"sequence-set": "read_sequence_set", "byte-ranges": "read_byte_ranges"}
+SETS = {"sequence-set": "SequenceSet", "byte-ranges": "ByteRanges"}
 WRITERS = {"map": "encode_map", "array": "encode_array", "struct32": "encode_struct32"}
 #: Any octet is a priority for those who set one; only the ten that are listed make a difference.
 UNCHECKED = {"delivery-priority"}
@@ -197,7 +198,9 @@ def write_field(used: Used, field: Field) -> list[str]:
         return [f"parts.append({used.helper('encode_fragments')}({value}))"]
     if kind in WRITERS:
         return [f"parts.append({used.helper(WRITERS[kind])}({value}))"]
-    return [f"parts.append({value}.encode())"]
+    # Through the class, so that nothing else with an `encode` passes: a text, say
+    owner = used.helper(SETS[kind]) if kind in SETS else field.owner
+    return [f"parts.append({owner}.encode({value}))"]
 
 
 def encode_lines(used: Used, shape: Shape, fields: Sequence[Field], index: int) -> list[str]:
@@ -382,7 +385,7 @@ def module(title: str, source: str, used: Used, names: Sequence[str], body: str,
     imports = {
         "packed": {"UNREADABLE", "UNWRITABLE", "encode_fragments", "read_fragments"},
         "scalars": {"read_uuid"},
-        "serial": {"read_byte_ranges", "read_sequence_set"},
+        "serial": {"ByteRanges", "SequenceSet", "read_byte_ranges", "read_sequence_set"},
         "types": {"encode_array", "encode_map", "encode_struct32", "read_array", "read_map", "read_struct32"},
     }
     typing = ["TYPE_CHECKING", *(["Any"] if "Any]" in body or ": Any" in body else []), "ClassVar"]
@@ -408,9 +411,6 @@ def module(title: str, source: str, used: Used, names: Sequence[str], body: str,
     if abstract or " UUID" in body:
         lines.append("")
     lines += ["    from typing_extensions import Self", "", f"    from {PACKAGE}.packed import Fields"]
-    sets = [each for each in ("ByteRanges", "SequenceSet") if f" {each} " in body]
-    if sets:
-        lines.append(f"    from {PACKAGE}.serial import {', '.join(sets)}")
     needed = used.lines()
     lines += ["", *exported(names), *([""] if needed else []), *needed]
     return module_text(title, [*lines, body], source)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.wire.amqp_0_10.errors import UnknownCommand
 from fakeamqp.wire.amqp_0_10.packed import UNREADABLE, UNWRITABLE, Command, unreadable, unwritable
-from fakeamqp.wire.amqp_0_10.serial import read_sequence_set
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet, read_sequence_set
 from fakeamqp.wire.amqp_0_10.structs import Xid
 from fakeamqp.wire.amqp_0_10.types import encode_map, encode_struct32, read_map, read_struct32
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fakeamqp.wire.amqp_0_10.packed import Fields
-    from fakeamqp.wire.amqp_0_10.serial import SequenceSet
 
 __all__ = [
     "COMMANDS",
@@ -421,7 +420,7 @@ class MessageAccept(Command):
         try:
             if self.transfers is not None:
                 flags |= 0x0100
-                parts.append(self.transfers.encode())
+                parts.append(SequenceSet.encode(self.transfers))
             parts[0] = _pack_HBBH(0x0402, 1, sync, flags)
             return b"".join(parts)
         except UNWRITABLE:
@@ -477,7 +476,7 @@ class MessageReject(Command):
         try:
             if self.transfers is not None:
                 flags |= 0x0100
-                parts.append(self.transfers.encode())
+                parts.append(SequenceSet.encode(self.transfers))
             if self.code is not None:
                 flags |= 0x0200
                 parts.append(_pack_H(self.code))
@@ -544,7 +543,7 @@ class MessageRelease(Command):
         try:
             if self.transfers is not None:
                 flags |= 0x0100
-                parts.append(self.transfers.encode())
+                parts.append(SequenceSet.encode(self.transfers))
             if self.set_redelivered:
                 flags |= 0x0200
             parts[0] = _pack_HBBH(0x0404, 1, sync, flags)
@@ -597,7 +596,7 @@ class MessageAcquire(Command):
         try:
             if self.transfers is not None:
                 flags |= 0x0100
-                parts.append(self.transfers.encode())
+                parts.append(SequenceSet.encode(self.transfers))
             parts[0] = _pack_HBBH(0x0405, 1, sync, flags)
             return b"".join(parts)
         except UNWRITABLE:
@@ -1243,7 +1242,7 @@ class DtxStart(Command):
         try:
             if self.xid is not None:
                 flags |= 0x0100
-                parts.append(self.xid.encode())
+                parts.append(Xid.encode(self.xid))
             if self.join:
                 flags |= 0x0200
             if self.resume:
@@ -1305,7 +1304,7 @@ class DtxEnd(Command):
         try:
             if self.xid is not None:
                 flags |= 0x0100
-                parts.append(self.xid.encode())
+                parts.append(Xid.encode(self.xid))
             if self.fail:
                 flags |= 0x0200
             if self.suspend:
@@ -1365,7 +1364,7 @@ class DtxCommit(Command):
         try:
             if self.xid is not None:
                 flags |= 0x0100
-                parts.append(self.xid.encode())
+                parts.append(Xid.encode(self.xid))
             if self.one_phase:
                 flags |= 0x0200
             parts[0] = _pack_HBBH(0x0604, 1, sync, flags)
@@ -1419,7 +1418,7 @@ class DtxForget(Command):
         try:
             if self.xid is not None:
                 flags |= 0x0100
-                parts.append(self.xid.encode())
+                parts.append(Xid.encode(self.xid))
             parts[0] = _pack_HBBH(0x0605, 1, sync, flags)
             return b"".join(parts)
         except UNWRITABLE:
@@ -1471,7 +1470,7 @@ class DtxGetTimeout(Command):
         try:
             if self.xid is not None:
                 flags |= 0x0100
-                parts.append(self.xid.encode())
+                parts.append(Xid.encode(self.xid))
             parts[0] = _pack_HBBH(0x0606, 1, sync, flags)
             return b"".join(parts)
         except UNWRITABLE:
@@ -1523,7 +1522,7 @@ class DtxPrepare(Command):
         try:
             if self.xid is not None:
                 flags |= 0x0100
-                parts.append(self.xid.encode())
+                parts.append(Xid.encode(self.xid))
             parts[0] = _pack_HBBH(0x0607, 1, sync, flags)
             return b"".join(parts)
         except UNWRITABLE:
@@ -1599,7 +1598,7 @@ class DtxRollback(Command):
         try:
             if self.xid is not None:
                 flags |= 0x0100
-                parts.append(self.xid.encode())
+                parts.append(Xid.encode(self.xid))
             parts[0] = _pack_HBBH(0x0609, 1, sync, flags)
             return b"".join(parts)
         except UNWRITABLE:
@@ -1652,7 +1651,7 @@ class DtxSetTimeout(Command):
         try:
             if self.xid is not None:
                 flags |= 0x0100
-                parts.append(self.xid.encode())
+                parts.append(Xid.encode(self.xid))
             if self.timeout is not None:
                 flags |= 0x0200
                 parts.append(_pack_I(self.timeout))

@@ -18,7 +18,7 @@ from fakeamqp.wire.amqp_0_10.packed import (
     unreadable,
     unwritable,
 )
-from fakeamqp.wire.amqp_0_10.serial import read_sequence_set
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet, read_sequence_set
 from fakeamqp.wire.amqp_0_10.structs import CommandFragment
 from fakeamqp.wire.amqp_0_10.types import encode_array, encode_map, read_array, read_map
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fakeamqp.wire.amqp_0_10.packed import Fields
-    from fakeamqp.wire.amqp_0_10.serial import SequenceSet
 
 __all__ = [
     "CONTROLS",
@@ -1188,7 +1187,7 @@ class SessionExpected(Control):
         try:
             if self.commands is not None:
                 flags |= 0x0100
-                parts.append(self.commands.encode())
+                parts.append(SequenceSet.encode(self.commands))
             if self.fragments is not None:
                 flags |= 0x0200
                 parts.append(encode_fragments(self.fragments))
@@ -1245,7 +1244,7 @@ class SessionConfirmed(Control):
         try:
             if self.commands is not None:
                 flags |= 0x0100
-                parts.append(self.commands.encode())
+                parts.append(SequenceSet.encode(self.commands))
             if self.fragments is not None:
                 flags |= 0x0200
                 parts.append(encode_fragments(self.fragments))
@@ -1300,7 +1299,7 @@ class SessionCompleted(Control):
         try:
             if self.commands is not None:
                 flags |= 0x0100
-                parts.append(self.commands.encode())
+                parts.append(SequenceSet.encode(self.commands))
             if self.timely_reply:
                 flags |= 0x0200
             parts[0] = _pack_HH(0x020A, flags)
@@ -1351,7 +1350,7 @@ class SessionKnownCompleted(Control):
         try:
             if self.commands is not None:
                 flags |= 0x0100
-                parts.append(self.commands.encode())
+                parts.append(SequenceSet.encode(self.commands))
             parts[0] = _pack_HH(0x020B, flags)
             return b"".join(parts)
         except UNWRITABLE:
@@ -1450,7 +1449,7 @@ class SessionGap(Control):
         try:
             if self.commands is not None:
                 flags |= 0x0100
-                parts.append(self.commands.encode())
+                parts.append(SequenceSet.encode(self.commands))
             parts[0] = _pack_HH(0x020D, flags)
             return b"".join(parts)
         except UNWRITABLE:

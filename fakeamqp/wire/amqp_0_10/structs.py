@@ -19,7 +19,7 @@ from fakeamqp.wire.amqp_0_10.packed import (
     unwritable,
 )
 from fakeamqp.wire.amqp_0_10.scalars import read_uuid
-from fakeamqp.wire.amqp_0_10.serial import read_byte_ranges, read_sequence_set
+from fakeamqp.wire.amqp_0_10.serial import ByteRanges, SequenceSet, read_byte_ranges, read_sequence_set
 from fakeamqp.wire.amqp_0_10.types import (
     STRUCTS,
     UnknownStruct,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fakeamqp.wire.amqp_0_10.packed import Fields
-    from fakeamqp.wire.amqp_0_10.serial import ByteRanges, SequenceSet
 
 __all__ = [
     "STRUCTS",
@@ -101,7 +100,7 @@ class CommandFragment(Struct):
             command_id = 0 if self.command_id is None else self.command_id
             parts.append(_pack_I(command_id))
             byte_ranges = ByteRanges() if self.byte_ranges is None else self.byte_ranges
-            parts.append(byte_ranges.encode())
+            parts.append(ByteRanges.encode(byte_ranges))
             return b"".join(parts)
         except UNWRITABLE:
             raise unwritable(self) from None
@@ -501,7 +500,7 @@ class MessageProperties(Struct):
                 parts += (_pack_H(len(self.correlation_id)), self.correlation_id)
             if self.reply_to is not None:
                 flags |= 0x0800
-                parts.append(self.reply_to.encode())
+                parts.append(ReplyTo.encode(self.reply_to))
             if self.content_type is not None:
                 flags |= 0x1000
                 octets = self.content_type.encode("utf-8", "surrogateescape")
@@ -599,7 +598,7 @@ class Acquired(Struct):
         try:
             if self.transfers is not None:
                 flags |= 0x0100
-                parts.append(self.transfers.encode())
+                parts.append(SequenceSet.encode(self.transfers))
             body = b"".join(parts)
             return _pack_IHH(len(body) + 4, 0x0404, flags) + body
         except UNWRITABLE:

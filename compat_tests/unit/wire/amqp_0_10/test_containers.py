@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.amqp_0_10.strategies import arrays, maps, values
 from fakeamqp.wire.amqp_0_10.errors import IllegalValue, SegmentError
 from fakeamqp.wire.amqp_0_10.structs import DeliveryProperties, ReplyTo, Xid
@@ -160,6 +161,7 @@ def test_a_plain_value_gets_the_type_that_suits_it(value: object, name: str) -> 
     assert encode_map({"k": value})[10] == CODES[name]
 
 
+@examples(100)
 @given(maps())
 def test_any_map_comes_back(fields: dict) -> None:
     octets = encode_map(fields)
@@ -170,6 +172,7 @@ def test_any_map_comes_back(fields: dict) -> None:
     assert encode_map(dict(found)) == octets
 
 
+@examples(100)
 @given(arrays() | st.lists(values(), max_size=3))
 def test_any_list_or_array_comes_back(items: list) -> None:
     encode, read = (encode_array, read_array) if isinstance(items, Array) else (encode_list, read_list)
@@ -383,6 +386,7 @@ def test_values_that_contain_themselves_are_refused() -> None:
         encode_array(array)
 
 
+@examples(100)
 @given(st.binary(max_size=60), st.sampled_from([read_map, read_list, read_array, read_struct32]))
 def test_any_octets_are_read_or_refused(octets: bytes, read) -> None:
     try:

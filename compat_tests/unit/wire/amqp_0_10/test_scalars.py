@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.amqp_0_10.strategies import SCALARS as STRATEGIES
 from fakeamqp.wire.amqp_0_10.errors import IllegalValue, SegmentError
 from fakeamqp.wire.amqp_0_10.properties import TransferProperties
@@ -110,6 +111,7 @@ def test_a_value_is_written_as_the_type_it_was_read_as_wherever_it_is(name: str)
     assert found == {"l": [value], "m": {"k": value}, "a": [value]}
 
 
+@examples(20)
 @given(st.data())
 @pytest.mark.parametrize("name", VECTORS)
 def test_any_value_comes_back(name: str, data: st.DataObject) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.amqp_0_10.strategies import byte_ranges, sequence_sets
 from fakeamqp.wire.amqp_0_10.errors import IllegalValue, SegmentError
 from fakeamqp.wire.amqp_0_10.serial import MODULUS, ByteRanges, SequenceSet, precedes, successor
@@ -24,6 +25,7 @@ def test_the_number_after_the_last_is_0() -> None:
     assert precedes(0, 2**31 - 1) and not precedes(2**31 - 1, 0)
 
 
+@examples(100)
 @given(st.integers(0, LAST))
 def test_neither_of_two_numbers_half_a_round_apart_comes_first(number: int) -> None:
     opposite = successor(number, 2**31)
@@ -56,6 +58,7 @@ def test_a_set_that_runs_over_the_end_is_in_serial_order() -> None:
     assert SequenceSet.between(LAST, 1) == SequenceSet.of(LAST, 0, 1)
 
 
+@examples(100)
 @given(sequence_sets())
 def test_any_set_comes_back(made: SequenceSet) -> None:
     octets = made.encode()
@@ -71,6 +74,7 @@ CHANGES = st.lists(
 )
 
 
+@examples(100)
 @given(CHANGES)
 def test_a_set_is_what_a_set_is(changes: list) -> None:
     made, model = SequenceSet(), set()
@@ -210,6 +214,7 @@ def test_byte_ranges_whose_size_does_not_fit_are_refused(octets: str) -> None:
         ByteRanges.decode(bytes.fromhex(octets))
 
 
+@examples(100)
 @given(byte_ranges())
 def test_any_byte_ranges_come_back(made: ByteRanges) -> None:
     assert ByteRanges.decode(made.encode()) == made

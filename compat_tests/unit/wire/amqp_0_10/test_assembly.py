@@ -1,0 +1,215 @@
+"""Assemblies: what may follow what, and beginning again in the middle of one."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat_tests.fuzz.profile import examples
+from compat_tests.unit.wire.amqp_0_10.cutting import assemblies, cut
+from fakeamqp.wire.amqp_0_10.assembly import Assembler, Assembly
+from fakeamqp.wire.amqp_0_10.errors import FramingError, OversizeAssembly
+from fakeamqp.wire.amqp_0_10.frames import (
+    FIRST_FRAME,
+    FIRST_SEGMENT,
+    LAST_FRAME,
+    LAST_SEGMENT,
+    encode_frames,
+)
+
+rule = pytest.mark.rule
+CONTROL, COMMAND, HEADER, BODY = range(4)
+WHOLE = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
+BOTH = FIRST_FRAME | LAST_FRAME
+
+#: frames of a transfer: command, header in two frames, body in three
+TRANSFER = [
+    (FIRST_SEGMENT | BOTH, COMMAND, b"cc"),
+    (FIRST_FRAME, HEADER, b"hh"),
+    (LAST_FRAME, HEADER, b"h"),
+    (LAST_SEGMENT | FIRST_FRAME, BODY, b"b1"),
+    (LAST_SEGMENT, BODY, b"b2"),
+    (LAST_SEGMENT | LAST_FRAME, BODY, b"b3"),
+]
+
+
+def feed(assembler: Assembler, frames: list) -> Assembly | None:
+    found = None
+    for frame in frames:
+        assert found is None
+        found = assembler.add(*frame)
+    return found
+
+
+@rule("0-10/assembly/structure")
+@rule("0-10/assembly/empty-body")
+@rule("0-10/assembly/control-single-segment")
+def test_segments_make_an_assembly() -> None:
+    assembler = Assembler()
+    assert assembler.add(WHOLE, CONTROL, b"x") == Assembly(b"x", None, None, False)
+    assert assembler.add(WHOLE, COMMAND, b"x") == Assembly(b"x", None, None, True)
+    assert feed(assembler, TRANSFER) == Assembly(b"cc", b"hhh", b"b1b2b3", True)
+    assert feed(assembler, TRANSFER) == Assembly(b"cc", b"hhh", b"b1b2b3", True)
+    without_header = [TRANSFER[0], (LAST_SEGMENT | BOTH, BODY, b"")]
+    assert feed(assembler, without_header) == Assembly(b"cc", None, b"", True)
+    without_body = [TRANSFER[0], (LAST_SEGMENT | BOTH, HEADER, b"h")]
+    assert feed(assembler, without_body) == Assembly(b"cc", b"h", None, True)
+
+
+@rule("0-10/assembly/split-frames")
+def test_a_body_in_ten_frames() -> None:
+    octets = encode_frames(0, ((COMMAND, b"c"), (BODY, b"0123456789")), 13)
+    assert len(cut(octets)) == 11
+    assert assemblies(octets) == [Assembly(b"c", None, b"0123456789", True)]
+
+
+def test_what_has_come_is_counted() -> None:
+    assembler = Assembler()
+    counts = []
+    for frame in TRANSFER:
+        assembler.add(*frame)
+        counts.append(assembler.received)
+    assert counts == [2, 4, 5, 7, 9, 0]
+    feed(assembler, TRANSFER[:3])
+    assembler.clear()
+    assert assembler.received == 0
+    assert feed(assembler, TRANSFER) is not None
+
+
+def test_what_has_come_of_a_command_can_be_looked_at() -> None:
+    assembler = Assembler()
+    assert assembler.partial is None
+    assembler.add(FIRST_SEGMENT | FIRST_FRAME, COMMAND, b"c")
+    assert assembler.partial is None
+    assembler.add(FIRST_SEGMENT | LAST_FRAME, COMMAND, b"c")
+    feed(assembler, TRANSFER[1:5])
+    assert assembler.partial == Assembly(b"cc", b"hhh", b"b1b2", True)
+
+
+# --- what may follow what ------------------------------------------------------------------------------
+
+STARTED = {
+    "nothing": [],
+    "the middle of a control": [(FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME, CONTROL, b"x")],
+    "the middle of a command": [(FIRST_SEGMENT | FIRST_FRAME, COMMAND, b"x")],
+    "a command": TRANSFER[:1],
+    "the middle of a header": TRANSFER[:2],
+    "a header": TRANSFER[:3],
+    "the middle of a body": TRANSFER[:4],
+}
+#: what came before -> (flags that must be set, flags that must not, types)
+ALLOWED = {
+    "nothing": [
+        (FIRST_SEGMENT | FIRST_FRAME, 0, {COMMAND}),
+        (FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME, 0, {CONTROL}),
+    ],
+    "the middle of a control": [(FIRST_SEGMENT | LAST_SEGMENT, FIRST_FRAME, {CONTROL})],
+    "the middle of a command": [(FIRST_SEGMENT, LAST_SEGMENT | FIRST_FRAME, {COMMAND})],
+    "a command": [(FIRST_FRAME, FIRST_SEGMENT, {HEADER, BODY})],
+    "the middle of a header": [(0, FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME, {HEADER})],
+    "a header": [(FIRST_FRAME, FIRST_SEGMENT, {BODY})],
+    "the middle of a body": [(LAST_SEGMENT, FIRST_SEGMENT | FIRST_FRAME, {BODY})],
+}
+
+
+@rule("0-10/assembly/first-segment-type")
+@rule("0-10/assembly/segment-order")
+@rule("0-10/assembly/flag-consistency")
+@rule("0-10/assembly/no-interleave-track")
+@pytest.mark.parametrize("before", STARTED)
+def test_every_frame_is_taken_or_refused_as_the_table_says(before: str) -> None:
+    for flags, kind in itertools.product(range(16), range(4)):
+        assembler = Assembler()
+        feed(assembler, STARTED[before])
+        sound = any(
+            flags & needed == needed and not flags & banned and kind in kinds
+            for needed, banned, kinds in ALLOWED[before]
+        )
+        if sound:
+            assembler.add(flags, kind, b"y")
+        else:
+            with pytest.raises(FramingError, match=r"frame of|one segment") as problem:
+                assembler.add(flags, kind, b"y")
+            assert problem.value.condition == "framing-error"
+
+
+# --- a limit -------------------------------------------------------------------------------------------
+
+
+def test_an_assembly_has_no_more_octets_than_the_limit() -> None:
+    assembler = Assembler(limit=11)
+    assert feed(assembler, TRANSFER) is not None
+    assembler.limit = 10
+    with pytest.raises(OversizeAssembly, match="more than 10 octets"):
+        feed(assembler, TRANSFER)
+    assembler.clear()
+    assert assembler.add(WHOLE, COMMAND, bytes(10)) is not None
+    with pytest.raises(OversizeAssembly):
+        assembler.add(WHOLE, COMMAND, bytes(11))
+
+
+# --- going back ----------------------------------------------------------------------------------------
+
+SEGMENTS = ((COMMAND, b"command"), (HEADER, b"head"), (BODY, b"0123456789"))
+STREAM = b"".join(octets for _, octets in SEGMENTS)
+WANTED = Assembly(b"command", b"head", b"0123456789", True)
+
+
+def rest(offset: int, size: int) -> list:
+    """The frames of what comes from that octet on, as a peer sends them that goes on there."""
+    frames = []
+    start = 0
+    for number, (kind, octets) in enumerate(SEGMENTS):
+        end = start + len(octets)
+        if end > offset:
+            begin = max(offset, start)
+            of_segment = (FIRST_SEGMENT if number == 0 else 0) | (LAST_SEGMENT if number == 2 else 0)
+            for position in range(begin, end, size):
+                flags = of_segment | (FIRST_FRAME if position == start else 0)
+                flags |= LAST_FRAME if position + size >= end else 0
+                frames.append((flags, kind, STREAM[position : min(position + size, end)]))
+        start = end
+    return frames
+
+
+@examples(100)
+@given(st.integers(1, 22), st.integers(1, 22), st.data())
+def test_an_assembly_goes_on_at_any_octet(size: int, other: int, data: st.DataObject) -> None:
+    frames = rest(0, size)
+    sent = data.draw(st.integers(0, len(frames) - 1))
+    assembler = Assembler()
+    assert feed(assembler, frames[:sent]) is None
+    received = sum(len(payload) for *_, payload in frames[:sent])
+    assert assembler.received == received
+    offset = data.draw(st.integers(0, received))
+    assembler.rewind(offset)
+    assert assembler.received == offset
+    assert feed(assembler, rest(offset, other)) == WANTED
+    assert assembler.received == 0
+
+
+def test_nothing_is_taken_back_that_has_not_come() -> None:
+    assembler = Assembler()
+    assembler.rewind(0)
+    feed(assembler, TRANSFER[:2])
+    for offset in (5, -1):
+        with pytest.raises(ValueError, match="4 octets have come"):
+            assembler.rewind(offset)
+    assembler.rewind(0)
+    with pytest.raises(FramingError, match="where an assembly begins"):
+        assembler.add(*TRANSFER[2])
+
+
+def test_many_small_frames_cost_what_they_weigh() -> None:
+    """Joined once, not at every frame: two octets copied for each one received, however many frames."""
+    count = 50_000
+    assembler = Assembler()
+    assembler.add(FIRST_SEGMENT | BOTH, COMMAND, b"c")
+    assembler.add(LAST_SEGMENT | FIRST_FRAME, BODY, b"x")
+    for _ in range(count - 2):
+        assembler.add(LAST_SEGMENT, BODY, b"x")
+    found = assembler.add(LAST_SEGMENT | LAST_FRAME, BODY, b"x")
+    assert found is not None and found.body == b"x" * count

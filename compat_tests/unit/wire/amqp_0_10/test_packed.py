@@ -1,0 +1,381 @@
+"""Controls, commands and structs: what stands around their fields, and what is refused."""
+
+from __future__ import annotations
+
+import sys
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat_tests.fuzz.profile import examples
+from compat_tests.unit.wire.amqp_0_10.strategies import records
+from fakeamqp.wire.amqp_0_10 import commands, controls, structs
+from fakeamqp.wire.amqp_0_10.commands import COMMANDS
+from fakeamqp.wire.amqp_0_10.controls import CONTROLS
+from fakeamqp.wire.amqp_0_10.errors import (
+    FramingError,
+    IllegalValue,
+    SegmentError,
+    UnknownCommand,
+    UnknownControl,
+)
+from fakeamqp.wire.amqp_0_10.packed import NESTED, Command, Control, Packed
+from fakeamqp.wire.amqp_0_10.serial import ByteRanges, SequenceSet
+from fakeamqp.wire.amqp_0_10.structs import STRUCTS
+
+rule = pytest.mark.rule
+KINDS = [*CONTROLS.values(), *COMMANDS.values(), *STRUCTS.values(), *NESTED.values()]
+KINDS = list(dict.fromkeys(KINDS))
+
+
+def named(kinds: list) -> dict:
+    return {"argvalues": kinds, "ids": [kind.NAME for kind in kinds]}
+
+
+def octets_of(text: str) -> bytes:
+    return bytes.fromhex(text)
+
+
+# --- octet for octet -----------------------------------------------------------------------------------
+
+
+@rule("0-10/encoding/control-code")
+def test_a_control_begins_with_its_code() -> None:
+    octets = controls.SessionAttach(b"n", force=True).encode()
+    assert octets == octets_of("02 01 03 00 0001 6e")
+    assert controls.decode(octets) == controls.SessionAttach(b"n", True)
+    assert controls.ConnectionStart().encode()[:2] == b"\x01\x01"
+
+
+@rule("0-10/encoding/command-code")
+@rule("0-10/encoding/session-header")
+def test_a_command_has_the_session_header_behind_its_code() -> None:
+    command = commands.MessageTransfer("d")
+    assert command.encode() == octets_of("04 01 01 00 01 00 01 64")
+    assert command.encode(sync=True) == octets_of("04 01 01 01 01 00 01 64")
+    assert commands.decode(command.encode(sync=True)) == (command, True)
+    assert commands.decode(command.encode()) == (command, False)
+
+
+@rule("0-10/encoding/packing-flags")
+def test_the_flag_of_the_first_field_is_the_lowest_bit_of_the_first_octet() -> None:
+    octets = commands.MessageSubscribe("q", "d").encode()
+    assert octets[4:6] == b"\x03\x00"
+    assert octets[6:] == b"\x01q\x01d"
+    last = structs.MessageProperties(application_headers={}).encode()
+    assert last[6:8] == b"\x00\x01"
+    found, _ = commands.decode(octets)
+    assert found == commands.MessageSubscribe("q", "d")
+    assert found.accept_mode is None and found.exclusive is False and found.arguments is None
+
+
+@rule("0-10/encoding/packing-width")
+@pytest.mark.parametrize("kind", **named([*CONTROLS.values(), *COMMANDS.values()]))
+def test_controls_and_commands_have_two_octets_of_flags(kind: type[Packed]) -> None:
+    head = 4 if issubclass(kind, Command) else 2
+    for index, (name, wire_type) in enumerate(kind.FIELDS):
+        if wire_type == "bit":
+            octets = kind(**{name: True}).encode()
+            assert len(octets) == head + 2
+            assert octets[head + index // 8] == 1 << index % 8
+            assert octets[head + 1 - index // 8] == 0
+    assert kind().encode()[head:] == b"\0\0"
+
+
+@rule("0-10/encoding/packing-empty")
+def test_what_has_no_fields_has_its_flags() -> None:
+    assert controls.ConnectionHeartbeat().encode() == octets_of("01 0a 00 00")
+    assert commands.TxSelect().encode() == octets_of("05 01 01 00 00 00")
+    assert commands.TxSelect().encode(sync=True) == octets_of("05 01 01 01 00 00")
+    assert commands.decode(octets_of("05 01 01 01 00 00")) == (commands.TxSelect(), True)
+
+
+@rule("0-10/encoding/bit-fields")
+@rule("0-10/types/bit")
+def test_a_bit_is_its_flag() -> None:
+    clear = commands.ExchangeDeclare("e", "direct").encode()
+    passive = commands.ExchangeDeclare("e", "direct", passive=True).encode()
+    assert [n for n, (one, other) in enumerate(zip(clear, passive, strict=True)) if one != other] == [4]
+    assert passive[4] ^ clear[4] == 8
+    assert commands.decode(passive)[0].passive is True and commands.decode(clear)[0].passive is False
+
+
+@rule("0-10/encoding/struct-sizes")
+def test_a_struct_has_the_size_and_code_of_its_definition() -> None:
+    assert structs.ReplyTo("e", "k").encode() == octets_of("0006 0300 01 65 01 6b")
+    delivery = structs.DeliveryProperties(exchange="", ttl=1)
+    assert delivery.encode() == octets_of("0000000d 0401 2001 0000000000000001 00")
+    fragment = structs.CommandFragment(7, ByteRanges.of((0, 1)))
+    assert fragment.encode() == octets_of("00000007 0010" + "00" * 15 + "01")
+    for struct in (structs.ReplyTo("e"), delivery, fragment):
+        assert type(struct).decode(struct.encode()) == struct
+
+
+@rule("0-10/message.delivery-properties/encoding")
+def test_delivery_properties_octet_for_octet() -> None:
+    every = structs.DeliveryProperties(
+        discard_unroutable=True,
+        immediate=True,
+        redelivered=True,
+        priority=9,
+        delivery_mode=2,
+        ttl=1000,
+        timestamp=1,
+        expiration=2,
+        exchange="e",
+        routing_key="k",
+        resume_id="r",
+        resume_ttl=3,
+    )
+    values = "09 02 00000000000003e8 0000000000000001 0000000000000002 0165 016b 000172 0000000000000003"
+    assert every.encode() == octets_of("0000002d 0401 ff0f" + values)
+    assert structs.DeliveryProperties.decode(every.encode()) == every
+
+
+@rule("0-10/message.message-properties/encoding")
+def test_message_properties_octet_for_octet() -> None:
+    every = structs.MessageProperties(
+        content_length=5,
+        message_id=UUID(int=1),
+        correlation_id=b"c",
+        reply_to=structs.ReplyTo("e", "k"),
+        content_type="t",
+        content_encoding="n",
+        user_id=b"u",
+        app_id=b"a",
+        application_headers={"x": None},
+    )
+    values = "0000000000000005" + "00" * 15 + "01" + "000163 0006 0300 0165 016b 0174 016e 000175 000161"
+    values += "00000007 00000001 0178 f0"
+    assert every.encode() == octets_of("0000003c 0403 ff01" + values)
+    assert structs.MessageProperties.decode(every.encode()) == every
+
+
+@rule("0-10/dtx/xid")
+def test_an_xid_is_the_coded_struct_that_peers_use() -> None:
+    xid = structs.Xid(7, b"g" * 64, b"b1")
+    octets = octets_of("0000004c 0604 0700 00000007 40" + "67" * 64 + "02 6231")
+    assert xid.encode() == octets
+    assert structs.Xid.decode(octets) == xid
+    start = commands.DtxStart(xid, join=True).encode()
+    assert start == octets_of("06 02 01 00 03 00") + octets
+    assert commands.decode(start)[0].xid == xid
+    result = structs.RecoverResult(in_doubt=[xid])
+    assert structs.RecoverResult.decode(result.encode()).in_doubt == [xid]
+
+
+@rule("0-10/encoding/defaults")
+def test_what_is_not_there_is_none() -> None:
+    header = structs.DeliveryProperties().encode()
+    (found,) = structs.decode_header(header)
+    assert found == structs.DeliveryProperties()
+    assert all(getattr(found, name) in (None, False) for name, _ in found.FIELDS)
+
+
+def test_fragments_of_commands() -> None:
+    fragments = [structs.CommandFragment(1, ByteRanges.of((0, 9))), structs.CommandFragment(2, ByteRanges())]
+    control = controls.SessionExpected(SequenceSet.of(5), fragments)
+    assert controls.decode(control.encode()) == control
+    empty = controls.decode(controls.SessionConfirmed(fragments=[]).encode())
+    assert empty.fragments == []
+
+
+# --- there and back ------------------------------------------------------------------------------------
+
+
+@examples(8)
+@given(st.data())
+@pytest.mark.parametrize("kind", **named(KINDS))
+def test_any_of_them_comes_back(kind: type[Packed], data: st.DataObject) -> None:
+    record = data.draw(records(kind, whole=kind.FLAGS_AT is None))
+    octets = record.encode()
+    found = kind.decode(octets)
+    assert found == record
+    assert found.encode() == octets
+    assert repr(found).startswith(f"{kind.__name__}(")
+    if isinstance(record, Control):
+        assert controls.decode(octets) == record
+    elif isinstance(record, Command):
+        assert commands.decode(record.encode(sync=True)) == (record, True)
+    for cut in range(len(octets)):
+        with pytest.raises(SegmentError):
+            kind.decode(octets[:cut])
+    with pytest.raises(SegmentError):
+        kind.decode(octets + b"\0")
+
+
+@examples(100)
+@given(records(), st.integers(0, 10**6), st.integers(0, 255))
+def test_a_changed_octet_gives_something_else_or_is_refused(record: Packed, place: int, octet: int) -> None:
+    octets = bytearray(record.encode())
+    octets[place % len(octets)] = octet
+    try:
+        found = type(record).decode(bytes(octets))
+    except SegmentError as problem:
+        assert record.NAME in str(problem)
+        return
+    try:
+        again = found.encode()
+    except SegmentError:  # text that was cut in the middle of a character, say
+        return
+    assert type(record).decode(again) == found or found != found
+
+
+# --- what is refused -----------------------------------------------------------------------------------
+
+
+@rule("0-10/encoding/packing-unused")
+@pytest.mark.parametrize("kind", **named([kind for kind in KINDS if kind.FLAGS_AT is not None]))
+def test_flags_that_stand_for_no_field_are_refused(kind: type[Packed]) -> None:
+    at = kind.FLAGS_AT
+    plain = bytearray(kind().encode())
+    for index in range(len(kind.FIELDS), 16):
+        octets = bytearray(plain)
+        octets[at + index // 8] |= 1 << index % 8
+        with pytest.raises(IllegalValue, match=f"^{kind.NAME}: flags 0x[0-9a-f]+ stand for no field"):
+            kind.decode(bytes(octets))
+
+
+@rule("0-10/encoding/enum-values")
+@rule("0-10/encoding/domain-check")
+@pytest.mark.parametrize("kind", **named([kind for kind in KINDS if kind.DOMAINS]))
+def test_values_outside_of_their_domain_are_refused(kind: type[Packed]) -> None:
+    for name, domain in kind.DOMAINS.items():
+        for value in domain:
+            record = kind(**{name: value})
+            assert kind.decode(record.encode()) == record
+        wrong = next(value for value in range(1, 256) if value not in domain)
+        with pytest.raises(IllegalValue, match=f"field {name}: {wrong} is none of its values") as problem:
+            kind.decode(kind(**{name: wrong}).encode())
+        assert problem.value.field_index == [field for field, _ in kind.FIELDS].index(name)
+        assert problem.value.condition == "illegal-argument"
+
+
+def test_the_domains_of_real_commands() -> None:
+    assert set(commands.MessageSubscribe.DOMAINS) == {"accept_mode", "acquire_mode"}
+    assert set(commands.MessageFlow.DOMAINS) == {"unit"}
+    assert set(structs.DeliveryProperties.DOMAINS) == {"delivery_mode"}  # any octet is a priority
+
+
+def test_which_field_is_wrong_is_said() -> None:
+    octets = commands.MessageSubscribe("q", "d", arguments={"a": 1}).encode()
+    with pytest.raises(
+        SegmentError, match=r"^message.subscribe, field arguments: a map announces 15 octets, 14 are left"
+    ) as problem:
+        commands.decode(octets[:-1])
+    assert problem.value.field_index == 7
+    with pytest.raises(SegmentError, match=r"^message.subscribe: 3 octets are left over") as problem:
+        commands.decode(octets + b"abc")
+    assert problem.value.field_index is None
+
+
+@pytest.mark.parametrize(
+    ("octets", "why"),
+    [
+        ("04 01 00 00 00 00", "session header is not one octet"),
+        ("04 01 02 00 00 00", "session header is not one octet"),
+        ("04 01 01 02 00 00", "flags of the session header"),
+        ("04 01 01 00 00", "ends inside its flags"),
+        ("04 01", "session header"),
+        ("05 01 01 00 00 00 00", "left over"),
+        ("05 01 01 02 00 00", "flags of the session header"),
+    ],
+)
+def test_a_command_with_a_wrong_head_is_refused(octets: str, why: str) -> None:
+    with pytest.raises(SegmentError, match=why):
+        commands.decode(octets_of(octets))
+
+
+@pytest.mark.parametrize("octets", ["", "04", "0001 0000", "04ff 01000000", "0b01 01000000"])
+def test_a_command_that_nobody_knows_is_refused(octets: str) -> None:
+    with pytest.raises(UnknownCommand, match="no command with the code 0x"):
+        commands.decode(octets_of(octets))
+
+
+@pytest.mark.parametrize("octets", ["", "01", "010d 0000", "0301 0000"])
+def test_a_control_that_nobody_knows_is_a_framing_error(octets: str) -> None:
+    with pytest.raises(UnknownControl, match="no control with the code 0x") as problem:
+        controls.decode(octets_of(octets))
+    assert isinstance(problem.value, FramingError) and problem.value.condition == "framing-error"
+
+
+def test_a_struct_with_another_code_or_size_is_refused() -> None:
+    octets = structs.Xid(1).encode()
+    for wrong in (octets[:5] + b"\x05" + octets[6:], octets[:3] + b"\x01" + octets[4:], b"\0" * 8):
+        with pytest.raises(SegmentError, match=r"^dtx.xid: "):
+            structs.Xid.decode(wrong)
+    with pytest.raises(SegmentError, match="its size does not fit"):
+        structs.ReplyTo.decode(octets_of("0003 0000"))
+
+
+@pytest.mark.parametrize(
+    ("record", "field"),
+    [
+        (commands.MessageTransfer(5), "destination"),
+        (commands.MessageTransfer("x" * 256), "destination"),
+        (commands.MessageTransfer("\ud800"), "destination"),
+        (commands.MessageTransfer(accept_mode=256), "accept_mode"),
+        (commands.MessageTransfer(accept_mode="1"), "accept_mode"),
+        (commands.MessageAccept([1]), "transfers"),
+        (commands.MessageFlow(value=-1), "value"),
+        (commands.ExecutionResult(1, "x"), "value"),
+        (commands.ExecutionResult(1, structs.ReplyTo()), "value"),
+        (commands.DtxStart(structs.ReplyTo()), "xid"),
+        (commands.MessageSubscribe(arguments=[]), "arguments"),
+        (commands.MessageSubscribe(arguments={"a": object()}), "arguments"),
+        (controls.SessionAttach("text"), "name"),
+        (controls.SessionAttach([1]), "name"),
+        (controls.ConnectionStart(mechanisms=[1, "x"]), "mechanisms"),
+        (controls.SessionExpected(fragments=[1]), "fragments"),
+        (structs.MessageProperties(message_id="x"), "message_id"),
+        (structs.MessageProperties(reply_to="x"), "reply_to"),
+        (structs.CommandFragment("x"), "command_id"),
+        (structs.CommandFragment(1, "x"), "byte_ranges"),
+    ],
+)
+def test_a_value_that_its_field_cannot_hold_is_refused_by_name(record: Packed, field: str) -> None:
+    with pytest.raises(SegmentError, match=f"^{record.NAME}, field {field}: ") as problem:
+        record.encode()
+    assert problem.value.field_index == [name for name, _ in record.FIELDS].index(field)
+
+
+# --- headers -------------------------------------------------------------------------------------------
+
+
+@rule("0-10/assembly/header-entries")
+def test_a_header_has_structs_in_any_order() -> None:
+    one = structs.DeliveryProperties(routing_key="k")
+    two = structs.MessageProperties(content_type="t")
+    assert structs.decode_header(structs.encode_header([one, two])) == (one, two)
+    assert structs.decode_header(structs.encode_header([two, one])) == (two, one)
+    assert structs.decode_header(b"") == ()
+    strange = structs.UnknownStruct(0x6301, b"\0\0")
+    assert structs.decode_header(structs.encode_header([strange, one])) == (strange, one)
+
+
+@rule("0-10/assembly/header-entries")
+def test_a_struct_that_comes_twice_in_a_header_is_refused() -> None:
+    octets = structs.DeliveryProperties().encode()
+    with pytest.raises(IllegalValue, match="0x0401 twice"):
+        structs.decode_header(octets + octets)
+    strange = structs.UnknownStruct(0x6301, b"").encode()
+    with pytest.raises(IllegalValue, match="0x6301 twice"):
+        structs.decode_header(strange + strange)
+
+
+@pytest.mark.parametrize("octets", ["00", "00000001 04", "00000005 0401 0000", "00000004 0401 0000 ff"])
+def test_a_header_whose_sizes_do_not_fit_is_refused(octets: str) -> None:
+    with pytest.raises(SegmentError):
+        structs.decode_header(octets_of(octets))
+
+
+def test_records_have_neither_dict_nor_hash() -> None:
+    for kind in KINDS:
+        record = kind()
+        assert not hasattr(record, "__dict__"), kind
+        with pytest.raises(TypeError):
+            hash(record)
+        assert record != object()
+    assert sys.getsizeof(commands.MessageTransfer()) < 100
