@@ -262,7 +262,7 @@ class Grant(Limit):
             self._era += 1
 
     def starve(self, who: object, starved: bool) -> None:
-        """Somebody lets all that is granted count for nothing, or no longer; then the caller calls `resume`."""
+        """Somebody lets what is granted count for nothing, or no longer; then the caller calls `resume`."""
         if starved:
             self._starving[who] = None
         else:
