@@ -25,7 +25,7 @@ class Rate(Limit):
         label: what it holds back, in words.
     """
 
-    __slots__ = ("_free_at", "_label", "_timer", "_timers", "octets_per_second")
+    __slots__ = ("_label", "_timer", "_timers", "octets_per_second")
 
     def __init__(self, timers: Timers, label: str) -> None:
         super().__init__()
@@ -33,7 +33,6 @@ class Rate(Limit):
         """0 means no limit."""
         self._timers = timers
         self._label = label
-        self._free_at = 0.0
         self._timer: Timer | None = None
 
     def set(self, octets_per_second: int) -> None:
@@ -45,16 +44,12 @@ class Rate(Limit):
         self.stop()
 
     def take(self, message: Message) -> None:
-        """A message is sent."""
-        if not self.octets_per_second:
-            return
-        now = self._timers.clock.now()
-        self._free_at = max(now, self._free_at) + len(message.body) / self.octets_per_second
-        if self._free_at > now:
+        """A message is sent: nothing else is until its time is over."""
+        if self.octets_per_second and message.body:
+            self.stop()
+            due = self._timers.clock.now() + len(message.body) / self.octets_per_second
+            self._timer = self._timers.call_at(due, self._go_on, self._label)
             self.open = False
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = self._timers.call_at(self._free_at, self._go_on, self._label)
 
     def _go_on(self) -> None:
         self._timer = None
@@ -63,7 +58,6 @@ class Rate(Limit):
 
     def stop(self) -> None:
         """Hold nothing back any more."""
-        self._free_at = 0.0
         self.open = True
         if self._timer is not None:
             self._timer.cancel()

@@ -106,7 +106,28 @@ def test_a_file_that_a_queue_has_no_room_for_is_returned_and_nothing_is_lost(
     consume_files(session)
     assert [file.body for file in take_files(session)] == [b"f1", b"f2"]
     publish_file(session, b"f3")
-    assert [file.body for file in take_files(session)] == [b"f3"], "a consumer is ready: there is room"
+    assert [file.body for file in take_files(session)] == [b"f3"]
+
+
+@pytest.mark.rule("0-10/file/no-discard")
+def test_a_file_that_a_consumer_takes_at_once_needs_no_room(session: Session) -> None:
+    session.declare("q", arguments={"x-max-length": 0})
+    consume_files(session)
+    publish_file(session, b"file")
+    assert [file.body for file in take_files(session)] == [b"file"]
+
+
+@pytest.mark.rule("0-10/file/no-discard")
+def test_a_quorum_queue_that_is_full_has_files_returned(lenient: Server) -> None:
+    session = lenient.session()
+    limit = {"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish"}
+    session.declare("q", durable=True, arguments=limit)
+    while session.query("q").message_count < 2:  # It refuses from one above its limit on.
+        publish_file(session, b"kept")
+    publish_file(session, b"returned")
+    returned, got = next_command(session, x.FileReturn)
+    assert (returned.reply_code, got.body) == (311, b"returned")
+    assert session.query("q").message_count == 2
 
 
 @pytest.mark.rule("0-10/file/priority-levels")

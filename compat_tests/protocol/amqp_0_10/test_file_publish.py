@@ -15,6 +15,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_files,
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.model.access import Permission, User
 from fakeamqp.wire.amqp_0_10 import commands as x
 
 
@@ -44,8 +45,6 @@ def test_a_file_needs_an_exchange_that_is_there(session: Session) -> None:
 
 
 def test_a_file_needs_the_permission_to_write(server: Server) -> None:
-    from fakeamqp.model.access import Permission, User
-
     server.state.access.add(User("reader", "reader", (), {"/": Permission(write="")}))
     session = server.session(user="reader", password="reader")
     stage_file(session, b"file")

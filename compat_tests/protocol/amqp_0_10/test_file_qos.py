@@ -62,6 +62,7 @@ def test_no_window_holds_where_no_acks_are_expected(session: Session) -> None:
     for n in b"12":
         publish_file(session, bytes((n,)) * 60)
     consume_files(session, no_ack=True)
+    assert session.query("q").message_count == 0, "both are on their way"
     assert len(take_files(session)) == 2
 
 

@@ -9,12 +9,14 @@ from compat_tests.protocol.amqp_0_10.contents import (
     consume_files,
     next_command,
     open_file,
+    publish_file,
     send_stage,
     stage_file,
     take_file,
     take_files,
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.model.access import Permission, User
 from fakeamqp.wire.amqp_0_10 import commands as x
 from fakeamqp.wire.amqp_0_10 import structs
 
@@ -115,9 +117,34 @@ def test_a_content_can_be_broken_off_many_times(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/file.open/identifier")
-def test_what_one_user_has_staged_is_nothing_to_another(server: Server) -> None:
-    from fakeamqp.model.access import Permission, User
+def test_another_command_that_is_broken_off_adds_nothing(server: Server) -> None:
+    session = small_frames(server)
+    assert open_file(session, len(CONTENT)) == 0
+    header = [structs.StreamProperties()]
+    octets = session.client.command_octets(x.StreamPublish(routing_key="q"), header=header, body=CONTENT)
+    session.client.send_octets(octets[:-1])
+    session.client.drop()
+    assert open_file(small_frames(server), len(CONTENT)) == 0
 
+
+@pytest.mark.rule("0-10/file.open/identifier")
+@pytest.mark.parametrize("sent", (*range(1, 10_400, 521), 4095, 4096, 4097))
+def test_wherever_a_stage_is_cut_off_the_content_comes_whole_in_the_end(server: Server, sent: int) -> None:
+    session = small_frames(server)
+    assert open_file(session, len(CONTENT)) == 0
+    octets = session.client.command_octets(x.FileStage(), header=[structs.FileProperties()], body=CONTENT)
+    assert sent < len(octets)
+    session.client.send_octets(octets[:sent])
+    session.client.drop()
+    session = small_frames(server)
+    session.declare("q")
+    publish_file(session, CONTENT)
+    consume_files(session)
+    assert [file.body for file in take_files(session)] == [CONTENT]
+
+
+@pytest.mark.rule("0-10/file.open/identifier")
+def test_what_one_user_has_staged_is_nothing_to_another(server: Server) -> None:
     server.state.access.add(User("other", "other", (), {"/": Permission()}))
     session = small_frames(server)
     assert open_file(session, len(CONTENT)) == 0
@@ -229,6 +256,7 @@ def test_a_publish_may_come_before_its_content(session: Session) -> None:
     session.expect_nothing()
     send_stage(session, b"file")
     assert [file.body for file in take_files(session)] == [b"file"]
+    session.fails(x.FilePublish(routing_key="q", identifier="f"), 404)
 
 
 @pytest.mark.rule("0-10/file.publish/staged")

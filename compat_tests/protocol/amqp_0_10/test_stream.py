@@ -15,6 +15,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_packets,
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.model.access import Permission, User
 from fakeamqp.wire.amqp_0_10 import commands as x
 from fakeamqp.wire.amqp_0_10 import structs
 
@@ -153,6 +154,22 @@ def test_no_type_of_exchange_refuses_streams(session: Session, exchange: str) ->
 def test_a_message_needs_an_exchange_that_is_there(session: Session) -> None:
     header = [structs.StreamProperties()]
     session.fails(x.StreamPublish(exchange="missing", routing_key="q"), 404, header=header, body=b"1")
+
+
+def test_a_message_needs_the_permission_to_write(server: Server) -> None:
+    server.state.access.add(User("reader", "reader", (), {"/": Permission(write="")}))
+    session = server.session(user="reader", password="reader")
+    header = [structs.StreamProperties()]
+    session.fails(x.StreamPublish(exchange="amq.direct", routing_key="q"), 403, header=header, body=b"1")
+
+
+@pytest.mark.rule("0-10/stream/return-codes")
+def test_what_a_queue_refuses_comes_back(session: Session) -> None:
+    session.declare("q", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    publish_packet(session, b"1")
+    publish_packet(session, b"2")
+    returned, got = next_command(session, x.StreamReturn)
+    assert (returned.reply_code, got.body) == (311, b"2")
 
 
 @pytest.mark.rule("0-10/stream.publish/mandatory-implementation", "0-10/stream/return-codes")
