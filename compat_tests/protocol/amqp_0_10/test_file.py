@@ -124,10 +124,14 @@ def test_a_quorum_queue_that_is_full_has_files_returned(lenient: Server) -> None
     session.declare("q", durable=True, arguments=limit)
     while session.query("q").message_count < 2:  # It refuses from one above its limit on.
         publish_file(session, b"kept")
-    publish_file(session, b"returned")
+    session.declare("roomy")
+    for queue in ("q", "roomy"):
+        session.bind(queue, "amq.fanout")
+    publish_file(session, b"returned", exchange="amq.fanout")
     returned, got = next_command(session, x.FileReturn)
     assert (returned.reply_code, got.body) == (311, b"returned")
-    assert session.query("q").message_count == 2
+    counts = [session.query(queue).message_count for queue in ("q", "roomy")]
+    assert counts == [2, 0], "what comes back went nowhere"
 
 
 @pytest.mark.rule("0-10/file/priority-levels")

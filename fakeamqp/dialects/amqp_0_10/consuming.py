@@ -154,9 +154,8 @@ class ConsumerEnd:
         rates = tuple(window.rate for window in windows)
         subscription.depend_on((*gates, *credits, *rates), () if subscription.no_ack else credits)
         if endpoint is not None:
-            subscription.owner = (
-                endpoint  # What it publishes itself is the connection's (file.consume/no-local).
-            )
+            # What a client publishes itself is what its connection publishes (file.consume/no-local).
+            subscription.owner = endpoint
 
     def shut(self) -> None:
         """Take nothing any more."""
