@@ -299,13 +299,21 @@ def plain_value(value: Any) -> Any:
     return str(value)
 
 
+def fits_short_string(text: str) -> bool:
+    """Whether a short string can hold a text."""
+    try:
+        return len(_octets(text)) <= _LONGEST
+    except UnicodeEncodeError:
+        return False
+
+
 def _fits_decimal(value: Decimal) -> bool:
-    """Whether it has a 32-bit mantissa and at most 255 places."""
+    """Whether it has a mantissa of 32 bits, with or without a sign, and at most 255 places."""
     _, digits, places = value.as_tuple()
     if not isinstance(places, int) or not -255 <= places <= 0:
         return False
     mantissa = int("".join(map(str, digits)))
-    return mantissa < 1 << 31
+    return mantissa <= 1 << 31 if value.is_signed() else mantissa < 1 << 32
 
 
 def _sound(text: str) -> str:

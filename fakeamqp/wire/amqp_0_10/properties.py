@@ -18,6 +18,7 @@ from fakeamqp.wire.amqp_0_10.crossing import (
     Place,
     application_headers,
     carried,
+    fits_short_string,
     plain_headers,
     tag_of,
 )
@@ -198,7 +199,7 @@ class View:
             return None
         fields = self._map()
         value = None if fields is None else fields.get(place.header)
-        if not isinstance(value, str) or len(value.encode("utf-8", "surrogatepass")) > _LONGEST:
+        if not isinstance(value, str) or not fits_short_string(value):
             return None
         if place.field:
             struct = getattr(self, place.role)
@@ -246,9 +247,13 @@ class View:
                 continue
             if not changed._put(place, value) and place.header and value is not None:
                 extra[place.header] = str(value)
-            elif place.header:
+            elif place.header in (self._map() or ()):
                 gone.append(place.header)
-        return changed.with_headers(extra, gone) if extra or gone else changed
+        if extra or gone:
+            changed = changed.with_headers(extra, gone)
+        if gone and not changed._map() and changes.get("headers", self.headers) is None:
+            changed._set_map(None)
+        return changed
 
     def _put(self, place: Place, value: Any) -> bool:
         """Set or clear the field of a property; answers with whether it carries the value."""
@@ -293,7 +298,6 @@ class View:
         return f"{type(self).__name__}({shown})"
 
 
-_LONGEST = 255
 _NAMES = ("headers", *TRANSFER)
 
 
