@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.inspect import remark
 from fakeamqp.model.exchanges import EXCHANGE_TYPES
+from fakeamqp.model.state import Redirect
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -108,6 +109,15 @@ class FaultHost:
             self._state.unblock()
         else:
             self._state.block(reason)
+
+    def redirect(
+        self,
+        host: str | None,
+        known_hosts: tuple[str, ...] = (),
+        note: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Send clients that open a connection elsewhere, or (None) no more; `note` is called for each."""
+        self._state.redirect = None if host is None else Redirect(host, known_hosts, note)
 
     def cancel_consumers(self, queue: str, virtual_host: str) -> int:
         """End the consumers of a queue; how many there were."""

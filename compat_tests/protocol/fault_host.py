@@ -8,6 +8,7 @@ from typing import Any
 from typing_extensions import Self
 
 from fakeamqp.model.exchanges import EXCHANGE_TYPES
+from fakeamqp.model.state import Redirect
 from fakeamqp.model.timers import Timer
 
 __all__ = ["FaultHost"]
@@ -76,6 +77,11 @@ class FaultHost:
             self._server.state.unblock()
         else:
             self._server.state.block(reason)
+
+    def redirect(
+        self, host: str | None, known_hosts: tuple[str, ...] = (), note: Callable[[], object] = lambda: None
+    ) -> None:
+        self._server.state.redirect = None if host is None else Redirect(host, known_hosts, note)
 
     def cancel_consumers(self, queue: str, virtual_host: str) -> int:
         return self._server.state.virtual_hosts[virtual_host].queue(queue).cancel_all()

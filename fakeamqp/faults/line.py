@@ -252,5 +252,10 @@ class Host(Protocol):
     def block(self, reason: str | None) -> None:
         """Hold back all publishers; None lets them go on."""
 
+    def redirect(
+        self, host: str | None, known_hosts: tuple[str, ...] = (), note: Callable[[], object] = ...
+    ) -> None:
+        """Send clients that open a connection elsewhere, or (None) no more; `note` is called for each."""
+
     def cancel_consumers(self, queue: str, virtual_host: str) -> int:
         """End the consumers of a queue from the server's side; how many there were."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from fakeamqp.faults.handle import Handle, Handles
 from fakeamqp.faults.keywords import checked
 from fakeamqp.faults.matching import conditions
 from fakeamqp.faults.network import Network
+from fakeamqp.faults.redirection import Redirection
 from fakeamqp.faults.rule import Connection, Rule
 from fakeamqp.faults.subjects import subject_of
 from fakeamqp.faults.tap import FaultTap
@@ -151,6 +152,22 @@ class Faults:
             self._handles.add(alarm)
             alarm.sound()
         return alarm
+
+    @checked
+    def redirect(self, host: str, *, known_hosts: Iterable[str] = ()) -> Redirection:
+        """Send clients that open a connection to another broker; `remove` ends it.
+
+        AMQP 0-10 has words for that (connection.redirect); clients of 0-9-1 are served as ever.
+
+        Args:
+            host: where to go, such as "other.example:5672".
+            known_hosts: where else they may try.
+        """
+        with self._host:
+            redirection = Redirection(self._host, host, known_hosts, self._handles)
+            self._handles.add(redirection)
+            redirection.begin()
+        return redirection
 
     @checked
     def channel_flow(

@@ -31,7 +31,7 @@ class ChannelView:
     consumers: tuple[ConsumerView, ...]
     unacked: int
     prefetch: int
-    mode: Literal["confirm", "tx"] | None
+    mode: Literal["confirm", "tx", "dtx"] | None
 
     def __repr__(self) -> str:
         words = [f"<channel {self.number} consumers={len(self.consumers)} unacked={self.unacked}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 from random import Random
@@ -28,10 +28,14 @@ __all__ = ["BrokerState", "ClientChannel", "ClientConnection", "ClientSession", 
 
 
 class Redirect(NamedTuple):
-    """Another broker: `host` is where to go, `known_hosts` are where else one may try."""
+    """Another broker: `host` is where to go, `known_hosts` are where else one may try.
+
+    `note` is called for every client that is sent there.
+    """
 
     host: str
     known_hosts: tuple[str, ...] = ()
+    note: Callable[[], object] = lambda: None
 
 
 class ClientChannel(Protocol):

@@ -135,6 +135,7 @@ def _open(endpoint: Endpoint, control: controls.ConnectionOpen) -> None:
     if redirect is not None and not control.insist:
         known_hosts = Array.of("str16", redirect.known_hosts)
         endpoint.redirected(controls.ConnectionRedirect(host=redirect.host, known_hosts=known_hosts))
+        redirect.note()
         return
     name = control.virtual_host or _DEFAULT_VIRTUAL_HOST
     virtual_host = endpoint.broker.virtual_hosts.get(name)

@@ -109,7 +109,7 @@ def _encode_rest(
     """The frames of an assembly from an octet on: without the flag of a first frame where one has begun."""
     limit = min(max_frame_size, LARGEST_FRAME) - HEADER_SIZE
     track = 0 if segments[0][0] == _CONTROL else 1
-    parts = []
+    parts: list[bytes] = []
     for number, (segment_type, octets) in enumerate(segments):
         begin, offset = min(offset, len(octets)), max(0, offset - len(octets))
         if offset or (begin and begin == len(octets)):

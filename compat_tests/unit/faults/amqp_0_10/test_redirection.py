@@ -1,0 +1,55 @@
+"""Clients that open a connection are sent elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Client
+from compat_tests.unit.faults.amqp_0_10.server import FaultServer
+from fakeamqp.faults import FaultError, Faults, UnusedFault
+from fakeamqp.wire.amqp_0_10 import controls as c
+
+
+def _opening(server: FaultServer) -> Client:
+    client = server.dial()
+    client.begin()
+    client.login()
+    client.send(c.ConnectionTuneOk())
+    return client
+
+
+def test_clients_are_sent_to_another_broker(server: FaultServer, faults: Faults) -> None:
+    redirection = faults.redirect("other.example:5673", known_hosts=["third.example"])
+    open_ = c.ConnectionOpen(virtual_host="/")
+    redirect = _opening(server).call(open_, c.ConnectionRedirect)
+    assert (redirect.host, redirect.known_hosts) == ("other.example:5673", ["third.example"])
+    assert redirection.hits == 1
+    assert str(redirection).startswith("clients that open a connection are redirected to other.example:5673")
+    _opening(server).call(c.ConnectionOpen(virtual_host="/", insist=True), c.ConnectionOpenOk)
+    redirection.remove()
+    _opening(server).call(open_, c.ConnectionOpenOk)
+    assert redirection.hits == 1
+
+
+def test_of_several_the_latest_counts(server: FaultServer, faults: Faults) -> None:
+    faults.redirect("one")
+    two = faults.redirect("two")
+    open_ = c.ConnectionOpen(virtual_host="/")
+    assert _opening(server).call(open_, c.ConnectionRedirect).host == "two"
+    two.remove()
+    assert _opening(server).call(open_, c.ConnectionRedirect).host == "one"
+    faults.clear()
+    _opening(server).call(open_, c.ConnectionOpenOk)
+
+
+def test_one_that_nobody_met_is_complained_of(faults: Faults) -> None:
+    faults.redirect("other.example")
+    with pytest.raises(UnusedFault, match=r"redirected to other\.example"):
+        faults.verify()
+
+
+@pytest.mark.parametrize("host", ["", "x" * 70_000, 5672])
+def test_a_host_is_a_name(faults: Faults, host: str) -> None:
+    with pytest.raises(FaultError, match="named by a str"):
+        faults.redirect(host)
+    assert not faults.rules

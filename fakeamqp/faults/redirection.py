@@ -1,0 +1,53 @@
+"""A fault that sends clients elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from fakeamqp.faults.errors import FaultError
+from fakeamqp.faults.handle import Handle, Handles
+
+if TYPE_CHECKING:
+    from fakeamqp.faults.line import Host
+
+__all__ = ["Redirection"]
+
+_LONGEST = 65_535
+
+
+class Redirection(Handle):
+    """Clients that open a connection are sent to another broker, where their dialect has words for that.
+
+    Those that insist are served here. While several last, that of the latest counts. Each client is a hit.
+
+    Raises:
+        FaultError: no frame can carry the name of a host.
+    """
+
+    def __init__(self, host: Host, target: str, known_hosts: Iterable[str], others: Handles) -> None:
+        super().__init__(host)
+        self.target = target
+        self.known_hosts = (known_hosts,) if isinstance(known_hosts, str) else tuple(known_hosts)
+        for name in (target, *self.known_hosts):
+            if not isinstance(name, str) or not 0 < len(name.encode("utf-8", "replace")) <= _LONGEST:
+                raise FaultError(f'a broker is named by a str such as "other.example:5672", not {name!r}')
+        self._host = host
+        self._others = others
+
+    def begin(self) -> None:
+        """Begin."""
+        self._host.redirect(self.target, self.known_hosts, self._count_hit)
+
+    @property
+    def sentence(self) -> str:
+        """See `Handle`."""
+        return f"clients that open a connection are redirected to {self.target}"
+
+    def _withdraw(self) -> None:
+        others = (each for each in self._others.in_force if each is not self)
+        lasting = [each for each in others if isinstance(each, Redirection)]
+        if lasting:
+            lasting[-1].begin()
+        else:
+            self._host.redirect(None)
