@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from compat_tests.protocol.amqp_0_10.contents import (
@@ -14,6 +16,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_files,
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from compat_tests.protocol.driver import QuietTap
 from fakeamqp.wire.amqp_0_10 import commands as x
 
 
@@ -95,6 +98,34 @@ def test_no_tag_can_be_acked_before_it_was_told(session: Session) -> None:
     consume_files(session)
     next_command(session, x.FileOpen)
     session.fails(x.FileAck(delivery_tag=1), 406)
+
+
+class _Settled(QuietTap):
+    """Remembers what it is told of deliveries and how they end."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[object, ...]] = []
+
+    def delivered(self, message: object, queue: str, consumer: object, *where: Any) -> None:
+        _, channel, tag, redelivered = where
+        self.told.append(("delivered", queue, consumer, channel, tag, redelivered))
+
+    def settled(self, event: str, deliveries: Any, *_: Any) -> None:
+        self.told += [(event, each.tag) for each in deliveries]
+
+
+def test_whoever_watches_is_told_the_tags_that_the_client_knows(session: Session) -> None:
+    session.declare("q")
+    publish_file(session, b"1")
+    publish_file(session, b"2")
+    tap = session.client.server.state.tap = _Settled()
+    consume_files(session)
+    assert tap.told == [], "it is delivered once it is staged"
+    first, second = take_files(session)
+    ack_file(session, first.tag)
+    session.call(x.FileReject(delivery_tag=second.tag))
+    delivered = [("delivered", "q", "t", 0, tag, False) for tag in (1, 2)]
+    assert tap.told == [*delivered, ("acked", 1), ("rejected", 2)]
 
 
 @pytest.mark.rule("0-10/file.ack/multiple-validation")

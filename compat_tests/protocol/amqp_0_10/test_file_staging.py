@@ -271,6 +271,17 @@ def test_a_publish_that_has_come_first_does_not_join_a_later_transaction(session
 
 
 @pytest.mark.rule("0-10/file.publish/staged")
+def test_an_exchange_may_go_while_a_content_is_staged_for_it(session: Session) -> None:
+    session.declare_exchange("e")
+    assert open_file(session, 4) == 0
+    session.call(x.FilePublish(exchange="e", identifier="f", mandatory=True))
+    session.call(x.ExchangeDelete(exchange="e"))
+    send_stage(session, b"file")
+    returned, _ = next_command(session, x.FileReturn)
+    assert (returned.reply_code, returned.exchange) == (312, "e")
+
+
+@pytest.mark.rule("0-10/file.publish/staged")
 def test_only_what_was_opened_can_be_published(session: Session) -> None:
     exception = session.fails(x.FilePublish(routing_key="q", identifier="f"), 404)
     assert (exception.command_code, exception.field_index) == (9, 4)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fakeamqp.dialects.amqp_0_10.states import SessionState
 from fakeamqp.model.message import Message
+from fakeamqp.model.outcome import UNROUTABLE
 from fakeamqp.model.queues import ClassicQueue, Queue
 from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.wire.amqp_0_10 import commands
@@ -119,7 +120,9 @@ def publish(
         )
         return
     # Header fields that name further keys are RabbitMQ's: to publishers of 0-10 they mean nothing.
-    plan = virtual_host.routing.route(message)
+    # An exchange may have gone while a content was staged for it.
+    there = target.exchange in virtual_host.exchanges
+    plan = virtual_host.routing.route(message) if there else UNROUTABLE
     if transaction is not None:
         transaction.publish(
             PlannedPublish(

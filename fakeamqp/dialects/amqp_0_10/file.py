@@ -201,6 +201,7 @@ def _carry_out(
     event: Settlement,
     deliveries: Sequence[Delivery],
 ) -> None:
+    Files.told(deliveries)
     session.note_settled(event, deliveries)
     act(deliveries)
 

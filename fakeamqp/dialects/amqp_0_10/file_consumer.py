@@ -8,6 +8,7 @@ not say what it is of, the next file is opened when the one before has been stag
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from hashlib import sha1
 from typing import TYPE_CHECKING
 
@@ -182,7 +183,13 @@ class Files(Consumers):
         known = [each - _BEHIND_TRANSFERS for each in outstanding if each > _BEHIND_TRANSFERS]
         return self._take_out([each for each in known if each not in under_way and (each <= tag or not tag)])
 
-    def _take_out(self, tags: list[int] | tuple[int, ...]) -> list[Delivery]:
+    @staticmethod
+    def told(deliveries: Sequence[Delivery]) -> None:
+        """These are about to end: who is told of that is told the tags that the client knows."""
+        for delivery in deliveries:
+            delivery.tag %= _BEHIND_TRANSFERS
+
+    def _take_out(self, tags: Sequence[int]) -> list[Delivery]:
         outstanding = self.session.ledger.outstanding
         keys = [_BEHIND_TRANSFERS + tag for tag in tags]
         return [outstanding.pop(key) for key in keys if key in outstanding]
