@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from compat_tests.benchmarks.cases import CASES, Case
+from compat_tests.benchmarks.cases import Case
+from compat_tests.benchmarks.cases_0_10 import CASES
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from compat_tests.fuzz.streams import RICH_HEADERS
 from compat_tests.protocol.driver import Client, Server
@@ -154,11 +155,22 @@ def _() -> Timed:
 # --- whole conversations --------------------------------------------------------------------------------
 
 
-def publish_octets(exchange: str, routing_key: str, *, channel: int = 1, body: bytes = BODY) -> bytes:
+def publish_octets(
+    exchange: str, routing_key: str, *, channel: int = 1, body: bytes = BODY, properties: bytes = b"\0\0"
+) -> bytes:
     method = m.BasicPublish(exchange=exchange, routing_key=routing_key)
     return method_frame(channel, method.encode()) + b"".join(
-        content_frames(channel, 60, b"\0\0", body, 100_000)
+        content_frames(channel, 60, properties, body, 100_000)
     )
+
+
+def described(number: int) -> bytes:
+    """Properties as many programs set them; `number` is the message's own."""
+    headers = {"tenant": "a", "attempt": 1}
+    properties = BasicProperties(
+        content_type="application/json", message_id=str(UUID(int=number)), headers=headers
+    )
+    return properties.encode()
 
 
 def conversation(*setup: m.Method, octets: bytes, channels: int = 1) -> tuple[Client, Timed]:
@@ -185,6 +197,13 @@ def _() -> Timed:
 @case("broker", "publish, deliver, one multiple ack", MANY)
 def _() -> Timed:
     octets = publish_octets("", "q") * MANY
+    octets += method_frame(1, m.BasicAck(delivery_tag=0, multiple=True).encode())
+    return conversation(m.BasicConsume(queue="q"), octets=octets)[1]
+
+
+@case("broker", "publish, deliver, each with properties of its own", MANY)
+def _() -> Timed:
+    octets = b"".join(publish_octets("", "q", properties=described(number)) for number in range(MANY))
     octets += method_frame(1, m.BasicAck(delivery_tag=0, multiple=True).encode())
     return conversation(m.BasicConsume(queue="q"), octets=octets)[1]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from compat_tests.benchmarks import expiry, load, tap, trace
-from compat_tests.benchmarks.cases import CASES, Case
+from compat_tests.benchmarks.cases import Case
+from compat_tests.benchmarks.cases_0_10 import CASES
 from compat_tests.benchmarks.cycle import client_cycle, fresh_broker_cycle
 from compat_tests.benchmarks.imports import import_seconds
 from compat_tests.differential import rabbitmq_node

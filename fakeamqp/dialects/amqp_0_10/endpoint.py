@@ -24,7 +24,7 @@ from fakeamqp.dialects.outbox import Outbox
 from fakeamqp.dialects.patience import Patience
 from fakeamqp.model.errors import ModelError
 from fakeamqp.wire.amqp_0_10 import controls
-from fakeamqp.wire.amqp_0_10.assembly import Assembler
+from fakeamqp.wire.amqp_0_10.assembly import Assembler, Assembly, content_behind
 from fakeamqp.wire.amqp_0_10.constants import MIN_MAX_FRAME_SIZE, PROTOCOL_HEADER, CloseCode, SegmentType
 from fakeamqp.wire.amqp_0_10.errors import FramingError
 from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, HEADER_SIZE, check_header, control_frame
@@ -52,6 +52,9 @@ _MUTE_STATES = frozenset(
 )
 _CLOSE_OK = control_frame(0, controls.ConnectionCloseOk().encode())
 _HEARTBEAT_FRAME = control_frame(0, controls.ConnectionHeartbeat().encode())
+_COMMAND = int(SegmentType.COMMAND)
+_WHOLE_OF_SEVERAL = 0x0B
+"""A segment of one frame, the first of several."""
 _WHOLE = 0x0F
 """All four flags: a segment of one frame, and an assembly of one segment."""
 
@@ -277,6 +280,17 @@ class Endpoint:
                         if self._held_back:
                             break
                         continue
+                    if flags == _WHOLE_OF_SEVERAL and kind == _COMMAND and tap is None:
+                        # A transfer is three frames, nearly always: one look at all of them.
+                        behind = content_behind(data, position, end, channel, self.max_frame_size)
+                        session = self.sessions.get(channel)
+                        if behind is not None and session is not None:
+                            header, body, stop = behind
+                            if session.receive_whole(Assembly(payload, header, body, True)):
+                                position = stop
+                                if self._held_back and not kept:
+                                    break
+                                continue
                     self._receive_frame(flags, kind, track, channel, payload)
                     if self._held_back and not kept:
                         break
@@ -296,7 +310,7 @@ class Endpoint:
             self._needed = needed
 
     def _receive_unframed(self, data: bytes) -> None:
-        """Where frames begin is not known any more: only the answer to our close counts, known by its octets."""
+        """Where frames begin is not known any more: only the octets of the answer to our close count."""
         if _CLOSE_OK in data:
             self._finish("close confirmed after broken framing")
         else:
@@ -343,7 +357,7 @@ class Endpoint:
             raise ConnectionFault("connection-forced", "a command came before connection.open", silent=True)
 
     def _check_channel(self, channel: int) -> None:
-        """Channels run from 0 to one below the maximum (connection.tune-ok/channel-max-available-channels)."""
+        """Channels run up to one below the maximum (connection.tune-ok/channel-max-available-channels)."""
         if channel >= self.channel_max:
             raise ConnectionFault(
                 "framing-error", f"channel {channel} is not below the agreed channel-max ({self.channel_max})"

@@ -124,6 +124,23 @@ class Incoming:
             self._pass_over()
         return assembly
 
+    def receive_whole(self) -> bool:
+        """Count a command that has come as nothing but whole frames; False where it needs a closer look."""
+        due = self._due
+        if (
+            not self._pointed
+            or self._offset
+            or self._discarding
+            or due != self._expected
+            or self._skipped
+            or not self._assembler.idle
+        ):
+            return False
+        self._offset = None
+        self.current = due
+        self._due = self._expected = successor(due)
+        return True
+
     @property
     def broken_off(self) -> Assembly | None:
         """What has come of the command that is due and is not complete; None where that is nothing."""

@@ -60,13 +60,10 @@ class Outgoing:
         """How many commands wait for the client to have done them."""
         return len(self._sent)
 
-    def send(
-        self, segments: Segments, done: Callable[[], Limit | None] | None = None, frames: bytes | None = None
-    ) -> int:
+    def send(self, segments: Segments, done: Callable[[], Limit | None] | None = None) -> int:
         """Send a command; `done` is called when the client has completed it.
 
-        `done` answers with a limit that is wider now, if there is one. `frames` are the segments as frames
-        for the transport that there is, where the caller has them.
+        `done` answers with a limit that is wider now, if there is one.
 
         Returns:
             Its id.
@@ -77,12 +74,10 @@ class Outgoing:
         if lasting or done is not None:
             self._sent[command_id] = _Sent(segments if lasting else None, done)
         if not self._waiting:
-            self._write(command_id, segments, frames)
+            self._write(command_id, segments)
         return command_id
 
-    def _write(
-        self, command_id: int, segments: Segments, frames: bytes | None = None, offset: int = 0
-    ) -> None:
+    def _write(self, command_id: int, segments: Segments, offset: int = 0) -> None:
         session = self._session
         endpoint = session.endpoint
         if endpoint is None:
@@ -92,9 +87,7 @@ class Outgoing:
             point = controls.SessionCommandPoint(command_id=command_id, command_offset=offset)
             session.send_control(point)
         self._place = successor(command_id)
-        if frames is None:
-            frames = encode_frames(session.channel, segments, endpoint.max_frame_size, offset)
-        endpoint.outbox.write(frames)
+        endpoint.outbox.write(encode_frames(session.channel, segments, endpoint.max_frame_size, offset))
 
     @property
     def keeps_nothing(self) -> bool:
@@ -103,15 +96,19 @@ class Outgoing:
         return session.timeout == 0 and not self._waiting and session.endpoint is not None
 
     def send_frames(self, frames: bytes, done: Callable[[], Limit | None] | None) -> None:
-        """Send a command, as frames for the transport that there is, while nothing is kept; `done` as in `send`."""
-        endpoint = self._session.endpoint
+        """Send a command, as frames for the transport that there is, where nothing is kept of it.
+
+        `done` is as in `send`.
+        """
+        session = self._session
+        endpoint = session.endpoint
         assert endpoint is not None
         command_id = self.next_id
         self.next_id = following = successor(command_id)
         if done is not None:
             self._sent[command_id] = _Sent(None, done)
         if self._place != command_id:
-            self._point(command_id)
+            session.send_control(controls.SessionCommandPoint(command_id=command_id, command_offset=0))
         self._place = following
         endpoint.outbox.write(frames)
 

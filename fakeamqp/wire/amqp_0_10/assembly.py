@@ -19,13 +19,21 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from fakeamqp.wire.amqp_0_10.errors import FramingError, OversizeAssembly
-from fakeamqp.wire.amqp_0_10.frames import FIRST_FRAME, FIRST_SEGMENT, LAST_FRAME, LAST_SEGMENT
+from fakeamqp.wire.amqp_0_10.frames import (
+    FIRST_FRAME,
+    FIRST_SEGMENT,
+    FRAME_HEADER,
+    HEADER_SIZE,
+    LAST_FRAME,
+    LAST_SEGMENT,
+)
 
-__all__ = ["Assembler", "Assembly"]
+__all__ = ["Assembler", "Assembly", "content_behind"]
 
 _CONTROL, _COMMAND, _HEADER, _BODY = range(4)
 _NAMES: Final = ("a control", "a command", "a header", "a body")
 _WHOLE: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
+_unpack_frame = FRAME_HEADER.unpack_from
 _OF_SEGMENT: Final = FIRST_SEGMENT | LAST_SEGMENT
 
 _FIRST: Final = (_CONTROL, _COMMAND)
@@ -131,6 +139,11 @@ class Assembler:
         return None
 
     @property
+    def idle(self) -> bool:
+        """Whether no assembly is under way."""
+        return not self._segments
+
+    @property
     def partial(self) -> Assembly | None:
         """The command under way as far as it has come; None where its first segment is not whole."""
         segments = self._segments
@@ -174,6 +187,53 @@ class Assembler:
         """Forget the assembly under way."""
         self.received = 0
         self._segments = []
+
+
+_HEADER_BEFORE_BODY: Final = FIRST_FRAME | LAST_FRAME
+_LAST: Final = LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
+
+
+def content_behind(
+    octets: bytes, offset: int, end: int, channel: int, max_frame_size: int
+) -> tuple[bytes, bytes, int] | None:
+    """Header and body behind the frame of a command that ends at `offset`, and the offset behind them.
+
+    None where they are not both there, or not one sound frame each: then frames are to be taken one by one.
+    """
+    start = offset + HEADER_SIZE
+    if start + HEADER_SIZE > end:
+        return None
+    flags, kind, size, reserved, track, number, reserved_2 = _unpack_frame(octets, offset)
+    behind = offset + size
+    if (
+        flags != _HEADER_BEFORE_BODY
+        or kind != _HEADER
+        or size > max_frame_size
+        or reserved
+        or reserved_2
+        or track != 1
+        or number != channel
+        or behind + HEADER_SIZE > end
+        or behind < start
+    ):
+        return None
+    header = octets[start:behind]
+    flags, kind, size, reserved, track, number, reserved_2 = _unpack_frame(octets, behind)
+    start = behind + HEADER_SIZE
+    behind += size
+    if (
+        flags != _LAST
+        or kind != _BODY
+        or size > max_frame_size
+        or reserved
+        or reserved_2
+        or track != 1
+        or number != channel
+        or behind > end
+        or behind < start
+    ):
+        return None
+    return header, octets[start:behind], behind
 
 
 def _describe(flags: int, segment_type: int) -> str:
