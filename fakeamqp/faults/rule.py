@@ -121,8 +121,6 @@ class Rule(Handle):
             said = " or ".join(sorted(self._dialects))
             self._miss(unit, f"the connection speaks {unit.dialect.name}, not {said}")
             return False
-        if not unit.told:
-            return begun
         if subject.confirms and not unit.settles:
             return False
         if self._connection is not None and not self._connection.is_line(unit.line):
@@ -131,7 +129,7 @@ class Rule(Handle):
             )
             return False
         if self._wanted and unit.method is None:
-            return False
+            return begun and not unit.told
         try:
             for condition in self._wanted:
                 if begun and not (condition.early and unit.tells_early(condition.name)):

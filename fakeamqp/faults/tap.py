@@ -239,15 +239,15 @@ class FaultTap:
     def _come(self, wire: Wire, frame_type: int, channel: int, payload: bytes) -> bool:
         """One received frame; whether it is kept."""
         dialect = wire.dialect
-        backlog = wire.backlog.get(dialect.lane(frame_type, channel, payload))
+        backlog = wire.backlog.get(dialect.lane(frame_type, channel, payload)) if wire.backlog else None
         if backlog is not None:
             backlog.append((frame_type, payload))
             wire.behind += len(payload)
             if wire.behind > _TOO_MUCH:
                 wire.line.pause(True)
             return True
-        unit = None if dialect.stands_alone(frame_type) else wire.gathering.get(channel)
-        if unit is None:
+        unit = wire.gathering.get(channel)
+        if unit is None or dialect.stands_alone(frame_type):
             if not dialect.starts(frame_type):
                 self._complete(wire, channel, frame_type, payload)
                 return False
@@ -389,15 +389,15 @@ class FaultTap:
         muted = wire.is_muted(unit.channel, unit.name)
         if muted:
             unit.taken()
-        if muted and unit.name in wire.dialect.confirms:
-            # The end may be silence, and silence may end: no later confirm may cover this one.
-            wire.never_confirmed(unit.channel, unit.method.delivery_tag)
+            if unit.name in wire.dialect.confirms:
+                # The end may be silence, and silence may end: no later confirm may cover this one.
+                wire.never_confirmed(unit.channel, unit.method.delivery_tag)
         return muted
 
     def _sent(self, wire: Wire, unit: Unit) -> bool:
         """Whether a rule takes a unit that is about to be sent."""
         name = unit.name
-        if name in wire.dialect.confirms:
+        if name in wire.confirms:
             published = wire.published.get(unit.channel)
             if published:
                 method = unit.method
@@ -405,7 +405,7 @@ class FaultTap:
                 if method.multiple:
                     tags = [tag for tag in published if tag <= method.delivery_tag]
                 unit.settles = tuple(published.pop(tag) for tag in tags if tag in published)
-        elif name in wire.dialect.ends_of_channels:
+        elif name in wire.ends_of_channels:
             wire.channel_ends(unit.channel)
         elif name == _GOT and self._got is not None:
             connection, channel, tag, queue = self._got

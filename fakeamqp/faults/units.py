@@ -51,6 +51,8 @@ class Unit:
     )
 
     dialect: Dialect
+    has_content: bool
+    """Whether a content belongs to the method."""
 
     def __init__(
         self, line: Line, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
@@ -95,11 +97,6 @@ class Unit:
     def told(self) -> bool:
         """Whether all of the method is there, if not all of its content."""
         return True
-
-    @property
-    def has_content(self) -> bool:
-        """Whether a content belongs to the method."""
-        raise NotImplementedError
 
     @property
     def complete(self) -> bool:

@@ -25,6 +25,8 @@ class Wire:
         self.line: Line = linked.line
         self.dialect = dialect_named(linked.dialect)
         self.prefix_size = self.dialect.prefix_size
+        self.confirms = self.dialect.confirms
+        self.ends_of_channels = self.dialect.ends_of_channels
         self.telling: dict[Direction, frozenset[bytes]] = {"received": frozenset(), "sent": frozenset()}
         """By direction: how the methods begin that are not to pass unseen."""
         self.gathering: dict[int, Unit] = {}
@@ -68,7 +70,8 @@ class Wire:
 
     def is_muted(self, channel: int, name: str) -> bool:
         """Whether a method is not to be sent."""
-        return any(name not in self.muted.get(each, (name,)) for each in (channel, _CONNECTION))
+        muted = self.muted
+        return bool(muted) and any(name not in muted.get(each, (name,)) for each in (channel, _CONNECTION))
 
     def never_confirmed(self, channel: int, tag: int) -> None:
         """A publish is never confirmed: no confirm of a later one may cover it."""
@@ -86,10 +89,12 @@ class Wire:
         """The units in whole frames that are to be sent."""
         units: list[Unit] = []
         dialect = self.dialect
+        starts = dialect.starts
         for kind, channel, payload, _ in dialect.framing.cut(octets):
-            if units and not dialect.starts(kind):
+            if units and not starts(kind):
                 units[-1].frames.append((kind, payload))
             else:
-                units.append(dialect.unit(self.line, "sent", channel, [(kind, payload)]))
-                units[-1].life = self.lives.get(channel, 0)
+                unit = dialect.unit(self.line, "sent", channel, [(kind, payload)])
+                unit.life = self.lives.get(channel, 0)
+                units.append(unit)
         return units

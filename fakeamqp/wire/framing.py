@@ -11,7 +11,6 @@ kind, a channel and a payload, and a `Framing` knows the rest. The kind is a num
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import Literal, Protocol, TypeAlias
@@ -52,7 +51,7 @@ class Framing(Protocol):
     def may_begin(self, octet: int) -> bool:
         """Whether a frame can begin with this octet."""
 
-    def cut(self, octets: bytes) -> Iterator[tuple[int, int, bytes, int]]:
+    def cut(self, octets: bytes) -> list[tuple[int, int, bytes, int]]:
         """Kind, channel, payload and its announced size of each frame.
 
         Of a last one that is not all there the payload is what there is of it. Whatever the octets are,

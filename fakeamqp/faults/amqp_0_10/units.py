@@ -41,7 +41,7 @@ def starts(kind: int) -> bool:
 class CommandUnit(Unit):
     """See `Unit`, which says what each of these is."""
 
-    __slots__ = ("sync",)
+    __slots__ = ("has_content", "sync")
 
     line: Any
 
@@ -51,6 +51,7 @@ class CommandUnit(Unit):
         self.sync = False
         """Whether the client, or the broker, wants to know soon that the command is done."""
         kind, payload = self.frames[0]
+        self.has_content = not kind >> 8 & LAST_SEGMENT  # Another segment follows.
         if is_heartbeat(kind, payload):
             return HEARTBEAT
         if not starts(kind):
@@ -93,11 +94,6 @@ class CommandUnit(Unit):
         """Whether the first segment has come whole."""
         first = self.frames[0][0] & TYPE_MASK
         return any(kind >> 8 & LAST_FRAME for kind, _ in self.frames if kind & TYPE_MASK == first)
-
-    @property
-    def has_content(self) -> bool:
-        """Frames say whether another segment follows."""
-        return not self.frames[0][0] >> 8 & LAST_SEGMENT
 
     @property
     def complete(self) -> bool:

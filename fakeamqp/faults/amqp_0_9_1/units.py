@@ -38,13 +38,15 @@ _LARGEST = 131_072 - 8
 class MethodUnit(Unit):
     """See `Unit`, which says what each of these is."""
 
-    __slots__ = ()
+    __slots__ = ("_kind", "has_content")
 
     # --- what it is -----------------------------------------------------------------------------------
 
     def _read_name(self) -> str:
         first_type, first = self.frames[0]
         kind = METHODS.get(int.from_bytes(first[:4], "big")) if first_type == FRAME_METHOD else None
+        self._kind = kind
+        self.has_content = kind is not None and kind.HAS_CONTENT
         return HEARTBEAT if first_type == FRAME_HEARTBEAT else kind.NAME if kind is not None else ""
 
     @property
@@ -56,15 +58,9 @@ class MethodUnit(Unit):
     def method(self) -> Any:
         """A `Method`."""
         if self._method == "unread":
-            kind = METHODS.get(self.index)
+            kind = self._kind
             self._method = None if kind is None else _read(kind.decode, self.frames[0][1])
         return self._method
-
-    @property
-    def has_content(self) -> bool:
-        """The method says it."""
-        kind = METHODS.get(self.index)
-        return kind is not None and kind.HAS_CONTENT
 
     @property
     def complete(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 
 from fakeamqp.wire.errors import FieldError
 from fakeamqp.wire.framing import Part
@@ -40,18 +39,20 @@ class _Framing:
         """The first octet has the version, 0, and the flags."""
         return octet <= 0x0F
 
-    def cut(self, octets: bytes) -> Iterator[tuple[int, int, bytes, int]]:
+    def cut(self, octets: bytes) -> list[tuple[int, int, bytes, int]]:
         """What is not even a header's worth counts as the beginning of one, on channel 0."""
+        found = []
         position, end = 0, len(octets)
         while end - position >= HEADER.size:
             flags, segment_type, size, _, _, channel, _ = HEADER.unpack_from(octets, position)
             size = max(HEADER.size, size)
             payload = octets[position + HEADER.size : position + size]
-            yield flags << 8 | segment_type, channel, payload, size - HEADER.size
+            found.append((flags << 8 | segment_type, channel, payload, size - HEADER.size))
             position += size
         if position < end:
             kind = int.from_bytes(octets[position : position + 2].ljust(2, b"\0"), "big")
-            yield kind, 0, octets[position + 2 :], HEADER.size
+            found.append((kind, 0, octets[position + 2 :], HEADER.size))
+        return found
 
     def frame(self, kind: int, channel: int, payload: bytes) -> bytes:
         """The kind is flags and type."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fakeamqp.wire.amqp_0_9_x.frames import (
     FRAME_BODY,
     FRAME_CONTENT_HEADER,
@@ -44,16 +42,18 @@ class _Framing:
         """The first octet is the type."""
         return octet in _PARTS
 
-    def cut(self, octets: bytes) -> Iterator[tuple[int, int, bytes, int]]:
+    def cut(self, octets: bytes) -> list[tuple[int, int, bytes, int]]:
         """What is not even a header's worth counts as the beginning of one, on channel 0."""
+        found = []
         position, end = 0, len(octets)
         while end - position >= FRAME_HEADER.size:
             kind, channel, size = FRAME_HEADER.unpack_from(octets, position)
             start = position + FRAME_HEADER.size
-            yield kind, channel, octets[start : start + size], size
+            found.append((kind, channel, octets[start : start + size], size))
             position += size + FRAME_OVERHEAD
         if position < end:
-            yield octets[position], 0, octets[position + 1 :], FRAME_HEADER.size
+            found.append((octets[position], 0, octets[position + 1 :], FRAME_HEADER.size))
+        return found
 
     def frame(self, kind: int, channel: int, payload: bytes) -> bytes:
         """The kind is the type."""
