@@ -377,3 +377,8 @@ def carried(value: Any, depth: int = 0) -> Any:
 def tag_of(code: int) -> str:
     """The tag that 0-9-x has for values of this code."""
     return _TAG_OF_CODE[code]
+
+
+def code_of_tag(tag: str) -> int | None:
+    """The code that values of a tag of 0-9-x have; None where the value says it."""
+    return _CODE_OF_TAG.get(tag)
