@@ -51,7 +51,7 @@ def seen(rule: Any) -> list[Unit]:
         {"session": "shop"},
         {"destination": "e"},
         {"accept_mode": 1},
-        {"body": lambda body: len(body) == 10},
+        pytest.param({"body": lambda body: len(body) == 10}, id="a function of the body"),
         {"dialect": "0-10"},
     ],
     ids=str,
