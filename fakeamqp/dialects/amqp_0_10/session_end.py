@@ -272,6 +272,11 @@ class SessionEnd:
             raise SessionFault("command-invalid", f"{command.NAME} has neither header nor body")
         return handler(self, command, assembly.header, assembly.body)
 
+    def given_up(self, assembly: Assembly) -> None:
+        """The client will not send the rest of this command (session.gap/*)."""
+        for consumers in self.consuming.values():
+            consumers.given_up(assembly)
+
     def end_turn(self) -> None:
         """Say what is completed, once for all that has come (session.completed/merged-reply)."""
         if self.incoming.news and self.state is SessionState.ATTACHED:
@@ -417,6 +422,8 @@ class SessionEnd:
         self.gate.shut()
         if self.ledger.timeouts is not None:
             self.ledger.timeouts.stop()
+        for consumers in self.consuming.values():
+            consumers.let_go()
         ended = self._takers()
         self.subscriptions, self.consuming = {}, {}
         outstanding = self.ledger.take_all()
