@@ -165,6 +165,9 @@ class Incoming:
         for lower, upper in self._skipped.ranges:
             if self._expected is not None and _within(self._expected, lower, upper):
                 if self._due == self._expected:
+                    given_up = self.broken_off
+                    if given_up is not None:
+                        self._session.given_up(given_up)
                     self._due = successor(upper)
                     self._assembler.clear()
                 self._expected = successor(upper)
