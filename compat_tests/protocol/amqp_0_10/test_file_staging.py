@@ -18,7 +18,9 @@ from compat_tests.protocol.amqp_0_10.contents import (
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
 from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
 
 CONTENT = bytes(range(256)) * 40
 
@@ -114,6 +116,25 @@ def test_a_content_can_be_broken_off_many_times(server: Server) -> None:
         session.client.drop()
     session = small_frames(server)
     assert 0 < sent == open_file(session, len(CONTENT)) < len(CONTENT)
+
+
+@pytest.mark.rule("0-10/file.open/identifier", "0-10/file.open-ok/staged-size-staging")
+def test_a_stage_that_the_client_leaves_out_can_be_gone_on_with(server: Server) -> None:
+    session = small_frames(server)
+    assert open_file(session, len(CONTENT), "one") == 0
+    assert open_file(session, 3, "two") == 0
+    left_out = session.next_id
+    sent = stage_partly(session, CONTENT, frames=2)
+    session.control(c.SessionGap(commands=SequenceSet.of(left_out)))
+    session.point(left_out + 1)
+    send_stage(session, b"two")
+    assert open_file(session, len(CONTENT), "one") == sent
+    send_stage(session, CONTENT[sent:])
+    session.declare("q")
+    for identifier in ("one", "two"):
+        session.call(x.FilePublish(routing_key="q", identifier=identifier))
+    consume_files(session)
+    assert [file.body for file in take_files(session)] == [CONTENT, b"two"]
 
 
 @pytest.mark.rule("0-10/file.open/identifier")

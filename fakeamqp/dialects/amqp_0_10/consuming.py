@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
     from fakeamqp.model.queues import Queue
+    from fakeamqp.wire.amqp_0_10.assembly import Assembly
 
 __all__ = ["Consume", "ConsumerEnd", "Consumers", "Window", "cancel", "consumable", "set_window", "start"]
 
@@ -85,6 +86,12 @@ class Consumers:
 
     def count(self, window: Window) -> None:
         """Take what consumers were sent in advance of a window that is new to them."""
+
+    def given_up(self, assembly: Assembly) -> None:
+        """The client will not send the rest of this command."""
+
+    def let_go(self) -> None:
+        """The session is about to end, and to return what it holds."""
 
     def end(self) -> None:
         """The session has ended."""

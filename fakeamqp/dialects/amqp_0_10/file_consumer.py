@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.subscription import Subscription
+    from fakeamqp.wire.amqp_0_10.assembly import Assembly
 
 __all__ = ["FileConsumer", "Files"]
 
@@ -82,10 +83,23 @@ class Files(Consumers):
                     delivery.credits = (*delivery.credits, window.credit)
                     window.credit.take(delivery.queued.message)
 
+    def given_up(self, assembly: Assembly) -> None:
+        """See the base class."""
+        self.staging.given_up(assembly)
+
+    def let_go(self) -> None:
+        """See the base class: what was never delivered returns as such."""
+        for consumer in self.by_tag.values():
+            self.withdraw(consumer)
+        self.told([each for key, each in self.session.ledger.outstanding.items() if key > _BEHIND_TRANSFERS])
+
     def end(self) -> None:
         """See the base class."""
         super().end()
-        self.staging.end(self.session.incoming.broken_off)
+        unfinished = self.session.incoming.broken_off
+        if unfinished is not None:
+            self.staging.given_up(unfinished)
+        self.staging.end()
         self._under_way.clear()
 
     # --- out ------------------------------------------------------------------------------------------
@@ -153,7 +167,7 @@ class Files(Consumers):
         if consumer.no_ack:
             accept_all(self._take_out((tag,)))
 
-    def withdraw(self, consumer: FileConsumer) -> None:
+    def withdraw(self, consumer: ConsumerEnd) -> None:
         """Deliver nothing more to a consumer: what is under way to it goes back (file.cancel/stops).
 
         What is opened is staged all the same: the client waits for it.

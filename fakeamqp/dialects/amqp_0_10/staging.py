@@ -125,16 +125,16 @@ class Staging:
             del self._uploads[staged.identifier]
         perform(staged)
 
-    def end(self, broken_off: Assembly | None) -> None:
-        """The session has ended: another one of the same user can go on with what it has staged.
-
-        `broken_off` is what has come of a command whose end never came.
-        """
-        session = self._session
-        if broken_off is not None and _is_stage(broken_off.first) and self._due:
-            staged, body = self._due[0].staged, broken_off.body or b""
+    def given_up(self, assembly: Assembly) -> None:
+        """The rest of this command will not come: if it is a stage, its content can be gone on with."""
+        if _is_stage(assembly.first) and self._due:
+            staged, body = self._due.popleft().staged, assembly.body or b""
             if len(staged.octets) + len(body) <= staged.size:
                 staged.octets += body
+
+    def end(self) -> None:
+        """The session has ended: another one of the same user can go on with what it has staged."""
+        session = self._session
         for upload in self._uploads.values():
             session.virtual_host.staged.keep(session.user.name, upload.staged.identifier, upload.staged)
         self._uploads.clear()
