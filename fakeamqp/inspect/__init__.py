@@ -45,9 +45,11 @@ from fakeamqp.inspect.live import ConnectionHandle, Look, QueueInspector
 from fakeamqp.inspect.messages import ContentView, MessageView, Published, PublishedView, published_views
 from fakeamqp.inspect.policies import PolicyView, policy_views
 from fakeamqp.inspect.remarks import remark
+from fakeamqp.inspect.sessions import SessionView, session_views
 from fakeamqp.inspect.topology import (
     BindingView,
     ConsumerView,
+    CreditView,
     ExchangeView,
     QueueView,
     exchange_names,
@@ -65,6 +67,7 @@ __all__ = [
     "ConsumerView",
     "ContentView",
     "Count",
+    "CreditView",
     "DeadLettered",
     "DeadLetteredView",
     "Dropped",
@@ -90,6 +93,7 @@ __all__ = [
     "QueueView",
     "Returned",
     "ReturnedView",
+    "SessionView",
     "WaitTimeout",
     "Wanted",
     "WantedDeadLettered",
@@ -108,4 +112,5 @@ __all__ = [
     "queue_view",
     "remark",
     "returned_views",
+    "session_views",
 ]

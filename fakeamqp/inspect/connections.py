@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.inspect.frozen import FrozenDict, frozen
+from fakeamqp.inspect.sessions import SessionView, session_views
 from fakeamqp.inspect.topology import ConsumerView, consumer_view
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class ChannelView:
         unacked: how many messages the channel holds.
         prefetch: how many unacked messages each new consumer (with `global`, all together) may hold; 0 means
             any number.
-        mode: "confirm" or "tx" where that was asked for.
+        mode: "confirm" or "tx", or in AMQP 0-10 "tx" or "dtx", where that was asked for.
     """
 
     number: int
@@ -52,7 +53,10 @@ class ConnectionView:
         client_properties: what the client says of itself.
         heartbeat: the interval agreed on, in seconds; 0 means none.
         blocked: why the client may not publish, or None.
-        channels: the open channels, ascending.
+        channels: the open channels, ascending; in AMQP 0-10 those that a session is attached to.
+        dialect: what the client speaks: "0-9-1" or "0-10".
+        sessions: in AMQP 0-10 the sessions attached to it, by channel; those that it has lost are among
+            `Broker.sessions`.
     """
 
     name: str
@@ -62,6 +66,8 @@ class ConnectionView:
     heartbeat: int
     blocked: str | None
     channels: tuple[ChannelView, ...]
+    dialect: str
+    sessions: tuple[SessionView, ...]
 
     @property
     def client(self) -> str:
@@ -81,7 +87,11 @@ class ConnectionView:
             words.append(f"called {self.connection_name!r}")
         if self.client:
             words.append(f"from {self.client!r}")
-        words.append(f"user={self.user!r} virtual_host={self.virtual_host!r} channels={len(self.channels)}")
+        words.append(f"user={self.user!r} virtual_host={self.virtual_host!r}")
+        if self.dialect == "0-9-1":
+            words.append(f"channels={len(self.channels)}")
+        else:
+            words.append(f"dialect={self.dialect!r} sessions={len(self.sessions)}")
         if self.blocked is not None:
             words.append(f"blocked={self.blocked!r}")
         return " ".join(words) + ">"
@@ -89,11 +99,12 @@ class ConnectionView:
 
 def connection_views(state: BrokerState) -> tuple[ConnectionView, ...]:
     """All connections, oldest first."""
-    return tuple(connection_view(connection) for connection in state.connections)
+    return tuple(connection_view(connection, state) for connection in state.connections)
 
 
-def connection_view(connection: ClientConnection) -> ConnectionView:
+def connection_view(connection: ClientConnection, state: BrokerState) -> ConnectionView:
     """A picture of one connection."""
+    sessions = [each for each in session_views(state) if each.connection == connection.name]
     return ConnectionView(
         name=connection.name,
         user=connection.user_name,
@@ -102,6 +113,8 @@ def connection_view(connection: ClientConnection) -> ConnectionView:
         heartbeat=connection.heartbeat,
         blocked=connection.blocked_reason,
         channels=tuple(_channel_view(channel) for channel in connection.open_channels),
+        dialect=connection.dialect,
+        sessions=tuple(sorted(sessions, key=lambda session: session.channel or 0)),
     )
 
 

@@ -11,6 +11,7 @@ from fakeamqp.inspect.expectations import DEAD_LETTERED, DROPPED, PUBLISHED, RET
 from fakeamqp.inspect.live import ConnectionHandle, QueueInspector
 from fakeamqp.inspect.messages import published_views
 from fakeamqp.inspect.policies import policy_views
+from fakeamqp.inspect.sessions import session_views
 from fakeamqp.inspect.topology import consumer_views, exchange_names, exchange_view, queue_names
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from fakeamqp.inspect.explaining import Explanation
     from fakeamqp.inspect.messages import Published, PublishedView
     from fakeamqp.inspect.policies import PolicyView
+    from fakeamqp.inspect.sessions import SessionView
     from fakeamqp.inspect.snapshot import Topology
     from fakeamqp.inspect.topology import ConsumerView, ExchangeView
     from fakeamqp.model.state import BrokerState
@@ -187,8 +189,14 @@ class Inspection:
         return tuple(ConnectionHandle(self, connection, view) for connection, view in pairs)
 
     @property
+    def sessions(self) -> tuple[SessionView, ...]:
+        """The sessions of AMQP 0-10, oldest first, those that are kept without a connection among them."""
+        views: tuple[SessionView, ...] = self.look(session_views)
+        return views
+
+    @property
     def channels(self) -> tuple[ChannelView, ...]:
-        """The open channels of all connections, the oldest connection's first."""
+        """The open channels of all connections, the oldest connection's first; in 0-10 attached sessions."""
         views: tuple[ConnectionView, ...] = self.look(connection_views)
         return tuple(channel for view in views for channel in view.channels)
 

@@ -17,6 +17,7 @@ from fakeamqp.inspect.messages import (
     queued_view,
     unacked_view,
 )
+from fakeamqp.model.credit import Grant
 
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BindingView",
     "ConsumerView",
+    "CreditView",
     "ExchangeView",
     "QueueView",
     "binding_views",
@@ -60,6 +62,27 @@ class BindingView:
         return f"<binding {self.source!r} -> {kind}{self.destination!r} by {self.routing_key!r}{arguments}>"
 
 
+@dataclass(frozen=True, kw_only=True)
+class CreditView:
+    """What is left of the credit of a 0-10 subscription; both balances must allow a message.
+
+    Args:
+        messages: how many it may be sent; None is any number.
+        octets: how many octets they may have, headers included; None is any number.
+        window: what a completed transfer took is given back.
+    """
+
+    messages: int | None
+    octets: int | None
+    window: bool
+
+    def __str__(self) -> str:
+        """In words: "2 messages"."""
+        limits = ((self.messages, "messages"), (self.octets, "octets"))
+        words = " and ".join(f"{limit} {unit}" for limit, unit in limits if limit is not None)
+        return (words or "unlimited") + (" (window)" if self.window else "")
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ConsumerView:
     """One consumer of a queue.
@@ -76,6 +99,9 @@ class ConsumerView:
         unacked: how many it holds.
         arguments: of basic.consume.
         next_offset: where in a stream it will read on; None for other queues.
+        credit: of a subscription of AMQP 0-10, whose tag is its destination: what is left of what its client
+            has granted; None for 0-9-x.
+        browses: it only looks, and acquires nothing by itself.
     """
 
     tag: str
@@ -89,14 +115,23 @@ class ConsumerView:
     unacked: int
     arguments: FrozenDict
     next_offset: int | None = None
+    credit: CreditView | None = None
+    browses: bool = False
 
     def __repr__(self) -> str:
         words = [f"<consumer {self.tag!r} of queue {self.queue!r} on {self.connection}"]
         if self.channel is not None:
             words.append(f"channel {self.channel}")
-        words.append(
-            "no_ack" if self.no_ack else f"unacked={self.unacked} prefetch={self.prefetch or 'unlimited'}"
-        )
+        if self.no_ack:
+            words.append("no_ack")
+        else:
+            words.append(f"unacked={self.unacked}")
+            if self.credit is None:
+                words.append(f"prefetch={self.prefetch or 'unlimited'}")
+        if self.credit is not None:
+            words.append(f"credit={self.credit}")
+        if self.browses:
+            words.append("browses")
         if self.next_offset is not None:
             words.append(f"next_offset={self.next_offset}")
         if self.exclusive:
@@ -301,7 +336,16 @@ def consumer_view(subscription: Subscription) -> ConsumerView:
         unacked=sum(delivery.holder is subscription for delivery in queue.unacked),
         arguments=frozen(subscription.arguments),
         next_offset=queue.next_offset(subscription),
+        credit=_credit(subscription),
+        browses=not subscription.acquires,
     )
+
+
+def _credit(subscription: Subscription) -> CreditView | None:
+    for limit in subscription.limits:
+        if isinstance(limit, Grant):
+            return CreditView(messages=limit.messages, octets=limit.octets, window=limit.window)
+    return None
 
 
 def exchange_names(state: BrokerState, virtual_host: str = "/") -> tuple[str, ...]:

@@ -70,6 +70,7 @@ class ClientConnection(Protocol):
     """What the model and its inspectors see of a connected client."""
 
     name: str
+    dialect: str
     client_properties: Mapping[str, Any]
     heartbeat: int
 
@@ -102,6 +103,37 @@ class ClientConnection(Protocol):
 
 class ClientSession(Protocol):
     """A session (0-10), which may outlive the connection it was made on."""
+
+    user: User
+    virtual_host: VirtualHost
+    connection_name: str
+    timeout: int | None
+    mode: Literal["tx", "dtx"] | None
+    ledger: Ledger
+
+    @property
+    def display_name(self) -> str:
+        """The session's name for people."""
+
+    @property
+    def attached(self) -> bool:
+        """Whether it has a connection."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is attached and no exception has ended it."""
+
+    @property
+    def number(self) -> int:
+        """The channel it is or was attached to."""
+
+    @property
+    def ends_at(self) -> float | None:
+        """When, on the broker's clock, it ends unless it is attached again; None where it does not."""
+
+    @property
+    def consumers(self) -> Mapping[str, Subscription]:
+        """The subscriptions by destination, in the order they came."""
 
     def end(self) -> None:
         """End it for good: what it holds goes back, what is exclusive to it goes."""

@@ -101,6 +101,16 @@ class SessionEnd:
         return self.channel
 
     @property
+    def attached(self) -> bool:
+        """Whether it has a transport."""
+        return self.endpoint is not None
+
+    @property
+    def ends_at(self) -> float | None:
+        """When, on the broker's clock, it ends unless it is attached again; None where it does not."""
+        return None if self._expiry is None or not self._expiry.active else self._expiry.due
+
+    @property
     def alive(self) -> bool:
         """Whether commands are carried out: it is attached, and no exception has ended it."""
         return self.state is SessionState.ATTACHED
