@@ -116,16 +116,17 @@ class _Settled(QuietTap):
 
 def test_whoever_watches_is_told_the_tags_that_the_client_knows(session: Session) -> None:
     session.declare("q")
-    publish_file(session, b"1")
-    publish_file(session, b"2")
+    for n in range(3):
+        publish_file(session, b"%d" % n)
     tap = session.client.server.state.tap = _Settled()
     consume_files(session)
     assert tap.told == [], "it is delivered once it is staged"
-    first, second = take_files(session)
+    first, second, _ = take_files(session)
     ack_file(session, first.tag)
     session.call(x.FileReject(delivery_tag=second.tag))
-    delivered = [("delivered", "q", "t", 0, tag, False) for tag in (1, 2)]
-    assert tap.told == [*delivered, ("acked", 1), ("rejected", 2)]
+    session.fails(x.FileCancel(consumer_tag="missing"), 404)
+    delivered = [("delivered", "q", "t", 0, tag, False) for tag in (1, 2, 3)]
+    assert tap.told == [*delivered, ("acked", 1), ("rejected", 2), ("requeued", 3)]
 
 
 @pytest.mark.rule("0-10/file.ack/multiple-validation")
