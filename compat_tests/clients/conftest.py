@@ -10,11 +10,27 @@ from collections.abc import Iterator
 
 import pytest
 
+from compat_tests.clients.amqp_0_10.client import Connection, Session, connect
 from compat_tests.clients.qpid.python27 import Python27, Unavailable, client
 from compat_tests.clients.reach import Reach
 from fakeamqp import Broker
 
 SECONDS = 20
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "suite(id): this test checks what that one of Apache's suite for AMQP 0-10 checks"
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_was_there() -> Iterator[None]:
+    """What a module finds is not looked through after each of its tests, which takes ten times as long."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
@@ -74,3 +90,16 @@ def python27() -> Python27:
         return client()
     except Unavailable as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture
+def connection(broker: Broker) -> Iterator[Connection]:
+    """A connection of our own client for AMQP 0-10, over TCP."""
+    with connect(broker) as opened:
+        yield opened
+
+
+@pytest.fixture
+def session(connection: Connection) -> Session:
+    """A session on that connection."""
+    return connection.session(b"session")
