@@ -1,8 +1,8 @@
 """Runs the client's own test suites by the client's own runner, and says how each test went.
 
-One suite is for brokers: `qpid_tests.broker_0_10`. Another is for the client and needs a broker: parts of
-`qpid.tests`. The tests are dealt out to a few processes, each with a broker of its own: most of their time
-they wait for a second to see that nothing comes.
+One suite is for brokers: `qpid_tests.broker_0_10`, with a module that it leaves to brokers with a store.
+Another is for the client and needs a broker: parts of `qpid.tests`. The tests are dealt out to a few
+processes, each with a broker of its own: most of their time they wait for a second to see that nothing comes.
 """
 
 from __future__ import annotations
@@ -24,24 +24,27 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["OWN_TESTS", "TESTS", "Outcome", "Test", "listed", "run", "run_all"]
+__all__ = ["FURTHER_TESTS", "TESTS", "Outcome", "Test", "listed", "run", "run_all"]
 
 MODULE = "qpid_tests.broker_0_10"
-OWN_MODULE = "qpid.tests"
+FURTHER_MODULES = ("qpid.tests", "qpid_tests.broker_0_10.persistence")
 
-OWN_TESTS = {
-    "messaging.endpoints.AddressErrorTests": 9,
-    "messaging.endpoints.AddressTests": 21,
-    "messaging.endpoints.ConnectionTests": 6,
-    "messaging.endpoints.ErrorCallbackTests": 4,
-    "messaging.endpoints.ReceiverTests": 22,
-    "messaging.endpoints.SenderTests": 9,
-    "messaging.endpoints.SessionTests": 21,
-    "messaging.endpoints.SetupTests": 9,
-    "messaging.endpoints.TimeoutTests": 8,
-    "messaging.message.MessageEchoTests": 17,
+_ENDPOINTS = "qpid.tests.messaging.endpoints"
+
+FURTHER_TESTS = {
+    f"{_ENDPOINTS}.AddressErrorTests": 9,
+    f"{_ENDPOINTS}.AddressTests": 21,
+    f"{_ENDPOINTS}.ConnectionTests": 6,
+    f"{_ENDPOINTS}.ErrorCallbackTests": 4,
+    f"{_ENDPOINTS}.ReceiverTests": 22,
+    f"{_ENDPOINTS}.SenderTests": 9,
+    f"{_ENDPOINTS}.SessionTests": 21,
+    f"{_ENDPOINTS}.SetupTests": 9,
+    f"{_ENDPOINTS}.TimeoutTests": 8,
+    "qpid.tests.messaging.message.MessageEchoTests": 17,
+    "qpid_tests.broker_0_10.persistence.PersistenceTests": 3,
 }
-"""Classes of tests for the client that talk to a broker, and how many tests each has."""
+"""Further classes: tests of the client that talk to a broker, tests of persistence. How many each has."""
 
 PROCESSES = 8
 """How many processes run at a time."""
@@ -75,8 +78,8 @@ class Test:
         return f"{MODULE}.{self.id}"
 
     @property
-    def class_name(self) -> str:
-        return self.id.rpartition(".")[0]
+    def module(self) -> str:
+        return self.id.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class Outcome:
 class _Lot:
     """Tests that one process runs, by names or patterns that the runner knows; for how long at least."""
 
-    module: str
+    modules: tuple[str, ...]
     names: tuple[str, ...]
     waits: float
 
@@ -112,8 +115,8 @@ def listed(client: Python27) -> list[str]:
 
 
 def run_all(client: Python27) -> dict[str, Outcome]:
-    """Run all tests that nothing speaks against, each class on brokers of its own; outcomes by name."""
-    lots = [*_lots([test for test in TESTS if not test.reason]), *_own_lots()]
+    """Run all tests that nothing speaks against, each module on brokers of its own; outcomes by name."""
+    lots = [*_lots([test for test in TESTS if not test.reason]), *_further_lots()]
     lots.sort(key=lambda lot: lot.waits, reverse=True)
     with ThreadPoolExecutor(PROCESSES) as pool:
         outcomes: dict[str, Outcome] = {}
@@ -125,16 +128,16 @@ def run_all(client: Python27) -> dict[str, Outcome]:
 def _lots(tests: Sequence[Test]) -> list[_Lot]:
     lots: dict[str, list[list[Test]]] = {}
     for test in sorted(tests, key=lambda test: -test.waits):
-        of_class = lots.setdefault(test.class_name, [])
-        with_room = [lot for lot in of_class if _waits([*lot, test]) <= SECONDS_EACH]
+        of_module = lots.setdefault(test.module, [])
+        with_room = [lot for lot in of_module if _waits([*lot, test]) <= SECONDS_EACH]
         if with_room:
             with_room[0].append(test)
         else:
-            of_class.append([test])
+            of_module.append([test])
     return [
-        _Lot(MODULE, tuple(test.name for test in lot), _waits(lot))
-        for of_class in lots.values()
-        for lot in of_class
+        _Lot((MODULE,), tuple(test.name for test in lot), _waits(lot))
+        for of_module in lots.values()
+        for lot in of_module
     ]
 
 
@@ -142,16 +145,19 @@ def _waits(tests: Sequence[Test]) -> float:
     return sum(test.waits for test in tests)
 
 
-def _own_lots() -> list[_Lot]:
-    """One of them takes as long as all others together."""
-    longest = f"{OWN_MODULE}.messaging.endpoints.ReceiverTests.*"
-    others = sorted({f"{OWN_MODULE}.{name}.*" for name in OWN_TESTS} - {longest})
-    return [_Lot(OWN_MODULE, (longest,), SECONDS_EACH), _Lot(OWN_MODULE, tuple(others), SECONDS_EACH)]
+def _further_lots() -> list[_Lot]:
+    """One class takes as long as all others together."""
+    longest = f"{_ENDPOINTS}.ReceiverTests"
+    others = [name for name in FURTHER_TESTS if name != longest]
+    return [
+        _Lot(FURTHER_MODULES, tuple(f"{name}.*" for name in names), SECONDS_EACH)
+        for names in ([longest], others)
+    ]
 
 
 def _run_on_own_broker(client: Python27, lot: _Lot) -> dict[str, Outcome]:
     with Broker(seed=1) as broker:
-        outcomes = run(client, broker.host, broker.port, lot.names, module=lot.module)
+        outcomes = run(client, broker.host, broker.port, lot.names, modules=lot.modules)
         failures = broker.failures
     if failures:
         failed = Outcome("fail", f"the broker failed: {failures}")
@@ -160,10 +166,11 @@ def _run_on_own_broker(client: Python27, lot: _Lot) -> dict[str, Outcome]:
 
 
 def run(
-    client: Python27, host: str, port: int, names: Sequence[str], *, module: str = MODULE
+    client: Python27, host: str, port: int, names: Sequence[str], *, modules: Sequence[str] = (MODULE,)
 ) -> dict[str, Outcome]:
     """Run tests on a broker, one after another in one process; the outcomes by name."""
-    command = client.command(_runner(client), "-m", module, "-b", f"guest/guest@{host}:{port}", "-D", _DELAY)
+    options = [*(f"--module={module}" for module in modules), f"--define={_DELAY}"]
+    command = client.command(_runner(client), *options, "-b", f"guest/guest@{host}:{port}")
     try:
         done = subprocess.run(
             [*command, *names],
