@@ -330,15 +330,20 @@ class Line:
     # --- flow -----------------------------------------------------------------------------------------
 
     def set_flow(self, number: int, active: bool) -> None:
-        """Ask the client to stop publishing by a session, or to go on (message.stop, message.flow)."""
+        """Ask the client to stop publishing by a session, or to go on (message.stop, message.flow).
+
+        For each destination that it has published to; for the default exchange where it has not yet.
+        """
         session = self._session(number)
         if session is None:
             return
-        if not active:
-            session.send(commands.MessageStop(destination=""))
-            return
-        for unit in (CreditUnit.MESSAGE, CreditUnit.BYTE):
-            session.send(commands.MessageFlow(destination="", unit=unit, value=_UNLIMITED))
+        for destination in list(session.publisher.targets) or [""]:
+            if not active:
+                session.send(commands.MessageStop(destination=destination))
+                continue
+            for unit in CreditUnit:
+                flow = commands.MessageFlow(destination=destination, unit=unit, value=_UNLIMITED)
+                session.send(flow)
 
     def starve(self, who: object, queue: str | None, destination: str | None, starved: bool) -> int:
         """Let the credit of subscriptions count for nothing, or for what it is again.
@@ -353,7 +358,8 @@ class Line:
             How many there were.
         """
         count = 0
-        for each in list(self._subscriptions()):
+        # What was starved may have lost its connection since.
+        for each in list(self._subscriptions(detached=not starved)):
             here = queue in (None, each.subscription.queue.name) and destination in (None, each.destination)
             if here:
                 count += 1
@@ -361,9 +367,10 @@ class Line:
                 each.grant.resume()
         return count
 
-    def _subscriptions(self) -> Iterator[SubscriptionEnd]:
-        for session in self._endpoint.open_channels:
-            yield from session.subscriptions.values()
+    def _subscriptions(self, *, detached: bool) -> Iterator[SubscriptionEnd]:
+        sessions = self._endpoint.broker.sessions.values() if detached else self._endpoint.open_channels
+        for session in sessions:
+            yield from cast("SessionEnd", session).subscriptions.values()
 
     def _session(self, number: int) -> SessionEnd | None:
         session = self._endpoint.sessions.get(number)

@@ -1,0 +1,121 @@
+"""Publishers of 0-10 that are held back, and streams of octets that end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Session, c, x
+from compat_tests.unit.faults.amqp_0_10.server import FaultServer
+from fakeamqp.faults import Faults
+from fakeamqp.faults.bends import Cut
+from fakeamqp.wire.amqp_0_10.constants import PROTOCOL_HEADER
+from fakeamqp.wire.amqp_0_10.frames import control_frame
+
+
+def told(session: Session) -> list[str]:
+    """What the client was told, bookkeeping left out; taken away."""
+    inbox = session.client.inbox
+    said = [
+        f"{each.what.NAME} {each.what.destination or ''}".strip()
+        for each in inbox
+        if isinstance(each.what, (x.MessageStop, x.MessageFlow))
+    ]
+    inbox.clear()
+    return said
+
+
+def test_a_blocked_publisher_is_not_read_from_and_told_nothing(server: FaultServer, session: Session) -> None:
+    other = server.session(b"other")
+    alarm = server.faults.memory_alarm()
+    assert session.client.connection.reading
+    session.publish(b"one")
+    assert not session.client.connection.reading
+    session.publish(b"two")
+    assert server.bodies() == [b"one"]
+    assert (told(session), other.client.connection.reading) == ([], True)
+    alarm.remove()
+    assert session.client.connection.reading
+    assert server.bodies() == [b"one", b"two"]
+    assert told(session) == []
+
+
+def test_by_the_letter_it_is_told_to_stop_and_to_go_on() -> None:
+    server = FaultServer("spec")
+    session = server.session(b"s")
+    session.declare("q")
+    session.client.inbox.clear()
+    alarm = server.faults.disk_alarm()
+    session.publish(b"one")
+    assert told(session) == ["message.stop"]
+    alarm.remove()
+    assert told(session) == ["message.flow", "message.flow"]
+
+
+def test_being_told_to_stop_for_no_reason(server: FaultServer, session: Session, faults: Faults) -> None:
+    session.publish(b"one", exchange="amq.topic")
+    session.client.inbox.clear()
+    flow = faults.channel_flow(connection=session.client.connection.name)
+    assert (flow.hits, told(session)) == (1, ["message.stop amq.topic"])
+    flow.remove()
+    assert told(session) == ["message.flow amq.topic"] * 2
+
+
+def test_credit_that_was_starved_is_there_when_the_session_comes_back(
+    server: FaultServer, faults: Faults
+) -> None:
+    client = server.open()
+    session = client.session(b"s", timeout=60)
+    session.declare("q")
+    session.subscribe("q")
+    starvation = faults.starve("q")
+    client.drop()
+    elsewhere = server.session(b"elsewhere")
+    starvation.remove()
+    elsewhere.publish(b"one")
+    again = server.open()
+    again.call(c.SessionAttach(name=b"s"), c.SessionAttached)
+    resumed = Session(again, b"s", 0)
+    resumed.point(session.next_id)
+    assert resumed.bodies() == [b"one"]
+
+
+# --- frames that are counted --------------------------------------------------------------------------
+
+HEARTBEAT = control_frame(0, c.ConnectionHeartbeat().encode())
+ATTACH = control_frame(0, c.SessionAttach(name=b"session").encode())
+
+
+def passed(cut: Cut, octets: bytes, size: int) -> bytes:
+    """What passes of a stream that comes in pieces of that size."""
+    out = b""
+    for start in range(0, len(octets), size):
+        piece = octets[start : start + size]
+        count, last = cut.admit(piece)
+        out += piece[:count]
+        if last:
+            break
+    return out
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 12, 13, 1000])
+@pytest.mark.parametrize(
+    ("stream", "dialect"),
+    [
+        (lambda frames: PROTOCOL_HEADER + frames, None),
+        (lambda frames: frames, "0-10"),
+    ],
+)
+def test_cutting_after_so_many_frames(
+    stream: Callable[[bytes], bytes], dialect: str | None, size: int
+) -> None:
+    whole = stream(ATTACH + HEARTBEAT + ATTACH)
+    cut = Cut(None, 2, "fin", dialect)
+    assert passed(cut, whole, size) == whole[: -len(ATTACH)]
+    assert cut.passed == 2
+
+
+def test_one_port_for_both_dialects() -> None:
+    whole = b"AMQP\0\0\x09\x01" + b"\x08\0\0\0\0\0\0\xce" * 3
+    assert passed(Cut(None, 2, "fin", "0-10"), whole, 5) == whole[:-8]
