@@ -1,0 +1,184 @@
+"""Clients of AMQP 0-10 over real sockets: what a test does to them, and what it sees of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from compat_tests.clients.amqp_0_10.client import (
+    ConnectionClosed,
+    ConnectionLost,
+    LoginFailed,
+    Session,
+    SessionFailed,
+    connect,
+)
+from fakeamqp import Broker
+from fakeamqp.wire.amqp_0_10.constants import FlowMode
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def session(broker: Broker) -> Iterator[Session]:
+    """A session that has declared "orders" and subscribed to it without credit."""
+    with connect(broker) as connection:
+        session = connection.session(b"shop")
+        session.declare("orders")
+        session.subscribe("orders", "inbox", credit=None, octets=None)
+        yield session
+
+
+# --- what is seen -------------------------------------------------------------------------------------
+
+
+def test_connections_and_sessions(broker: Broker) -> None:
+    with connect(broker) as connection:
+        session = connection.session(b"shop", timeout=300)
+        session.declare("orders")
+        session.subscribe("orders", "inbox", credit=5, octets=None, mode=FlowMode.CREDIT)
+        [client] = broker.connections
+        assert (client.dialect, client.user, client.heartbeat) == ("0-10", "guest", 0)
+        [seen] = client.sessions
+        assert (seen.name, seen.channel, seen.timeout) == ("shop", session.channel, 300)
+        [subscription] = seen.subscriptions
+        assert (subscription.tag, subscription.queue, subscription.credit.messages) == ("inbox", "orders", 5)
+        assert broker.consumers == (subscription,)
+        connection.drop()
+        assert broker.wait_for(lambda state: not state.connections)
+        [kept] = broker.sessions
+        assert (kept.attached, kept.timeout) == (False, 300)
+        assert 299 < kept.left <= 300
+    assert "session 'shop' attached" in broker.trace.timeline()
+
+
+def test_closing_a_connection(broker: Broker, session: Session) -> None:
+    [client] = broker.connections
+    client.close(320, "maintenance")
+    connection = session.connection
+    assert connection is not None
+    with pytest.raises(ConnectionClosed, match="320: maintenance"):
+        connection.wait(lambda: False)
+    assert broker.wait_for(lambda state: not state.connections)
+
+
+def test_a_blocked_connection(broker: Broker, session: Session) -> None:
+    [client] = broker.connections
+    client.block("low on memory")
+    [client] = broker.connections
+    assert client.blocked == "low on memory"
+    session.publish(b"one", key="orders", wait=False)
+    session.publish(b"two", key="orders", wait=False)
+    # Its transfer is the last thing that is read from it.
+    assert broker.queue("orders").wait_for(count=1)
+    client.unblock()
+    session.sync()
+    assert broker.queue("orders").ready == 2
+
+
+# --- what goes wrong ----------------------------------------------------------------------------------
+
+
+def test_an_exception(broker: Broker, session: Session) -> None:
+    broker.faults.on("queue.declare", queue="new").exception("resource-limit-exceeded", "no more queues")
+    with pytest.raises(SessionFailed, match="506: no more queues"):
+        session.declare("new")
+    assert session.failure is not None and session.failure.command_code == 1
+
+
+def test_no_credit(broker: Broker, session: Session) -> None:
+    session.publish(b"two apples", key="orders")
+    starvation = broker.faults.starve("orders")
+    session.flow("inbox", 10, 10_000)
+    session.flush("inbox")
+    session.flow("inbox", 10, 10_000)
+    assert session.drain("inbox") == []
+    starvation.remove()
+    assert session.get("inbox").body == b"two apples"
+
+
+def test_a_connection_that_is_lost_in_the_midst_of_a_delivery(broker: Broker) -> None:
+    connection = connect(broker)
+    session = connection.session(b"shop", timeout=60)
+    session.declare("orders")
+    session.subscribe("orders", "inbox")
+    broker.faults.on("message.transfer", direction="sent").once().cut("header", "reset")
+    with pytest.raises(ConnectionLost):
+        session.publish(b"two apples", key="orders")
+    with connect(broker) as again:
+        session.attach(again)
+        message = session.get("inbox")
+        assert message.body == b"two apples"
+        session.accept(message)
+        assert session.depth("orders") == 0
+        session.detach()
+
+
+def test_a_lost_answer_and_a_slow_broker(broker: Broker, session: Session) -> None:
+    rule = broker.faults.on("message.transfer", body=b"one").hold()
+    first = session.publish(b"one", key="orders", wait=False)
+    second = session.publish(b"two", key="orders", wait=False)
+    rule.wait()
+    assert broker.queue("orders").ready == 0
+    releasing = threading.Timer(0.0, rule.release)
+    releasing.start()
+    session.result(second)
+    assert session.is_done(first)
+    releasing.join()
+    assert [bytes(each.body) for each in broker.queue("orders").messages] == [b"one", b"two"]
+
+
+def test_the_network(broker: Broker) -> None:
+    broker.faults.network.slice(1)
+    with connect(broker) as connection:
+        session = connection.session(b"shop")
+        session.declare("orders")
+        session.publish(b"x" * 300, key="orders")
+        session.subscribe("orders", "inbox")
+        assert session.get("inbox").body == b"x" * 300
+    broker.faults.clear()
+    cut = broker.faults.network.cut_after(frames=4, direction="sent")
+    with pytest.raises(ConnectionLost):
+        connect(broker).session(b"shop").declare("orders")
+    cut.wait()
+    frames = [
+        event.name
+        for event in broker.trace.events
+        if getattr(event, "direction", "") == "sent" and event.alias == "c2"
+    ]
+    assert frames[:4] == ["connection.start", "connection.tune", "connection.open-ok", "session.attached"]
+
+
+def test_a_refused_login(broker: Broker) -> None:
+    broker.faults.on("connection.start-ok").once().refuse_login()
+    with pytest.raises((LoginFailed, ConnectionClosed)):
+        connect(broker)
+    connect(broker).close()
+
+
+def test_a_crash(broker: Broker, session: Session) -> None:
+    session.declare("kept", durable=True)
+    session.publish(b"one", key="kept", delivery_mode=2)
+    broker.faults.on("message.transfer", body=b"two").once().crash()
+    with pytest.raises(ConnectionLost):
+        session.publish(b"two", key="kept", delivery_mode=2)
+    with connect(broker) as connection:
+        assert connection.session(b"shop").depth("kept") == 1
+
+
+def test_rules_on_both_dialects_at_once(broker: Broker, session: Session) -> None:
+    pika = pytest.importorskip("pika")
+    published = broker.faults.on("basic.publish", "message.transfer").after(1).drop()
+    client = pika.BlockingConnection(pika.URLParameters(broker.url))
+    client.channel().basic_publish("", "orders", b"from 0-9-1")
+    assert broker.queue("orders").wait_for(count=1)
+    session.publish(b"from 0-10", key="orders", wait=False)
+    published.wait()
+    client.close()
+    assert broker.queue("orders").ready == 1
