@@ -386,7 +386,8 @@ def module(title: str, source: str, used: Used, names: Sequence[str], body: str,
         "packed": {"UNREADABLE", "UNWRITABLE", "encode_fragments", "read_fragments"},
         "scalars": {"read_uuid"},
         "serial": {"ByteRanges", "SequenceSet", "read_byte_ranges", "read_sequence_set"},
-        "types": {"encode_array", "encode_map", "encode_struct32", "read_array", "read_map", "read_struct32"},
+        "types": {"read_array", "read_map", "read_struct32"},
+        "writing": {"encode_array", "encode_map", "encode_struct32"},
     }
     typing = ["TYPE_CHECKING", *(["Any"] if "Any]" in body or ": Any" in body else []), "ClassVar"]
     # `Struct` is a class of this package as well

@@ -12,7 +12,8 @@ from fakeamqp.wire.amqp_0_10.errors import UnknownCommand
 from fakeamqp.wire.amqp_0_10.packed import UNREADABLE, UNWRITABLE, Command, unreadable, unwritable
 from fakeamqp.wire.amqp_0_10.serial import SequenceSet, read_sequence_set
 from fakeamqp.wire.amqp_0_10.structs import Xid
-from fakeamqp.wire.amqp_0_10.types import encode_map, encode_struct32, read_map, read_struct32
+from fakeamqp.wire.amqp_0_10.types import read_map, read_struct32
+from fakeamqp.wire.amqp_0_10.writing import encode_map, encode_struct32
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping

@@ -20,7 +20,8 @@ from fakeamqp.wire.amqp_0_10.packed import (
 )
 from fakeamqp.wire.amqp_0_10.serial import SequenceSet, read_sequence_set
 from fakeamqp.wire.amqp_0_10.structs import CommandFragment
-from fakeamqp.wire.amqp_0_10.types import encode_array, encode_map, read_array, read_map
+from fakeamqp.wire.amqp_0_10.types import read_array, read_map
+from fakeamqp.wire.amqp_0_10.writing import encode_array, encode_map
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence

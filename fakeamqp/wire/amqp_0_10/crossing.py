@@ -12,7 +12,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakeamqp.wire.amqp_0_10.structs import ReplyTo
-from fakeamqp.wire.amqp_0_10.types import CODES, MAX_DEPTH, Map, code_of, encode_value
+from fakeamqp.wire.amqp_0_10.types import CODES, MAX_DEPTH, Map
+from fakeamqp.wire.amqp_0_10.writing import code_of, encode_value
 from fakeamqp.wire.errors import WireError
 from fakeamqp.wire.timestamps import Timestamp
 

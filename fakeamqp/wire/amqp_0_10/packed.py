@@ -17,17 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from fakeamqp.wire.amqp_0_10.errors import IllegalValue, SegmentError
 from fakeamqp.wire.amqp_0_10.serial import ByteRanges, SequenceSet, read_byte_ranges, read_sequence_set
-from fakeamqp.wire.amqp_0_10.types import (
-    CODES,
-    UnknownStruct,
-    encode_array,
-    encode_map,
-    encode_struct32,
-    encode_value,
-    read_array,
-    read_map,
-    read_struct32,
-)
+from fakeamqp.wire.amqp_0_10.types import CODES, UnknownStruct, read_array, read_map, read_struct32
+from fakeamqp.wire.amqp_0_10.writing import encode_array, encode_map, encode_struct32, encode_value
 from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:

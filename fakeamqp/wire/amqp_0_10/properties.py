@@ -32,7 +32,8 @@ from fakeamqp.wire.amqp_0_10.structs import (
     StreamProperties,
     UnknownStruct,
 )
-from fakeamqp.wire.amqp_0_10.types import Map, encode_map, map_entries, read_map, splice_map
+from fakeamqp.wire.amqp_0_10.types import Map, read_map
+from fakeamqp.wire.amqp_0_10.writing import encode_map, map_entries, splice_map
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -20,14 +20,8 @@ from fakeamqp.wire.amqp_0_10.packed import (
 )
 from fakeamqp.wire.amqp_0_10.scalars import read_uuid
 from fakeamqp.wire.amqp_0_10.serial import ByteRanges, SequenceSet, read_byte_ranges, read_sequence_set
-from fakeamqp.wire.amqp_0_10.types import (
-    STRUCTS,
-    UnknownStruct,
-    encode_array,
-    encode_map,
-    read_array,
-    read_map,
-)
+from fakeamqp.wire.amqp_0_10.types import STRUCTS, UnknownStruct, read_array, read_map
+from fakeamqp.wire.amqp_0_10.writing import encode_array, encode_map
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence

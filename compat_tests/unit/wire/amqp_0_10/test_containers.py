@@ -26,16 +26,12 @@ from fakeamqp.wire.amqp_0_10.types import (
     List,
     Map,
     UnknownStruct,
-    code_of,
-    encode_array,
-    encode_list,
-    encode_map,
     read_array,
     read_list,
     read_map,
     read_struct32,
-    splice_map,
 )
+from fakeamqp.wire.amqp_0_10.writing import code_of, encode_array, encode_list, encode_map, splice_map
 from fakeamqp.wire.timestamps import Timestamp
 
 rule = pytest.mark.rule

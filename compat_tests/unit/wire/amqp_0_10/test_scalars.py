@@ -15,7 +15,8 @@ from fakeamqp.wire.amqp_0_10.errors import IllegalValue, SegmentError
 from fakeamqp.wire.amqp_0_10.properties import TransferProperties
 from fakeamqp.wire.amqp_0_10.scalars import SCALARS
 from fakeamqp.wire.amqp_0_10.structs import MessageProperties
-from fakeamqp.wire.amqp_0_10.types import CODES, Array, List, Map, encode_map, encode_value, read_map
+from fakeamqp.wire.amqp_0_10.types import CODES, Array, List, Map, read_map
+from fakeamqp.wire.amqp_0_10.writing import encode_map, encode_value
 from fakeamqp.wire.timestamps import Timestamp
 
 rule = pytest.mark.rule
