@@ -4,6 +4,7 @@ import re
 
 from compat_tests.docs.pages import ROOT
 from fakeamqp.faults import MALFORMATIONS, Rule
+from fakeamqp.faults.malformed import malformations
 
 PAGE = (ROOT / "docs" / "fault-injection.md").read_text()
 
@@ -11,6 +12,11 @@ PAGE = (ROOT / "docs" / "fault-injection.md").read_text()
 def test_every_way_to_malform_is_named() -> None:
     for name, way in MALFORMATIONS.items():
         assert f"| `{name}` | {way.words} |" in PAGE
+
+
+def test_every_way_to_malform_in_0_10_is_named() -> None:
+    for name, ways in malformations(["0-10"]).items():
+        assert f"| `{name}` | {ways['0-10'].words} |" in PAGE
 
 
 def test_every_method_of_a_rule_is_named() -> None:
