@@ -110,7 +110,11 @@ class Session(Verbs):
         """Give the transport up; how long the broker keeps the session was agreed on."""
         self._call_control(c.SessionDetach(name=self.name), c.SessionDetached)
 
-    close = detach
+    def close(self) -> None:
+        """End it: detach, and have the broker keep nothing, whatever was agreed on."""
+        if self.timeout != 0:
+            self._call_control(c.SessionRequestTimeout(timeout=0), c.SessionTimeout)
+        self.detach()
 
     def detached(self) -> None:
         """The transport has gone."""

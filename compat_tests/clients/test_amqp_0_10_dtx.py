@@ -1,0 +1,469 @@
+"""Distributed transactions: branches that sessions work in, and that others prepare, commit and roll back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import pytest
+
+from compat_tests.clients.amqp_0_10.checks import fails
+from compat_tests.clients.amqp_0_10.client import UNLIMITED, Connection, Session, connect
+from fakeamqp import Broker
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10.constants import XaStatus
+from fakeamqp.wire.amqp_0_10.structs import GetTimeoutResult, MessageProperties, RecoverResult, XaResult, Xid
+
+OK, ROLLED_BACK, TIMED_OUT = XaStatus.XA_OK, XaStatus.XA_RBROLLBACK, XaStatus.XA_RBTIMEOUT
+UNKNOWN = Xid(format=0, global_id=b"unknown", branch_id=b"branch")
+
+XID = Xid(format=0, global_id=b"transaction", branch_id=b"branch")
+OTHER_XID = Xid(format=0, global_id=b"transaction", branch_id=b"another branch")
+
+Newcomer: TypeAlias = Callable[[], Session]
+
+
+def suite(name: str) -> pytest.MarkDecorator:
+    return pytest.mark.suite(f"dtx.DtxTests.{name}")
+
+
+@pytest.fixture
+def newcomer(connection: Connection) -> Newcomer:
+    """Makes further sessions, since the first may have failed."""
+
+    def make() -> Session:
+        return connection.session(f"newcomer {len(connection.sessions)}".encode())
+
+    return make
+
+
+@pytest.fixture
+def worker(session: Session) -> Session:
+    """A session that may work in branches; there are queues `a` and `b`, which stay."""
+    session.declare("a")
+    session.declare("b")
+    session.call(x.DtxSelect())
+    return session
+
+
+def status(session: Session, command: x.Command, expected: XaStatus = OK) -> None:
+    """The command is answered with this status."""
+    result = session.call(command)
+    assert isinstance(result, XaResult)
+    assert result.status == expected, XaStatus(result.status or 0)
+
+
+def begin(session: Session, xid: Xid = XID, **flags: bool) -> None:
+    status(session, x.DtxStart(xid=xid, **flags))
+
+
+def end(session: Session, xid: Xid = XID, **flags: bool) -> None:
+    status(session, x.DtxEnd(xid=xid, **flags))
+
+
+def prepare(session: Session, xid: Xid = XID) -> None:
+    status(session, x.DtxPrepare(xid=xid))
+
+
+def commit(session: Session, xid: Xid = XID, *, one_phase: bool = False) -> None:
+    status(session, x.DtxCommit(xid=xid, one_phase=one_phase))
+
+
+def roll_back(session: Session, xid: Xid = XID) -> None:
+    status(session, x.DtxRollback(xid=xid))
+
+
+def publish(session: Session, queue: str, id_: bytes) -> None:
+    session.publish(b"message", key=queue, properties=MessageProperties(correlation_id=id_))
+
+
+def swap(session: Session, source: str, target: str) -> None:
+    """Take a message out of one queue and send it to another."""
+    session.subscribe(source, "swap", credit=1)
+    message = session.get("swap")
+    session.cancel("swap")
+    session.accept(message)
+    publish(session, target, message.properties.correlation_id or b"")
+
+
+def depths(session: Session) -> tuple[int, int]:
+    return session.depth("a"), session.depth("b")
+
+
+def contents(session: Session, queue: str) -> list[bytes | None]:
+    """The ids of the messages in a queue; they are released again."""
+    session.subscribe(queue, "look", credit=UNLIMITED)
+    messages = session.drain("look")
+    session.cancel("look")
+    session.release(*messages)
+    return [message.properties.correlation_id for message in messages]
+
+
+def swapped(session: Session, id_: bytes = b"one") -> None:
+    """In a branch, which has been ended, a message was taken out of `a` and sent to `b`."""
+    publish(session, "a", id_)
+    begin(session)
+    swap(session, "a", "b")
+    end(session)
+    assert depths(session) == (0, 0), "neither queue has what a branch has taken, or sent"
+
+
+# --- one branch from its start to its end ------------------------------------------------------------------
+
+
+@suite("test_simple_commit")
+def test_a_branch_is_committed_in_one_phase(worker: Session, newcomer: Newcomer) -> None:
+    swapped(worker)
+    commit(worker, one_phase=True)
+    worker.close()
+    assert contents(newcomer(), "a") == []
+    assert contents(newcomer(), "b") == [b"one"]
+
+
+@suite("test_simple_prepare_commit")
+def test_a_branch_is_committed_in_two_phases(worker: Session, newcomer: Newcomer) -> None:
+    swapped(worker)
+    prepare(worker)
+    assert depths(worker) == (0, 0)
+    commit(worker)
+    worker.close()
+    assert contents(newcomer(), "a") == []
+    assert contents(newcomer(), "b") == [b"one"]
+
+
+@suite("test_simple_rollback")
+def test_a_branch_is_rolled_back(worker: Session, newcomer: Newcomer) -> None:
+    swapped(worker)
+    roll_back(worker)
+    worker.close()
+    assert contents(newcomer(), "a") == [b"one"]
+    assert contents(newcomer(), "b") == []
+
+
+@suite("test_simple_prepare_rollback")
+def test_a_prepared_branch_is_rolled_back(worker: Session, newcomer: Newcomer) -> None:
+    swapped(worker)
+    prepare(worker)
+    assert depths(worker) == (0, 0)
+    roll_back(worker)
+    worker.close()
+    assert contents(newcomer(), "a") == [b"one"]
+    assert contents(newcomer(), "b") == []
+
+
+@pytest.mark.parametrize("crash", [False, True], ids=["restart", "crash"])
+def test_a_prepared_branch_outlives_the_broker(broker: Broker, crash: bool) -> None:
+    with connect(broker) as connection:
+        session = connection.session(b"worker")
+        session.declare("d", durable=True)
+        session.call(x.DtxSelect())
+        begin(session)
+        session.publish(b"prepared", key="d", delivery_mode=2)
+        end(session)
+        prepare(session)
+        connection.drop()
+    broker.restart(crash=crash)
+    with connect(broker) as connection:
+        session = connection.session(b"recovery")
+        assert session.depth("d") == 0
+        found = session.call(x.DtxRecover())
+        assert isinstance(found, RecoverResult)
+        (xid,) = found.in_doubt or ()
+        assert xid == XID
+        commit(session, xid)
+        session.subscribe("d", "d")
+        assert session.get("d").body == b"prepared"
+
+
+@suite("test_forget_xid_on_completion")
+def test_the_xid_of_a_branch_that_is_over_can_be_used_again(worker: Session) -> None:
+    for finish in (roll_back, lambda session: commit(session, one_phase=True)):
+        begin(worker)
+        end(worker)
+        finish(worker)
+    begin(worker)
+    end(worker)
+    roll_back(worker)
+
+
+# --- start and end ------------------------------------------------------------------------------------------
+
+
+@suite("test_select_required")
+def test_work_in_branches_needs_dtx_select(newcomer: Newcomer) -> None:
+    for command in (x.DtxStart(xid=XID), x.DtxEnd(xid=XID)):
+        with fails(503):
+            newcomer().call(command)
+
+
+@suite("test_bad_resume")
+def test_resuming_needs_dtx_select_as_well(session: Session) -> None:
+    with fails(503):
+        session.call(x.DtxStart(resume=True))
+
+
+@suite("test_start_already_known")
+def test_a_known_branch_must_be_joined(worker: Session, newcomer: Newcomer) -> None:
+    begin(worker)
+    other = newcomer()
+    other.call(x.DtxSelect())
+    with fails(530):
+        begin(other)
+    end(worker)
+    roll_back(worker)
+
+
+@suite("test_start_join_and_resume")
+def test_one_does_not_join_and_resume(worker: Session) -> None:
+    with fails(503):
+        begin(worker, join=True, resume=True)
+
+
+@suite("test_start_join")
+def test_two_sessions_work_in_one_branch(worker: Session, newcomer: Newcomer) -> None:
+    other = newcomer()
+    other.call(x.DtxSelect())
+    publish(worker, "a", b"from a")
+    publish(worker, "b", b"from b")
+    begin(worker)
+    begin(other, join=True)
+    swap(worker, "a", "b")
+    swap(other, "b", "a")
+    end(worker)
+    end(other)
+    commit(worker, one_phase=True)
+    assert (contents(worker, "a"), contents(worker, "b")) == ([b"from b"], [b"from a"])
+
+
+@suite("test_suspend_resume")
+def test_an_association_is_suspended_and_resumed(worker: Session) -> None:
+    publish(worker, "a", b"from a")
+    publish(worker, "b", b"from b")
+    begin(worker)
+    swap(worker, "a", "b")
+    end(worker, suspend=True)
+    begin(worker, resume=True)
+    swap(worker, "b", "a")
+    end(worker)
+    commit(worker, one_phase=True)
+    assert (contents(worker, "a"), contents(worker, "b")) == ([b"from b"], [b"from a"])
+
+
+@suite("test_suspend_start_end_resume")
+def test_other_work_is_done_while_one_is_suspended(worker: Session) -> None:
+    publish(worker, "a", b"from a")
+    publish(worker, "b", b"from b")
+    begin(worker)
+    swap(worker, "a", "b")
+    end(worker, suspend=True)
+
+    begin(worker, OTHER_XID)
+    publish(worker, "b", b"other work")
+    end(worker, OTHER_XID)
+    publish(worker, "b", b"plain work")
+
+    begin(worker, resume=True)
+    swap(worker, "b", "a")
+    end(worker)
+    commit(worker, one_phase=True)
+    assert contents(worker, "a") == [b"from b"]
+    assert contents(worker, "b") == [b"plain work", b"from a"]
+    roll_back(worker, OTHER_XID)
+    assert contents(worker, "b") == [b"plain work", b"from a"]
+
+
+@suite("test_end_suspend_and_fail")
+def test_one_does_not_suspend_and_fail(broker: Broker, worker: Session) -> None:
+    begin(worker)
+    with fails(503):
+        end(worker, suspend=True, fail=True)
+    with connect(broker) as connection:
+        status(connection.session(b"cleanup"), x.DtxRollback(xid=XID))
+
+
+@suite("test_end_unknown_xid")
+def test_what_was_not_started_cannot_be_ended(worker: Session) -> None:
+    with fails(409):
+        end(worker)
+
+
+@suite("test_end")
+def test_what_comes_after_the_end_is_no_part_of_the_branch(session: Session, newcomer: Newcomer) -> None:
+    session.declare("a")
+    other = newcomer()
+    other.call(x.DtxSelect())
+    begin(other)
+    publish(other, "a", b"in the branch")
+    end(other)
+    publish(other, "a", b"behind it")
+    assert session.depth("a") == 1
+    other.subscribe("a", "d")
+    message = other.get("d")
+    assert message.properties.correlation_id == b"behind it"
+    other.cancel("d")
+    other.accept(message)
+    other.close()
+    commit(session, one_phase=True)  # It never selected dtx.
+    assert contents(session, "a") == [b"in the branch"]
+
+
+@suite("test_implicit_end")
+@pytest.mark.parametrize("how", ["detached", "failed", "lost"])
+def test_a_branch_whose_session_has_ended_can_only_be_rolled_back(
+    broker: Broker, session: Session, how: str
+) -> None:
+    session.declare("a")
+    publish(session, "a", b"taken")
+    connection = connect(broker)
+    other = connection.session(b"other")
+    other.call(x.DtxSelect())
+    begin(other)
+    other.subscribe("a", "d", credit=1)
+    other.accept(other.get("d"))
+    other.cancel("d")
+    publish(other, "a", b"sent")
+    if how == "detached":
+        other.close()
+    elif how == "failed":
+        with fails(404):
+            other.purge("nowhere")
+    connection.drop()
+    assert broker.wait_for(lambda state: len(state.connections) == 1)
+
+    status(session, x.DtxPrepare(xid=XID), ROLLED_BACK)
+    session.call(x.DtxRollback(xid=XID))
+    assert contents(session, "a") == [b"taken"]
+    with fails(404):
+        session.call(x.DtxRollback(xid=XID))
+
+
+# --- what may not be ----------------------------------------------------------------------------------------
+
+
+def ready(session: Session) -> None:
+    """A branch that has sent a message, and was ended."""
+    begin(session)
+    publish(session, "a", b"whatever")
+    end(session)
+
+
+@suite("test_invalid_commit_one_phase_true")
+def test_a_prepared_branch_is_not_committed_in_one_phase(worker: Session, newcomer: Newcomer) -> None:
+    ready(worker)
+    prepare(worker)
+    with fails(409):
+        commit(worker, one_phase=True)
+    roll_back(newcomer())
+
+
+@suite("test_invalid_commit_one_phase_false")
+def test_a_branch_is_not_committed_in_two_phases_unprepared(worker: Session, newcomer: Newcomer) -> None:
+    ready(worker)
+    with fails(409):
+        commit(worker, one_phase=False)
+    roll_back(newcomer())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(x.DtxCommit(xid=XID), marks=suite("test_invalid_commit_not_ended"), id="commit"),
+        pytest.param(x.DtxCommit(xid=XID, one_phase=True), id="commit one phase"),
+        pytest.param(x.DtxRollback(xid=XID), marks=suite("test_invalid_rollback_not_ended"), id="rollback"),
+        pytest.param(x.DtxPrepare(xid=XID), marks=suite("test_invalid_prepare_not_ended"), id="prepare"),
+    ],
+)
+def test_a_branch_that_somebody_works_in_is_not_finished(
+    worker: Session, newcomer: Newcomer, command: x.Command
+) -> None:
+    begin(worker)
+    publish(worker, "a", b"whatever")
+    with fails(409):
+        newcomer().call(command)
+    end(worker)
+    roll_back(worker)
+    assert depths(worker) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(x.DtxPrepare(xid=UNKNOWN), marks=suite("test_prepare_unknown"), id="prepare"),
+        pytest.param(x.DtxCommit(xid=UNKNOWN), marks=suite("test_commit_unknown"), id="commit"),
+        pytest.param(x.DtxRollback(xid=UNKNOWN), marks=suite("test_rollback_unknown"), id="rollback"),
+        pytest.param(x.DtxGetTimeout(xid=UNKNOWN), marks=suite("test_get_timeout_unknown"), id="get-timeout"),
+    ],
+)
+def test_the_branch_must_be_known(session: Session, command: x.Command) -> None:
+    with fails(404):
+        session.call(command)
+
+
+# --- recovery and time --------------------------------------------------------------------------------------
+
+
+@suite("test_recover")
+def test_prepared_branches_and_no_others_are_in_doubt(worker: Session) -> None:
+    xids = [Xid(format=0, global_id=f"number {n}".encode(), branch_id=b"branch") for n in range(1, 10)]
+    prepared = [xids[n] for n in (1, 4, 5, 7)]
+    for xid in xids:
+        begin(worker, xid)
+        publish(worker, "a", xid.global_id or b"")
+        end(worker, xid)
+        (prepare if xid in prepared else roll_back)(worker, xid)
+    found = worker.call(x.DtxRecover())
+    assert isinstance(found, RecoverResult)
+    in_doubt: list[Any] = list(found.in_doubt or ())
+    assert sorted(xid.global_id for xid in in_doubt) == [xid.global_id for xid in prepared]
+    for xid in in_doubt:
+        roll_back(worker, xid)  # As it came.
+    assert worker.call(x.DtxRecover()).in_doubt == []
+    assert worker.depth("a") == 0
+
+
+@pytest.fixture
+def timeless() -> Iterator[Broker]:
+    """A broker whose time stands still."""
+    with Broker(seed=1, clock="virtual") as running:
+        yield running
+        assert running.failures == ()
+
+
+@suite("test_set_timeout")
+def test_a_branch_that_takes_too_long_is_rolled_back(timeless: Broker) -> None:
+    with connect(timeless) as connection:
+        checker = connection.session(b"checker")
+        checker.declare("a")
+        checker.declare("b")
+        worker = connection.session(b"worker")
+        publish(worker, "a", b"one")
+        worker.call(x.DtxSelect())
+        begin(worker)
+        swap(worker, "a", "b")
+        worker.call(x.DtxSetTimeout(xid=XID, timeout=2))
+        result = worker.call(x.DtxGetTimeout(xid=XID))
+        assert isinstance(result, GetTimeoutResult) and result.timeout == 2
+        timeless.clock.advance(1.9)
+        assert depths(checker) == (0, 0)
+        timeless.clock.advance(0.1)
+        assert contents(checker, "a") == [b"one"]
+        assert contents(checker, "b") == []
+        status(worker, x.DtxEnd(xid=XID), TIMED_OUT)
+        status(worker, x.DtxRollback(xid=XID), TIMED_OUT)
+        with fails(404):
+            worker.call(x.DtxRollback(xid=XID))
+
+
+def test_a_prepared_branch_has_all_the_time_it_needs(timeless: Broker) -> None:
+    with connect(timeless) as connection:
+        worker = connection.session(b"worker")
+        worker.declare("a")
+        worker.call(x.DtxSelect())
+        begin(worker)
+        publish(worker, "a", b"one")
+        worker.call(x.DtxSetTimeout(xid=XID, timeout=2))
+        end(worker)
+        prepare(worker)
+        timeless.clock.advance(3600)
+        commit(worker)
+        assert contents(worker, "a") == [b"one"]
