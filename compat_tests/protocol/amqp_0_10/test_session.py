@@ -9,6 +9,7 @@ from fakeamqp.model.access import Permission, User
 from fakeamqp.wire.amqp_0_10 import commands as x
 from fakeamqp.wire.amqp_0_10 import controls as c
 from fakeamqp.wire.amqp_0_10.constants import DetachCode
+from fakeamqp.wire.amqp_0_10.frames import control_frame
 from fakeamqp.wire.amqp_0_10.packed import Control
 from fakeamqp.wire.amqp_0_10.serial import SequenceSet
 
@@ -118,6 +119,19 @@ def test_a_detach_of_another_session_detaches_none(client: Client) -> None:
 def test_the_channel_is_free_after_a_detach(client: Client) -> None:
     client.session(b"s").detach()
     client.session(b"t").declare("q")
+
+
+def test_what_was_done_is_completed_before_the_end(client: Client) -> None:
+    """A client may say all it has to say at once."""
+    client.session(b"s")
+    declared = client.command_octets(x.QueueDeclare(queue="q"))
+    client.send_octets(declared + control_frame(0, c.SessionDetach(name=b"s").encode()))
+    assert list(client.expect(c.SessionCompleted).commands or ()) == [0]
+    client.expect(c.SessionDetached)
+    client.session(b"s")
+    client.send_octets(declared + control_frame(0, c.ConnectionClose(reply_code=200).encode()))
+    assert list(client.expect(c.SessionCompleted).commands or ()) == [0]
+    client.expect(c.ConnectionCloseOk)
 
 
 # --- timeout -----------------------------------------------------------------------------------------

@@ -489,6 +489,7 @@ class Endpoint:
 
     def closed_by_client(self) -> None:
         """connection.close came: answer, and end the transport (connection.close-ok/release)."""
+        self.end_turn()
         self._let_go("closed by the client")
         self.send(0, controls.ConnectionCloseOk())
         self._end()

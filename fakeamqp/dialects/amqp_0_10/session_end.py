@@ -153,7 +153,8 @@ class SessionEnd:
         self.gate.reopen()
 
     def detached_by_client(self) -> None:
-        """The client has given up the transport."""
+        """The client has given up the transport; it still learns what is completed."""
+        self.end_turn()
         self._leave()
         self._keep()
 
@@ -161,6 +162,7 @@ class SessionEnd:
         """Give up the transport and say so (session.detached/reason)."""
         if self.endpoint is None:
             return
+        self.end_turn()
         self.send_control(controls.SessionDetached(name=self.session_name, code=code))
         self._leave()
         self._keep()
