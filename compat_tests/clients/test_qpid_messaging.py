@@ -240,6 +240,41 @@ def test_reconnecting(broker: Broker, messaging: Any) -> None:
     connection.close(timeout=TIMEOUT)
 
 
+def test_a_connection_that_is_cut_while_messages_are_sent(broker: Broker, messaging: Any) -> None:
+    connection = messaging.Connection.establish(
+        f"guest/guest@{broker.host}:{broker.port}",
+        reconnect=True,
+        reconnect_interval=0.1,
+        reconnect_log=False,
+        timeout=TIMEOUT,
+    )
+    sender = connection.session().sender("orders; {create: always}")
+    cut = broker.faults.network.cut_after(bytes=3001, direction="received")  # Each of its connections.
+    numbers = [f"{number:03}" for number in range(100)]
+    for number in numbers:
+        sender.send(number, sync=False)
+    sender.sync(timeout=TIMEOUT)
+    assert cut.hits > 1
+    cut.remove()
+    got = [message.body.decode() for message in broker.queue("orders").messages]
+    assert list(dict.fromkeys(got)) == numbers  # It sends again what it was not told of.
+    connection.close(timeout=TIMEOUT)
+
+
+def test_faults(broker: Broker, messaging: Any) -> None:
+    url = f"guest/guest@{broker.host}:{broker.port}"
+    connection = messaging.Connection.establish(url, timeout=TIMEOUT)
+    broker.faults.on("message.transfer", queue="orders").exception(506, "enough").once()
+    with pytest.raises(RemoteError) as raised:
+        connection.session().sender("orders; {create: always}").send("order", timeout=TIMEOUT)
+    assert (raised.value.name, raised.value.text) == ("TargetCapacityExceeded", "enough(506)")
+    connection.session().sender("orders").send("order", timeout=TIMEOUT)
+    broker.connections[0].close(320, "an operator says so")
+    with pytest.raises(RemoteError) as raised:
+        connection.session().sender("orders").send("order", timeout=TIMEOUT)
+    assert raised.value.name == "ConnectionError"
+
+
 def test_heartbeats(broker: Broker, messaging: Any) -> None:
     connection = messaging.Connection.establish(
         f"guest/guest@{broker.host}:{broker.port}", heartbeat=30, timeout=TIMEOUT
