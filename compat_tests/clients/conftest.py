@@ -12,6 +12,7 @@ import pytest
 
 from compat_tests.clients.amqp_0_10.client import Connection, Session, connect
 from compat_tests.clients.qpid.python27 import Python27, Unavailable, client
+from compat_tests.clients.qpid.remote import Remote
 from compat_tests.clients.reach import Reach
 from fakeamqp import Broker
 
@@ -103,3 +104,10 @@ def connection(broker: Broker) -> Iterator[Connection]:
 def session(connection: Connection) -> Session:
     """A session on that connection."""
     return connection.session(b"session")
+
+
+@pytest.fixture
+def remote(python27: Python27, nothing_is_left: None) -> Iterator[Remote]:
+    """A process with that client."""
+    with Remote(python27) as running:
+        yield running

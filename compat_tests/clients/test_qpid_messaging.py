@@ -9,17 +9,10 @@ from uuid import UUID
 import pika
 import pytest
 
-from compat_tests.clients.qpid.python27 import Python27
 from compat_tests.clients.qpid.remote import Remote, RemoteError
 from fakeamqp import Broker
 
 TIMEOUT = 10
-
-
-@pytest.fixture
-def remote(python27: Python27, nothing_is_left: None) -> Iterator[Remote]:
-    with Remote(python27) as running:
-        yield running
 
 
 @pytest.fixture
