@@ -423,7 +423,7 @@ def basic_properties(draw):
     return found
 
 
-@examples(300)
+@examples(120)
 @given(basic_properties())
 def test_0_9_1_to_0_10_and_back(values: dict) -> None:
     sent = from_basic(**values)
@@ -461,7 +461,7 @@ def transfers(draw):
     return TransferProperties.decode(delivery.encode() + message.encode())
 
 
-@examples(300)
+@examples(120)
 @given(transfers())
 def test_0_10_to_0_9_1_and_back(sent: TransferProperties) -> None:
     basic = to_basic(sent)
