@@ -125,7 +125,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 
 
 def offered_mechanisms(mechanisms: tuple[str, ...], peer: PeerAddress) -> tuple[str, ...]:
-    """What this client may choose from: a dialect's mechanisms, and EXTERNAL where its certificate was verified.
+    """What a client may choose from: a dialect's mechanisms, and EXTERNAL where its certificate was verified.
 
     Clients such as py-amqp prefer EXTERNAL whenever they see it, so offering it to all would lock them out.
     """

@@ -1,4 +1,4 @@
-"""Class session: controls that attach a session to a channel, and keep its two streams of commands in step."""
+"""Class session: controls that attach a session to a channel, and keep its two command streams in step."""
 
 from __future__ import annotations
 
