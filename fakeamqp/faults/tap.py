@@ -297,6 +297,8 @@ class FaultTap:
             if self._unsaid(wire, unit):
                 return
             line.put(self._behind.sending(wire.linked, unit.say()))
+            if unit.name in wire.ends_of_channels:
+                wire.channel_ends(unit.home)
             return
         if unit.name in self._confirmed and not unit.copy:
             self._remember(wire, unit)
@@ -326,7 +328,7 @@ class FaultTap:
             return False
         if unit.on_connection or unit.name in wire.dialect.ends_of_channels:
             return True
-        return unit.life == wire.lives.get(unit.home, 0) and line.channel_open(unit.home)
+        return unit.life == wire.lives.get(unit.home, 0) and (unit.outlives or line.channel_open(unit.home))
 
     def confirm(self, wire: Wire) -> None:
         """Have the confirms sent that are due, unless that is done anyway when all input is dealt with."""
@@ -406,7 +408,10 @@ class FaultTap:
                     tags = [tag for tag in published if tag <= method.delivery_tag]
                 unit.settles = tuple(published.pop(tag) for tag in tags if tag in published)
         elif name in wire.ends_of_channels:
+            if name in self._wanted["sent"] and self._consider(wire, unit):
+                return True  # It ends when that is said, if ever.
             wire.channel_ends(unit.channel)
+            return False
         elif name == _GOT and self._got is not None:
             connection, channel, tag, queue = self._got
             here = connection is wire.linked and channel == unit.channel

@@ -134,6 +134,11 @@ class Unit:
         """Whether it concerns the connection and no channel."""
         raise NotImplementedError
 
+    @property
+    def outlives(self) -> bool:
+        """Whether it may be sent although nothing more is carried out on its channel."""
+        return False
+
     def frames_through(self, part: str) -> int:
         """How many frames there are up to the end of its "method" or its "header"."""
         raise NotImplementedError

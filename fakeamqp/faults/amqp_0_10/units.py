@@ -138,6 +138,11 @@ class CommandUnit(Unit):
         """Controls of class connection, whatever channel they come on."""
         return self.name == HEARTBEAT or self.name.startswith("connection.")
 
+    @property
+    def outlives(self) -> bool:
+        """Controls, and the exception that has ended a session."""
+        return not self.is_command or self.name == "execution.exception"
+
     def frames_through(self, part: str) -> int:
         """Up to the end of the first segment, or of the header."""
         wanted = (CONTROL, COMMAND) if part == "method" else (CONTROL, COMMAND, HEADER)

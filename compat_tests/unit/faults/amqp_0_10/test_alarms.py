@@ -41,6 +41,7 @@ def test_a_blocked_publisher_is_not_read_from_and_told_nothing(server: FaultServ
     assert told(session) == []
 
 
+@pytest.mark.rule("0-10/message/throttling")
 def test_by_the_letter_it_is_told_to_stop_and_to_go_on() -> None:
     server = FaultServer("spec")
     session = server.session(b"s")

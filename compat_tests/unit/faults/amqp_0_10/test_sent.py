@@ -135,6 +135,20 @@ def test_a_session_that_ends_where_a_delivery_was_due(
     assert server.bodies() == [b"one"]
 
 
+def test_a_late_exception(server: FaultServer, session: Session, faults: Faults) -> None:
+    rule = faults.on("execution.exception", "session.detach", "session.attached", direction="sent").delay(1)
+    session.client.inbox.clear()
+    session.send(x.QueuePurge(queue="nowhere"))
+    session.expect_nothing()
+    server.advance(1)
+    assert session.expect(x.ExecutionException).error_code == 404
+    assert session.client.expect(c.SessionDetach).name == b"shop"
+    session.control(c.SessionAttach(name=b"shop"))
+    server.advance(1)
+    assert session.client.expect(c.SessionAttached).name == b"shop"
+    assert rule.hits == 3
+
+
 def test_what_is_sent_to_a_session_that_has_ended(
     server: FaultServer, consumer: Session, faults: Faults
 ) -> None:
