@@ -475,6 +475,11 @@ class Session:
         cost = len(header) + len(got.body or b"")
         return Transfer(got.id, got.what, structs.decode_header(header), got.body, cost)
 
+    def news(self, kind: type[P]) -> P:
+        """The next thing that has come, but for bookkeeping, which must be this."""
+        self._skip(c.SessionCompleted, c.SessionCommandPoint, c.SessionKnownCompleted)
+        return self.client.expect(kind, self.channel)
+
     def bodies(self) -> list[bytes | None]:
         return [each.body for each in self.transfers()]
 

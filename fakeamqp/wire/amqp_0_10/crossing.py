@@ -288,7 +288,7 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, str):
         return _sound(value)
     if isinstance(value, int):
-        return value if value in _LONGS else str(value)
+        return value if int(value) in _LONGS else str(value)
     if isinstance(value, Mapping):
         return plain_headers(value)
     if isinstance(value, list):
@@ -359,7 +359,8 @@ def carried(value: Any, depth: int = 0) -> Any:
     if isinstance(value, Timestamp):
         return value if 0 <= value < 1 << 64 else str(int(value))
     if isinstance(value, int):
-        return int(value) if value in _WIDEST else str(value)
+        value = int(value)  # A range looks through its numbers one by one for what is no plain int.
+        return value if value in _WIDEST else str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     if isinstance(value, (Mapping, list, tuple)):

@@ -1,0 +1,273 @@
+"""What a message says of itself: carried as it came, but for what is the broker's to say."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Server, Session, Transfer
+from fakeamqp.model.access import Permission, User
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.wire.amqp_0_10.types import CODES, Array, List, Map
+from fakeamqp.wire.timestamps import Timestamp
+
+NOW = 1_700_000_000
+
+
+@pytest.fixture
+def session(session: Session) -> Session:
+    session.declare("q")
+    return session
+
+
+def carried(session: Session, message: structs.MessageProperties | None = None, **delivery: Any) -> Transfer:
+    session.publish(message=message, **delivery)
+    session.subscribe()
+    return session.transfer()
+
+
+# --- message properties ------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.message-properties/content-length")
+def test_content_length_is_the_size_of_the_body(session: Session) -> None:
+    transfer = carried(session, structs.MessageProperties(content_length=4))
+    assert transfer.message.content_length == len(transfer.body or b"") == 4
+
+
+def test_a_content_length_that_is_wrong_is_refused_by_the_text(spec: Server) -> None:
+    session = spec.session()
+    header = [structs.MessageProperties(content_length=5)]
+    session.fails(x.MessageTransfer(accept_mode=1), 531, header=header, body=b"body")
+
+
+def test_brokers_in_the_field_do_not_look_at_the_content_length(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    assert carried(session, structs.MessageProperties(content_length=5)).message.content_length == 5
+
+
+def test_nothing_is_added_to_what_a_message_says(lenient: Server) -> None:
+    """Clients count octets of credit: a key of one octet and a body of eight cost 19."""
+    session = lenient.session()
+    session.declare("q")
+    session.publish(b"12345678")
+    session.subscribe()
+    transfer = session.transfer()
+    assert transfer.structs == (structs.DeliveryProperties(exchange="", routing_key="q"),)
+    assert transfer.cost == 19
+
+
+@pytest.mark.rule("0-10/message.message-properties/message-id-unique")
+def test_a_message_id_that_comes_twice_is_accepted_twice(spec: Server) -> None:
+    session = spec.session()
+    session.declare("q")
+    message = structs.MessageProperties(message_id=UUID(int=7))
+    ids = [session.publish(accept_mode=0, message=message) for _ in range(2)]
+    accepts = [session.news(x.MessageAccept) for _ in ids]
+    assert [list(each.transfers or ()) for each in accepts] == [[each] for each in ids]
+    assert session.query().message_count == 2
+
+
+@pytest.mark.rule("0-10/message.message-properties/message-id-immutable")
+def test_a_message_id_never_changes(session: Session) -> None:
+    id_ = UUID("00112233-4455-6677-8899-aabbccddeeff")
+    session.declare("copy")
+    for queue in ("q", "copy"):
+        session.bind(queue, "amq.fanout")
+    session.publish(exchange="amq.fanout", message=structs.MessageProperties(message_id=id_))
+    session.subscribe("q", "d")
+    session.subscribe("copy", "c")
+    first, second = session.transfers()
+    session.release(first.id, set_redelivered=True)
+    again = session.transfer()
+    assert again.redelivered
+    assert [each.message.message_id for each in (first, second, again)] == [id_] * 3
+
+
+@pytest.mark.rule("0-10/message.message-properties/user-id-authentication")
+def test_a_user_id_must_be_ones_own(session: Session) -> None:
+    session.publish(message=structs.MessageProperties(user_id=b"guest"))
+    assert session.query().message_count == 1
+    exception = session.fails(
+        x.MessageTransfer(accept_mode=1), 403, header=[structs.MessageProperties(user_id=b"other")], body=b""
+    )
+    assert "guest" in (exception.description or "")
+
+
+def test_whose_own_a_user_id_is_each_session_finds_out_by_itself(server: Server) -> None:
+    server.state.access.add(User("ann", "secret", (), {"/": Permission()}))
+    message = structs.MessageProperties(user_id=b"ann")
+    server.session(b"a", user="ann", password="secret").publish(message=message)
+    server.session(b"b").fails(x.MessageTransfer(), 403, header=[message], body=b"")
+
+
+@pytest.mark.rule("0-10/message.message-properties/correlation-id")
+@pytest.mark.rule("0-10/message.message-properties/app-id")
+def test_octets_are_carried_whatever_they_are(session: Session) -> None:
+    octets = bytes(range(256)) * 2
+    transfer = carried(session, structs.MessageProperties(correlation_id=octets, app_id=octets[::-1]))
+    assert (transfer.message.correlation_id, transfer.message.app_id) == (octets, octets[::-1])
+
+
+@pytest.mark.rule("0-10/message.message-properties/reply-to")
+@pytest.mark.parametrize("address", [("amq.direct", "k"), ("", "k"), (None, "k"), ("amq.fanout", None)])
+def test_reply_to_names_an_exchange_and_a_key(session: Session, address: tuple[str, str]) -> None:
+    transfer = carried(session, structs.MessageProperties(reply_to=structs.ReplyTo(*address)))
+    assert transfer.message.reply_to == structs.ReplyTo(*address)
+
+
+@pytest.mark.rule("0-10/message.message-properties/content-type")
+def test_content_type_and_encoding_are_carried(session: Session) -> None:
+    transfer = carried(
+        session, structs.MessageProperties(content_type="a/b; c=\xe9", content_encoding="gzip")
+    )
+    assert (transfer.message.content_type, transfer.message.content_encoding) == ("a/b; c=\xe9", "gzip")
+
+
+EVERY_TYPE = Map.of_entries(
+    [
+        ("boolean", True, CODES["boolean"]),
+        ("int8", -8, CODES["int8"]),
+        ("uint16", 16, CODES["uint16"]),
+        ("uint32", 32, CODES["uint32"]),
+        ("uint64", (1 << 64) - 1, CODES["uint64"]),
+        ("float", 0.5, CODES["float"]),
+        ("double", 0.1, CODES["double"]),
+        ("decimal", Decimal("1.25"), CODES["dec32"]),
+        ("datetime", Timestamp(NOW), CODES["datetime"]),
+        ("uuid", UUID(int=5), CODES["uuid"]),
+        ("void", None, CODES["void"]),
+        ("str8", "short", CODES["str8"]),
+        ("str16", "\xe9\u20ac", CODES["str16"]),
+        ("vbin8", b"\0\xff", CODES["vbin8"]),
+        ("vbin32", b"octets", CODES["vbin32"]),
+        ("list", List([1, "a", None]), CODES["list"]),
+        ("array", Array.of("uint8", [1, 2]), CODES["array"]),
+        ("map", Map({"nested": Map({"deep": 1})}), CODES["map"]),
+    ]
+)
+
+
+@pytest.mark.rule("0-10/message.message-properties/application-headers")
+def test_application_headers_are_carried_octet_for_octet_and_routed_by(session: Session) -> None:
+    session.bind("q", "amq.match", "b", arguments={"x-match": "all", "uint16": 16, "str8": "short"})
+    message = structs.MessageProperties(application_headers=EVERY_TYPE)
+    session.publish(exchange="amq.match", message=message)
+    session.publish(
+        b"lost", exchange="amq.match", message=structs.MessageProperties(application_headers={"a": 1})
+    )
+    session.subscribe()
+    (transfer,) = session.transfers()
+    assert transfer.message.application_headers == EVERY_TYPE
+    assert transfer.message.encode() == message.encode()
+
+
+# --- delivery properties -----------------------------------------------------------------------------
+
+
+def test_delivery_mode_and_priority_are_carried(session: Session) -> None:
+    delivery = carried(session, delivery_mode=2, priority=7).delivery
+    assert (delivery.delivery_mode, delivery.priority) == (2, 7)
+
+
+@pytest.mark.rule("0-10/message.delivery-properties/timestamp")
+def test_the_broker_sets_the_timestamp_on_arrival(spec: Server) -> None:
+    session = spec.session()
+    session.declare("q")
+    session.publish()
+    session.publish(timestamp=5)
+    spec.advance(10)
+    session.subscribe()
+    assert [each.delivery.timestamp for each in session.transfers()] == [NOW, NOW]
+
+
+def test_brokers_in_the_field_leave_the_timestamp_alone(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    assert carried(session, timestamp=5, expiration=6).delivery.timestamp == 5
+
+
+@pytest.mark.rule("0-10/message.delivery-properties/expiration")
+def test_the_broker_sets_the_expiration_to_arrival_plus_ttl(spec: Server) -> None:
+    session = spec.session()
+    session.declare("q")
+    session.publish(ttl=10_000)
+    session.publish()
+    spec.advance(4)
+    session.subscribe()
+    first, second = session.transfers()
+    assert (first.delivery.timestamp, first.delivery.expiration) == (NOW, NOW + 10)
+    assert second.delivery.expiration is None
+
+
+@pytest.mark.rule("0-10/message.delivery-properties/ttl")
+def test_what_is_not_delivered_in_time_is_discarded(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    session.publish(b"short", ttl=50)
+    session.publish(b"long", ttl=5000)
+    server.advance(0.2)
+    session.subscribe()
+    assert session.bodies() == [b"long"]
+
+
+def test_what_is_not_delivered_in_time_goes_to_a_dead_letter_exchange(server: Server) -> None:
+    session = server.session()
+    session.declare("dead")
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    server.client().declare("old", arguments=arguments)
+    session.publish(key="old", ttl=50)
+    server.advance(0.2)
+    session.subscribe("dead")
+    (transfer,) = session.transfers()
+    assert transfer.delivery.ttl is None
+    assert transfer.message.application_headers["x-death"][0]["original-expiration"] == "50"
+
+
+def test_ttl_is_what_is_left_on_delivery(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    session.publish(ttl=1000, priority=4, delivery_mode=1)
+    server.advance(0.25)
+    session.subscribe()
+    (transfer,) = session.transfers()
+    assert transfer.delivery.ttl == 750
+    assert (transfer.delivery.priority, transfer.delivery.delivery_mode) == (4, 1)
+    server.advance(0.25)
+    session.release(transfer.id, set_redelivered=True)
+    (again,) = session.transfers()
+    assert again.redelivered
+    assert again.delivery.ttl == 500
+
+
+@pytest.mark.parametrize("ttl", [0, (1 << 64) - 1])
+def test_any_ttl_will_do(session: Session, ttl: int) -> None:
+    session.subscribe()
+    session.publish(ttl=ttl)
+    assert session.transfer().delivery.ttl == ttl
+
+
+@pytest.mark.rule("0-10/message.delivery-properties/redelivered-sticky")
+def test_what_comes_as_redelivered_stays_so(session: Session) -> None:
+    session.publish(redelivered=True)
+    session.publish()
+    session.subscribe()
+    assert [each.redelivered for each in session.transfers()] == [True, False]
+
+
+@pytest.mark.rule("0-10/message.delivery-properties/redelivered-implementation")
+def test_the_broker_says_that_it_delivers_again(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    session.publish()
+    session.subscribe()
+    assert [each.redelivered for each in session.transfers()] == [False]
+    session.detach()
+    again = session.client.session(b"again")
+    again.subscribe()
+    assert [each.redelivered for each in again.transfers()] == [True]

@@ -1,0 +1,336 @@
+"""message.transfer in both directions: where it goes, what comes with it, what may be missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Arrived, Client, Server, Session
+from fakeamqp.model.access import Permission, TopicPermission, User
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.wire.amqp_0_10.packed import encode_header
+from fakeamqp.wire.amqp_0_10.types import UnknownStruct
+
+TO_Q = structs.DeliveryProperties(routing_key="q")
+
+
+@pytest.fixture
+def session(session: Session) -> Session:
+    session.declare("q")
+    return session
+
+
+def send(session: Session, *header: structs.Struct | UnknownStruct, body: bytes | None = b"body") -> None:
+    session.call(
+        x.MessageTransfer(accept_mode=1), header=encode_header(header) if header else None, body=body
+    )
+
+
+# --- where it goes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.transfer/destination-blank-destination")
+@pytest.mark.parametrize("destination", [None, ""])
+def test_a_blank_destination_is_the_default_exchange(session: Session, destination: str | None) -> None:
+    session.publish(exchange=destination, key="q")
+    session.subscribe()
+    (transfer,) = session.transfers()
+    assert transfer.body == b"body"
+    assert transfer.delivery.exchange == ""
+
+
+@pytest.mark.rule("0-10/message.transfer/destination-nonexistent-exchange")
+def test_a_missing_exchange_is_not_found(session: Session) -> None:
+    exception = session.fails(x.MessageTransfer(destination="missing"), 404, body=b"lost")
+    assert (exception.class_code, exception.command_code) == (4, 1)
+
+
+def test_an_exchange_that_was_there_and_is_not_any_more_is_not_found(session: Session) -> None:
+    session.declare_exchange("e", "fanout")
+    session.publish(exchange="e")
+    session.call(x.ExchangeDelete(exchange="e"))
+    session.fails(x.MessageTransfer(destination="e", accept_mode=1), 404, header=[TO_Q], body=b"lost")
+
+
+@pytest.mark.rule("0-10/message.delivery-properties/routing-key")
+def test_the_routing_key_steers_by_the_type_of_the_exchange(session: Session) -> None:
+    session.declare("other")
+    session.bind("q", "amq.direct", "k")
+    session.bind("other", "amq.topic", "k.#")
+    session.publish(b"direct", exchange="amq.direct", key="k")
+    session.publish(b"lost", exchange="amq.direct", key="k.x")
+    session.publish(b"topic", exchange="amq.topic", key="k.x")
+    session.subscribe("q", "d")
+    session.subscribe("other", "o")
+    got = [(each.command.destination, each.body, each.delivery.routing_key) for each in session.transfers()]
+    assert got == [("d", b"direct", "k"), ("o", b"topic", "k.x")]
+
+
+@pytest.mark.rule("0-10/message.delivery-properties/exchange")
+def test_the_broker_says_what_a_message_was_published_to(session: Session) -> None:
+    session.bind("q", "amq.direct", "k")
+    session.publish(exchange="amq.direct", key="k")
+    session.publish(key="q", **{"exchange": None})
+    send(session, structs.DeliveryProperties(routing_key="q", exchange="a lie"))
+    session.subscribe()
+    assert [each.delivery.exchange for each in session.transfers()] == ["amq.direct", "", ""]
+
+
+@pytest.mark.rule("0-10/message.transfer/completion")
+def test_a_transfer_is_completed_when_the_broker_has_it(session: Session) -> None:
+    session.client.inbox.clear()
+    command = x.MessageTransfer(accept_mode=1)
+    id_ = session.send(command, header=[TO_Q], body=b"body", sync=True)
+    assert id_ in (session.expect(c.SessionCompleted).commands or ())
+    assert session.query().message_count == 1
+
+
+# --- access ------------------------------------------------------------------------------------------
+
+
+def login(server: Server, **patterns: str) -> Session:
+    granted = {"configure": "", "write": ".*", "read": ".*"} | patterns
+    server.state.access.add(User("ann", "secret", (), {"/": Permission(**granted)}))
+    return server.session(b"ann's", user="ann", password="secret")
+
+
+def test_publishing_needs_permission_to_write(server: Server) -> None:
+    session = login(server, write="amq.fanout")
+    session.call(x.MessageTransfer(destination="amq.fanout", accept_mode=1), body=b"fine")
+    session.fails(x.MessageTransfer(destination="amq.direct", accept_mode=1), 403, body=b"denied")
+
+
+def test_what_was_permitted_once_is_asked_again_when_permissions_change(server: Server) -> None:
+    session = login(server)
+    session.call(x.MessageTransfer(destination="amq.fanout", accept_mode=1), body=b"fine")
+    server.state.access.users["ann"].permissions["/"] = Permission(configure="", write="", read="")
+    server.state.access.changed()
+    session.fails(x.MessageTransfer(destination="amq.fanout", accept_mode=1), 403, body=b"denied")
+
+
+def test_topics_have_permissions_of_their_own(server: Server) -> None:
+    session = login(server)
+    server.state.access.users["ann"].topic_permissions["/", "amq.topic"] = TopicPermission(write="^a")
+    server.state.access.changed()
+    command = x.MessageTransfer(destination="amq.topic", accept_mode=1)
+    for _ in range(2):
+        session.call(command, header=[structs.DeliveryProperties(routing_key="a.b")], body=b"fine")
+    session.fails(command, 403, header=[structs.DeliveryProperties(routing_key="b.a")], body=b"denied")
+
+
+def test_subscribing_needs_permission_to_read(server: Server) -> None:
+    server.session().declare("q")
+    login(server, read="").fails(x.MessageSubscribe(queue="q", destination="d"), 403)
+
+
+# --- what may be missing -----------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/assembly/empty-body")
+@pytest.mark.parametrize("body", [b"", None])
+def test_an_empty_body_comes_back_as_one_and_no_body_as_none(session: Session, body: bytes | None) -> None:
+    send(session, TO_Q, body=body)
+    session.subscribe()
+    assert session.bodies() == [body]
+
+
+def test_nothing_but_the_command_is_a_message(session: Session) -> None:
+    session.bind("q", "amq.fanout")
+    session.call(x.MessageTransfer(destination="amq.fanout"))
+    session.client.inbox.clear()  # By the text it is accepted.
+    session.subscribe()
+    (transfer,) = session.transfers()
+    assert transfer.body is None
+    assert transfer.delivery.exchange == "amq.fanout"
+    assert transfer.delivery.routing_key is None
+    assert transfer.find(structs.MessageProperties) is None
+
+
+def test_a_body_without_a_header_is_a_message(session: Session) -> None:
+    session.bind("q", "amq.fanout")
+    session.call(x.MessageTransfer(destination="amq.fanout", accept_mode=1), body=b"body")
+    session.subscribe()
+    (transfer,) = session.transfers()
+    assert (transfer.body, transfer.delivery.exchange) == (b"body", "amq.fanout")
+
+
+def test_structs_of_a_header_come_in_any_order(session: Session) -> None:
+    message = structs.MessageProperties(content_type="text/plain")
+    send(session, message, TO_Q)
+    send(session, TO_Q, message)
+    session.subscribe()
+    first, second = session.transfers()
+    assert first.structs == second.structs
+    assert first.message.content_type == "text/plain"
+
+
+def test_structs_that_nobody_knows_are_carried(session: Session) -> None:
+    unknown = UnknownStruct(0x7777, b"\0\0whatever")
+    send(session, unknown, TO_Q, structs.MessageProperties(content_type="a/b"))
+    session.subscribe()
+    (transfer,) = session.transfers()
+    assert unknown in transfer.structs
+    assert transfer.message.content_type == "a/b"
+
+
+def test_a_header_that_cannot_be_read_harms_its_sender_alone(server: Server) -> None:
+    one, other = server.session(b"one"), server.session(b"other")
+    other.declare("q")
+    other.subscribe()
+    broken = structs.MessageProperties(application_headers={"a": 1}).encode()
+    broken = broken[:-1]
+    header = TO_Q.encode() + (len(broken) - 4).to_bytes(4, "big") + broken[4:]
+    one.fails(x.MessageTransfer(accept_mode=1), 503, header=header, body=b"lost")
+    other.publish(b"fine")
+    assert other.bodies() == [b"fine"]
+
+
+# --- enumerations ------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message/priority-values")
+def test_priorities_run_from_0_to_9(spec: Server) -> None:
+    session = spec.session()
+    session.declare("q")
+    for priority in (0, 9):
+        session.publish(priority=priority)
+    assert session.query().message_count == 2
+    header = [structs.DeliveryProperties(routing_key="q", priority=10)]
+    session.fails(x.MessageTransfer(accept_mode=1), 531, header=header, body=b"lost")
+
+
+def test_brokers_in_the_field_take_any_priority(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    session.publish(priority=255)
+    session.subscribe()
+    assert session.transfer().delivery.priority == 255
+
+
+@pytest.mark.parametrize("mode", [0, 3])
+def test_other_delivery_modes_there_are_none(session: Session, mode: int) -> None:
+    octets = bytearray(structs.DeliveryProperties(routing_key="q", delivery_mode=1).encode())
+    octets[8] = mode
+    session.fails(x.MessageTransfer(accept_mode=1), 531, header=bytes(octets), body=b"lost")
+
+
+def test_a_message_that_is_too_large_ends_the_session(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    largest = lenient.state.personality.largest_message
+    session.fails(x.MessageTransfer(accept_mode=1), 506, header=[TO_Q], body=bytes(largest + 1))
+
+
+# --- to the client -----------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.transfer/to-client")
+@pytest.mark.rule("0-10/message.transfer/acquire-mode-publish")
+def test_deliveries_say_what_the_subscription_asked_for(session: Session) -> None:
+    session.publish()
+    session.publish()
+    session.subscribe(destination="browser", acquire_mode=1, accept_mode=1)
+    session.subscribe(destination="taker", acquire_mode=0, accept_mode=0)
+    said = [
+        (each.command.destination, each.command.acquire_mode, each.command.accept_mode)
+        for each in session.transfers()
+    ]
+    assert said == [("browser", 1, 1)] * 2 + [("taker", 0, 0)] * 2
+
+
+@pytest.mark.rule("0-10/message/grammar")
+def test_each_peer_sends_what_it_may(server: Server) -> None:
+    """Every command of the class, and nothing but transfers (and answers to publishers) in return."""
+    session = server.session()
+    session.declare("q")
+    for body in (b"1", b"2", b"3"):
+        session.publish(body)
+    session.subscribe(credit=2, acquire_mode=1)
+    one, two = session.transfers()
+    assert session.call(x.MessageResume(resume_id="unknown")).offset == 0
+    assert list(session.call(x.MessageAcquire(transfers=ids(one.id, two.id))).transfers) == [one.id, two.id]
+    session.accept(one.id)
+    session.release(two.id)
+    session.call(x.MessageStop(destination="d"))
+    session.flow(1)
+    session.flow(1000, unit=1)
+    (three,) = session.transfers()
+    assert session.call(x.MessageAcquire(transfers=ids(three.id))).transfers
+    session.reject(three.id)
+    session.call(x.MessageFlush(destination="d"))
+    session.call(x.MessageCancel(destination="d"))
+    session.expect_nothing()
+    assert session.query().message_count == 1
+
+
+def ids(*numbers: int) -> x.SequenceSet:
+    return x.SequenceSet.of(*numbers)
+
+
+@pytest.mark.rule("0-10/message/states")
+def test_a_transfer_goes_from_start_by_acquired_or_not_to_its_end(session: Session) -> None:
+    for body in (b"acquired", b"not acquired"):
+        session.publish(body)
+    session.subscribe(destination="taker", credit=1)
+    (taken,) = session.transfers()
+    session.subscribe(destination="browser", acquire_mode=1)
+    (seen,) = session.transfers()
+    assert (taken.body, seen.body) == (b"acquired", b"not acquired")
+    session.accept(taken.id)  # acquired -> its end
+    session.release(seen.id)  # not acquired -> its end
+    assert not session.call(x.MessageAcquire(transfers=ids(taken.id, seen.id))).transfers
+    assert session.query().message_count == 1
+
+
+def test_a_transfer_larger_than_a_frame_comes_in_several(server: Server) -> None:
+    client = server.open(max_frame_size=4096)
+    session = client.session()
+    session.declare("q")
+    session.subscribe()
+    body = bytes(range(256)) * 40
+    session.publish(body, message=structs.MessageProperties(application_headers={"long": "x" * 5000}))
+    (transfer,) = session.transfers()
+    assert transfer.body == body
+    assert transfer.message.application_headers == {"long": "x" * 5000}
+
+
+@pytest.mark.rule("0-10/message.delivery-properties/encoding")
+@pytest.mark.rule("0-10/message.message-properties/encoding")
+def test_header_structs_on_the_wire(session: Session) -> None:
+    """Octets by hand: every field of both structs."""
+    delivery = bytes.fromhex(
+        "0000002e" "0401" "ff0f"  # size, code, flags: all twelve fields
+        "05" "02" "0000000000000064" "0000000000000065" "0000000000000066"  # 5, 2, 100, 101, 102
+        "0165" "0171" "00027264" "0000000000000067"  # "e", "q", "rd", 103
+    )  # fmt: skip
+    message = bytes.fromhex(
+        "0000004b" "0403" "ff01"
+        "0000000000000004" "000102030405060708090a0b0c0d0e0f"  # 4, the UUID
+        "0002ffff" "0008" "0300" "0172" "036b6579" "0161" "0162"  # octets, "r" and "key", "a", "b"
+        "0005" "6775657374" "0001" "70"  # b"guest", b"p"
+        "0000000f" "00000001" "016e" "31" "0000000000000007"  # {"n": 7}
+    )  # fmt: skip
+    session.subscribe()  # By the text what is immediate needs somebody who takes it.
+    session.call(x.MessageTransfer(accept_mode=1), header=delivery + message, body=b"body")
+    session._skip(c.SessionCompleted, c.SessionCommandPoint, c.SessionKnownCompleted)
+    arrived: Arrived = session.client.take()
+    assert arrived.header is not None
+    assert arrived.header.endswith(message)
+    read = structs.DeliveryProperties.decode(delivery)
+    assert read == structs.DeliveryProperties(True, True, True, 5, 2, 100, 101, 102, "e", "q", "rd", 103)
+    assert structs.MessageProperties.decode(message).application_headers == {"n": 7}
+
+
+def test_a_command_with_a_value_out_of_its_domain_is_refused(client: Client) -> None:
+    session = client.session()
+    session.declare("q")
+    octets = bytearray(x.MessageTransfer(accept_mode=1).encode())
+    octets[-1] = 2
+    exception = _raw(session, bytes(octets))
+    assert exception.error_code == 531
+
+
+def _raw(session: Session, command: bytes) -> x.ExecutionException:
+    session.client.send_frame(command, flags=0x0F, kind=1, track=1, channel=session.channel)
+    return session.expect(x.ExecutionException)
