@@ -118,8 +118,8 @@ class Connection:
                 answer = sasl.answer(mechanism, challenge, user, password)
                 self.send(c.ConnectionSecureOk(response=answer))
                 self.wait(lambda: self._controls)
-        except ConnectionLost:
-            raise LoginFailed(f"{mechanism} was refused") from None
+        except (ConnectionClosed, ConnectionLost) as problem:
+            raise LoginFailed(f"{mechanism} was refused: {problem}") from None
 
     def _expect(self, kind: type[C]) -> C:
         self.wait(lambda: self._controls)
@@ -191,8 +191,9 @@ class Connection:
             self.heartbeats += 1
             self.send(c.ConnectionHeartbeat())
         elif isinstance(control, c.ConnectionClose):
-            with suppress(ConnectionLost):
-                self.send(c.ConnectionCloseOk())
+            answer = control_frame(0, c.ConnectionCloseOk().encode())
+            with suppress(ConnectionLost):  # It may have gone already; what it said counts.
+                self._line.write(answer, time.monotonic() + SECONDS)
             self._end(ConnectionClosed(control.reply_code or 0, control.reply_text or ""))
         elif isinstance(control, c.ConnectionRedirect):
             self._end(Redirected(control.host or ""))
@@ -205,7 +206,7 @@ class Connection:
         self._line.close()
         sessions, self.sessions = self.sessions, {}
         for session in sessions.values():
-            session.detached()
+            session.detached(why)
 
     # --- sessions -------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from compat_tests.clients.amqp_0_10.errors import ConnectionLost, SessionDetached, SessionFailed, SessionLost
@@ -49,6 +50,8 @@ class Session(Verbs):
         self.other: list[Command] = []
         """Commands of the broker that are neither transfers nor answers: accept, reject, stop, flow, ..."""
         self.failure: x.ExecutionException | None = None
+        self._why: Exception | None = None
+        """What ended the last transport, if not a control of the session's own."""
         self._known = False
         """Whether the broker has attached it before."""
         # Our commands:
@@ -90,8 +93,7 @@ class Session(Verbs):
         """Send what the broker does not have; it is empty if and only if the broker knows of nothing."""
         if expected:
             first = next(iter(expected))
-            if not again:
-                self._next_id = first  # Somebody else has begun it.
+            self._next_id = self._next_id or first  # Somebody else may have begun it.
         elif self._next_id and 0 not in self._sent:
             self.detach()
             raise SessionLost(f"the broker has forgotten session {self.name!r}")
@@ -116,8 +118,9 @@ class Session(Verbs):
             self._call_control(c.SessionRequestTimeout(timeout=0), c.SessionTimeout)
         self.detach()
 
-    def detached(self) -> None:
+    def detached(self, why: Exception | None = None) -> None:
         """The transport has gone."""
+        self._why = why
         if self.connection is not None:
             self.connection.sessions.pop(self.channel, None)
         self.connection = None
@@ -138,13 +141,12 @@ class Session(Verbs):
         body: bytes | None = None,
         sync: bool = False,
     ) -> int:
-        """Send a command, and do not wait.
+        """Send a command, and do not wait; without a transport it is sent when there is one again.
 
         Returns:
             Its id.
 
         Raises:
-            ConnectionLost: there is no transport; the command is sent when there is one again.
             SessionFailed, SessionDetached: the session has ended.
         """
         self._check()
@@ -155,7 +157,9 @@ class Session(Verbs):
             segments.append((SegmentType.BODY, body))
         id_, self._next_id = self._next_id, successor(self._next_id)
         self._sent[id_] = segments
-        self._write(segments)
+        if self.attached:
+            with suppress(ConnectionLost):  # Who waits for the command will see.
+                self._write(segments)
         return id_
 
     def call(self, command: Command, **content: Any) -> Any:
@@ -200,10 +204,12 @@ class Session(Verbs):
         return found
 
     def complete(self, *messages: Message) -> None:
-        """Say that these are dealt with, which gives credit back to a window."""
+        """Say that these are dealt with, now or by the next transport; a window gets its credit back."""
         for message in messages:
             self._done.add(message.id)
-        self._control(c.SessionCompleted(commands=self._done))
+        if self.attached:
+            with suppress(ConnectionLost):
+                self._control(c.SessionCompleted(commands=self._done))
 
     def receive_command(self, assembly: Assembly) -> None:
         """A command of the broker's has come."""
@@ -292,7 +298,7 @@ class Session(Verbs):
 
     def _connection(self) -> Connection:
         if self.connection is None:
-            raise ConnectionLost("the session has no transport")
+            raise self._why or ConnectionLost("the session has no transport")
         return self.connection
 
     def _control(self, control: Control) -> None:

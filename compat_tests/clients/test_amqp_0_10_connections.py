@@ -1,0 +1,212 @@
+"""Ways to the broker: transports, logins, virtual hosts, heartbeats; the broker as a program of its own."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from compat_tests.cli.test_serve import serving
+from compat_tests.clients.amqp_0_10.checks import inbox
+from compat_tests.clients.amqp_0_10.client import (
+    Connection,
+    ConnectionClosed,
+    ConnectionLost,
+    LoginFailed,
+    Redirected,
+    connect,
+    connect_over,
+)
+from compat_tests.clients.reach import Reach
+from fakeamqp import Broker
+from fakeamqp.wire.amqp_0_10.constants import CloseCode
+
+
+def works(connection: Connection, name: str = "works") -> None:
+    """A message of some size goes to the broker and comes back."""
+    body = bytes(range(256)) * 1000
+    session = connection.session(name.encode())
+    session.declare(name, exclusive=True, auto_delete=True)
+    session.publish(body, key=name, headers={"octets": len(body)})
+    inbox(session, name)
+    message = session.get(name)
+    assert (message.body, message.headers) == (body, {"octets": len(body)})
+    session.accept(message)
+    session.close()
+
+
+def test_over_tcp_and_tls_and_intercepted(reach: Reach) -> None:
+    with connect(host=reach.host, port=reach.port, tls=reach.context) as connection:
+        works(connection)
+
+
+def test_over_a_socketpair(broker: Broker) -> None:
+    with connect_over(broker.connect()) as connection:
+        works(connection)
+
+
+def test_all_at_once() -> None:
+    with Broker(seed=1, tls=True) as broker:
+        with (
+            connect_over(broker.connect()) as pair,
+            connect(broker, tls=broker.tls.client_context) as one,
+            connect(broker, tls=broker.tls.client_context) as two,
+        ):
+            for number, connection in enumerate((pair, one, two)):
+                works(connection, f"works {number}")
+            sessions = [connection.session(b"%d" % n) for n, connection in enumerate((pair, one, two))]
+            for session in sessions:
+                session.declare("q")
+                session.subscribe("q", "d", credit=1)
+            for body in (b"1", b"2", b"3"):
+                sessions[0].publish(body, key="q")
+            assert sorted(session.get("d").body or b"" for session in sessions) == [b"1", b"2", b"3"]
+        assert broker.failures == ()
+
+
+def test_the_broker_is_a_program_of_its_own() -> None:
+    with serving("--port", "0") as (_, _, port), connect(port=port) as one, connect(port=port) as two:
+        works(one)
+        session = one.session(b"one")
+        session.declare("q")
+        inbox(session, "q")
+        two.session(b"two").publish(b"from another connection", key="q")
+        assert session.get("q").body == b"from another connection"
+
+
+def test_a_program_that_ends_says_so() -> None:
+    with serving("--port", "0") as (process, _, port):
+        connection = connect(port=port)
+        session = connection.session(b"session", timeout=60)
+        process.terminate()
+        with pytest.raises(ConnectionClosed) as closed:
+            session.get("nothing comes")
+        assert closed.value.code == CloseCode.CONNECTION_FORCED
+        process.wait()
+
+
+# --- logins -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "CRAM-MD5", "ANONYMOUS"])
+def test_each_mechanism_that_is_offered_lets_us_in(broker: Broker, mechanism: str) -> None:
+    with connect(broker, mechanism=mechanism) as connection:
+        assert mechanism in (connection.start.mechanisms or ())
+        works(connection)
+        assert broker.connections[0].user == "guest"
+
+
+def test_a_certificate_lets_us_in(nothing_is_left: None) -> None:
+    with Broker(tls=True, users={"orders": "secret"}) as broker:
+        context = broker.tls.client_certificate("orders").context
+        with connect(broker, tls=context, mechanism="EXTERNAL") as connection:
+            works(connection)
+            assert broker.connections[0].user == "orders"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "user", "password"),
+    [
+        ("PLAIN", "guest", "wrong"),
+        ("PLAIN", "nobody", "guest"),
+        ("CRAM-MD5", "guest", "wrong"),
+        ("CRAM-MD5", "nobody", "guest"),
+        ("EXTERNAL", "guest", "guest"),
+    ],
+)
+def test_a_wrong_login_is_refused(broker: Broker, mechanism: str, user: str, password: str) -> None:
+    with pytest.raises(LoginFailed):
+        connect(broker, mechanism=mechanism, user=user, password=password)
+    with connect(broker) as connection:
+        works(connection)
+
+
+def test_a_virtual_host_is_opened_by_its_name() -> None:
+    with Broker(virtual_hosts=["orders"]) as broker:
+        with connect(broker, virtual_host="orders") as connection, connect(broker) as other:
+            connection.session(b"same name").declare("q")
+            assert other.session(b"same name").query("q").queue is None
+        with pytest.raises(ConnectionClosed) as refused:
+            connect(broker, virtual_host="nowhere")
+        assert refused.value.code == CloseCode.INVALID_PATH
+        assert broker.failures == ()
+
+
+def test_a_client_of_another_protocol_is_told_so(broker: Broker) -> None:
+    with socket.create_connection((broker.host, broker.port), 20) as sock:
+        sock.sendall(b"AMQP\x01\x01\x00\x09")
+        assert sock.recv(8)[:4] == b"AMQP"
+        assert sock.recv(1) == b""
+
+
+# --- while it lasts -----------------------------------------------------------------------------------------
+
+
+def test_a_redirected_client_goes_where_it_is_sent(broker: Broker) -> None:
+    with Broker() as elsewhere:
+        with broker.faults.redirect(f"{elsewhere.host}:{elsewhere.port}"):
+            with pytest.raises(Redirected) as redirected:
+                connect(broker)
+            with connect(broker, insist=True) as connection:
+                works(connection)
+        host, _, port = redirected.value.host.partition(":")
+        with connect(host=host, port=int(port)) as connection:
+            works(connection)
+
+
+@pytest.fixture
+def beating(nothing_is_left: None) -> Iterator[Broker]:
+    """A broker whose time stands still, and which holds its clients to it."""
+    with Broker(clock="virtual") as broker:
+        broker.clock.heartbeats = "strict"
+        yield broker
+
+
+def test_heartbeats_are_answered_while_the_client_waits(beating: Broker) -> None:
+    with connect(beating, heartbeat=2) as connection:
+        for _ in range(5):
+            before = connection.heartbeats
+            beating.clock.advance(1)
+            beating.clock.advance(0.9)
+            connection.wait(lambda before=before: connection.heartbeats > before)  # type: ignore[misc]
+            beating.wait_until_idle()
+        works(connection)
+
+
+def test_a_client_that_says_nothing_is_given_up(beating: Broker) -> None:
+    connection = connect(beating, heartbeat=2)
+    beating.clock.advance(4)
+    with pytest.raises(ConnectionLost):
+        connection.wait(lambda: False)
+
+
+def stopped(broker: Broker) -> None:
+    broker.stop()
+
+
+def restarted(broker: Broker) -> None:
+    broker.restart()
+
+
+@pytest.mark.parametrize("end", [stopped, restarted])
+def test_the_broker_says_why_it_closes_a_connection(broker: Broker, end: Callable[[Broker], None]) -> None:
+    connection = connect(broker)
+    session = connection.session(b"session")
+    end(broker)
+    with pytest.raises(ConnectionClosed) as closed:
+        session.sync()
+    assert closed.value.code == CloseCode.CONNECTION_FORCED
+
+
+def test_a_crash_is_silent(broker: Broker) -> None:
+    session = connect(broker).session(b"session")
+    broker.restart(crash=True)
+    with pytest.raises(ConnectionLost):
+        session.sync()
+
+
+def test_the_certificate_is_checked(nothing_is_left: None) -> None:
+    with Broker(tls=True) as broker, pytest.raises(ssl.SSLCertVerificationError):
+        connect(broker, tls=ssl.create_default_context())

@@ -1,0 +1,282 @@
+"""Sessions that lose their transport: over a network that fails, nothing is lost and nothing comes twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from compat_tests.clients.amqp_0_10.checks import drained, fails
+from compat_tests.clients.amqp_0_10.client import (
+    Connection,
+    ConnectionLost,
+    Session,
+    SessionDetached,
+    SessionLost,
+    connect,
+)
+from fakeamqp import Broker
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10.constants import DetachCode, FlowMode
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+
+MANY = [f"message {number}".encode() for number in range(200)]
+FOR_EVER = None
+
+
+def attach(broker: Broker, session: Session) -> None:
+    """Attach it to a connection of its own, however often that takes."""
+    while not session.attached:
+        try:
+            # By force: the broker may not know yet that the last connection has gone.
+            session.attach(connect(broker), force=True)
+        except ConnectionLost:
+            continue
+
+
+def result(broker: Broker, session: Session, id_: int) -> Any:
+    """Wait until a command is done, by whatever number of connections."""
+    while True:
+        try:
+            return session.result(id_)
+        except ConnectionLost:
+            attach(broker, session)
+
+
+def hang_up(*sessions: Session) -> None:
+    for session in sessions:
+        if session.connection is not None:
+            session.connection.close()
+
+
+@pytest.fixture
+def q(broker: Broker) -> None:
+    """There is a queue `q`."""
+    with connect(broker) as connection:
+        connection.session(b"setup").declare("q")
+
+
+@pytest.mark.parametrize("how", ["fin", "reset"])
+@pytest.mark.parametrize("frames", [25, 64, 199])
+def test_a_publisher_that_is_cut_off_again_and_again(broker: Broker, q: None, frames: int, how: str) -> None:
+    cut = broker.faults.network.cut_after(frames=frames, how=how, direction="received")
+    publisher = Session(b"publisher", FOR_EVER)
+    attach(broker, publisher)
+    for body in MANY:
+        id_ = publisher.publish(body, key="q", wait=False)
+    result(broker, publisher, id_)
+    assert cut.hits > 200 * 3 // frames - 1, "a message is three frames"
+    cut.remove()
+    assert [message.body for message in broker.queue("q").messages] == MANY
+    attach(broker, publisher)
+    hang_up(publisher)
+
+
+def consume(broker: Broker, consumer: Session, count: int) -> list[bytes | None]:
+    """Take and accept so many messages, one after the other, by whatever number of connections."""
+    seen = []
+    while len(seen) < count:
+        try:
+            message = consumer.get("d")
+        except ConnectionLost:
+            attach(broker, consumer)
+            continue
+        seen.append(message.body)
+        consumer.complete(message)
+        result(broker, consumer, consumer.send(x.MessageAccept(transfers=SequenceSet.of(message.id))))
+    return seen
+
+
+@pytest.mark.parametrize("direction", ["sent", "received"])
+@pytest.mark.parametrize("octets", [900, 2345])
+def test_a_subscriber_that_is_cut_off_again_and_again(
+    broker: Broker, q: None, octets: int, direction: str
+) -> None:
+    with connect(broker) as connection:
+        publisher = connection.session(b"publisher")
+        for body in MANY:
+            publisher.publish(body, key="q", wait=False)
+        publisher.sync()
+    cut = broker.faults.network.cut_after(bytes=octets, how="reset", direction=direction)
+    consumer = Session(b"consumer", FOR_EVER)
+    attach(broker, consumer)
+    for command in (
+        x.MessageSubscribe(queue="q", destination="d"),
+        x.MessageFlow(destination="d", unit=0, value=5),
+        x.MessageFlow(destination="d", unit=1, value=0xFFFFFFFF),
+    ):
+        result(broker, consumer, consumer.send(command))
+    assert consume(broker, consumer, len(MANY)) == MANY
+    assert cut.hits > 3
+    cut.remove()
+    attach(broker, consumer)
+    assert drained(consumer, "d") == []
+    broker.queue("q").wait_for(count=0, unacked=0)
+    hang_up(consumer)
+
+
+def test_a_publisher_and_a_subscriber_at_once_while_the_network_fails(broker: Broker, q: None) -> None:
+    publisher, consumer = Session(b"publisher", FOR_EVER), Session(b"consumer", FOR_EVER)
+    for session in (publisher, consumer):
+        attach(broker, session)
+    consumer.subscribe("q", "d", credit=7, mode=FlowMode.WINDOW)
+    seen: list[bytes | None] = []
+    for number, body in enumerate(MANY):
+        publisher.publish(body, key="q", wait=False)
+        if number % 20 == 19:
+            result(broker, publisher, publisher.publish(b"", key="nowhere", wait=False))
+            seen += consume(broker, consumer, 15)
+        if number % 37 == 36:
+            publisher.publish(body, key="nowhere", wait=False)  # It may get there, or not.
+            broker.faults.network.reset()
+    result(broker, publisher, publisher.publish(b"", key="nowhere", wait=False))
+    seen += consume(broker, consumer, len(MANY) - len(seen))
+    assert seen == MANY
+    attach(broker, consumer)
+    assert drained(consumer, "d") == []
+    hang_up(publisher, consumer)
+
+
+def test_the_result_of_a_command_comes_by_another_transport(broker: Broker, q: None) -> None:
+    session = Session(b"session", FOR_EVER)
+    attach(broker, session)
+    broker.faults.network.cut_after(bytes=0, direction="sent")
+    id_ = session.send(x.QueueQuery(queue="q"))
+    with pytest.raises(ConnectionLost):
+        session.result(id_)
+    broker.faults.network.restore()
+    attach(broker, session)
+    assert session.result(id_).queue == "q"
+    hang_up(session)
+
+
+def test_a_transaction_goes_on_with_another_transport(broker: Broker, q: None) -> None:
+    session = Session(b"session", FOR_EVER)
+    attach(broker, session)
+    session.call(x.TxSelect())
+    session.publish(b"before", key="q")
+    broker.faults.network.disconnect()
+    session.publish(b"behind", key="q", wait=False)
+    assert broker.queue("q").ready == 0
+    result(broker, session, session.send(x.TxCommit()))
+    assert [message.body for message in broker.queue("q").messages] == [b"before", b"behind"]
+    hang_up(session)
+
+
+# --- attaching ----------------------------------------------------------------------------------------------
+
+
+def test_a_name_is_attached_once_unless_by_force(broker: Broker, connection: Connection) -> None:
+    first = connection.session(b"name", timeout=60)
+    first.declare("q", exclusive=True)
+    with connect(broker) as other:
+        with pytest.raises(SessionDetached) as refused:
+            other.session(b"name")
+        assert refused.value.code is DetachCode.SESSION_BUSY
+        taken = other.session(b"name", timeout=60, force=True)
+        taken.publish(b"by who has it now", key="q")
+        assert taken.depth("q") == 1
+        with pytest.raises(SessionDetached) as lost:
+            first.sync()
+        assert lost.value.code is DetachCode.SESSION_BUSY
+
+
+def test_a_session_goes_on_in_another_program(broker: Broker) -> None:
+    """It knows the name and nothing else: what it is told is where to go on, and what is not confirmed."""
+    first = connect(broker)
+    session = first.session(b"name", timeout=FOR_EVER)
+    session.declare("q", exclusive=True)
+    session.publish(b"one", key="q")
+    session.subscribe("q", "d")
+    assert session.get("d").body == b"one"
+    first.drop()
+    with connect(broker) as second:
+        again = second.session(b"name", timeout=FOR_EVER, force=True)
+        message = again.get("d")
+        assert message.body == b"one"
+        again.accept(message)
+        again.publish(b"two", key="q")
+        assert again.get("d").body == b"two"
+        again.close()
+
+
+def test_a_channel_has_one_session_and_a_connection_many(broker: Broker, connection: Connection) -> None:
+    sessions = [connection.session(f"session {number}".encode()) for number in range(50)]
+    assert len({session.channel for session in sessions}) == 50
+    for session in sessions:
+        session.declare(session.name.decode(), exclusive=True, auto_delete=True)
+    sessions[7].close()
+    replacement = connection.session(b"replacement")
+    assert replacement.channel == sessions[7].channel
+    with fails(404):
+        replacement.declare("session 7", passive=True)
+
+
+# --- time ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def timeless() -> Iterator[Broker]:
+    """A broker whose time stands still."""
+    with Broker(seed=1, clock="virtual") as running:
+        yield running
+        assert running.failures == ()
+
+
+def left_behind(broker: Broker, timeout: int | None) -> Session:
+    """A session that holds a message of its own exclusive queue, and has no transport any more."""
+    connection = connect(broker)
+    session = connection.session(b"session", timeout=timeout)
+    session.declare("q", exclusive=True)
+    session.publish(b"held", key="q")
+    session.subscribe("q", "d")
+    assert session.get("d").body == b"held"
+    connection.drop()
+    assert broker.wait_for(lambda state: not state.connections)
+    return session
+
+
+def test_a_session_is_kept_for_as_long_as_was_asked_for(timeless: Broker) -> None:
+    session = left_behind(timeless, timeout=30)
+    timeless.clock.advance(29)
+    attach(timeless, session)
+    assert session.depth("q") == 0, "it still holds the message"
+    assert session.timeout == 30
+    hang_up(session)
+
+
+def test_and_no_longer(timeless: Broker) -> None:
+    session = left_behind(timeless, timeout=30)
+    timeless.clock.advance(30)
+    assert timeless.look(lambda state: state.sessions) == {}
+    with connect(timeless) as connection:
+        with pytest.raises(SessionLost):
+            session.attach(connection)
+        other = connection.session(b"other")
+        assert other.depth("q") == 1, "what it held waits again"
+        other.subscribe("q", "d")
+        assert other.get("d").delivery.redelivered
+
+
+def test_without_a_timeout_it_is_kept_for_ever(timeless: Broker) -> None:
+    session = left_behind(timeless, timeout=FOR_EVER)
+    timeless.clock.advance(365 * 86400)
+    attach(timeless, session)
+    assert session.depth("q") == 0
+    assert session.timeout is None
+    hang_up(session)
+
+
+def test_the_time_begins_anew_with_each_transport(timeless: Broker) -> None:
+    session = left_behind(timeless, timeout=30)
+    for _ in range(3):
+        timeless.clock.advance(20)
+        attach(timeless, session)
+        assert session.connection is not None
+        timeless.clock.advance(100)  # While it is attached it has all the time it wants.
+        session.sync()
+        session.connection.drop()
+        assert timeless.wait_for(lambda state: not state.connections)
+    timeless.clock.advance(30)
+    assert timeless.look(lambda state: state.sessions) == {}
