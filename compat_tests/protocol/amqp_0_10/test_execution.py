@@ -99,6 +99,7 @@ def test_what_the_session_held_returns_at_once(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/execution.exception/index-zero-based")
+@pytest.mark.rule("0-10/encoding/required-fields")
 def test_the_field_to_blame_is_counted_from_zero(session: Session) -> None:
     exception = session.fails(x.MessageSubscribe(destination="d"), _empty_name_code(session))
     assert exception.field_index == 0

@@ -1,7 +1,7 @@
 """A session that loses its transport anywhere goes on without loss or repetition (session/replay).
 
-Each exchange is recorded once and then cut behind each of its octets: what the client had sent by then, or what
-it had received by then, is all that the other side knows when the session is attached again.
+Each exchange is recorded once and then cut behind each of its octets: what the client had sent by then, or
+what it had received by then, is all that the other side knows when the session is attached again.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _ROOMS = (dtx, exchange, execution, file, message, queue, stream, tx)
 HANDLERS: dict[type[Command], Handler] = {
     command: handler for room in _ROOMS for command, handler in room.HANDLERS.items()
 }
-"""What a command without header and body segments does; it answers with the command's result, if it has one."""
+"""What a command without header and body segments does; it answers with the result, if there is to be one."""
 
 TAKES_CONTENT: dict[type[Command], ContentHandler] = {
     command: handler for room in (message, file, stream) for command, handler in room.CONTENT_HANDLERS.items()
