@@ -1,0 +1,224 @@
+"""Messages that no queue is there for, and what publishers are told of theirs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from fakeamqp.model.personality import personality
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.wire.amqp_0_10.constants import RejectCode
+
+EXPLICIT, NONE = 0, 1
+
+
+def topology(session: Session) -> Session:
+    """An exchange with nothing bound to it, whose alternate exchange leads to a queue."""
+    session.declare("unrouted")
+    session.declare_exchange("alternate", "fanout")
+    session.bind("unrouted", "alternate")
+    session.declare_exchange("e", alternate_exchange="alternate")
+    return session
+
+
+@pytest.fixture
+def by_the_text(spec: Server) -> Session:
+    return topology(spec.session())
+
+
+@pytest.fixture
+def in_the_field(lenient: Server) -> Session:
+    return topology(lenient.session())
+
+
+def depth(session: Session, queue: str = "unrouted") -> int | None:
+    return session.query(queue).message_count
+
+
+# --- unroutable --------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.delivery-properties/discard-unroutable")
+@pytest.mark.parametrize("mode", [EXPLICIT, NONE])
+@pytest.mark.parametrize("discard", [True, False])
+def test_what_cannot_be_routed_is_dropped_rejected_or_goes_to_the_alternate_exchange(
+    by_the_text: Session, mode: int, discard: bool
+) -> None:
+    session = by_the_text
+    id_ = session.publish(exchange="e", accept_mode=mode, discard_unroutable=discard)
+    if mode == EXPLICIT and not discard:
+        reject = session.news(x.MessageReject)
+        assert (list(reject.transfers or ()), reject.code) == ([id_], RejectCode.UNROUTABLE)
+    elif mode == EXPLICIT:
+        assert list(session.news(x.MessageAccept).transfers or ()) == [id_]
+    session.expect_nothing()
+    assert depth(session) == (1 if mode == NONE and not discard else 0)
+
+
+@pytest.mark.parametrize("mode", [EXPLICIT, NONE, None])
+@pytest.mark.parametrize("discard", [True, False])
+def test_in_the_field_it_goes_to_the_alternate_exchange_in_any_mode(
+    in_the_field: Session, mode: int | None, discard: bool
+) -> None:
+    in_the_field.publish(exchange="e", accept_mode=mode, discard_unroutable=discard)
+    in_the_field.expect_nothing()
+    assert depth(in_the_field) == 1
+
+
+def test_in_the_field_it_is_dropped_without_a_word_where_there_is_no_alternate(lenient: Server) -> None:
+    session = lenient.session()
+    session.call(x.MessageTransfer(destination="amq.direct"), body=b"lost")
+    session.expect_nothing()
+
+
+@pytest.mark.rule("0-10/message/reject-code-unroutable")
+@pytest.mark.rule("0-10/message.reject/by-server")
+@pytest.mark.rule("0-10/message.reject/code-text")
+def test_the_broker_rejects_what_no_queue_is_there_for(spec: Server) -> None:
+    session = spec.session()
+    id_ = session.publish(key="nobody", accept_mode=EXPLICIT)
+    reject = session.news(x.MessageReject)
+    assert list(reject.transfers or ()) == [id_]
+    assert reject.code == 1
+    assert reject.text == "unroutable"
+    session.expect_nothing()
+
+
+@pytest.mark.rule("0-10/message.transfer/accepts-explicit")
+@pytest.mark.parametrize("mode", [EXPLICIT, None])
+def test_the_broker_accepts_what_it_takes(spec: Server, mode: int | None) -> None:
+    session = spec.session()
+    session.declare("q")
+    ids = [session.publish(accept_mode=mode) for _ in range(3)]
+    assert [list(session.news(x.MessageAccept).transfers or ()) for _ in ids] == [[id_] for id_ in ids]
+    session.publish(accept_mode=NONE)
+    session.expect_nothing()
+
+
+def test_brokers_in_the_field_say_nothing_but_that_it_is_done(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    session.publish(accept_mode=EXPLICIT)
+    session.expect_nothing()
+
+
+def test_a_full_queue_rejects_for_a_reason_that_has_no_name(spec: Server) -> None:
+    session = spec.session()
+    spec.client().declare("q", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    for _ in range(2):
+        session.publish(accept_mode=EXPLICIT)
+    session.news(x.MessageAccept)
+    reject = session.news(x.MessageReject)
+    assert reject.code == RejectCode.UNSPECIFIED
+    assert "full" in (reject.text or "")
+
+
+@pytest.mark.parametrize("name", ["rabbitmq-4.2", "spec"])
+def test_where_publishers_hear_nothing_a_full_queue_ends_the_session(name: str) -> None:
+    """As brokers in the field do: completion would say that the message is safe."""
+    server = Server(name)
+    session = server.session()
+    server.client().declare("q", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    session.publish(accept_mode=NONE)
+    header = [structs.DeliveryProperties(routing_key="q")]
+    session.fails(x.MessageTransfer(accept_mode=NONE), 506, header=header, body=b"one too many")
+
+
+# --- immediate ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message/reject-code-immediate")
+def test_immediate_messages_need_somebody_who_takes_them_at_once(spec: Server) -> None:
+    session = spec.session()
+    session.declare("q")
+    session.publish(accept_mode=EXPLICIT, immediate=True)
+    assert session.news(x.MessageReject).code == 2
+    session.subscribe(credit=1)
+    session.publish(b"taken", accept_mode=NONE, immediate=True)
+    assert session.bodies() == [b"taken"]
+    session.publish(b"too many", accept_mode=EXPLICIT, immediate=True)
+    assert session.news(x.MessageReject).code == RejectCode.IMMEDIATE
+    assert session.query().message_count == 0
+
+
+@pytest.mark.rule("0-10/message.delivery-properties/immediate")
+def test_immediate_is_for_all_queues_or_none(spec: Server) -> None:
+    session = spec.session()
+    for queue in ("able", "unable"):
+        session.declare(queue)
+        session.bind(queue, "amq.fanout")
+    session.subscribe("able")
+    session.publish(exchange="amq.fanout", accept_mode=NONE, immediate=True)
+    session.expect_nothing()
+    assert depth(session, "unable") == 0
+    session.subscribe("unable", "u")
+    session.publish(exchange="amq.fanout", accept_mode=NONE, immediate=True)
+    assert len(session.bodies()) == 2
+
+
+@pytest.mark.parametrize("discard", [True, False])
+def test_what_nobody_takes_at_once_is_as_good_as_unroutable(by_the_text: Session, discard: bool) -> None:
+    session = by_the_text
+    session.declare("q")
+    session.bind("q", "e", "k")
+    session.publish(exchange="e", key="k", accept_mode=NONE, immediate=True, discard_unroutable=discard)
+    assert depth(session, "q") == 0
+    assert depth(session) == (0 if discard else 1)
+
+
+def test_brokers_in_the_field_do_not_look_at_immediate(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    session.publish(immediate=True)
+    assert session.query().message_count == 1
+
+
+def test_a_broker_may_heed_immediate_and_tell_nobody() -> None:
+    known = personality("rabbitmq-4.2")
+    server = Server(replace(known, amqp_0_10=replace(known.amqp_0_10, honours_immediate=True)))
+    session = topology(server.session())
+    session.declare("q")
+    session.bind("q", "e", "k")
+    session.publish(exchange="e", key="k", accept_mode=EXPLICIT, immediate=True)
+    session.expect_nothing()
+    assert (depth(session, "q"), depth(session)) == (0, 1)
+
+
+# --- in transactions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.transfer/transactional-publish")
+def test_what_is_published_in_a_transaction_is_there_after_the_commit(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    session.call(x.TxSelect())
+    session.publish(accept_mode=NONE)
+    assert session.query().message_count == 0
+    session.call(x.TxCommit())
+    assert session.query().message_count == 1
+
+
+def test_a_publisher_is_told_at_commit(spec: Server) -> None:
+    session = spec.session()
+    session.declare("q")
+    session.call(x.TxSelect())
+    taken = session.publish(accept_mode=EXPLICIT)
+    lost = session.publish(key="nobody", accept_mode=EXPLICIT)
+    session.expect_nothing()
+    session.call(x.TxCommit())
+    assert list(session.news(x.MessageAccept).transfers or ()) == [taken]
+    assert list(session.news(x.MessageReject).transfers or ()) == [lost]
+    session.publish(accept_mode=EXPLICIT)
+    session.call(x.TxRollback())
+    session.expect_nothing()
+
+
+def test_a_full_queue_fails_the_commit(lenient: Server) -> None:
+    session = lenient.session()
+    lenient.client().declare("q", arguments={"x-max-length": 0, "x-overflow": "reject-publish"})
+    session.call(x.TxSelect())
+    session.publish()
+    session.fails(x.TxCommit(), 506)
