@@ -1,0 +1,120 @@
+"""Queue arguments of Apache's brokers, as sessions see them. What each does is tested without a dialect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import structs
+
+
+@pytest.fixture
+def session(lenient: Server) -> Session:
+    return lenient.session()
+
+
+def exists(session: Session) -> bool:
+    return session.query().queue == "q"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"qpid.max_count": -1},
+        {"qpid.max_count": "2.5"},
+        {"qpid.max_size": 3.14},
+        {"qpid.policy_type": "flow_to_disk"},
+        {"qpid.priorities": "many"},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_acted_on_is_invalid(lenient: Server, arguments: dict[str, Any]) -> None:
+    exception = lenient.session().fails(x.QueueDeclare(queue="q", arguments=arguments), 542)
+    assert next(iter(arguments)) in (exception.description or "")
+    assert "q" not in lenient.vhost.queues
+
+
+def test_the_text_does_not_know_them(spec: Server) -> None:
+    spec.session().fails(x.QueueDeclare(queue="q", arguments={"qpid.max_count": 1}), 540)
+
+
+def test_a_query_tells_what_was_asked_for(session: Session) -> None:
+    session.declare(arguments={"qpid.max_count": "3"})
+    assert (session.query().arguments or {})["qpid.max_count"] == "3"
+
+
+def test_what_is_too_much_is_refused(session: Session) -> None:
+    session.declare(arguments={"qpid.max_count": 1})
+    session.publish(b"1")
+    command = x.MessageTransfer()
+    header = [structs.DeliveryProperties(routing_key="q")]
+    session.fails(command, 506, header=header, body=b"2")
+
+
+def test_a_ring_makes_room(session: Session) -> None:
+    session.declare(arguments={"qpid.max_count": 2, "qpid.policy_type": "ring"})
+    for body in (b"1", b"2", b"3"):
+        session.publish(body)
+    session.subscribe()
+    assert session.bodies() == [b"2", b"3"]
+
+
+def test_numbers_are_in_a_header(session: Session) -> None:
+    session.declare(arguments={"qpid.queue_msg_sequence": "n"})
+    session.publish(b"1")
+    session.publish(b"2", message=structs.MessageProperties(application_headers={"h": "x"}, app_id=b"a"))
+    session.subscribe()
+    first, second = session.transfers()
+    assert first.message.application_headers == {"n": 1}
+    assert second.message.application_headers == {"h": "x", "n": 2}
+    assert second.message.app_id == b"a"
+
+
+def test_local_is_what_comes_over_the_same_connection(lenient: Server) -> None:
+    client = lenient.open()
+    owner, beside = client.session(b"owner"), client.session(b"beside", channel=1)
+    owner.declare("q", exclusive=True, auto_delete=True, arguments={"no-local": "true"})
+    owner.subscribe()
+    owner.publish(b"own")
+    beside.publish(b"beside")
+    client.inbox.clear()  # Completions.
+    lenient.session(b"other").publish(b"other")
+    lenient.client().fill("q", b"of 0-9-1")
+    assert owner.bodies() == [b"other", b"of 0-9-1"]
+    assert owner.query().message_count == 0
+
+
+def test_a_queue_may_outlive_its_session(lenient: Server) -> None:
+    owner = lenient.session(b"owner")
+    owner.declare("q", exclusive=True, auto_delete=True, arguments={"qpid.auto_delete_timeout": 3})
+    owner.publish(b"kept")
+    owner.detach()
+    other = lenient.session(b"other")
+    lenient.advance(2.9)
+    assert other.query().message_count == 1
+    lenient.advance(0.2)
+    assert not exists(other)
+
+
+def test_groups_follow_sessions(lenient: Server) -> None:
+    first, second = lenient.session(b"first"), lenient.session(b"second")
+    first.declare("q", arguments={"qpid.group_header_key": "g", "qpid.shared_msg_group": 1})
+    for body in (b"a1", b"a2", b"b1"):
+        first.publish(body, message=structs.MessageProperties(application_headers={"g": body[:1].decode()}))
+    first.subscribe(credit=1)
+    assert first.bodies() == [b"a1"]
+    second.subscribe()
+    assert second.bodies() == [b"b1"]
+    first.detach()
+    again = second.transfers()
+    assert [(each.body, each.redelivered) for each in again] == [(b"a1", True), (b"a2", False)]
+
+
+def test_to_0_9_1_they_mean_nothing(lenient: Server) -> None:
+    client = lenient.client()
+    client.declare("q", arguments={"qpid.max_count": "none"})
+    client.fill("q", b"1")
+    assert lenient.session().query().message_count == 1
