@@ -213,6 +213,22 @@ def test_tls(messaging: Any, nothing_is_left: None) -> None:
         connection.close(timeout=TIMEOUT)
 
 
+def test_a_certificate_is_a_login(messaging: Any, nothing_is_left: None) -> None:
+    with Broker(tls=True, users={"orders": "secret"}) as broker:
+        certificate = broker.tls.client_certificate("orders")
+        connection = messaging.Connection.establish(
+            f"amqps://orders@localhost:{broker.port}",
+            ssl_trustfile=str(broker.tls.ca_file),
+            ssl_certfile=certificate.certificate,
+            ssl_keyfile=certificate.key,
+            sasl_mechanisms="EXTERNAL",
+            timeout=TIMEOUT,
+        )
+        connection.session().sender("orders; {create: always}").send("order", timeout=TIMEOUT)
+        assert broker.connections[0].user == "orders"
+        connection.close(timeout=TIMEOUT)
+
+
 def test_reconnecting(broker: Broker, messaging: Any) -> None:
     """The client attaches its sessions anew and sends again what it has no word of."""
     connection = messaging.Connection.establish(
