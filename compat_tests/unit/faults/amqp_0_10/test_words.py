@@ -1,0 +1,155 @@
+"""What is said of rules about AMQP 0-10, and of those that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Session, x
+from compat_tests.unit.faults.amqp_0_10.server import FaultServer
+from fakeamqp.faults import FaultError, Faults
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+
+NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
+    (
+        lambda f: f.on("mesage.transfer"),
+        "there is no method 'mesage.transfer'; did you mean 'message.transfer'?",
+    ),
+    (lambda f: f.on("sesion.*"), "there is no method 'sesion.*'; did you mean 'session.*'?"),
+    (
+        lambda f: f.on("message.transfer", dialect="0-9-1"),
+        "there is no method 'message.transfer'",
+    ),
+    (lambda f: f.on("basic.publish", dialect="0-10"), "there is no method 'basic.publish'"),
+    (lambda f: f.on("queue.declare", dialect="0_10"), "there is no dialect '0_10'; did you mean '0-10'"),
+    (
+        lambda f: f.on("confirm", dialect="0-10"),
+        "there are no publisher confirms in 0-10: completion tells a publisher, so look at "
+        "on('session.completed', direction='sent')",
+    ),
+    (
+        lambda f: f.on("message.transfer", destinaton="d"),
+        "a message.transfer has no field 'destinaton'; did you mean 'destination'?",
+    ),
+    (
+        lambda f: f.on("message.transfer", content_typ="d"),
+        "a message.transfer has no field 'content_typ'; did you mean 'content_type'?",
+    ),
+    (
+        lambda f: f.on("message.subscribe", alternate_exchange="d"),
+        "a message.subscribe has no field 'alternate_exchange'",
+    ),
+    (lambda f: f.on("basic.publish", accept_mode=1), "a basic.publish has no field 'accept_mode'"),
+    (
+        lambda f: f.on("message.transfer", session=5),
+        "session is compared with a str, a pattern or a function, not 5",
+    ),
+    (
+        lambda f: f.on("message.acquire", direction="sent"),
+        "message.acquire is never sent by a broker, only received",
+    ),
+    (
+        lambda f: f.on("message.accept", part="header"),
+        "part='header' is for methods that bring the broker a content, not a message.accept",
+    ),
+    (
+        lambda f: f.on("basic.publish").exception(404),
+        "exception() is for commands of AMQP 0-10, not for a basic.publish: use close_channel()",
+    ),
+    (
+        lambda f: f.on("message.transfer").exception("notfound"),
+        "there is no error code 'notfound'; did you mean 'not-found'?",
+    ),
+    (
+        lambda f: f.on("message.transfer").exception(404, field_index=256),
+        "the index of a field is a number from 0 to 255, not 256",
+    ),
+    (
+        lambda f: f.on("session.attach").exception(404),
+        "a session.attach is a control; exceptions are for commands: use close_connection()",
+    ),
+    (
+        lambda f: f.on("message.transfer", direction="sent").exception(404),
+        "exception() is for what clients send, and a message.transfer is to be sent",
+    ),
+    (
+        lambda f: f.on("message.transfer", direction="sent").nack(),
+        "nack() is for what publishers send, and a message.transfer is to be sent",
+    ),
+    (
+        lambda f: f.on("message.accept").nack(),
+        "nack() is for message.transfer, not for a message.accept",
+    ),
+    (
+        lambda f: f.on("message.transfer").return_message(),
+        "return_message() is for basic.publish, not for a message.transfer",
+    ),
+    (
+        lambda f: f.on("message.transfer", direction="sent").malform("bad-frame-end"),
+        "a message.transfer cannot be malformed like that: 'bad-frame-end'; ",
+    ),
+    (
+        lambda f: f.on("execution.result", direction="sent").malform("struct-size"),
+        "malform('struct-size') is for methods with a content, such as ",
+    ),
+    (
+        lambda f: f.on("message.transfer").replace(priority="high"),
+        "no content can have priority='high': ",
+    ),
+    (
+        lambda f: f.on("message.transfer").replace(accept_mode="none"),
+        "a message.transfer cannot have accept_mode='none': ",
+    ),
+    (
+        lambda f: f.on("message.transfer").replace(routing_kye="x"),
+        "a message.transfer has no 'routing_kye' to be replaced; did you mean 'routing_key'?",
+    ),
+    (
+        lambda f: f.on("message.accept").replace(body=b"x"),
+        "a message.accept has no content in which something could",
+    ),
+]
+
+
+@pytest.mark.parametrize(("ask", "text"), NONSENSE, ids=[text[:60] for _, text in NONSENSE])
+def test_nonsense(faults: Faults, ask: Callable[[Faults], Any], text: str) -> None:
+    with pytest.raises(FaultError) as caught:
+        ask(faults)
+    assert str(caught.value).startswith(text)
+
+
+def test_sentences(faults: Faults) -> None:
+    rule = faults.on("message.transfer", queue="orders", session="shop").exception("not-allowed").once()
+    assert str(rule) == (
+        "when a message.transfer with queue 'orders' and session 'shop' comes: "
+        "answer it with the exception not-allowed (once at most)"
+    )
+    rule = faults.on("session.completed", direction="sent", dialect="0-10").malform("wrong-track")
+    assert (
+        str(rule)
+        == "when a session.completed is to be sent: malform it: on the track that it does not belong to"
+    )
+
+
+def test_near_misses(session: Session, faults: Faults) -> None:
+    rule = faults.on("message.transfer", routing_key="orders.#", session="shop").drop()
+    session.publish(b"one")
+    assert list(rule.near_misses()) == ["message.transfer: routing_key is 'q', not 'orders.#'"]
+    other = faults.on("message.subscribe", queue="q", destination="e").drop()
+    session.subscribe("q")
+    assert list(other.near_misses()) == [
+        "message.subscribe queue='q' destination='d': destination is 'd', not 'e'"
+    ]
+
+
+def test_what_is_sent_to_a_connection_that_does_not_know_it(server: FaultServer, faults: Faults) -> None:
+    server.session(b"s")
+    with pytest.raises(FaultError, match=r"octets or a method of AMQP 0-10, not BasicAck"):
+        faults.send(m.BasicAck())
+    with pytest.raises(FaultError, match=r"there is no property 'prio'"):
+        faults.send(x.MessageTransfer(), prio=1)
+    server.client()
+    with pytest.raises(FaultError, match="0-9-1 has no property 'ttl'"):
+        faults.send(m.BasicDeliver(), ttl=1)
