@@ -1,0 +1,157 @@
+"""Looking at messages and taking them (acquire modes, message.acquire)."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+
+BODIES = [b"1", b"2", b"3"]
+
+
+@pytest.fixture
+def session(session: Session) -> Session:
+    session.declare("q")
+    for body in BODIES:
+        session.publish(body)
+    return session
+
+
+def acquire(session: Session, *ids: int) -> list[int]:
+    acquired = session.call(x.MessageAcquire(transfers=SequenceSet.of(*ids)))
+    assert acquired.transfers is not None, "an empty set is there as well"
+    return list(acquired.transfers)
+
+
+@pytest.mark.rule("0-10/message/acquire-pre-acquired")
+def test_what_is_pre_acquired_is_nobody_elses(session: Session) -> None:
+    session.subscribe(destination="a")
+    session.subscribe(destination="b")
+    assert [each.command.destination for each in session.transfers()] == ["a"] * 3
+
+
+@pytest.mark.rule("0-10/message/acquire-not-acquired")
+def test_every_browser_sees_all_and_one_acquires(session: Session) -> None:
+    for destination in ("a", "b"):
+        session.subscribe(destination=destination, acquire_mode=1)
+    transfers = session.transfers()
+    seen = [(each.command.destination, each.body) for each in transfers]
+    assert seen == [(destination, body) for destination in ("a", "b") for body in BODIES]
+    assert session.query().message_count == 3
+    assert acquire(session, transfers[0].id) == [transfers[0].id]
+    assert session.query().message_count == 2
+
+
+def test_browsers_see_what_comes_later_and_once(session: Session) -> None:
+    session.subscribe(acquire_mode=1)
+    session.publish(b"4")
+    assert session.bodies() == [*BODIES, b"4"]
+    session.flow(10)
+    session.expect_nothing()
+    assert session.query().message_count == 4
+
+
+@pytest.mark.rule("0-10/message/not-acquired-none")
+def test_what_was_shown_without_accepts_cannot_be_acquired(spec: Server) -> None:
+    session = spec.session()
+    session.declare("q")
+    session.publish()
+    session.subscribe(acquire_mode=1, accept_mode=1)
+    (transfer,) = session.transfers()
+    assert acquire(session, transfer.id) == []
+    assert session.query().message_count == 1
+
+
+def test_in_the_field_it_can_and_is_gone_then(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    session.publish()
+    session.subscribe(acquire_mode=1, accept_mode=1)
+    (transfer,) = session.transfers()
+    assert acquire(session, transfer.id) == [transfer.id]
+    assert session.query().message_count == 0
+    session.detach()
+    assert session.client.session(b"new").query().message_count == 0
+
+
+@pytest.mark.rule("0-10/message.acquire/one-to-one")
+def test_each_acquire_has_one_result(session: Session) -> None:
+    session.subscribe(acquire_mode=1)
+    ids = [each.id for each in session.transfers()]
+    assert acquire(session, *ids) == ids
+    assert acquire(session, *ids) == []
+    assert acquire(session, 1000) == []
+    assert list(session.call(x.MessageAcquire()).transfers) == []
+
+
+@pytest.mark.rule("0-10/message.acquire/exclusive-winner")
+def test_a_message_is_acquired_once(session: Session) -> None:
+    server = session.client.server
+    other = server.session(b"other")
+    for each in (session, other):
+        each.subscribe(acquire_mode=1)
+    mine, others = session.transfers()[0].id, other.transfers()[0].id
+    assert acquire(other, others) == [others]
+    assert acquire(session, mine) == []
+    other.release(others)
+    assert acquire(session, mine) == [mine]
+
+
+@pytest.mark.rule("0-10/message.acquire/not-on-gone")
+def test_what_was_consumed_meanwhile_is_not_acquired(session: Session) -> None:
+    session.subscribe(acquire_mode=1)
+    ids = [each.id for each in session.transfers()]
+    session.subscribe(destination="taker", credit=1)
+    (taken,) = session.transfers()
+    session.accept(taken.id)
+    assert acquire(session, *ids) == ids[1:]
+
+
+def test_what_has_expired_is_not_acquired(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    session.publish(ttl=1000)
+    session.subscribe(acquire_mode=1)
+    (transfer,) = session.transfers()
+    server.advance(2)
+    assert acquire(session, transfer.id) == []
+
+
+def test_what_was_acquired_is_accepted_released_and_rejected_like_any(session: Session) -> None:
+    session.subscribe(acquire_mode=1)
+    one, two, three = (each.id for each in session.transfers())
+    acquire(session, one, two, three)
+    session.accept(one)
+    session.release(two, set_redelivered=True)
+    session.reject(three)
+    assert session.query().message_count == 1
+    session.subscribe(destination="taker")
+    (transfer,) = session.transfers()
+    assert (transfer.body, transfer.redelivered) == (b"2", True)
+
+
+def test_what_was_acquired_returns_when_the_session_ends(session: Session) -> None:
+    session.subscribe(acquire_mode=1)
+    acquire(session, *(each.id for each in session.transfers()))
+    session.detach()
+    again = session.client.session(b"again")
+    again.subscribe()
+    assert [(each.body, each.redelivered) for each in again.transfers()] == [(body, True) for body in BODIES]
+
+
+def test_the_credit_of_a_browser_counts(session: Session) -> None:
+    session.subscribe(acquire_mode=1, credit=1, window=True)
+    for body in BODIES:
+        (transfer,) = session.transfers()
+        assert transfer.body == body
+        session.completed(transfer.id)
+
+
+def test_a_browser_forgets_what_it_has_settled(session: Session) -> None:
+    session.subscribe(acquire_mode=1)
+    ids = [each.id for each in session.transfers()]
+    assert len(session.end.ledger.outstanding) == 3
+    session.release(*ids)
+    assert not session.end.ledger.outstanding

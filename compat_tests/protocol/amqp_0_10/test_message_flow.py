@@ -1,0 +1,478 @@
+"""Credit: message.flow, set-flow-mode, stop and flush, and what completions give back."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.wire.amqp_0_10.packed import Command
+
+CREDIT, WINDOW = 0, 1
+MESSAGE, BYTE = 0, 1
+#: A header with a key of one octet and the name of the default exchange, and a body of eight, in personality
+#: rabbitmq-4.2; by the text there is a timestamp.
+BODY = b"12345678"
+
+
+@pytest.fixture
+def session(session: Session) -> Session:
+    session.declare("q")
+    return session
+
+
+def fill(session: Session, count: int = 5) -> None:
+    for number in range(count):
+        session.publish(BODY[:-1] + str(number).encode())
+
+
+def subscribe(session: Session, mode: int | None = None, destination: str = "d", **arguments: int) -> None:
+    """Subscribe, with no credit at all."""
+    session.call(x.MessageSubscribe(queue="q", destination=destination, **arguments))
+    if mode is not None:
+        session.call(x.MessageSetFlowMode(destination=destination, flow_mode=mode))
+
+
+def cost(session: Session) -> int:
+    """What one of the messages costs."""
+    return 11 + len(BODY) + (8 if session.end.choices.stamps_arrival else 0)
+
+
+# --- the beginning -----------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.subscribe/initial-credit")
+def test_credit_begins_at_nothing(session: Session) -> None:
+    fill(session)
+    subscribe(session)
+    session.expect_nothing()
+
+
+@pytest.mark.rule("0-10/message.subscribe/default-flow-mode")
+@pytest.mark.rule("0-10/message.set-flow-mode/default-flow-mode")
+def test_a_subscription_begins_as_a_window(session: Session) -> None:
+    fill(session)
+    subscribe(session)
+    session.flow(UNLIMITED, unit=BYTE)
+    session.flow(1)
+    for _ in range(5):
+        (transfer,) = session.transfers()
+        session.completed(transfer.id)
+    session.expect_nothing()
+
+
+@pytest.mark.rule("0-10/message.set-flow-mode/both-needed")
+@pytest.mark.parametrize("first", [MESSAGE, BYTE])
+def test_both_credits_are_needed(session: Session, first: int) -> None:
+    fill(session)
+    subscribe(session)
+    session.flow(UNLIMITED, unit=first)
+    session.expect_nothing()
+    session.flow(UNLIMITED, unit=1 - first)
+    assert len(session.transfers()) == 5
+
+
+@pytest.mark.rule("0-10/message/flow-mode-values")
+def test_flow_modes_are_0_and_1(session: Session) -> None:
+    subscribe(session)
+    for mode in (CREDIT, WINDOW, CREDIT):
+        session.call(x.MessageSetFlowMode(destination="d", flow_mode=mode))
+    illegal(session, x.MessageSetFlowMode(destination="d", flow_mode=1))
+
+
+@pytest.mark.rule("0-10/message/credit-unit-values")
+def test_units_are_0_and_1(session: Session) -> None:
+    subscribe(session)
+    for unit in (MESSAGE, BYTE):
+        session.call(x.MessageFlow(destination="d", unit=unit, value=1))
+    illegal(session, x.MessageFlow(destination="d", unit=1))
+
+
+def illegal(session: Session, command: Command) -> None:
+    """The command, with 2 for the last of its octets."""
+    octets = command.encode()[:-1] + b"\2"
+    session.client.send_frame(octets, kind=1, track=1, channel=session.channel)
+    exception = session.news(x.ExecutionException)
+    assert exception.error_code == 531
+    assert exception.field_index == 1
+
+
+@pytest.mark.rule("0-10/message.set-flow-mode/unknown-destination")
+@pytest.mark.parametrize("kind", [x.MessageSetFlowMode, x.MessageFlow, x.MessageStop, x.MessageFlush])
+def test_an_unknown_destination_is_not_found(session: Session, kind: type[Command]) -> None:
+    session.fails(kind(destination="nope"), 404)
+
+
+# --- octets ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.set-flow-mode/byte-accounting")
+@pytest.mark.parametrize("mode", [CREDIT, WINDOW])
+def test_octets_are_those_of_header_and_body(session: Session, mode: int) -> None:
+    fill(session)
+    subscribe(session, mode)
+    session.flow(UNLIMITED)
+    session.flow(cost(session) - 1, unit=BYTE)
+    session.expect_nothing()
+    session.flow(1, unit=BYTE)
+    (transfer,) = session.transfers()
+    assert transfer.cost == cost(session)
+    session.flow(2 * cost(session), unit=BYTE)
+    assert len(session.transfers()) == 2
+
+
+def test_frames_are_not_counted(server: Server) -> None:
+    session = server.open(max_frame_size=4096).session()
+    session.declare("q")
+    session.publish(b"x" * 20_000)
+    subscribe(session)
+    session.flow(1)
+    session.flow(20_000 + cost(session) - len(BODY), unit=BYTE)
+    (transfer,) = session.transfers()
+    assert len(transfer.body or b"") == 20_000
+
+
+@pytest.mark.parametrize("how", ["redelivered", "ttl", "0-9-1"])
+def test_what_a_message_costs_is_what_is_sent(session: Session, how: str) -> None:
+    """However its header comes to be: what is admitted and what is taken is what the client counts."""
+    if how == "0-9-1":
+        session.client.server.client().publish(BODY, routing_key="q")
+    else:
+        session.publish(BODY, redelivered=how == "redelivered", ttl=60_000 if how == "ttl" else None)
+    session.subscribe(destination="measures", acquire_mode=1)
+    (measured,) = session.transfers()
+    subscribe(session)
+    session.flow(1)
+    session.flow(measured.cost - 1, unit=BYTE)
+    session.expect_nothing()
+    session.flow(1, unit=BYTE)
+    (transfer,) = session.transfers()
+    assert transfer.cost == measured.cost
+    assert session.end.subscriptions["d"].grant.octets == 0
+
+
+@pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
+def test_a_message_that_is_too_large_waits(session: Session) -> None:
+    session.publish(b"x" * 1000)
+    subscribe(session)
+    session.flow(10)
+    session.flow(999, unit=BYTE)
+    session.expect_nothing()
+    session.flow(100, unit=BYTE)
+    assert [len(body or b"") for body in session.bodies()] == [1000]
+
+
+# --- modes -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.set-flow-mode/credit-mode")
+def test_in_credit_mode_nothing_comes_back(session: Session) -> None:
+    fill(session)
+    subscribe(session, CREDIT)
+    session.flow(2)
+    session.flow(UNLIMITED, unit=BYTE)
+    transfers = session.transfers()
+    assert len(transfers) == 2
+    session.completed(*(each.id for each in transfers))
+    session.accept(*(each.id for each in transfers))
+    session.expect_nothing()
+
+
+def test_in_credit_mode_octets_do_not_come_back_either(session: Session) -> None:
+    fill(session)
+    subscribe(session, CREDIT)
+    session.flow(UNLIMITED)
+    session.flow(2 * cost(session), unit=BYTE)
+    transfers = session.transfers()
+    session.completed(*(each.id for each in transfers))
+    session.expect_nothing()
+    assert len(transfers) == 2
+
+
+@pytest.mark.rule("0-10/message.set-flow-mode/window-mode")
+@pytest.mark.parametrize("unit", [MESSAGE, BYTE])
+def test_in_window_mode_completions_give_credit_back(session: Session, unit: int) -> None:
+    fill(session)
+    subscribe(session, WINDOW)
+    session.flow(2 if unit == MESSAGE else 2 * cost(session), unit=unit)
+    session.flow(UNLIMITED, unit=1 - unit)
+    first, second = session.transfers()
+    session.completed(first.id, second.id)
+    third, _ = session.transfers()
+    session.completed(third.id)
+    assert len(session.transfers()) == 1
+
+
+def test_completions_may_come_in_any_order_and_count_once(session: Session) -> None:
+    fill(session)
+    subscribe(session, WINDOW)
+    session.flow(2)
+    session.flow(UNLIMITED, unit=BYTE)
+    first, second = session.transfers()
+    session.completed(second.id)
+    (third,) = session.transfers()
+    session.completed(second.id)
+    session.expect_nothing()
+    session.completed(first.id, second.id, third.id)
+    assert len(session.transfers()) == 2
+
+
+@pytest.mark.rule("0-10/message.set-flow-mode/only-completion-refills")
+def test_nothing_else_gives_credit_back(session: Session) -> None:
+    session.call(x.TxSelect())
+    fill(session, 6)
+    session.call(x.TxCommit())
+    subscribe(session, WINDOW)
+    session.flow(3)
+    session.flow(UNLIMITED, unit=BYTE)
+    one, two, three = (each.id for each in session.transfers())
+    session.accept(one)
+    session.call(x.TxCommit())
+    session.release(two)
+    session.reject(three)
+    session.call(x.TxRollback())
+    session.control(c.SessionConfirmed(commands=x.SequenceSet.of(one, two, three)))
+    session.expect_nothing()
+    session.completed(one)
+    assert len(session.transfers()) == 1
+
+
+@pytest.mark.rule("0-10/message.set-flow-mode/mode-switching")
+@pytest.mark.parametrize("unit", [MESSAGE, BYTE])
+def test_the_mode_cannot_change_while_there_is_credit(spec: Server, unit: int) -> None:
+    session = spec.session()
+    session.declare("q")
+    subscribe(session)
+    session.flow(1, unit=unit)
+    session.fails(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT), 409)
+
+
+def test_the_mode_may_change_when_there_is_none(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    subscribe(session)
+    session.flow(1)
+    session.call(x.MessageStop(destination="d"))
+    session.call(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT))
+    session.flow(2)
+    session.flow(UNLIMITED, unit=BYTE)
+    fill(session)
+    transfers = session.transfers()
+    session.completed(*(each.id for each in transfers))
+    session.expect_nothing()
+
+
+def test_in_the_field_the_mode_may_change_at_any_time(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    subscribe(session)
+    session.flow(2)
+    session.call(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT))
+    session.flow(UNLIMITED, unit=BYTE)
+    fill(session)
+    transfers = session.transfers()
+    session.completed(*(each.id for each in transfers))
+    assert len(transfers) == 2
+    session.expect_nothing()
+
+
+def test_completions_of_a_window_give_nothing_once_it_is_none(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    fill(session)
+    subscribe(session, WINDOW)
+    session.flow(UNLIMITED, unit=BYTE)
+    session.flow(1)
+    (transfer,) = session.transfers()
+    session.call(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT))
+    session.completed(transfer.id)
+    session.expect_nothing()
+
+
+# --- flow --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.flow/adds")
+def test_flow_adds(session: Session) -> None:
+    subscribe(session)
+    session.flow(UNLIMITED, unit=BYTE)
+    session.flow(1)
+    session.flow(1)
+    fill(session)
+    assert len(session.transfers()) == 2
+
+
+@pytest.mark.rule("0-10/message.flow/infinite")
+@pytest.mark.parametrize("value", [UNLIMITED, None])
+def test_the_largest_value_and_none_at_all_are_without_end(session: Session, value: int | None) -> None:
+    fill(session)
+    subscribe(session, CREDIT)
+    for unit in (MESSAGE, BYTE):
+        session.flow(value, unit=unit)
+    assert len(session.transfers()) == 5
+    session.call(x.MessageStop(destination="d"))
+    fill(session)
+    session.expect_nothing()
+
+
+@pytest.mark.rule("0-10/message.flow/unlimited-not-decremented")
+def test_credit_without_end_does_not_run_out(session: Session) -> None:
+    subscribe(session, CREDIT)
+    for unit in (MESSAGE, BYTE):
+        session.flow(UNLIMITED, unit=unit)
+    fill(session, 1000)
+    assert len(session.transfers()) == 1000
+
+
+@pytest.mark.parametrize("unit", [MESSAGE, BYTE])
+def test_credit_never_wraps(session: Session, unit: int) -> None:
+    subscribe(session, CREDIT)
+    session.flow(UNLIMITED, unit=1 - unit)
+    session.flow(UNLIMITED - 5, unit=unit)
+    session.flow(10, unit=unit)
+    fill(session, 20)
+    assert len(session.transfers()) == 20
+
+
+def test_no_credit_is_no_credit(session: Session) -> None:
+    fill(session)
+    subscribe(session)
+    session.flow(0)
+    session.flow(0, unit=BYTE)
+    session.expect_nothing()
+
+
+def test_each_subscription_has_its_own_credit(session: Session) -> None:
+    for destination, credit in (("a", 1), ("b", 2)):
+        subscribe(session, CREDIT, destination)
+        session.flow(UNLIMITED, destination=destination, unit=BYTE)
+        session.flow(credit, destination=destination)
+    fill(session)
+    assert sorted(each.command.destination or "" for each in session.transfers()) == ["a", "b", "b"]
+
+
+# --- stop --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.stop/zero-credit")
+def test_nothing_comes_after_a_stop_until_there_is_new_credit(session: Session) -> None:
+    subscribe(session)
+    session.flow(10)
+    session.flow(UNLIMITED, unit=BYTE)
+    session.call(x.MessageStop(destination="d"))
+    fill(session)
+    session.expect_nothing()
+    session.flow(1)
+    session.expect_nothing()
+    session.flow(UNLIMITED, unit=BYTE)
+    assert len(session.transfers()) == 1
+
+
+@pytest.mark.parametrize("command", [x.MessageStop, x.MessageFlush])
+def test_what_was_sent_before_a_stop_gives_nothing_back(session: Session, command: type[Command]) -> None:
+    """A window never grows beyond what was granted since."""
+    fill(session, 9)
+    subscribe(session, WINDOW)
+    session.flow(UNLIMITED, unit=BYTE)
+    session.flow(3)
+    before = session.transfers()
+    assert len(before) == 3
+    session.call(command(destination="d"))
+    session.completed(before[0].id)
+    session.expect_nothing()
+    session.flow(UNLIMITED, unit=BYTE)
+    session.flow(2)
+    session.completed(*(each.id for each in before))
+    since = session.transfers()
+    assert len(since) == 2
+    session.completed(*(each.id for each in since))
+    assert len(session.transfers()) == 2
+
+
+# --- flush -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.flush/exhausts")
+def test_flush_sends_what_there_is_before_it_completes(session: Session) -> None:
+    subscribe(session, CREDIT)
+    session.flow(UNLIMITED, unit=BYTE)
+    fill(session, 3)
+    session.flow(10)
+    assert len(session.transfers()) == 3
+    session.call(x.MessageFlush(destination="d"))
+    fill(session, 3)
+    session.expect_nothing()
+
+
+def test_flush_ends_where_credit_does(session: Session) -> None:
+    fill(session)
+    subscribe(session)
+    session.flow(UNLIMITED, unit=BYTE)
+    session.flow(2)
+    session.call(x.MessageFlush(destination="d"))
+    assert len(session.transfers()) == 2
+    session.expect_nothing()
+
+
+@pytest.mark.parametrize("mode", [CREDIT, WINDOW])
+def test_credit_counts_anew_after_a_flush(session: Session, mode: int) -> None:
+    fill(session)
+    subscribe(session, mode)
+    for round_ in range(3):
+        session.flow(UNLIMITED, unit=BYTE)
+        session.flow(1)
+        session.call(x.MessageFlush(destination="d"))
+        (transfer,) = session.transfers()
+        assert transfer.body == BODY[:-1] + str(round_).encode()
+        session.completed(transfer.id)
+        session.expect_nothing()
+
+
+def test_flush_sends_also_what_a_full_transport_holds_back(session: Session) -> None:
+    """All that there is has to be there when the flush is done."""
+    connection = session.client.connection
+    big = bytes(800_000)
+    for _ in range(4):
+        session.publish(big)
+    subscribe(session, CREDIT)
+    session.flow(UNLIMITED, unit=BYTE)
+    command = session.client.command_octets(x.MessageFlow(destination="d", value=4), session.channel)
+    flush = session.client.command_octets(x.MessageFlush(destination="d"), session.channel)
+    session.next_id += 2
+    connection.receive(command)
+    assert session.client.server.vhost.queues["q"].ready  # The rest waits for the transport.
+    connection.receive(flush)
+    assert not session.client.server.vhost.queues["q"].ready
+    assert len(session.transfers()) == 4
+
+
+# --- transports --------------------------------------------------------------------------------------
+
+
+def test_a_full_transport_gets_no_more_until_it_has_taken_some(session: Session) -> None:
+    other = session.client.server.session(b"other")
+    connection = session.client.connection
+    session.subscribe()
+    session.client.take_octets()
+    for _ in range(20):
+        other.publish(bytes(200_000))
+    ready = other.query().message_count or 0
+    assert 0 < ready < 20
+    octets = b"".join(connection.pending())
+    assert other.query().message_count == ready  # They are on their way, which is not gone.
+    connection.sent(len(octets))
+    assert (other.query().message_count or 0) < ready
+
+
+def test_header_structs_need_no_credit_of_their_own(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    session.publish(BODY, message=structs.MessageProperties(content_type="a"))
+    subscribe(session)
+    session.flow(1)
+    session.flow(19, unit=BYTE)
+    session.expect_nothing()
+    session.flow(10, unit=BYTE)
+    assert session.transfer().cost == 29

@@ -1,0 +1,303 @@
+"""What a client does with what it was sent: accept, reject, release."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Server, Session, Transfer
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+
+BODIES = [b"1", b"2", b"3", b"4", b"5"]
+
+
+@pytest.fixture
+def session(session: Session) -> Session:
+    session.declare("q")
+    return session
+
+
+def fill(session: Session, *bodies: bytes) -> None:
+    for body in bodies or BODIES:
+        session.publish(body)
+
+
+def taken(session: Session, *bodies: bytes, **arguments: int) -> list[Transfer]:
+    """Publish, and receive all of it."""
+    fill(session, *bodies)
+    session.subscribe(**arguments)
+    return session.transfers()
+
+
+def left(session: Session, queue: str = "q") -> list[bytes | None]:
+    """What another session gets of the queue."""
+    other = session.client.server.session(b"looks")
+    other.subscribe(queue, accept_mode=1)
+    bodies = other.bodies()
+    other.detach()
+    return bodies
+
+
+# --- accept modes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message/accept-mode-explicit")
+@pytest.mark.parametrize("mode", [0, None])
+def test_what_is_not_accepted_returns(session: Session, mode: int | None) -> None:
+    fill(session, b"1", b"2")
+    session.subscribe(accept_mode=mode)
+    first, _ = session.transfers()
+    session.accept(first.id)
+    session.detach()
+    assert left(session) == [b"2"]
+
+
+@pytest.mark.rule("0-10/message/accept-mode-none")
+def test_without_accepts_nothing_returns(session: Session) -> None:
+    taken(session, b"1", b"2", accept_mode=1)
+    session.detach()
+    assert left(session) == []
+
+
+def test_what_needs_no_accept_may_be_accepted_all_the_same_in_the_field(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    (transfer,) = taken(session, b"1", accept_mode=1)
+    session.accept(transfer.id)
+    session.accept(transfer.id + 5)
+
+
+# --- accept ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.accept/removes")
+def test_what_is_accepted_leaves_the_queue(session: Session) -> None:
+    transfers = taken(session)
+    session.accept(*(each.id for each in transfers))
+    session.detach()
+    assert left(session) == []
+
+
+@pytest.mark.rule("0-10/message.accept/ranges")
+def test_a_set_of_several_ranges(session: Session) -> None:
+    one, two, _, four, _ = (each.id for each in taken(session))
+    accepted = SequenceSet()
+    accepted.add_range(one, two)
+    accepted.add(four)
+    assert len(accepted.ranges) == 2
+    session.call(x.MessageAccept(transfers=accepted))
+    session.detach()
+    assert left(session) == [b"3", b"5"]
+
+
+def test_the_largest_range_there_is_takes_no_longer_than_any(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    taken(session)
+    session.call(x.MessageAccept(transfers=SequenceSet.between(0, 0xFFFFFFFF)))
+    session.detach()
+    assert left(session) == []
+
+
+@pytest.mark.rule("0-10/message.accept/final")
+@pytest.mark.parametrize("command", [x.MessageAccept, x.MessageRelease, x.MessageReject])
+def test_after_an_accept_a_transfer_is_not_known(spec: Server, command: type[x.Command]) -> None:
+    session = spec.session()
+    session.declare("q")
+    (transfer,) = taken(session, b"1")
+    session.accept(transfer.id)
+    session.fails(command(transfers=SequenceSet.of(transfer.id)), 409)
+    assert left(session) == []
+
+
+@pytest.mark.rule("0-10/message.reject/final")
+@pytest.mark.rule("0-10/message.release/final")
+@pytest.mark.parametrize("first", [x.MessageReject, x.MessageRelease])
+@pytest.mark.parametrize("then", [x.MessageAccept, x.MessageRelease, x.MessageReject])
+def test_after_a_reject_or_release_a_transfer_is_not_known(
+    server: Server, first: type[x.Command], then: type[x.Command]
+) -> None:
+    """An error by the text; brokers in the field do nothing."""
+    session = server.session()
+    session.declare("q")
+    (transfer,) = taken(session, b"1")
+    session.call(x.MessageStop(destination="d"))
+    which = SequenceSet.of(transfer.id)
+    session.call(first(transfers=which))
+    if server.state.personality.amqp_0_10.unknown_transfers_are_errors:
+        session.fails(then(transfers=which), 409)
+    else:
+        session.call(then(transfers=which))
+    assert left(session) == ([b"1"] if first is x.MessageRelease else [])
+
+
+@pytest.mark.rule("0-10/message.accept/acquisition")
+def test_what_was_only_seen_cannot_be_accepted(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    (transfer,) = taken(session, b"1", acquire_mode=1)
+    if server.state.personality.amqp_0_10.unknown_transfers_are_errors:
+        session.fails(x.MessageAccept(transfers=SequenceSet.of(transfer.id)), 409)
+    else:
+        session.accept(transfer.id)
+    assert left(session) == [b"1"]
+
+
+# --- reject ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.reject/alternate-exchange")
+@pytest.mark.rule("0-10/message/reject-code-unspecified")
+@pytest.mark.parametrize("code", [0, 1, 2])
+def test_what_is_rejected_goes_to_the_alternate_exchange_of_its_queue(session: Session, code: int) -> None:
+    session.declare("rejected")
+    session.bind("rejected", "amq.fanout")
+    session.declare("main", alternate_exchange="amq.fanout")
+    session.publish(key="main", priority=4)
+    session.subscribe("main")
+    (transfer,) = session.transfers()
+    session.call(x.MessageReject(transfers=SequenceSet.of(transfer.id), code=code, text="no thanks"))
+    assert session.query("main").message_count == 0
+    session.subscribe("rejected", "r")
+    (again,) = session.transfers()
+    assert again.body == transfer.body
+    assert again.delivery == transfer.delivery
+
+
+def test_without_an_alternate_exchange_what_is_rejected_is_gone(session: Session) -> None:
+    (transfer,) = taken(session, b"1")
+    session.reject(transfer.id)
+    session.detach()
+    assert left(session) == []
+
+
+@pytest.mark.rule("0-10/message.reject/acquisition")
+def test_rejecting_what_was_only_seen_does_nothing(session: Session) -> None:
+    (transfer,) = taken(session, b"1", acquire_mode=1)
+    session.reject(transfer.id)
+    session.detach()
+    assert left(session) == [b"1"]
+
+
+# --- release -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.release/ordering")
+def test_what_is_released_keeps_its_place(session: Session) -> None:
+    fill(session)
+    session.subscribe(credit=3)
+    transfers = session.transfers()
+    session.release(*(each.id for each in reversed(transfers)))
+    session.flow(5)
+    assert session.bodies() == BODIES
+
+
+@pytest.mark.rule("0-10/message.release/available")
+def test_what_is_released_is_there_for_any_subscriber(session: Session) -> None:
+    fill(session, b"1")
+    session.subscribe(credit=1)
+    (transfer,) = session.transfers()
+    session.subscribe(destination="other")
+    session.expect_nothing()
+    session.release(transfer.id)
+    (again,) = session.transfers()
+    assert (again.command.destination, again.body) == ("other", b"1")
+
+
+@pytest.mark.rule("0-10/message.release/set-redelivered")
+@pytest.mark.rule("0-10/message.transfer/redelivered-on-requeue")
+def test_set_redelivered_marks_and_nothing_takes_the_mark_away(session: Session) -> None:
+    fill(session, b"marked", b"not marked")
+    session.subscribe(credit=2)
+    marked, not_marked = session.transfers()
+    session.release(marked.id, set_redelivered=True)
+    session.release(not_marked.id)
+    session.flow(2)
+    marked, not_marked = session.transfers()
+    assert (marked.redelivered, not_marked.redelivered) == (True, False)
+    session.release(marked.id)
+    session.flow(1)
+    assert session.transfer().redelivered
+
+
+@pytest.mark.rule("0-10/message.release/not-acquired")
+def test_releasing_what_was_only_seen_changes_nothing(session: Session) -> None:
+    (seen,) = taken(session, b"1", acquire_mode=1)
+    session.release(seen.id, set_redelivered=True)
+    session.subscribe(destination="taker")
+    (transfer,) = session.transfers()
+    assert not transfer.redelivered
+    assert not session.call(x.MessageAcquire(transfers=SequenceSet.of(seen.id))).transfers
+
+
+def test_releases_do_not_count_as_failed_deliveries(lenient: Server) -> None:
+    """A message that was never dealt with is not used up, however often it comes back so."""
+    session = lenient.session()
+    session.declare("q")
+    fill(session, b"1")
+    session.subscribe(credit=1)
+    for _ in range(50):
+        (transfer,) = session.transfers()
+        session.release(transfer.id)
+        session.flow(1)
+    assert session.bodies() == [b"1"]
+
+
+# --- queues and subscriptions that have gone -----------------------------------------------------------
+
+
+def test_what_belongs_to_a_queue_that_has_gone_can_be_settled_without_effect(session: Session) -> None:
+    session.declare("gone")
+    for number in range(3):
+        session.publish(f"{number}".encode(), key="gone")
+    session.subscribe("gone", "g")
+    first, second, third = session.transfers()
+    session.call(x.MessageCancel(destination="g"))
+    session.call(x.QueueDelete(queue="gone"))
+    session.accept(first.id)
+    session.release(second.id)
+    session.reject(third.id)
+
+
+# --- transactions ------------------------------------------------------------------------------------
+
+
+def test_an_accept_counts_from_the_commit_on(session: Session) -> None:
+    session.call(x.TxSelect())
+    fill(session, b"1", b"2")
+    session.call(x.TxCommit())
+    session.subscribe()
+    first, second = session.transfers()
+    session.accept(first.id)
+    session.call(x.TxCommit())
+    session.accept(second.id)
+    session.detach()
+    assert left(session) == [b"2"]
+
+
+def test_what_was_accepted_may_be_released_before_a_rollback(lenient: Server) -> None:
+    """qpid.messaging releases all it has had, then rolls back."""
+    session = lenient.session()
+    session.declare("q")
+    session.call(x.TxSelect())
+    fill(session, b"1", b"2")
+    session.call(x.TxCommit())
+    session.subscribe(credit=2)
+    first, second = session.transfers()
+    session.accept(first.id)
+    session.release(first.id, second.id, set_redelivered=True)
+    session.call(x.TxRollback())
+    session.flow(2)
+    assert [(each.body, each.redelivered) for each in session.transfers()] == [(b"1", True), (b"2", True)]
+
+
+def test_by_the_text_an_accept_is_final_in_a_transaction_as_well(spec: Server) -> None:
+    session = spec.session()
+    session.declare("q")
+    fill(session, b"1")
+    session.call(x.TxSelect())
+    session.subscribe()
+    (transfer,) = session.transfers()
+    session.accept(transfer.id)
+    session.fails(x.MessageRelease(transfers=SequenceSet.of(transfer.id)), 409)
+    assert left(session) == [b"1"]

@@ -1,0 +1,328 @@
+"""message.subscribe and message.cancel: who takes what, on what terms, for how long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+
+
+@pytest.fixture
+def session(session: Session) -> Session:
+    session.declare("q")
+    return session
+
+
+@pytest.fixture
+def other(server: Server) -> Session:
+    """A session on another connection to the same broker as `client` and `session`."""
+    return server.session(b"other")
+
+
+def ended(session: Session, code: int) -> x.ExecutionException:
+    """The session was ended by an exception that no command of its own is to blame for."""
+    exception = session.news(x.ExecutionException)
+    assert (exception.error_code, exception.command_id) == (code, None)
+    session.news(c.SessionDetach)
+    session.client.send(c.SessionDetached(name=session.name), session.channel)
+    return exception
+
+
+# --- what is refused ---------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.subscribe/queue-not-found")
+def test_a_missing_queue_is_not_found(session: Session) -> None:
+    session.fails(x.MessageSubscribe(queue="missing", destination="d"), 404)
+
+
+@pytest.mark.rule("0-10/message.subscribe/empty-queue-name")
+@pytest.mark.parametrize("name", ["", None])
+@pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.2", 531), ("spec", 542)])
+def test_a_queue_has_to_be_named(name: str | None, personality: str, code: int) -> None:
+    exception = Server(personality).session().fails(x.MessageSubscribe(queue=name, destination="d"), code)
+    assert exception.field_index == 0
+
+
+@pytest.mark.rule("0-10/message.subscribe/destination-unique-subscriber-destination")
+def test_a_destination_names_one_subscription(session: Session) -> None:
+    session.subscribe()
+    session.fails(x.MessageSubscribe(queue="q", destination="d"), 530)
+
+
+@pytest.mark.rule("0-10/message.subscribe/destination-scope")
+def test_another_session_may_have_the_same_destination(session: Session, other: Session) -> None:
+    for each in (session, other):
+        each.subscribe(credit=1)
+        each.publish()
+    assert [len(each.transfers()) for each in (session, other)] == [1, 1]
+
+
+@pytest.mark.rule("0-10/message.subscribe/exclusive-in-use")
+@pytest.mark.parametrize("same", [True, False])
+def test_nobody_gets_a_queue_alone_that_others_have(session: Session, other: Session, same: bool) -> None:
+    session.subscribe()
+    asking = session if same else other
+    asking.fails(x.MessageSubscribe(queue="q", destination="alone", exclusive=True), 405)
+
+
+@pytest.mark.rule("0-10/message.subscribe/exclusive-blocks")
+@pytest.mark.parametrize("same", [True, False])
+def test_who_has_a_queue_alone_shuts_out_others(session: Session, other: Session, same: bool) -> None:
+    session.subscribe(exclusive=True)
+    asking = session if same else other
+    asking.fails(x.MessageSubscribe(queue="q", destination="too"), 405)
+
+
+def test_a_queue_is_there_for_others_after_an_exclusive_subscription(
+    session: Session, other: Session
+) -> None:
+    session.subscribe(exclusive=True)
+    session.call(x.MessageCancel(destination="d"))
+    other.subscribe(exclusive=True)
+
+
+def test_the_exclusive_queue_of_another_session_is_locked(session: Session, other: Session) -> None:
+    session.declare("mine", exclusive=True)
+    other.fails(x.MessageSubscribe(queue="mine", destination="d"), 405)
+
+
+@pytest.mark.rule("0-10/message.subscribe/simultaneous-subscriptions")
+def test_a_queue_has_room_for_fifty(session: Session) -> None:
+    for number in range(50):
+        session.subscribe(destination=f"d{number}", credit=1)
+    assert session.query().subscriber_count == 50
+    for _ in range(50):
+        session.publish()
+    assert len({each.command.destination for each in session.transfers()}) == 50
+
+
+@pytest.mark.rule("0-10/message.subscribe/arguments")
+def test_arguments_that_mean_nothing_are_ignored(session: Session) -> None:
+    session.subscribe(arguments={"nobody-knows": 1})
+    session.publish()
+    assert session.bodies() == [b"body"]
+
+
+def test_arguments_mean_what_they_mean_to_consumers_of_other_versions(session: Session) -> None:
+    session.subscribe(destination="low", arguments={"x-priority": -1})
+    session.subscribe(destination="high", arguments={"x-priority": 5})
+    session.publish()
+    assert session.transfer().command.destination == "high"
+
+
+@pytest.mark.rule("0-10/message.subscribe/resume-fields")
+@pytest.mark.parametrize("redelivered", [True, False])
+def test_transfers_say_how_they_may_be_resumed(session: Session, redelivered: bool) -> None:
+    session.publish(priority=4, redelivered=redelivered)
+    session.subscribe(resume_id="how", resume_ttl=5000)
+    session.subscribe(destination="without", acquire_mode=1)
+    (transfer,) = session.transfers()
+    assert (transfer.delivery.resume_id, transfer.delivery.resume_ttl) == ("how", 5000)
+    assert (transfer.delivery.priority, transfer.redelivered) == (4, redelivered)
+
+
+@pytest.mark.parametrize("octets", ["exact", "short"])
+def test_what_transfers_say_of_resuming_costs_credit(session: Session, octets: str) -> None:
+    session.publish()
+    session.subscribe(destination="measure", credit=1, resume_id="how")
+    (measured,) = session.transfers()
+    session.release(measured.id)
+    credit = measured.cost - (octets == "short")
+    session.subscribe(destination="d", octets=credit, resume_id="how")
+    assert len(session.transfers()) == (1 if octets == "exact" else 0)
+
+
+# --- how long it lasts -------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.subscribe/lifetime")
+def test_a_subscription_lasts_as_long_as_its_session(session: Session, other: Session) -> None:
+    session.subscribe()
+    assert other.query().subscriber_count == 1
+    session.detach()
+    assert other.query().subscriber_count == 0
+
+
+def test_a_session_that_is_kept_keeps_its_subscriptions(server: Server, other: Session) -> None:
+    other.declare("q")
+    client = server.open()
+    client.session(b"kept", timeout=60).subscribe()
+    client.drop()
+    assert other.query().subscriber_count == 1
+    other.publish()
+    assert other.query().message_count == 1  # Nothing is sent where there is no transport.
+    server.advance(61)
+    assert other.query().subscriber_count == 0
+
+
+def test_a_session_that_moves_goes_on_receiving_on_the_new_transport(server: Server, other: Session) -> None:
+    other.declare("q")
+    client = server.open()
+    session = client.session(b"moves", timeout=60)
+    session.subscribe()
+    client_commands = session.next_id
+    client.drop()
+    other.publish()
+    new = server.open(max_frame_size=4096).session(b"moves", channel=7, at=client_commands)
+    assert new.bodies() == [b"body"]
+    other.publish(b"x" * 10_000)
+    assert new.bodies() == [b"x" * 10_000]
+
+
+# --- queues that go ----------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.subscribe/queue-deletion")
+def test_a_session_ends_when_a_queue_is_deleted_that_it_takes_from(session: Session, other: Session) -> None:
+    session.subscribe()
+    other.call(x.QueueDelete(queue="q"))
+    exception = ended(session, 408)
+    assert "'q'" in (exception.description or "")
+
+
+def test_by_the_text_credit_does_not_matter(spec: Server) -> None:
+    session, other = spec.session(b"one"), spec.session(b"other")
+    session.declare("q")
+    session.subscribe(credit=None, octets=None)
+    other.call(x.QueueDelete(queue="q"))
+    ended(session, 408)
+
+
+def test_in_the_field_who_has_no_credit_is_told_when_it_asks_for_more(lenient: Server) -> None:
+    session, other = lenient.session(b"one"), lenient.session(b"other")
+    session.declare("q")
+    session.subscribe(credit=None)
+    other.call(x.QueueDelete(queue="q"))
+    session.expect_nothing()
+    session.call(x.MessageFlush(destination="d"))
+    session.flow(5, unit=1)
+    session.fails(x.MessageFlow(destination="d", value=1), 408)
+
+
+def test_in_the_field_a_subscription_to_what_is_gone_can_be_cancelled(lenient: Server) -> None:
+    session, other = lenient.session(b"one"), lenient.session(b"other")
+    session.declare("q")
+    session.subscribe(credit=None)
+    other.call(x.QueueDelete(queue="q"))
+    session.call(x.MessageCancel(destination="d"))
+    session.declare("q")
+    session.subscribe()
+
+
+def test_who_deletes_the_queue_it_takes_from_has_that_done_and_ends(session: Session) -> None:
+    session.subscribe()
+    session.client.inbox.clear()
+    id_ = session.send(x.QueueDelete(queue="q"), sync=True)
+    assert id_ in (session.expect(c.SessionCompleted).commands or ())
+    ended(session, 408)
+
+
+def test_what_was_held_of_a_deleted_queue_goes_to_its_alternate_exchange(
+    server: Server, other: Session
+) -> None:
+    session = server.session()
+    other.declare("rest")
+    other.bind("rest", "amq.fanout")
+    session.declare("main", alternate_exchange="amq.fanout")
+    for body in (b"1", b"2"):
+        session.publish(body, key="main")
+    session.subscribe("main", credit=1)
+    assert session.bodies() == [b"1"]
+    other.call(x.QueueDelete(queue="main"))
+    other.subscribe("rest")
+    assert other.bodies() == [b"1", b"2"]
+
+
+# --- cancel ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message.cancel/destination-subscription-not-found")
+def test_cancelling_what_is_not_there_is_an_error(session: Session) -> None:
+    session.fails(x.MessageCancel(destination="nope"), 404)
+
+
+@pytest.mark.rule("0-10/message.cancel/stops")
+def test_nothing_comes_after_a_cancel(session: Session, other: Session) -> None:
+    session.subscribe()
+    session.call(x.MessageCancel(destination="d"))
+    other.publish()
+    session.expect_nothing()
+    assert other.query().message_count == 1
+    assert other.query().subscriber_count == 0
+
+
+@pytest.mark.rule("0-10/message.cancel/post-cancel-transfer-resolution")
+def test_what_came_before_a_cancel_can_still_be_settled(session: Session) -> None:
+    for number in range(4):
+        session.publish(f"{number}".encode())
+    session.subscribe(destination="browser", acquire_mode=1, credit=4)
+    seen = session.transfers()[3].id
+    session.subscribe(credit=3)
+    accepted, released, rejected = (each.id for each in session.transfers())
+    for destination in ("browser", "d"):
+        session.call(x.MessageCancel(destination=destination))
+    session.accept(accepted)
+    session.release(released)
+    session.reject(rejected)
+    assert session.call(x.MessageAcquire(transfers=SequenceSet.of(seen))).transfers
+    assert session.query().message_count == 1
+
+
+def test_completing_what_came_before_a_cancel_does_nothing(session: Session) -> None:
+    session.publish()
+    session.subscribe(window=True, credit=1)
+    (transfer,) = session.transfers()
+    session.call(x.MessageCancel(destination="d"))
+    session.subscribe(window=True, credit=1)
+    session.completed(transfer.id)
+    session.publish()
+    session.publish()
+    assert len(session.transfers()) == 1
+
+
+def test_a_destination_is_free_after_a_cancel(session: Session) -> None:
+    for _ in range(2):
+        session.subscribe()
+        session.call(x.MessageCancel(destination="d"))
+
+
+def test_an_auto_delete_queue_goes_with_its_last_subscription(session: Session) -> None:
+    session.declare("short", auto_delete=True)
+    session.subscribe("short")
+    session.call(x.MessageCancel(destination="d"))
+    session.fails(x.QueueDeclare(queue="short", passive=True), 404)
+
+
+# --- other types of queues ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["quorum", "stream"])
+def test_queues_of_every_type_have_subscribers(lenient: Server, kind: str) -> None:
+    lenient.client().declare("typed", durable=True, arguments={"x-queue-type": kind})
+    session = lenient.session()
+    arguments: dict[str, Any] = {"x-stream-offset": "first"} if kind == "stream" else {}
+    for number in range(3):
+        session.publish(f"{number}".encode(), key="typed")
+    session.subscribe("typed", credit=2, window=True, arguments=arguments)
+    first, second = session.transfers()
+    assert (first.body, second.body) == (b"0", b"1")
+    session.accept(first.id)
+    session.completed(first.id)
+    assert session.bodies() == [b"2"]
+
+
+def test_many_sessions_of_one_connection_take_turns(client: Client) -> None:
+    sessions = [client.session(f"s{number}".encode(), channel=number) for number in range(3)]
+    sessions[0].declare("q")
+    for each in sessions:
+        each.subscribe()
+    for _ in range(6):
+        sessions[0].publish()
+    channels = [each.channel for each in client.inbox if isinstance(each.what, x.MessageTransfer)]
+    assert channels == [0, 1, 2] * 2
