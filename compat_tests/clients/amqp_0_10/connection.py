@@ -232,11 +232,10 @@ class Connection:
     # --- the end --------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Close it in order; twice is once."""
-        if self._closed is not None:
-            return
-        self.send(c.ConnectionClose(reply_code=CloseCode.NORMAL))
-        self._expect(c.ConnectionCloseOk)
+        """Close it in order, unless it has ended; twice is once."""
+        with suppress(ConnectionLost):
+            self.send(c.ConnectionClose(reply_code=CloseCode.NORMAL))
+            self._expect(c.ConnectionCloseOk)
         self.drop()
 
     def drop(self) -> None:

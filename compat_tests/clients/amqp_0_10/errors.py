@@ -18,8 +18,8 @@ class ConnectionLost(ClientError):
     """The transport has ended without a word. Sessions that the broker keeps can be attached elsewhere."""
 
 
-class LoginFailed(ClientError):
-    """The broker did not let us in; whether it says why is up to it."""
+class LoginFailed(ConnectionLost):
+    """The broker did not let us in. It need not say why, so that it may also be the network."""
 
 
 class ConnectionClosed(ClientError):
