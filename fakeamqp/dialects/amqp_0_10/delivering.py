@@ -99,8 +99,9 @@ def _encode(message: Message, stamps: bool) -> bytes:
     properties = TransferProperties.of(message.properties)
     came = properties.delivery or DeliveryProperties()
     timestamp, expiration = came.timestamp, came.expiration
-    if stamps and message.published_at:
-        # message.delivery-properties/timestamp, message.delivery-properties/expiration
+    if stamps and message.published_at and properties is message.properties:
+        # message.delivery-properties/timestamp, message.delivery-properties/expiration; what came by another
+        # version of AMQP says itself when that was.
         timestamp = int(message.published_at)
         if message.expiry is not None:
             expiration = int(message.published_at + message.expiry)

@@ -194,6 +194,9 @@ def _check_expiration(
     if properties.expiration is None or not channel.personality.expiration_is_ttl:
         return None
     message.expiry = time_to_live(properties.expiration)
+    message.published_at = (
+        channel.endpoint.broker.clock.time()
+    )  # Clients of 0-10 are told what is left of it.
     if properties.expiration[0] not in "+-0":
         return None
     return properties.replace(expiration=str(int(properties.expiration)))

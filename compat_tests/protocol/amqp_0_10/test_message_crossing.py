@@ -1,0 +1,331 @@
+"""Messages that one client publishes in AMQP 0-9-1 and another receives in 0-10, and the other way."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from compat_tests.protocol.driver import Client
+from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.wire.timestamps import Timestamp
+
+
+@pytest.fixture
+def session(session: Session) -> Session:
+    session.declare("q")
+    return session
+
+
+@pytest.fixture
+def older(server: Server) -> Client:
+    """A client of 0-9-1 on the same broker as `session`."""
+    return server.client()
+
+
+UUID_TEXT = "00112233-4455-6677-8899-aabbccddeeff"
+HEADERS = {
+    "text": "\xe9",
+    "number": 7,
+    "flag": True,
+    "nothing": None,
+    "list": [1, "a"],
+    "table": {"deep": 1.5},
+}
+
+
+# --- properties --------------------------------------------------------------------------------------
+
+
+def test_properties_from_0_9_1(older: Client, session: Session) -> None:
+    older.publish(
+        b"body",
+        routing_key="q",
+        content_type="text/plain",
+        content_encoding="gzip",
+        headers=HEADERS,
+        delivery_mode=2,
+        priority=5,
+        correlation_id="correlation",
+        reply_to="answers",
+        message_id=UUID_TEXT,
+        timestamp=Timestamp(1234),
+        user_id="guest",
+        app_id="tests",
+    )
+    session.subscribe()
+    (transfer,) = session.transfers()
+    assert transfer.body == b"body"
+    delivery, message = transfer.delivery, transfer.message
+    assert (delivery.exchange, delivery.routing_key, transfer.redelivered) == ("", "q", False)
+    assert (delivery.delivery_mode, delivery.priority, delivery.timestamp) == (2, 5, 1234)
+    assert (message.content_type, message.content_encoding) == ("text/plain", "gzip")
+    assert message.application_headers == HEADERS
+    assert (message.correlation_id, message.user_id, message.app_id) == (b"correlation", b"guest", b"tests")
+    assert message.reply_to == structs.ReplyTo(routing_key="answers")
+    assert message.message_id == UUID(UUID_TEXT)
+
+
+def test_properties_to_0_9_1(older: Client, session: Session) -> None:
+    session.publish(
+        b"body",
+        delivery_mode=2,
+        priority=5,
+        ttl=60_000,
+        message=structs.MessageProperties(
+            message_id=UUID(UUID_TEXT),
+            correlation_id=b"correlation",
+            reply_to=structs.ReplyTo("amq.direct", "k"),
+            content_type="text/plain",
+            content_encoding="gzip",
+            user_id=b"guest",
+            app_id=b"tests",
+            application_headers=HEADERS,
+        ),
+    )
+    content = older.get("q", no_ack=True)
+    assert content is not None
+    got = content.properties
+    assert content.body == b"body"
+    assert (content.method.exchange, content.method.routing_key) == ("", "q")
+    assert (got.delivery_mode, got.priority, got.expiration) == (2, 5, "60000")
+    assert (got.message_id, got.correlation_id, got.reply_to) == (UUID_TEXT, "correlation", "amq.direct/k")
+    assert (got.content_type, got.content_encoding) == ("text/plain", "gzip")
+    assert (got.user_id, got.app_id) == ("guest", "tests")
+    assert got.headers == HEADERS
+
+
+@pytest.mark.parametrize("body", [b"", None])
+def test_no_body_is_an_empty_one_in_0_9_1(older: Client, session: Session, body: bytes | None) -> None:
+    session.publish(body)
+    content = older.get("q", no_ack=True)
+    assert content is not None
+    assert content.body == b""
+
+
+def test_an_empty_body_from_0_9_1_has_a_segment(older: Client, session: Session) -> None:
+    older.publish(b"", routing_key="q")
+    session.subscribe()
+    assert session.bodies() == [b""]
+
+
+def test_clients_of_both_versions_get_the_same_message(older: Client, session: Session) -> None:
+    """Nothing that one of them is sent changes what the next one gets."""
+    older.declare("other")
+    for queue in ("q", "other"):
+        session.bind(queue, "amq.fanout")
+    sent = [
+        lambda: older.publish(exchange="amq.fanout", headers={"n": 1}),
+        lambda: session.publish(
+            exchange="amq.fanout", message=structs.MessageProperties(application_headers={"n": 1})
+        ),
+    ]
+    older.consume("other", no_ack=True)
+    session.subscribe("q", "d", accept_mode=1)
+    session.subscribe("other", "browser", acquire_mode=1)
+    for send in sent:
+        send()
+        content = older.delivery()
+        transfers = session.transfers()
+        assert [each.command.destination for each in transfers] in (["d"], ["d", "browser"], ["browser", "d"])
+        assert content.properties.headers == {"n": 1}
+        assert all(each.message.application_headers == {"n": 1} for each in transfers)
+
+
+def test_headers_that_name_further_keys_mean_nothing_in_0_10(lenient: Server) -> None:
+    """They are RabbitMQ's; to clients of 0-10 they are headers like any."""
+    session = lenient.session()
+    session.declare("q")
+    session.declare("copy")
+    headers = {"CC": ["copy"], "BCC": "a text"}
+    session.publish(message=structs.MessageProperties(application_headers=headers))
+    assert session.query("copy").message_count == 0
+    session.subscribe()
+    assert session.transfer().message.application_headers == headers
+
+
+def test_copies_that_0_9_1_asks_for_reach_0_10(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("copy")
+    lenient.client().publish(routing_key="nobody", headers={"CC": ["copy"], "BCC": ["hidden"]})
+    session.subscribe("copy")
+    (transfer,) = session.transfers()
+    assert transfer.message.application_headers == {"CC": ["copy"]}
+    assert transfer.delivery.routing_key == "nobody"
+
+
+# --- redelivery, dead letters, time ------------------------------------------------------------------
+
+
+def test_what_0_9_1_gives_back_is_redelivered_in_0_10(older: Client, session: Session) -> None:
+    session.publish()
+    content = older.get("q")
+    assert content is not None
+    assert not content.method.redelivered
+    older.reject(content.method.delivery_tag, requeue=True)
+    session.subscribe()
+    assert session.transfer().redelivered
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_what_0_10_gives_back_is_redelivered_in_0_9_1_if_it_says_so(
+    older: Client, session: Session, marked: bool
+) -> None:
+    older.publish(routing_key="q")
+    session.subscribe(credit=1)
+    (transfer,) = session.transfers()
+    session.release(transfer.id, set_redelivered=marked)
+    content = older.get("q")
+    assert content is not None
+    assert content.method.redelivered is marked
+
+
+def deaths(transfer: Any) -> Any:
+    return transfer.message.application_headers["x-death"]
+
+
+def test_a_client_of_0_10_sees_how_a_message_died(older: Client, session: Session) -> None:
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}
+    older.declare("mortal", arguments=arguments)
+    older.publish(b"body", routing_key="mortal", headers={"mine": 1}, content_type="a/b")
+    content = older.get("mortal")
+    assert content is not None
+    older.reject(content.method.delivery_tag)
+    session.subscribe()
+    (transfer,) = session.transfers()
+    assert (transfer.body, transfer.message.content_type) == (b"body", "a/b")
+    (death,) = deaths(transfer)
+    assert (death["queue"], death["reason"], death["count"]) == ("mortal", "rejected", 1)
+    assert death["routing-keys"] == ["mortal"]
+    assert transfer.message.application_headers["mine"] == 1
+    assert transfer.delivery.routing_key == "q"
+
+
+def test_what_0_10_rejects_dies_by_the_arguments_of_0_9_1(older: Client, session: Session) -> None:
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}
+    older.declare("mortal", arguments=arguments)
+    session.publish(b"body", key="mortal", message=structs.MessageProperties(application_headers={"mine": 1}))
+    session.subscribe("mortal")
+    (transfer,) = session.transfers()
+    session.reject(transfer.id)
+    content = older.get("q", no_ack=True)
+    assert content is not None
+    headers = content.properties.headers
+    assert headers["mine"] == 1
+    assert headers["x-death"][0]["queue"] == "mortal"
+    assert headers["x-death"][0]["reason"] == "rejected"
+
+
+def test_time_to_live_from_0_9_1(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    older = lenient.client()
+    for expiration in ("1000", "5000"):
+        older.publish(expiration.encode(), routing_key="q", expiration=expiration)
+    lenient.advance(2)
+    session.subscribe()
+    (transfer,) = session.transfers()
+    assert (transfer.body, transfer.delivery.ttl) == (b"5000", 3000)
+
+
+def test_time_to_live_to_0_9_1(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    for ttl in (1000, 5000):
+        session.publish(str(ttl).encode(), ttl=ttl)
+    server.advance(2)
+    older = server.client()
+    content = older.get("q", no_ack=True)
+    assert content is not None
+    assert content.body == b"5000"
+    assert older.get("q") is None
+
+
+# --- confirms and answers ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("accept_mode", [0, 1])
+def test_a_publisher_of_0_9_1_has_its_confirm_when_0_10_takes_the_message(
+    lenient: Server, accept_mode: int
+) -> None:
+    session = lenient.session()
+    session.declare("q")
+    session.subscribe(accept_mode=accept_mode)
+    older = lenient.client()
+    older.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    older.publish(routing_key="q")
+    assert older.expect(m.BasicAck).delivery_tag == 1
+    assert len(session.transfers()) == 1
+
+
+def test_a_mandatory_message_reaches_0_10_and_is_not_returned(older: Client, session: Session) -> None:
+    session.subscribe()
+    older.publish(routing_key="q", mandatory=True)
+    older.expect_nothing()
+    assert len(session.transfers()) == 1
+
+
+def test_an_answer_in_0_10_to_a_direct_reply_address(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    session.subscribe()
+    older = lenient.client()
+    older.consume("amq.rabbitmq.reply-to", no_ack=True)
+    older.publish(b"question", routing_key="q", reply_to="amq.rabbitmq.reply-to", correlation_id="1")
+    (question,) = session.transfers()
+    address = question.message.reply_to
+    assert address is not None
+    answer = structs.MessageProperties(correlation_id=question.message.correlation_id)
+    session.publish(b"answer", exchange=address.exchange, key=address.routing_key, message=answer)
+    content = older.delivery()
+    assert (content.body, content.properties.correlation_id) == (b"answer", "1")
+
+
+def test_an_answer_in_0_9_1_to_a_queue_of_0_10(older: Client, session: Session) -> None:
+    older.declare("questions")
+    session.declare("answers", exclusive=True, auto_delete=True)
+    session.subscribe("answers")
+    asked = structs.MessageProperties(reply_to=structs.ReplyTo("", "answers"), correlation_id=b"1")
+    session.publish(b"question", key="questions", message=asked)
+    content = older.get("questions", no_ack=True)
+    assert content is not None
+    older.publish(
+        b"answer",
+        routing_key=content.properties.reply_to,
+        correlation_id=content.properties.correlation_id,
+    )
+    (answer,) = session.transfers()
+    assert (answer.body, answer.message.correlation_id) == (b"answer", b"1")
+
+
+# --- sharing queues ----------------------------------------------------------------------------------
+
+
+def test_consumers_of_both_versions_take_turns(older: Client, session: Session) -> None:
+    older.consume("q", no_ack=True)
+    session.subscribe(accept_mode=1)
+    for number in range(4):
+        session.publish(f"{number}".encode())
+    assert session.bodies() == [b"1", b"3"]
+    assert older.bodies() == [b"0", b"2"]
+
+
+def test_an_exclusive_consumer_of_one_version_shuts_out_the_other(server: Server) -> None:
+    session, older = server.session(), server.client()
+    session.declare("q")
+    older.consume("q", exclusive=True)
+    session.fails(x.MessageSubscribe(queue="q", destination="d"), 405)
+
+
+def test_a_connection_of_0_9_1_that_is_lost_gives_back_to_0_10(older: Client, session: Session) -> None:
+    session.publish()
+    older.consume("q")
+    assert older.bodies() == [b"body"]
+    session.subscribe()
+    session.expect_nothing()
+    older.drop()
+    assert session.transfer().redelivered

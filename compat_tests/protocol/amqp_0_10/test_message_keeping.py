@@ -1,0 +1,202 @@
+"""How messages wait: what a restart leaves, which goes first, what happens when there is too much."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
+from fakeamqp.model.message import Message
+from fakeamqp.model.properties import plain_properties
+from fakeamqp.wire.amqp_0_10 import commands as x
+
+PERSISTENT, TRANSIENT = 2, 1
+
+
+@pytest.fixture
+def session(session: Session) -> Session:
+    session.declare("q")
+    return session
+
+
+def received(server: Server, queue: str = "q") -> list[bytes | None]:
+    session = server.session(b"looks")
+    session.subscribe(queue, accept_mode=1)
+    bodies = session.bodies()
+    session.detach()
+    return bodies
+
+
+# --- restart -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message/persistent-message")
+@pytest.mark.rule("0-10/message/delivery-mode-values")
+@pytest.mark.parametrize("crash", [False, True])
+def test_persistent_messages_of_durable_queues_outlive_a_restart(server: Server, crash: bool) -> None:
+    session = server.session()
+    session.declare("q", durable=True)
+    session.declare("transient")
+    for key in ("q", "transient"):
+        session.publish(b"kept", key=key, delivery_mode=PERSISTENT)
+        session.publish(b"lost", key=key, delivery_mode=TRANSIENT)
+        session.publish(b"lost as well", key=key)
+    server.restart(crash=crash)
+    assert received(server) == [b"kept"]
+    server.session(b"asks").fails(x.QueueDeclare(queue="transient", passive=True), 404)
+
+
+def test_what_was_held_when_the_broker_restarted_comes_again(server: Server) -> None:
+    session = server.session()
+    session.declare("q", durable=True)
+    session.publish(delivery_mode=PERSISTENT)
+    session.subscribe()
+    assert len(session.transfers()) == 1
+    server.restart()
+    session = server.session()
+    session.subscribe()
+    assert [each.redelivered for each in session.transfers()] == [True]
+
+
+def test_properties_outlive_a_restart(server: Server) -> None:
+    session = server.session()
+    session.declare("q", durable=True)
+    session.publish(None, delivery_mode=PERSISTENT, priority=3, ttl=60_000)
+    server.restart()
+    server.advance(10)
+    session = server.session()
+    session.subscribe()
+    (transfer,) = session.transfers()
+    assert (transfer.body, transfer.delivery.priority, transfer.delivery.ttl) == (None, 3, 50_000)
+
+
+# --- order -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message/min-priority-levels")
+@pytest.mark.rule("0-10/message.delivery-properties/priority")
+def test_urgent_messages_go_first(spec: Server) -> None:
+    session = spec.session()
+    session.declare("q")
+    for priority in (1, 0, 9, 5, 9, None):
+        session.publish(f"{priority}".encode(), priority=priority)
+    session.subscribe()
+    assert session.bodies()[:4] == [b"9", b"9", b"5", b"1"]
+
+
+@pytest.mark.rule("0-10/message/priority-level-implementation")
+@pytest.mark.parametrize(
+    ("levels", "order"),
+    [
+        (1, "0123456789"),
+        (2, "5678901234"),
+        (3, "5678940123"),
+        (4, "6789540123"),
+        (10, "9876543210"),
+    ],
+)
+def test_levels_lie_around_the_middle(lenient: Server, levels: int, order: str) -> None:
+    session = lenient.session()
+    session.declare("q", arguments={"x-qpid-priorities": levels})
+    for priority in range(10):
+        session.publish(str(priority).encode(), priority=priority)
+    session.subscribe()
+    assert b"".join(each or b"" for each in session.bodies()).decode() == order
+
+
+def test_by_the_text_every_priority_is_a_level(spec: Server) -> None:
+    session = spec.session()
+    session.declare("q")
+    for priority in range(10):
+        session.publish(str(priority).encode(), priority=priority)
+    session.subscribe()
+    assert b"".join(each or b"" for each in session.bodies()) == b"9876543210"
+
+
+@pytest.mark.rule("0-10/message/priority-delivery")
+def test_messages_of_one_priority_keep_their_order(session: Session) -> None:
+    bodies = [f"{number}".encode() for number in range(10)]
+    for number, body in enumerate(bodies):
+        session.publish(body, priority=4, delivery_mode=PERSISTENT if number % 3 else TRANSIENT)
+    session.subscribe()
+    assert session.bodies() == bodies
+
+
+# --- too much ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/message/no-persistent-message-discard")
+def test_nothing_persistent_is_lost_while_the_broker_takes_no_more(server: Server) -> None:
+    session = server.session()
+    session.declare("q", durable=True)
+    server.state.block("memory")
+    for number in range(5):
+        session.publish(f"{number}".encode(), delivery_mode=PERSISTENT)
+    assert not session.client.connection.reading
+    server.state.unblock()
+    assert session.client.connection.reading
+    assert received(server) == [f"{number}".encode() for number in range(5)]
+
+
+@pytest.mark.rule("0-10/message/throttling")
+def test_publishers_are_told_to_stop_and_to_go_on(spec: Server) -> None:
+    session = spec.session()
+    session.declare("q")
+    session.declare_exchange("e", "fanout")
+    session.publish()
+    session.publish(exchange="e")
+    spec.state.block("memory")
+    assert [session.news(x.MessageStop).destination for _ in range(2)] == ["", "e"]
+    session.expect_nothing()
+    spec.state.unblock()
+    told = [session.news(x.MessageFlow) for _ in range(4)]
+    assert [(each.destination, each.unit, each.value) for each in told] == [
+        (destination, unit, UNLIMITED) for destination in ("", "e") for unit in (0, 1)
+    ]
+    session.expect_nothing()
+
+
+def test_who_begins_to_publish_then_is_told_as_well(spec: Server) -> None:
+    spec.session(b"other").declare("q")
+    spec.state.block("memory")
+    session = spec.session()
+    session.publish()
+    assert session.news(x.MessageStop).destination == ""
+    session.publish()
+    spec.state.unblock()
+    session.news(x.MessageFlow)
+    session.news(x.MessageFlow)
+    session.expect_nothing()
+    assert session.query().message_count == 2
+
+
+def test_publishers_in_the_field_are_just_not_read_from(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    lenient.state.block("memory")
+    session.publish(b"1")
+    session.publish(b"2")
+    session.expect_nothing()
+    assert not session.client.connection.reading
+    lenient.state.unblock()
+    session.expect_nothing()
+    assert received(lenient) == [b"1", b"2"]
+
+
+def test_a_publisher_that_is_held_back_still_receives(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    session.subscribe()
+    server.state.block("memory")
+    session.publish(b"held back", key="nobody")
+    server.vhost.publish(Message("", "q", plain_properties(), b"from the broker"))
+    transfers = [each for each in session.client.inbox if isinstance(each.what, x.MessageTransfer)]
+    assert [each.body for each in transfers] == [b"from the broker"]
+
+
+@pytest.mark.rule("0-10/message/non-persistent-message-discard")
+def test_where_a_queue_is_too_long_what_is_least_urgent_goes_first(spec: Server) -> None:
+    session = spec.session()
+    spec.client().declare("q", arguments={"x-max-length": 2})
+    for priority in (5, 9, 1, 7):
+        session.publish(str(priority).encode(), priority=priority, delivery_mode=TRANSIENT)
+    assert received(spec) == [b"9", b"7"]
