@@ -224,6 +224,11 @@ class Grant(Limit):
         self._update()
         return self._era, taken
 
+    @property
+    def gives_back(self) -> bool:
+        """Whether it matters when the client completes what it is sent now."""
+        return self.window and (self.messages is not None or self.octets is not None)
+
     def give_back(self, receipt: Receipt) -> bool:
         """The client has completed a transfer (message.set-flow-mode/only-completion-refills).
 

@@ -172,7 +172,7 @@ class SubscriptionEnd:
         else:
             header = self._header(message, redelivered)
         body = message.body
-        done = partial(self._completed, receipt) if grant.window else None
+        done = partial(self._completed, receipt) if grant.gives_back else None
         largest = self._largest
         if len(body) > largest or len(header) > largest or body is NO_BODY or not outgoing.keeps_nothing:
             content = ((_HEADER, header),) if body is NO_BODY else ((_HEADER, header), (_BODY, body))
