@@ -292,6 +292,21 @@ def test_heartbeats(broker: Broker, messaging: Any) -> None:
     connection.close(timeout=TIMEOUT)
 
 
+def test_virtual_time(messaging: Any, nothing_is_left: None) -> None:
+    with Broker(clock="virtual") as broker:
+        connection = messaging.Connection.establish(
+            f"guest/guest@{broker.host}:{broker.port}", heartbeat=30, timeout=TIMEOUT
+        )
+        session = connection.session()
+        sender = session.sender("orders; {create: always}")
+        for body, seconds in (("short", 60.0), ("long", 3600.0)):
+            sender.send(messaging.Message(body, ttl=seconds), timeout=TIMEOUT)
+        broker.clock.advance(1800)
+        message = session.receiver("orders").fetch(timeout=TIMEOUT)
+        assert (message.content, message.ttl) == ("long", 1800.0)
+        connection.close(timeout=TIMEOUT)
+
+
 # --- beside AMQP 0-9-1 -------------------------------------------------------------------------------
 
 
