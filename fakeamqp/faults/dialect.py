@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.units import Unit
     from fakeamqp.wire.framing import Framing
 
-__all__ = ["Dialect", "Kind", "Way", "check_dialect", "dialect_named", "dialects"]
+__all__ = ["Dialect", "Kind", "Way", "check_dialect", "dialect_named"]
 
 
 class Kind(NamedTuple):
@@ -146,11 +146,6 @@ def dialect_named(name: str) -> Dialect:
     """
     dialect: Dialect = import_module(_MODULES[name]).DIALECT
     return dialect
-
-
-def dialects() -> tuple[Dialect, ...]:
-    """All there are, the most common first."""
-    return tuple(map(dialect_named, _MODULES))
 
 
 def check_dialect(name: str) -> None:

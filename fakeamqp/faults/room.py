@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.errors import near_match
 from fakeamqp.faults.alarms import Alarm, Flow, Starvation
-from fakeamqp.faults.dialect import dialect_named, dialects
+from fakeamqp.faults.dialect import dialect_named
 from fakeamqp.faults.errors import FaultError, check_channel
 from fakeamqp.faults.handle import Handle, Handles
 from fakeamqp.faults.keywords import checked
@@ -260,7 +260,8 @@ class Faults:
             FieldError: a value does not fit its field.
         """
         octets = bytes(what) if isinstance(what, bytes | bytearray | memoryview) else None
-        known = (*dict.fromkeys(name for each in dialects() for name in each.properties), "headers")
+        here = dict.fromkeys(("0-9-1", *(linked.dialect for linked in self._host.linked())))
+        known = (*(name for each in here for name in dialect_named(each).properties), "headers")
         for name in properties:
             if name not in known:
                 raise FaultError(f"there is no property {name!r}{near_match(name, known)}")

@@ -7,9 +7,11 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from fakeamqp.errors import near_match
-from fakeamqp.faults.dialect import check_dialect, dialect_named, dialects
+from fakeamqp.faults.dialect import check_dialect, dialect_named
 from fakeamqp.faults.errors import FaultError
+from fakeamqp.faults.names import names_in
 from fakeamqp.faults.units import HEARTBEAT
+from fakeamqp.wire.framing import DIALECTS
 
 if TYPE_CHECKING:
     from fakeamqp.faults.dialect import Dialect, Kind
@@ -45,7 +47,7 @@ class Subject(NamedTuple):
     @property
     def dialects(self) -> tuple[Dialect, ...]:
         """The dialects in which there are any of them, the most common first."""
-        return tuple(each for each in dialects() if each.name in self.among)
+        return tuple(dialect_named(name) for name in DIALECTS if name in self.among)
 
     def kinds(self, dialect: Dialect) -> tuple[Kind, ...]:
         """What there is to know of them in a dialect, heartbeats left out."""
@@ -93,20 +95,19 @@ def subject_of(said: tuple[str, ...], direction: str | None, dialect: str | None
         check_dialect(dialect)
     if not said:
         raise FaultError("say what the rule is about: on('basic.publish'), on('queue.*'), on('*'), ...")
-    known = dialects() if dialect is None else (dialect_named(dialect),)
+    known = DIALECTS if dialect is None else (dialect,)
     if CONFIRM in said:
         if len(said) > 1 or direction == "received":
             raise FaultError(
                 "'confirm' stands for itself, and is always sent; make another rule for the rest"
             )
-        confirming = [each for each in known if each.confirms]
-        if not confirming:
+        if "0-9-1" not in known:
             raise FaultError(
                 f"there are no publisher confirms in {dialect}: completion tells a publisher, so look at "
                 "on('session.completed', direction='sent')"
             )
-        names = frozenset().union(*(each.confirms for each in confirming))
-        return Subject(said, names, "sent", frozenset(each.name for each in confirming), True, dialect)
+        names = dialect_named("0-9-1").confirms
+        return Subject(said, names, "sent", frozenset(("0-9-1",)), True, dialect)
     named = [name for each in said for name in _named(each, known)]
     if direction is None:
         direction = "received" if any(_goes(name, "received", known) for name in named) else "sent"
@@ -114,17 +115,17 @@ def subject_of(said: tuple[str, ...], direction: str | None, dialect: str | None
     if not going:
         other = "sent" if direction == "received" else "received"
         raise FaultError(f"{' or '.join(said)} is never {direction} by a broker, only {other}")
-    among = frozenset(each.name for each in known if HEARTBEAT in going or not going.isdisjoint(each.kinds))
+    among = frozenset(each for each in known if HEARTBEAT in going or not going.isdisjoint(names_in(each)))
     return Subject(said, going, "received" if direction == "received" else "sent", among, only=dialect)
 
 
-def _named(pattern: str, known: tuple[Dialect, ...]) -> Iterable[str]:
+def _named(pattern: str, known: tuple[str, ...]) -> Iterable[str]:
     """The methods that a name or a pattern stands for."""
     if not isinstance(pattern, str):
         raise FaultError(f"a method's name is a str such as 'basic.publish', not {pattern!r}")
     if pattern in (HEARTBEAT, _HEARTBEAT_CONTROL):
         return (HEARTBEAT,)
-    names = tuple(dict.fromkeys(name for each in known for name in each.kinds))
+    names = tuple(dict.fromkeys(name for each in known for name in names_in(each)))
     if pattern in names:
         return (pattern,)
     found = [name for name in names if fnmatchcase(name, pattern)] if "*" in pattern else []
@@ -135,8 +136,9 @@ def _named(pattern: str, known: tuple[Dialect, ...]) -> Iterable[str]:
     return found
 
 
-def _goes(name: str, direction: str, known: tuple[Dialect, ...]) -> bool:
+def _goes(name: str, direction: str, known: tuple[str, ...]) -> bool:
     """Whether a method goes in a direction, in any dialect that has it."""
-    return name == HEARTBEAT or any(
-        name in each.kinds and direction in each.kinds[name].directions for each in known
-    )
+    if name == HEARTBEAT:
+        return True
+    having = (dialect_named(each) for each in known if name in names_in(each))
+    return any(direction in each.kinds[name].directions for each in having)

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.faults.dialect import dialects
 from fakeamqp.faults.flight import Flight
 from fakeamqp.faults.line import Nobody
 from fakeamqp.faults.units import HEARTBEAT
@@ -134,7 +133,9 @@ class FaultTap:
         for direction in self._wanted:
             names = [rule.subject.names for rule in self.rules if rule.subject.direction == direction]
             self._wanted[direction] = frozenset().union(*names)
-        confirmed = [each for each in dialects() if self._wanted["sent"] & each.confirms]
+        sent = [rule.subject for rule in self.rules if rule.subject.direction == "sent"]
+        spoken = dict.fromkeys(each for subject in sent for each in subject.dialects)
+        confirmed = [each for each in spoken if self._wanted["sent"] & each.confirms]
         self.confirms_singly = bool(confirmed)
         self._confirmed = frozenset().union(*(each.publishes for each in confirmed))
         self._wanted["received"] |= self._confirmed

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.errors import near_match
 from fakeamqp.faults.actions.action import Action, one_of
 from fakeamqp.faults.errors import FaultError, check_channel
-from fakeamqp.faults.malformed import malformations
-from fakeamqp.wire.framing import DIALECTS
+from fakeamqp.faults.malformed import MALFORMATIONS, malformations
 
 if TYPE_CHECKING:
+    from fakeamqp.faults.dialect import Way
     from fakeamqp.faults.flight import Flight
     from fakeamqp.faults.subjects import Subject
     from fakeamqp.faults.units import Unit
@@ -120,29 +120,26 @@ class Malform(Action):
     """It is sent in a way that breaks the protocol."""
 
     def __init__(self, how: str) -> None:
-        found = malformations(DIALECTS)
-        self._how = one_of(how, found, "malform")
-        self._ways = found[how]
-        self.dialects = frozenset(self._ways)
-        self.words = f"malform it: {next(iter(self._ways.values())).words}"
+        self._how = how
+        known = MALFORMATIONS.get(how)
+        self.words = f"malform it: {how if known is None else known.words}"
 
     def check(self, subject: Subject, part: str | None) -> None:
         """See `Action`."""
         super().check(subject, part)
         if subject.direction != "sent":
             raise FaultError(f"malform() is for what the broker sends, and {subject} is received")
-        ways = [way for dialect, way in self._ways.items() if dialect in subject.among]
-        if not ways:
-            known = malformations(subject.among)
-            hint = near_match(self._how, known, len(known))
-            raise FaultError(f"{subject} cannot be malformed like that: {self._how!r}{hint}")
-        if all(way.content_only for way in ways) and not subject.has_content:
+        known = malformations(subject.among)
+        ways: Mapping[str, Way] = known[one_of(self._how, known, "malform")]
+        if all(way.content_only for way in ways.values()) and not subject.has_content:
             raise FaultError(f"malform({self._how!r}) is for methods with a content, such as basic.deliver")
+        self.dialects = frozenset(ways)
+        self.words = f"malform it: {next(iter(ways.values())).words}"
 
     def act(self, flight: Flight) -> None:
         """Send the broken octets."""
         for unit in flight.units:
-            octets = self._ways[unit.dialect.name].make(unit)
+            octets = unit.dialect.malformations[self._how].make(unit)
             flight.tap.note(unit.line, f"sent malformed ({self._how}): {octets[:32].hex()}")
             unit.line.put(octets)
         flight.consume()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +12,10 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Session, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import FaultError, Faults
+from fakeamqp.faults.dialect import dialect_named
+from fakeamqp.faults.names import names_in
 from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.framing import DIALECTS
 
 NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     (
@@ -88,7 +93,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("message.transfer", direction="sent").malform("bad-frame-end"),
-        "a message.transfer cannot be malformed like that: 'bad-frame-end'; ",
+        "malform cannot be 'bad-frame-end'",
     ),
     (
         lambda f: f.on("execution.result", direction="sent").malform("struct-size"),
@@ -131,6 +136,24 @@ def test_sentences(faults: Faults) -> None:
         str(rule)
         == "when a session.completed is to be sent: malform it: on the track that it does not belong to"
     )
+
+
+def test_the_names_are_known_before_anything_else_is() -> None:
+    for dialect in DIALECTS:
+        assert names_in(dialect) == tuple(dialect_named(dialect).kinds)
+
+
+def test_a_rule_about_0_9_1_does_not_load_0_10() -> None:
+    code = (
+        "import sys, fakeamqp; broker = fakeamqp.Broker();"
+        "broker.faults.on('basic.publish', queue='q').nack(); broker.faults.on('heartbeat').drop();"
+        "broker.faults.on('confirm').hold(); broker.faults.on('basic.deliver').malform('garbage');"
+        "print([name for name in sys.modules if 'amqp_0_10.commands' in name])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"
 
 
 def test_near_misses(session: Session, faults: Faults) -> None:
