@@ -58,13 +58,13 @@ def test_connections_and_sessions(broker: Broker) -> None:
     assert "session 'shop' attached" in broker.trace.timeline()
 
 
-def test_closing_a_connection(broker: Broker, session: Session) -> None:
+def test_closing_a_connection(broker: Broker) -> None:
+    connection = connect(broker)
     [client] = broker.connections
     client.close(320, "maintenance")
-    connection = session.connection
-    assert connection is not None
     with pytest.raises(ConnectionClosed, match="320: maintenance"):
         connection.wait(lambda: False)
+    connection.drop()
     assert broker.wait_for(lambda state: not state.connections)
 
 
