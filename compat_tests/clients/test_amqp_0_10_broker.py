@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from compat_tests.clients.amqp_0_10.checks import drained, fails, inbox
-from compat_tests.clients.amqp_0_10.client import Connection, Session, connect
+from compat_tests.clients.amqp_0_10.client import UNLIMITED, Connection, Session, connect
 from fakeamqp import Broker
-from fakeamqp.wire.amqp_0_10.constants import AcceptMode, AcquireMode, DeliveryMode
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10.constants import AcceptMode, AcquireMode, CreditUnit, DeliveryMode, RejectCode
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
 
 
 @pytest.mark.suite("broker.BrokerTests.test_ack_and_no_ack")
@@ -61,6 +65,51 @@ def test_declare_bind_publish_subscribe_accept(session: Session) -> None:
     session.accept(message)
     session.cancel("q")
     assert session.depth("q") == 0
+
+
+# --- what publishers are told by the text ----------------------------------------------------------------
+
+
+@pytest.fixture
+def told(nothing_is_left: None) -> Iterator[tuple[Broker, Session]]:
+    """A broker that goes by the documents, and a session on it."""
+    with Broker(personality="spec") as broker:
+        with connect(broker) as connection:
+            yield broker, connection.session(b"session")
+        assert broker.failures == ()
+
+
+def test_publishers_are_told_what_became_of_their_messages(told: tuple[Broker, Session]) -> None:
+    _, session = told
+    session.declare("q")
+    accepted = session.publish(b"accepted", key="q")
+    rejected = session.publish(b"rejected", key="nowhere")
+    discarded = session.publish(b"discarded", key="nowhere", discard_unroutable=True)
+    session.sync()
+    accept, reject, accept_too = session.other
+    assert accept == x.MessageAccept(transfers=SequenceSet.of(accepted))
+    assert accept_too == x.MessageAccept(transfers=SequenceSet.of(discarded))
+    assert isinstance(reject, x.MessageReject)
+    assert (reject.transfers, reject.code) == (SequenceSet.of(rejected), RejectCode.UNROUTABLE)
+
+
+def test_publishers_are_stopped_while_the_broker_is_short_of_memory(told: tuple[Broker, Session]) -> None:
+    broker, session = told
+    session.declare("q")
+    session.publish(b"before", key="q")
+    with broker.faults.memory_alarm():
+        session.publish(b"the first", key="q")  # It is taken, and shows that somebody publishes.
+        assert x.MessageStop(destination="") in session.other
+        held = session.publish(b"the second", key="q", wait=False)
+        broker.wait_until_idle()
+        assert broker.queue("q").ready == 2
+    session.result(held)
+    assert broker.queue("q").ready == 3
+    flows = [each for each in session.other if isinstance(each, x.MessageFlow)]
+    assert [(flow.destination, flow.unit, flow.value) for flow in flows] == [
+        ("", CreditUnit.MESSAGE, UNLIMITED),
+        ("", CreditUnit.BYTE, UNLIMITED),
+    ]
 
 
 # --- persistence -----------------------------------------------------------------------------------------
