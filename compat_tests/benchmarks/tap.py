@@ -33,7 +33,7 @@ from fakeamqp.faults import Faults
 __all__ = ["HEAD", "HOT", "INSTALLED", "answer", "copies", "installed", "nothing", "rows", "strip"]
 
 HOT: Mapping[str, Mapping[str, int]] = {
-    "model/virtual_host.py": {"offer": 2},
+    "model/virtual_host/virtual_host.py": {"offer": 2},
     "dialects/amqp_0_9_1/basic.py": {"_settle": 1},
     "dialects/amqp_0_9_1/channel_end.py": {"confirm_now": 1, "note_settled": 1},
     "dialects/amqp_0_9_1/delivering.py": {"deliver": 1, "get_ok": 1},

@@ -1,0 +1,129 @@
+"""How the bindings of a virtual host come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.errors import AccessRefused, NotFound
+from fakeamqp.model.queues import Queue
+from fakeamqp.model.virtual_host.queues import check_owner
+
+if TYPE_CHECKING:
+    from fakeamqp.model.binding import Binding, Destination
+    from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.virtual_host.virtual_host import VirtualHost
+
+__all__ = ["BindingRegister"]
+
+
+class BindingRegister:
+    """Binds and unbinds. Each exchange keeps what is bound to it, each destination what it is bound by."""
+
+    __slots__ = ("_virtual_host",)
+
+    def __init__(self, virtual_host: VirtualHost) -> None:
+        self._virtual_host = virtual_host
+
+    def bindable(self, source: str) -> Exchange:
+        """The exchange that something is to be bound to.
+
+        Raises:
+            NotFound: there is no such exchange.
+            AccessRefused: it is the default exchange, where the personality forbids that.
+        """
+        self._check_bindable(source)
+        return self._virtual_host.exchange(source)
+
+    def bind(
+        self,
+        source: str,
+        destination: Destination,
+        routing_key: str,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Bind a queue or exchange to the exchange called `source`.
+
+        Raises:
+            NotFound: there is no such exchange.
+            AccessRefused: it is the default exchange, where the personality forbids that.
+            PreconditionFailed: the exchange cannot work with the arguments.
+        """
+        exchange = self.bindable(source)
+        arguments = arguments or {}
+        known = exchange.binding(destination, routing_key, arguments)
+        exchange.bind(destination, routing_key, arguments)
+        self._virtual_host.routing.forget()
+        if known is None:
+            self._note_binding("bound", source, destination, routing_key)
+
+    def unbind(
+        self,
+        source: str,
+        destination: Destination | None,
+        routing_key: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        owner: object = None,
+    ) -> None:
+        """Undo `bind`, on behalf of `owner`. A destination that does not exist (None) has no bindings.
+
+        Raises:
+            AccessRefused: it is the default exchange, where the personality forbids that.
+            NotFound: there is no such exchange or binding, in personality `spec` (queue.unbind/01).
+            ResourceLocked: the binding is that of a queue exclusive to somebody else.
+        """
+        virtual_host = self._virtual_host
+        self._check_bindable(source)
+        strict = virtual_host.state.personality.unbinding_missing_is_an_error
+        exchange = virtual_host.exchanges.get(source)
+        if exchange is None:
+            if strict:
+                raise NotFound(f"no exchange '{source}' in vhost '{virtual_host.name}'")
+            return
+        if destination is None:
+            return
+        binding = exchange.binding(destination, routing_key, arguments or {})
+        if binding is not None:
+            if isinstance(destination, Queue):
+                check_owner(destination, owner)
+            exchange.drop(binding)
+            virtual_host.routing.forget()
+            self._note_binding("unbound", source, destination, routing_key)
+            if exchange.auto_delete and not exchange.bindings:
+                virtual_host.remove_exchange(exchange)
+        elif strict:
+            raise NotFound(
+                f"no binding '{routing_key}' between exchange '{source}' in vhost '{virtual_host.name}' and "
+                f"'{destination.name}' in vhost '{virtual_host.name}'"
+            )
+
+    def _check_bindable(self, source: str) -> None:
+        if not source and not self._virtual_host.state.personality.default_exchange_bindable:
+            raise AccessRefused("operation not permitted on the default exchange")
+
+    def cut_off(self, destination: Destination) -> None:
+        """Drop the bindings to what has gone.
+
+        An auto-delete exchange goes with the last thing bound to it (RabbitMQ: documented), and then the
+        same is done to it, and so on: chains of them may be longer than the stack is deep.
+        """
+        gone = [destination]
+        for each in gone:
+            sources = dict.fromkeys(binding.source for binding in each.incoming)
+            for binding in list(each.incoming):
+                binding.source.drop(binding)
+            for source in sources:
+                if source.auto_delete and not source.bindings:
+                    del self._virtual_host.exchanges[source.name]
+                    self._virtual_host.note("exchange deleted", exchange=source.name)
+                    gone.append(source)
+
+    def all(self) -> list[Binding]:
+        """All explicit bindings, by exchange."""
+        exchanges = self._virtual_host.exchanges.values()
+        return [binding for exchange in exchanges for binding in exchange.bindings.values()]
+
+    def _note_binding(self, event: str, source: str, destination: Destination, routing_key: str) -> None:
+        whose = {"queue": destination.name} if destination.kind == "queue" else {"to": destination.name}
+        self._virtual_host.note(event, **whose, exchange=source, routing_key=routing_key)
