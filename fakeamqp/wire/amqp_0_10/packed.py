@@ -96,7 +96,9 @@ class Packed:
     def __repr__(self) -> str:
         """Only what is there."""
         values = ((name, getattr(self, name)) for name, _ in self.FIELDS)
-        shown = ", ".join(f"{name}={value!r}" for name, value in values if value not in (None, False))
+        # A number may be 0, which equals False and is there all the same.
+        there = ((name, value) for name, value in values if value is not None and value is not False)
+        shown = ", ".join(f"{name}={value!r}" for name, value in there)
         return f"{type(self).__name__}({shown})"
 
 

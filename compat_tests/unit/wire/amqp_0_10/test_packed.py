@@ -379,3 +379,9 @@ def test_records_have_neither_dict_nor_hash() -> None:
             hash(record)
         assert record != object()
     assert sys.getsizeof(commands.MessageTransfer()) < 100
+
+
+def test_what_is_there_is_shown_and_nothing_else() -> None:
+    assert repr(structs.XaResult(status=0)) == "XaResult(status=0)"
+    assert repr(commands.MessageFlow(destination="", unit=0)) == "MessageFlow(destination='', unit=0)"
+    assert repr(commands.MessageTransfer()) == "MessageTransfer()"
