@@ -1,9 +1,4 @@
-"""message.transfer from the client: from a complete assembly to the model, and what the publisher is told.
-
-Programs publish to the same few exchanges, with the same few header segments, again and again. So a session
-keeps a `Target` for each exchange it publishes to, and with it what header segments say, under their octets:
-measured against decoding each, twice the transfers per second.
-"""
+"""message.transfer from the client: from a complete assembly to the model, and what the publisher is told."""
 
 from __future__ import annotations
 
@@ -13,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from fakeamqp.dialects.amqp_0_10 import delivering
 from fakeamqp.dialects.amqp_0_10.fragments import Fragments
+from fakeamqp.dialects.amqp_0_10.headings import Heading, Target
 from fakeamqp.dialects.amqp_0_10.replies import SessionFault, short_text
 from fakeamqp.dialects.amqp_0_10.states import SessionState
 from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, ResourceError
@@ -26,69 +22,15 @@ from fakeamqp.wire.amqp_0_10.serial import SequenceSet
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
-    from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.outcome import Outcome
-    from fakeamqp.wire.amqp_0_10.structs import FragmentProperties
 
-__all__ = ["Heading", "Publisher", "Target", "transfer"]
+__all__ = ["Publisher", "transfer"]
 
 _HIGHEST_PRIORITY = 9
 _MOST_KEPT = 1000
-"""So many headings and keys are kept for each target."""
-_LONGEST_KEPT = 1024
-"""Header segments of more octets are not kept: they hardly repeat."""
+"""So many commands are kept."""
 _UNLIMITED: Final = 0xFFFFFFFF
 _UNCONSUMED: Final = replace(UNROUTABLE, unconsumed=True)
-
-
-class Heading:
-    """What the header segment of a transfer says. `octets` is what subscribers of 0-10 get in its place."""
-
-    __slots__ = (
-        "content_length",
-        "discards",
-        "fragment",
-        "immediate",
-        "key",
-        "octets",
-        "properties",
-        "resume_id",
-        "resume_ttl",
-        "ttl",
-    )
-
-    def __init__(self, properties: TransferProperties) -> None:
-        self.properties = properties
-        delivery, message = properties.delivery, properties.message
-        self.key = ""
-        self.discards = self.immediate = False
-        self.ttl: int | None = None
-        self.resume_id: str | None = None
-        self.resume_ttl: int | None = None
-        if delivery is not None:
-            self.key = delivery.routing_key or ""
-            self.discards, self.immediate = delivery.discard_unroutable, delivery.immediate
-            self.ttl = delivery.ttl
-            self.resume_id, self.resume_ttl = delivery.resume_id, delivery.resume_ttl
-        self.content_length = None if message is None else message.content_length
-        self.fragment: FragmentProperties | None = properties.fragment
-        self.octets = b""
-
-
-class Target:
-    """An exchange that a session publishes to; `checked` is the state of access control it was checked by."""
-
-    __slots__ = ("checked", "exchange", "headings", "keys", "name", "throttled")
-
-    def __init__(self, exchange: Exchange) -> None:
-        self.name = exchange.name
-        self.exchange = exchange
-        self.checked = -1
-        self.keys: set[str] = set()
-        """The keys that the user may publish with, where that depends on them."""
-        self.headings: dict[bytes | None, Heading] = {}
-        self.throttled = False
-        """Whether the client was told to publish nothing here for now."""
 
 
 def transfer(
@@ -142,7 +84,9 @@ class Publisher:
             return target
         session.authorise("write", "exchange", name)
         session.virtual_host.routing.check_publishable(name)
+        known = target
         target = self.targets[name] = Target(session.virtual_host.exchange(name))
+        target.throttled = known is not None and known.throttled
         target.checked = session.access.version
         return target
 
@@ -256,19 +200,14 @@ class Publisher:
     # --- what may be published ------------------------------------------------------------------------
 
     def read(self, target: Target, header: bytes | None) -> Heading:
-        """Read a header segment, and keep what it says; what is wrong with it by itself is found here."""
-        heading = Heading(TransferProperties.decode(header))
-        properties = heading.properties
-        delivery = properties.delivery
+        """What a header segment says; what is wrong with it by itself is found here."""
+        heading = target.read(header)
+        delivery = heading.properties.delivery
         checks = self._session.choices.checks_priorities
         if checks and delivery is not None and (delivery.priority or 0) > _HIGHEST_PRIORITY:
             raise IllegalArgument(f"priority {delivery.priority} is not one of 0 to {_HIGHEST_PRIORITY}")
-        self._check_user_id(properties)
-        heading.octets = delivering.forwarded(properties, target.name)
-        if header is None or len(header) <= _LONGEST_KEPT:
-            if len(target.headings) >= _MOST_KEPT:
-                target.headings.clear()
-            target.headings[header] = heading
+        self._check_user_id(heading.properties)
+        target.keep(header, heading)
         return heading
 
     def _check(self, target: Target, heading: Heading, body: bytes) -> None:
@@ -281,9 +220,7 @@ class Publisher:
         key = heading.key
         if target.exchange.type_name == "topic" and key not in target.keys:
             session.access.check_topic(session.user, session.virtual_host.name, "write", target.name, key)
-            if len(target.keys) >= _MOST_KEPT:
-                target.keys.clear()
-            target.keys.add(key)
+            target.permit(key)
 
     def _check_user_id(self, properties: TransferProperties) -> None:
         """A user-id must be the publisher's own (message.message-properties/user-id-authentication)."""

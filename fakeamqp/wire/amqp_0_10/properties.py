@@ -334,6 +334,18 @@ class TransferProperties(View):
         return cls._read(octets) if octets else cls._empty()
 
     @classmethod
+    def of_structs(cls, delivery: DeliveryProperties, message: MessageProperties, octets: bytes) -> Self:
+        """What a header segment of these two structs says; `octets` are those of the second."""
+        view = cls.__new__(cls)
+        view.delivery = delivery
+        view.message = message
+        view.fragment = None
+        view.others = ()
+        view._octets = octets
+        view._headers = None
+        return view
+
+    @classmethod
     def _empty(cls) -> Self:
         view = cls()
         view._octets = b""
