@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from compat_tests.clients.amqp_0_10 import branches
 from compat_tests.clients.amqp_0_10.checks import drained, fails
 from compat_tests.clients.amqp_0_10.client import (
     Connection,
+    ConnectionClosed,
     ConnectionLost,
     Session,
     SessionDetached,
@@ -162,6 +164,33 @@ def test_a_transaction_goes_on_with_another_transport(broker: Broker, q: None) -
     result(broker, session, session.send(x.TxCommit()))
     assert [message.body for message in broker.queue("q").messages] == [b"before", b"behind"]
     hang_up(session)
+
+
+def test_so_does_work_in_a_branch(broker: Broker, q: None) -> None:
+    session = Session(b"session", FOR_EVER)
+    attach(broker, session)
+    session.call(x.DtxSelect())
+    branches.begin(session)
+    session.publish(b"before", key="q")
+    broker.faults.network.disconnect()
+    result(broker, session, session.publish(b"behind", key="q", wait=False))
+    branches.end(session)
+    assert session.depth("q") == 0
+    branches.commit(session, one_phase=True)
+    assert [message.body for message in broker.queue("q").messages] == [b"before", b"behind"]
+    hang_up(session)
+
+
+@pytest.mark.parametrize("crash", [False, True], ids=["restart", "crash"])
+def test_a_broker_that_was_restarted_knows_no_sessions(broker: Broker, q: None, crash: bool) -> None:
+    session = Session(b"session", FOR_EVER)
+    attach(broker, session)
+    session.publish(b"before", key="q")
+    broker.restart(crash=crash)
+    with pytest.raises((ConnectionLost, ConnectionClosed)):
+        session.sync()
+    with connect(broker) as connection, pytest.raises(SessionLost):
+        session.attach(connection)
 
 
 # --- attaching ----------------------------------------------------------------------------------------------

@@ -1,0 +1,127 @@
+"""Queues of all kinds that RabbitMQ has, used by AMQP 0-10, whoever declared them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pika
+import pytest
+from pika.adapters.blocking_connection import BlockingChannel
+
+from compat_tests.clients.amqp_0_10.checks import bodies, drained, inbox
+from compat_tests.clients.amqp_0_10.client import Connection, Session, connect
+from fakeamqp import Broker
+from fakeamqp.wire.amqp_0_10.constants import AcceptMode, AcquireMode
+
+FIVE = [b"0", b"1", b"2", b"3", b"4"]
+
+
+@pytest.fixture
+def channel(broker: Broker) -> Iterator[BlockingChannel]:
+    """A channel of pika's."""
+    parameters = pika.URLParameters(broker.url)
+    parameters.socket_timeout = parameters.stack_timeout = parameters.blocked_connection_timeout = 20
+    with pika.BlockingConnection(parameters) as connection:
+        yield connection.channel()
+
+
+def test_a_stream_is_read_from_where_one_likes_and_stays(session: Session, channel: BlockingChannel) -> None:
+    channel.queue_declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    for body in FIVE[:4]:
+        channel.basic_publish("", "s", body)
+    session.publish(FIVE[4], key="s")
+    session.subscribe("s", "all", arguments={"x-stream-offset": "first"})
+    messages = session.drain("all")
+    assert bodies(messages) == FIVE
+    assert [message.headers["x-stream-offset"] for message in messages] == [0, 1, 2, 3, 4]
+    session.accept(*messages)
+    session.subscribe("s", "some", arguments={"x-stream-offset": 3}, acquire_mode=AcquireMode.NOT_ACQUIRED)
+    assert drained(session, "some") == FIVE[3:]
+    assert session.depth("s") == 5
+
+
+def test_a_quorum_queue_gives_a_message_up_that_comes_back_too_often(session: Session) -> None:
+    session.declare("buried")
+    arguments = {
+        "x-queue-type": "quorum",
+        "x-delivery-limit": 2,
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": "buried",
+    }
+    session.declare("q", durable=True, arguments=arguments)
+    session.publish(b"poison", key="q")
+    inbox(session, "buried")
+    inbox(session, "q")
+    for _ in range(3):
+        assert drained(session, "buried") == []
+        (message,) = session.drain("q")
+        session.release(message, set_redelivered=True)
+    assert drained(session, "q") == []
+    assert drained(session, "buried") == [b"poison"]
+
+
+def test_of_a_single_active_consumer_there_is_one_at_a_time(broker: Broker, connection: Connection) -> None:
+    first = connection.session(b"first")
+    first.declare("q", arguments={"x-single-active-consumer": True})
+    with connect(broker) as other:
+        second = other.session(b"second")
+        inbox(first, "q")
+        inbox(second, "q")
+        for body in FIVE:
+            first.publish(body, key="q")
+        assert (drained(first, "q"), drained(second, "q")) == (FIVE, [])
+        first.close()
+        assert drained(second, "q") == FIVE
+
+
+def test_priorities_decide_the_order(session: Session) -> None:
+    session.declare("q", arguments={"x-max-priority": 9})
+    for priority, body in enumerate(FIVE):
+        session.publish(body, key="q", priority=priority)
+    inbox(session, "q")
+    assert drained(session, "q") == FIVE[::-1]
+
+
+def test_consumers_of_both_dialects_take_turns(session: Session, channel: BlockingChannel) -> None:
+    channel.queue_declare("q")
+    tag = channel.basic_consume("q", lambda *_: None, auto_ack=True)
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE)
+    for body in [*FIVE, b"5"]:
+        session.publish(body, key="q")
+    assert session.query("q").subscriber_count == 2
+    # What was delivered and not handed to the callback yet comes out here.
+    channel.basic_cancel(tag)
+    assert drained(session, "d") == [b"1", b"3", b"5"]
+    assert session.depth("q") == 0
+
+
+def test_a_direct_reply_comes_from_0_10(session: Session, channel: BlockingChannel) -> None:
+    session.declare("questions")
+    inbox(session, "questions")
+    answers: list[bytes] = []
+
+    def answered(_channel: object, _method: object, _properties: object, body: bytes) -> None:
+        answers.append(body)
+        channel.stop_consuming()
+
+    channel.basic_consume("amq.rabbitmq.reply-to", answered, auto_ack=True)
+    question = pika.BasicProperties(reply_to="amq.rabbitmq.reply-to")
+    channel.basic_publish("", "questions", b"2+2", question)
+    address = session.get("questions").properties.reply_to
+    assert address is not None
+    session.publish(b"4", exchange=address.exchange, key=address.routing_key)
+    channel.start_consuming()
+    assert answers == [b"4"]
+
+
+def test_bindings_between_exchanges_lead_on(session: Session, channel: BlockingChannel) -> None:
+    channel.exchange_declare("from", "topic")
+    channel.exchange_declare("to", "fanout")
+    channel.exchange_bind("to", "from", "orders.#")
+    channel.queue_declare("q")
+    channel.queue_bind("q", "to")
+    session.publish(b"yes", exchange="from", key="orders.new")
+    session.publish(b"no", exchange="from", key="others")
+    inbox(session, "q")
+    assert drained(session, "q") == [b"yes"]
+    assert session.bound("from", queue="q").queue_not_matched, "not by itself"
