@@ -60,10 +60,13 @@ class Outgoing:
         """How many commands wait for the client to have done them."""
         return len(self._sent)
 
-    def send(self, segments: Segments, done: Callable[[], Limit | None] | None = None) -> int:
+    def send(
+        self, segments: Segments, done: Callable[[], Limit | None] | None = None, *, last: bool = False
+    ) -> int:
         """Send a command; `done` is called when the client has completed it.
 
-        `done` answers with a limit that is wider now, if there is one.
+        `done` answers with a limit that is wider now, if there is one. The `last` of a session does not wait
+        for what the client may want to have again.
 
         Returns:
             Its id.
@@ -73,7 +76,7 @@ class Outgoing:
         lasting = self._session.timeout != 0
         if lasting or done is not None:
             self._sent[command_id] = _Sent(segments if lasting else None, done)
-        if not self._waiting:
+        if last or not self._waiting:
             self._write(command_id, segments)
         return command_id
 

@@ -55,21 +55,27 @@ def _attach(endpoint: Endpoint, channel: int, control: controls.SessionAttach) -
         endpoint.send(channel, controls.SessionDetached(name=name, code=DetachCode.TRANSPORT_BUSY))
         return
     key = (endpoint.virtual_host.name, endpoint.user.name, name)
-    session = endpoint.broker.sessions.get(key)
-    if session is None:
-        session = SessionEnd(endpoint, key)
-        endpoint.broker.sessions[key] = session
-    assert isinstance(session, SessionEnd)
+    session = _known(endpoint, key)
     if session.endpoint is not None and (session.endpoint is not endpoint or session.channel != channel):
         if not control.force:
             # session.attach/one-transport-per-session
             endpoint.send(channel, controls.SessionDetached(name=name, code=DetachCode.SESSION_BUSY))
             return
         session.forced_off()
+        session = _known(endpoint, key)
     if session.endpoint is None:
         session.attach(endpoint, channel)
     else:
         endpoint.send(channel, controls.SessionAttached(name=name))  # session.attach/idempotence
+
+
+def _known(endpoint: Endpoint, key: tuple[str, str, bytes]) -> SessionEnd:
+    """The session of that name; a new one where there is none."""
+    session = endpoint.broker.sessions.get(key)
+    if session is None:
+        session = endpoint.broker.sessions[key] = SessionEnd(endpoint, key)
+    assert isinstance(session, SessionEnd)
+    return session
 
 
 def _attached(endpoint: Endpoint, channel: int, control: controls.SessionAttached) -> None:

@@ -168,10 +168,13 @@ class SessionEnd:
         self._keep()
 
     def forced_off(self) -> None:
-        """Another transport takes the session over (session.attach/force)."""
+        """Another transport takes the session over (session.attach/force), unless it has failed."""
         self.send_control(controls.SessionDetached(name=self.session_name, code=DetachCode.SESSION_BUSY))
         self._leave()
-        self._follow("KEEP")
+        if self.state is SessionState.FAILED:
+            self.end()
+        else:
+            self._follow("KEEP")
 
     def transport_lost(self) -> None:
         """The connection has gone."""
@@ -322,7 +325,7 @@ class SessionEnd:
 
     def fail_with(self, exception: commands.ExecutionException, why: str) -> None:
         """End the session with this exception, and ask the client to detach."""
-        self.outgoing.send(((SegmentType.COMMAND, exception.encode()),))
+        self.outgoing.send(((SegmentType.COMMAND, exception.encode()),), last=True)
         self.send_control(controls.SessionDetach(name=self.session_name))
         self._follow("FAIL")
         self.note("session failed", detail=why, code=int(exception.error_code or 0))

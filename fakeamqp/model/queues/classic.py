@@ -222,11 +222,12 @@ class ClassicQueue(Queue):
     def dispatch(self) -> None:
         """See the base class."""
         if not self._plain:
-            for browser in list(self._browsers.values()):
-                self._show(browser)
+            self._show_all()
             if self._picky:
                 self._dispatch_picky()
+                self._show_all()
                 return
+        taken = False
         ready = self.ready
         rotation = self._rotation
         rotation.rejoin()
@@ -239,8 +240,16 @@ class ClassicQueue(Queue):
                 break
             self._pop()
             self._hand_over(queued, subscription)
+            taken = True
+        if taken and self._browsers:
+            self._show_all()
         if ready or self._head_timer is not None:
             self._watch_head()
+
+    def _show_all(self) -> None:
+        """Show all who only look what is before them: of that something may have gone that was too large."""
+        for browser in list(self._browsers.values()):
+            self._show(browser)
 
     def _dispatch_picky(self) -> None:
         """As `dispatch`, but a message nobody present may have does not hold up those behind it."""
@@ -290,6 +299,7 @@ class ClassicQueue(Queue):
         delivery.delivered_at = self.virtual_host.now()
         self.unacked[delivery] = None
         self._drop_expired()
+        self.dispatch()  # What is next may be small enough for somebody.
         return True
 
     def could_take(self, message: Message) -> bool:
@@ -316,6 +326,8 @@ class ClassicQueue(Queue):
         self._live_head()  # What has expired behind it goes before the rest is counted (RabbitMQ: measured).
         if self.ready or self._head_timer is not None:
             self._watch_head()
+        if self.subscriptions:
+            self.dispatch()  # What is next may be small enough for somebody.
         return queued, delivery
 
     def purge(self) -> int:
@@ -527,6 +539,8 @@ class ClassicQueue(Queue):
     def _head_is_due(self) -> None:
         self._head_timer = None
         self._drop_expired()
+        if self.subscriptions:
+            self.dispatch()  # What is next may be small enough for somebody.
 
     def _die(self, queued: QueuedMessage, reason: DeathReason) -> None:
         self.virtual_host.dead_letters.died(self, queued.message, reason)

@@ -1,0 +1,85 @@
+"""No message waits while a subscription could take it, also where a large one before it goes another way."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.wire.amqp_0_10.constants import ErrorCode
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+
+_LARGE = b"large" * 100
+_SMALL = b"small"
+_FEW_OCTETS = 60
+
+
+def _subscribed(server: Server, **arguments: object) -> Session:
+    """A subscription that has credit for the small one of two messages, before which waits the large one."""
+    session = server.session(b"taker")
+    session.declare("q")
+    session.publish(_LARGE, ttl=1000)
+    session.publish(_SMALL)
+    session.subscribe(octets=_FEW_OCTETS, **arguments)  # type: ignore[arg-type]
+    assert session.bodies() == []
+    return session
+
+
+@pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
+def test_what_a_get_leaves_behind_goes_on(server: Server) -> None:
+    session = _subscribed(server)
+    got = server.client().get("q", no_ack=True)
+    assert got is not None and got.body == _LARGE
+    assert session.bodies() == [_SMALL]
+
+
+@pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
+def test_what_is_behind_something_acquired_goes_on(server: Server) -> None:
+    session = _subscribed(server)
+    browser = server.session(b"browser")
+    browser.subscribe(acquire_mode=1, credit=1)
+    browser.call(x.MessageAcquire(transfers=SequenceSet.of(browser.transfer().id)))
+    assert session.bodies() == [_SMALL]
+
+
+@pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
+def test_what_is_behind_something_that_expires_goes_on(server: Server) -> None:
+    session = _subscribed(server)
+    server.advance(1)
+    assert session.bodies() == [_SMALL]
+
+
+@pytest.mark.rule("0-10/message.set-flow-mode/no-partial")
+def test_what_is_behind_something_taken_is_shown(server: Server) -> None:
+    browser = _subscribed(server, acquire_mode=1)
+    server.session(b"other").subscribe(credit=1)
+    assert browser.bodies() == [_SMALL]
+
+
+@pytest.mark.rule("0-10/execution.exception/correlates")
+def test_a_session_that_fails_before_it_was_brought_up_to_date_says_why(server: Server) -> None:
+    """The client is to say which commands it has; the exception does not wait for that."""
+    session = server.open().session(b"s", timeout=100)
+    session.declare("q")
+    session.publish()
+    session.subscribe()
+    session.client.drop()
+    client = server.open()
+    client.send(c.SessionAttach(name=b"s"))
+    client.send(c.SessionCommandPoint(command_id=session.next_id, command_offset=0))
+    client.send_command(x.MessageCancel(destination="none"))
+    (exception,) = [each.what for each in client.inbox if isinstance(each.what, x.ExecutionException)]
+    assert exception.error_code == ErrorCode.NOT_FOUND
+    assert exception.command_id == session.next_id
+
+
+@pytest.mark.rule("0-10/session.attach/force")
+@pytest.mark.rule("0-10/execution/ends-session")
+def test_a_session_that_has_failed_is_another_where_it_is_attached_by_force(server: Server) -> None:
+    """Its client never heard of the exception, since it had lost the transport by then."""
+    session = server.open().session(b"s", timeout=100)
+    session.send(x.MessageCancel(destination="none"))
+    again = server.open().session(b"s", force=True)
+    again.declare("q")
+    assert again.query().queue == "q"
