@@ -45,6 +45,8 @@ class _Kind(NamedTuple):
     methods: tuple[str, ...]
     make: Callable[[Random], list[Action]]
     direction: str | None = None
+    only: str | None = None
+    """The one dialect in which it happens, where it is not all."""
 
 
 class _Soon(actions.Action):
@@ -135,6 +137,17 @@ def _close_channel(draw: Random) -> list[Action]:
     return [actions.CloseChannel(code, reply_text(code, None), _moment(draw))]
 
 
+def _force_close(draw: Random) -> list[Action]:
+    code = draw.choice((320, 501))
+    return [actions.CloseConnection(code, reply_text(code, None), _moment(draw))]
+
+
+def _fail(draw: Random) -> list[Action]:
+    return [
+        actions.Fail(draw.choice(("not-found", "resource-locked", "resource-limit-exceeded")), None, None)
+    ]
+
+
 def _close_connection(draw: Random) -> list[Action]:
     code = draw.choice((320, 501, 541))
     return [actions.CloseConnection(code, reply_text(code, None), _moment(draw))]
@@ -194,29 +207,52 @@ class _CancelConsumers(_Soon):
             super().act(flight)
 
 
-_DIALECT = "0-9-1"
-"""On connections of other dialects only what it does to the network and to the broker is felt."""
-_WORK = ("basic.publish", "basic.ack", "basic.get", "basic.consume", "queue.declare", "queue.bind")
+_WORK_0_9_1 = ("basic.publish", "basic.ack", "basic.get", "basic.consume", "queue.declare", "queue.bind")
+_WORK_0_10 = (
+    "message.transfer",
+    "message.accept",
+    "message.subscribe",
+    "message.flow",
+    "queue.declare",
+    "queue.query",
+    "exchange.bind",
+)
+_WORK = (*_WORK_0_9_1, *_WORK_0_10)
+_PUBLISHES = ("basic.publish", "message.transfer")
+_DELIVERIES = ("basic.deliver", "message.transfer")
 
 FAULTS: dict[str, _Kind] = {
     "nack": _Kind(("basic.publish",), lambda draw: [actions.Nack()]),
     "return": _Kind(("basic.publish",), lambda draw: [actions.Return(312, "NO_ROUTE")]),
-    "lost-publish": _Kind(("basic.publish",), _lost),
-    "duplicate-publish": _Kind(("basic.publish",), lambda draw: [actions.Duplicate(1)]),
-    "late-publish": _Kind(("basic.publish",), _delay),
-    "late-ack": _Kind(("basic.ack", "basic.nack", "basic.reject"), _delay, "received"),
+    "lost-publish": _Kind(_PUBLISHES, _lost, "received"),
+    "duplicate-publish": _Kind(_PUBLISHES, lambda draw: [actions.Duplicate(1)], "received"),
+    "late-publish": _Kind(_PUBLISHES, _delay, "received"),
+    "late-ack": _Kind(
+        (
+            "basic.ack",
+            "basic.nack",
+            "basic.reject",
+            "message.accept",
+            "message.release",
+            "message.reject",
+        ),
+        _delay,
+        "received",
+    ),
     "lost-confirm": _Kind((CONFIRM,), _lost),
     "late-confirm": _Kind((CONFIRM,), _delay),
     "false-nack": _Kind((CONFIRM,), lambda draw: [actions.Nack()]),
-    "late-delivery": _Kind(("basic.deliver",), _delay),
-    "duplicate-delivery": _Kind(("basic.deliver",), lambda draw: [actions.Duplicate(1)]),
+    "late-completion": _Kind(("session.completed",), _delay, "sent", only="0-10"),
+    "late-delivery": _Kind(_DELIVERIES, _delay, "sent"),
+    "duplicate-delivery": _Kind(_DELIVERIES, lambda draw: [actions.Duplicate(1)], "sent"),
     "cut-delivery": _Kind(
-        ("basic.deliver",),
+        _DELIVERIES,
         lambda draw: [actions.Cut(draw.choice(("method", "header", draw.randrange(60))), _end(draw))],
+        "sent",
     ),
     "disconnect": _Kind(_WORK, lambda draw: [actions.Disconnect(_end(draw), _moment(draw))], "received"),
     "broken-handshake": _Kind(
-        ("connection.start-ok", "connection.open", "channel.open"),
+        ("connection.start-ok", "connection.open", "channel.open", "session.attach"),
         lambda draw: [actions.Disconnect(_end(draw), "instead")],
     ),
     "refused-login": _Kind(("connection.start-ok",), lambda draw: [actions.RefuseLogin(None)]),
@@ -224,17 +260,25 @@ FAULTS: dict[str, _Kind] = {
     "slow": _Kind(_WORK, _slow, "received"),
     "slices": _Kind(_WORK, _slices, "received"),
     "alarm": _Kind(
-        ("basic.publish",), _while("sound an alarm", lambda room, unit: room.memory_alarm().optional())
+        _PUBLISHES, _while("sound an alarm", lambda room, unit: room.memory_alarm().optional()), "received"
     ),
     "flow": _Kind(("basic.publish",), _while("stop its channel", _flow)),
     "cancel-consumers": _Kind(("basic.ack",), lambda draw: [_CancelConsumers()], "received"),
-    "restart": _Kind(("basic.publish",), lambda draw: [_Restart()]),
-    "close-channel": _Kind(_WORK, _close_channel, "received"),
-    "close-connection": _Kind(_WORK, _close_connection, "received"),
-    "crash": _Kind(("basic.publish",), lambda draw: [actions.Crash(_moment(draw), True)]),
+    "restart": _Kind(_PUBLISHES, lambda draw: [_Restart()], "received"),
+    "close-channel": _Kind(_WORK_0_9_1, _close_channel, "received", only="0-9-1"),
+    "close-connection": _Kind(_WORK_0_9_1, _close_connection, "received", only="0-9-1"),
+    "failed-command": _Kind(_WORK_0_10, _fail, "received", only="0-10"),
+    "forced-close": _Kind(_WORK_0_10, _force_close, "received", only="0-10"),
+    "crash": _Kind(_PUBLISHES, lambda draw: [actions.Crash(_moment(draw), True)], "received"),
     "malformed": _Kind(
         ("basic.deliver", "basic.get-ok"),
         lambda draw: [actions.Malform(draw.choice(("bad-frame-end", "unknown-type", "unknown-method")))],
+    ),
+    "malformed-transfer": _Kind(
+        ("message.transfer",),
+        lambda draw: [actions.Malform(draw.choice(("bad-flags", "unknown-type", "unknown-method")))],
+        "sent",
+        only="0-10",
     ),
 }
 """By name: the faults that can be drawn."""
@@ -244,6 +288,7 @@ PROFILES: dict[str, dict[str, float]] = {
         "nack": 0.03,
         "late-publish": 0.03,
         "late-confirm": 0.05,
+        "late-completion": 0.02,
         "late-delivery": 0.05,
         "late-ack": 0.03,
         "duplicate-delivery": 0.02,
@@ -267,6 +312,8 @@ PROFILES: dict[str, dict[str, float]] = {
         "return": 0.01,
         "close-channel": 0.01,
         "close-connection": 0.005,
+        "failed-command": 0.02,
+        "forced-close": 0.005,
         "refused-login": 0.01,
         "cancel-consumers": 0.005,
         "alarm": 0.005,
@@ -277,6 +324,7 @@ PROFILES: dict[str, dict[str, float]] = {
     },
     "hostile": {
         "malformed": 0.01,
+        "malformed-transfer": 0.01,
         "lost-confirm": 0.01,
         "lost-publish": 0.01,
         "false-nack": 0.02,
@@ -289,7 +337,7 @@ PROFILES: dict[str, dict[str, float]] = {
 PROFILES["mixed"] = {
     name: min(profile[name] for profile in PROFILES.values() if name in profile)
     for name in FAULTS
-    if name != "malformed"
+    if not name.startswith("malformed")
 }
 
 
@@ -425,7 +473,7 @@ class Chaos(Handle):
         """What the connection of a unit is called in the plan."""
         name = unit.line.client_name
         if name is None:
-            said = getattr(unit.method, "client_properties", {}).get("connection_name")
+            said = (getattr(unit.method, "client_properties", None) or {}).get("connection_name")
             name = said if isinstance(said, str) else None
         if name is not None:
             return repr(name)
@@ -462,7 +510,7 @@ class _Census(Rule):
     """Sees every connection that comes, for its number not to depend on what else is looked at."""
 
     def __init__(self, tap: FaultTap, chaos: Chaos) -> None:
-        super().__init__(tap, subject_of(("connection.start",), "sent", _DIALECT), [], None, None, Random(0))
+        super().__init__(tap, subject_of(("connection.start",), "sent"), [], None, None, Random(0))
         self._chaos = chaos
 
     def looks_at(self, unit: Unit, *, begun: bool = False) -> bool:
@@ -484,7 +532,12 @@ class _Die(Rule):
         """Draw for this one."""
         if self.removed:
             return False
-        kinds = [name for name in self._kinds if self.subject.confirms or unit.name in FAULTS[name].methods]
+        kinds = [
+            name
+            for name in self._kinds
+            if self.subject.confirms
+            or (unit.name in FAULTS[name].methods and FAULTS[name].only in (None, unit.dialect.name))
+        ]
         self.actions = self.chaos.draw(unit, kinds, confirms=self.subject.confirms) if kinds else []
         return bool(self.actions)
 
@@ -521,13 +574,13 @@ def _subjects(names: Iterable[str]) -> list[tuple[Subject, tuple[str, ...]]]:
     """What has to be looked at for these faults, and which of them can happen there."""
     by_direction: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(names):
-        subject = subject_of(FAULTS[name].methods, FAULTS[name].direction, _DIALECT)
+        subject = subject_of(FAULTS[name].methods, FAULTS[name].direction)
         by_direction.setdefault((subject.direction, subject.confirms), []).append(name)
     made = []
     # Always in one order, for what they let go in the end to go in one order.
     for (direction, _), kinds in sorted(by_direction.items()):
         methods = tuple(dict.fromkeys(method for name in kinds for method in FAULTS[name].methods))
-        made.append((subject_of(methods, direction, _DIALECT), tuple(kinds)))
+        made.append((subject_of(methods, direction), tuple(kinds)))
     return made
 
 
@@ -567,13 +620,10 @@ def _check_place(number: int, direction: str, method: str, fault: str) -> None:
     """Whether the fault can happen there at all."""
     kind = FAULTS[fault]
     try:
-        subject_of((method,), None, _DIALECT)
+        subject_of((method,), None)
     except FaultError as problem:
         raise FaultError(f"line {number} of the plan cannot be read: {problem}") from None
-    if (
-        method not in kind.methods
-        or direction != subject_of(kind.methods, kind.direction, _DIALECT).direction
-    ):
+    if method not in kind.methods or direction != subject_of(kind.methods, kind.direction).direction:
         raise FaultError(
             f"line {number} of the plan cannot be read: {fault!r} does not happen to a {direction} {method}"
         )

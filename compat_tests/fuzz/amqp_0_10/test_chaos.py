@@ -1,0 +1,227 @@
+"""Chaos among clients of 0-10: what the broker has said is done stays done, and a plan happens again."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from compat_tests.fuzz.checks import inconsistencies
+from compat_tests.fuzz.fault_server import FaultServer, Link
+from compat_tests.fuzz.profile import FACTOR
+from fakeamqp.faults.chaos import FAULTS, PROFILES
+from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.wire.amqp_0_10.assembly import Assembler, Assembly
+from fakeamqp.wire.amqp_0_10.constants import PROTOCOL_HEADER
+from fakeamqp.wire.amqp_0_10.frames import (
+    FRAME_HEADER,
+    HEADER_SIZE,
+    check_header,
+    control_frame,
+    encode_frames,
+)
+from fakeamqp.wire.amqp_0_10.packed import Command, Control
+from fakeamqp.wire.amqp_0_10.serial import SequenceSet, successor
+from fakeamqp.wire.errors import WireError
+
+STEPS = 80
+UNLIMITED = 0xFFFFFFFF
+
+
+class Client:
+    """One client: it publishes to "q", and may consume from it. It comes back when it is thrown out."""
+
+    def __init__(self, server: FaultServer, name: str, *, consumes: bool) -> None:
+        self.server = server
+        self.name = name
+        self.consumes = consumes
+        self.done: set[int] = set()
+        """Messages that the broker has said it has."""
+        self.got: set[int] = set()
+        self.link: Link | None = None
+        self._attached = 0
+
+    def connect(self) -> None:
+        """Everything up to the session at once, without waiting for an answer."""
+        if self.link is not None and not self.link.over:
+            return
+        self.link = self.server.dial()
+        if self.link is None:
+            return
+        self._octets = b""
+        self._assemblers: dict[int, Assembler] = {0: Assembler(), 1: Assembler()}
+        self._headed = False
+        self._next_id = self._due = 0
+        self._pending: dict[int, int] = {}
+        self._attached += 1
+        self.link.send(PROTOCOL_HEADER)
+        self._control(
+            c.ConnectionStartOk({"connection_name": self.name}, "PLAIN", b"\0guest\0guest", "en_US")
+        )
+        self._control(c.ConnectionTuneOk(heartbeat=0))
+        self._control(c.ConnectionOpen(virtual_host="/"))
+        self._control(c.SessionAttach(name=f"{self.name} {self._attached}".encode()))
+        self._control(c.SessionCommandPoint(command_id=0, command_offset=0))
+        self._send(x.QueueDeclare(queue="q", durable=True))
+        if self.consumes:
+            self._send(x.MessageSubscribe(queue="q", destination="d", accept_mode=0, acquire_mode=0))
+            for unit in (0, 1):
+                self._send(x.MessageFlow(destination="d", unit=unit, value=UNLIMITED))
+
+    def publish(self, number: int) -> None:
+        """Send a message that survives a crash."""
+        header = structs.encode_header([structs.DeliveryProperties(routing_key="q", delivery_mode=2)])
+        self._pending[self._next_id] = number
+        self._send(x.MessageTransfer(accept_mode=1), (2, header), (3, str(number).encode()))
+
+    def read(self) -> None:
+        """Take what has come; what cannot be read is the end."""
+        link = self.link
+        if link is None:
+            return
+        octets, link.arrived = self._octets + link.arrived, b""
+        try:
+            self._octets = self._frames(octets)
+        except WireError:
+            link.end()
+
+    def _frames(self, octets: bytes) -> bytes:
+        if not self._headed and len(octets) >= len(PROTOCOL_HEADER):
+            self._headed, octets = True, octets[len(PROTOCOL_HEADER) :]
+        while self._headed and len(octets) >= HEADER_SIZE:
+            flags, kind, size, reserved, track, _, reserved_2 = FRAME_HEADER.unpack_from(octets)
+            check_header(flags, kind, size, reserved, track, reserved_2)
+            if size > len(octets):
+                break
+            assembly = self._assemblers[track].add(flags, kind, octets[HEADER_SIZE:size])
+            octets = octets[size:]
+            if assembly is not None:
+                self._take(assembly)
+        return octets
+
+    def _take(self, assembly: Assembly) -> None:
+        assert self.link is not None
+        if not assembly.is_command:
+            control = c.decode(assembly.first)
+            if isinstance(control, c.SessionCommandPoint):
+                self._due = control.command_id or 0
+            elif isinstance(control, c.SessionCompleted):
+                which = (control.commands or SequenceSet()).select(self._pending)
+                self.done.update(self._pending.pop(each) for each in which)
+            elif isinstance(control, (c.SessionDetach, c.SessionDetached)):
+                self._control(c.ConnectionClose(reply_code=200))
+            elif isinstance(control, c.ConnectionClose):
+                self._control(c.ConnectionCloseOk())
+            elif isinstance(control, c.ConnectionCloseOk):
+                self.link.end()
+            return
+        command, _ = x.decode(assembly.first)
+        id_, self._due = self._due, successor(self._due)
+        if isinstance(command, x.MessageTransfer):
+            self.got.add(int(assembly.body or b"0"))
+            self._send(x.MessageAccept(transfers=SequenceSet.of(id_)))
+            self._control(c.SessionCompleted(commands=SequenceSet.of(id_)))
+
+    def _control(self, control: Control) -> None:
+        if self.link is not None and not self.link.over:
+            self.link.send(control_frame(0, control.encode()))
+
+    def _send(self, command: Command, *content: tuple[int, bytes]) -> None:
+        self._next_id = successor(self._next_id)
+        if self.link is not None and not self.link.over:
+            self.link.send(encode_frames(0, [(1, command.encode()), *content], 65535))
+
+
+class World:
+    """Two who publish, one who consumes as well, and chaos."""
+
+    def __init__(self, program: int, **chaos: Any) -> None:
+        self.random = Random(program)
+        self.server = FaultServer()
+        self.clients = [Client(self.server, name, consumes=name == "b") for name in ("a", "b")]
+        self.chaos = self.server.faults.chaos(**chaos)
+        self.sent = 0
+
+    def read(self) -> None:
+        for client in self.clients:
+            client.read()
+
+    def step(self) -> None:
+        client = self.random.choice(self.clients)
+        client.connect()
+        if client.link is not None and not client.link.over:
+            self.sent += 1
+            client.publish(self.sent)
+        if self.random.random() < 0.3:
+            self.server.advance(self.random.choice([0.01, 0.2, 1.0]), self.read)
+        self.server.pump(self.read)
+        problems = inconsistencies(self.server.state)
+        assert not problems, problems
+
+    def end(self) -> None:
+        """All faults end; then every message that the broker took is there or was delivered."""
+        plan = self.chaos.plan
+        self.server.faults.clear()
+        self.server.advance(2.0, self.read)
+        for client in self.clients:
+            client.connect()
+        self.server.advance(2.0, self.read)
+        assert self.server.state.tap is None
+        kept = [queued.message.body for queued in self.server.vhost.queues["q"].ready]
+        there = {int(body) for body in kept}.union(*(client.got for client in self.clients))
+        for client in self.clients:
+            assert client.done <= there, (client.name, client.done - there, plan)
+        for client in self.clients:
+            if client.link is not None:
+                client.link.end()
+        assert not self.server.state.connections
+        assert not self.server.state.sessions
+        problems = inconsistencies(self.server.state)
+        assert not problems, problems
+
+
+def run(program: int, **chaos: Any) -> tuple[World, list[str]]:
+    """What a program with this number does under chaos, and the plan without its head."""
+    world = World(program, **chaos)
+    for _ in range(int(STEPS * max(1, FACTOR**0.5))):
+        world.step()
+    lines = world.chaos.plan.splitlines()[1:]
+    world.end()
+    return world, lines
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_is_done_stays_done_and_a_plan_happens_again(profile: str, seed: int) -> None:
+    world, lines = run(len(profile), seed=seed, profile=profile, intensity=5)
+    assert lines
+    again, second = run(len(profile), seed=0, plan=world.chaos.plan)
+    assert second == lines
+    assert [client.done for client in again.clients] == [client.done for client in world.clients]
+
+
+_THESE = [
+    name
+    for name, kind in FAULTS.items()
+    if kind.only != "0-9-1"
+    and any(
+        each in ("message.transfer", "session.completed", "session.attach", "message.accept")
+        for each in kind.methods
+    )
+]
+
+
+@pytest.mark.parametrize("fault", [*_THESE, "refused-login"])
+def test_every_fault_happens(fault: str) -> None:
+    plans = [run(seed, seed=seed, profile={fault: 0.3})[1] for seed in range(3)]
+    assert any(plans)
+    assert all(f": {fault} (" in line for plan in plans for line in plan)
+
+
+def test_nothing_happens_without_faults() -> None:
+    world, lines = run(5, profile={})
+    assert lines == []
+    assert set().union(*(client.done for client in world.clients)) == set(range(1, world.sent + 1))
