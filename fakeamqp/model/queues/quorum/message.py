@@ -1,0 +1,40 @@
+"""A message as a quorum queue keeps it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.long import Long
+from fakeamqp.model.queues.queue import QueuedMessage
+
+if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.personality import QuorumChoices
+
+__all__ = ["QuorumMessage"]
+
+
+class QuorumMessage(QueuedMessage):
+    """A message in a quorum queue. `returns` counts all returns, `failures` those that were failures.
+
+    `size` is what it counts for limits of octets.
+    """
+
+    __slots__ = ("failures", "size")
+
+    def __init__(
+        self, message: Message, position: int, expires_at: float | None, enqueued_at: float, size: int
+    ) -> None:
+        super().__init__(message, position, expires_at, enqueued_at)
+        self.size = size
+        self.failures = message.failures
+        self.redelivered = self.failures > 0
+
+    def shown(self, count: int, choices: QuorumChoices) -> Message:
+        """The message as whoever gets it now will see it, where it came back so often."""
+        headers = {"x-delivery-count": Long(count)}
+        if choices.shows_acquisitions:
+            headers = {"x-acquired-count": Long(count)}
+            if self.failures:
+                headers["x-delivery-count"] = Long(self.failures)
+        return self.message.with_properties(self.message.properties.with_headers(headers))

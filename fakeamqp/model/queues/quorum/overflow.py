@@ -1,0 +1,99 @@
+"""What a quorum queue does that holds more than its limits allow (RabbitMQ: documented).
+
+It drops from its head, or it holds publishers off: who finds it above a limit may publish no more until no
+more than four fifths of the limits are used up, and that is remembered for each publisher.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from fakeamqp.model.queues.options import QueueOptions
+    from fakeamqp.model.queues.quorum.queue import QuorumQueue
+
+__all__ = ["Overflow"]
+
+_SOFT_LIMIT = 0.8
+"""Publishers that were held off may go on when no more than this part of a limit is used up."""
+
+
+class _Anybody:
+    """Publishers that are no connection."""
+
+
+_ANYBODY = _Anybody()
+
+
+class Overflow:
+    """The limits of one queue: `bounded` if there are any, `rejects` if it holds publishers off then."""
+
+    __slots__ = ("_blocked", "_max_length", "_max_octets", "_queue", "bounded", "rejects")
+
+    def __init__(self, queue: QuorumQueue) -> None:
+        self._queue = queue
+        self.bounded = False
+        self.rejects = False
+        self._max_length: int | None = None
+        self._max_octets: int | None = None
+        self._blocked: WeakKeyDictionary[object, bool] = WeakKeyDictionary()
+        """By publisher, whether it may publish no more for now (overflow reject-publish)."""
+
+    def adopt(self, options: QueueOptions) -> None:
+        """Go by these options from now on."""
+        self._max_length = options.max_length
+        self._max_octets = options.max_length_bytes
+        self.bounded = self._max_length is not None or self._max_octets is not None
+        self.rejects = self.bounded and options.overflow == "reject-publish"
+
+    def refuses(self, publisher: object) -> bool:
+        """Whether this publisher is held off; one that is new is if the queue is above its limits now."""
+        if publisher is None:
+            publisher = _ANYBODY
+        blocked = self._blocked.get(publisher)
+        if blocked is None:
+            blocked = self._blocked[publisher] = self._above()
+        return blocked
+
+    def would_refuse(self, publisher: object) -> bool:
+        """What `refuses` would say. Nothing changes."""
+        if not self.rejects:
+            return False
+        blocked = self._blocked.get(_ANYBODY if publisher is None else publisher)
+        return self._above() if blocked is None else blocked
+
+    def _counts(self) -> tuple[int, int]:
+        """Messages and octets that count for the limits."""
+        queue = self._queue
+        count, octets = queue.kept_aside.amount()
+        return len(queue.ready) + count, queue.ready_octets + octets
+
+    def _above(self) -> bool:
+        count, octets = self._counts()
+        return (self._max_length is not None and count > self._max_length) or (
+            self._max_octets is not None and octets > self._max_octets
+        )
+
+    def _below_soft_limits(self) -> bool:
+        count, octets = self._counts()
+        return (self._max_length is None or count <= int(self._max_length * _SOFT_LIMIT)) and (
+            self._max_octets is None or octets <= int(self._max_octets * _SOFT_LIMIT)
+        )
+
+    def look(self) -> None:
+        """Drop from the head, or hold publishers off, or let them go on."""
+        if self.rejects:
+            if self._above():
+                for publisher in self._blocked:
+                    self._blocked[publisher] = True
+                return
+            if not self._below_soft_limits():
+                return
+        elif self.bounded:
+            queue = self._queue
+            while len(queue.ready) and self._above():
+                queue.kept_aside.die(queue.pop(), "maxlen")
+        if self._blocked:
+            for publisher in self._blocked:
+                self._blocked[publisher] = False
