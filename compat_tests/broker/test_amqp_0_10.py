@@ -182,3 +182,17 @@ def test_rules_on_both_dialects_at_once(broker: Broker, session: Session) -> Non
     published.wait()
     client.close()
     assert broker.queue("orders").ready == 1
+
+
+def test_silence() -> None:
+    """Nothing passes, and twice the agreed delay without a sign of life is the end."""
+    with Broker(clock="virtual") as broker:
+        connection = connect(broker, heartbeat=10)
+        [client] = broker.connections
+        assert client.heartbeat == 10
+        broker.clock.advance(100)
+        assert len(broker.connections) == 1  # The client lives by another clock.
+        broker.faults.silence(client)
+        broker.clock.advance(21)
+        assert broker.connections == ()
+        connection.drop()
