@@ -53,7 +53,8 @@ def check_stream(server: Server, stream: bytes, sizes: Chunks, reads: bool, wait
     assert not (problems := inconsistencies(server.state)), problems
     server.advance(wait)
     assert client.inbox is not None, "what was sent in between is whole frames, too"
-    serves_others(server)
+    if len(stream) % 4 == 0:  # Not each time: the next client is half of the work.
+        serves_others(server)
     client.drop()
     assert client.closed
     assert not (found := left_behind(server.state, client.connection)), found
