@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakeamqp.errors import near_match
 from fakeamqp.faults import actions
@@ -180,6 +180,10 @@ def _slices(draw: Random) -> list[Action]:
     return _while(f"have its octets come in pieces of {octets}", begin)(draw)
 
 
+def _alarm(room: Any, unit: Unit) -> object:
+    return room.memory_alarm().optional()
+
+
 def _stall(room: Faults, unit: Unit) -> object:
     return room.network.on(unit.line.name).hang()
 
@@ -259,9 +263,7 @@ FAULTS: dict[str, _Kind] = {
     "stall": _Kind(_WORK, _while("stall its connection", _stall), "received"),
     "slow": _Kind(_WORK, _slow, "received"),
     "slices": _Kind(_WORK, _slices, "received"),
-    "alarm": _Kind(
-        _PUBLISHES, _while("sound an alarm", lambda room, unit: room.memory_alarm().optional()), "received"
-    ),
+    "alarm": _Kind(_PUBLISHES, _while("sound an alarm", _alarm), "received"),
     "flow": _Kind(("basic.publish",), _while("stop its channel", _flow)),
     "cancel-consumers": _Kind(("basic.ack",), lambda draw: [_CancelConsumers()], "received"),
     "restart": _Kind(_PUBLISHES, lambda draw: [_Restart()], "received"),
