@@ -714,4 +714,4 @@ class StrictMachine(Machine):
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("machine", [Machine, StrictMachine], ids=lambda each: each.personality)
 def test_no_message_is_lost_or_repeated(machine: type[Machine]) -> None:
-    run_state_machine_as_test(machine, settings=examples(250, stateful_step_count=50))
+    run_state_machine_as_test(machine, settings=examples(150, stateful_step_count=50))
