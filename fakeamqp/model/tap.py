@@ -52,8 +52,8 @@ class Tap(Protocol):
         """One whole frame has come. True: the tap keeps it, and the connection goes on without it.
 
         `frame_type` is the type of a 0-9-x frame. Of a 0-10 frame it is `flags << 8 | segment type`, both as
-        they stand in the frame's header: `0x0F01` is a whole command without header and body. The track is
-        not told: it is 0 for controls and 1 for all else.
+        they stand in the frame's header: `0x0F01` is a whole command without header and body. Where the track
+        is not 0 for a control and 1 for all else, bit 16 is set.
         """
 
     def sending(self, connection: Tapped, octets: bytes) -> bytes:

@@ -7,6 +7,8 @@ kind, a channel and a payload, and a `Framing` knows the rest. The kind is a num
 |---|---|
 | 0-9, 0-9-1 | the frame's type: 1 method, 2 content header, 3 content body, 8 heartbeat |
 | 0-10 | flags and type of the segment, `flags << 8 | type`; types: 0 control, 1 command, 2 header, 3 body |
+
+Of a 0-10 frame that is on the wrong track bit 16 of the kind is set: so it can be written again as it was.
 """
 
 from __future__ import annotations

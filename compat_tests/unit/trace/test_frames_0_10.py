@@ -17,7 +17,7 @@ from fakeamqp.trace.plain import plain
 from fakeamqp.wire.amqp_0_10 import commands as x
 from fakeamqp.wire.amqp_0_10 import controls as c
 from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.frames import control_frame, encode_frames
+from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, control_frame, encode_frames
 from fakeamqp.wire.amqp_0_10.framing import FRAMING
 from fakeamqp.wire.amqp_0_10.packed import Command, Control
 from fakeamqp.wire.amqp_0_10.serial import SequenceSet
@@ -250,6 +250,16 @@ def test_frames_are_cut_and_put_together_again() -> None:
     assert b"".join(FRAMING.frame(kind, channel, payload) for kind, channel, payload, _ in frames) == octets
     *_, (_, _, payload, size) = FRAMING.cut(octets[:-1])
     assert len(payload) == size - 1
+
+
+def test_a_frame_on_the_wrong_track_stays_there() -> None:
+    for octets in (
+        FRAME_HEADER.pack(15, 0, 16, 0, 1, 3, 0) + c.ConnectionHeartbeat().encode(),
+        FRAME_HEADER.pack(15, 1, 18, 0, 0, 3, 0) + x.TxSelect().encode(),
+    ):
+        [(kind, channel, payload, _)] = FRAMING.cut(octets)
+        assert FRAMING.frame(kind, channel, payload) == octets
+        assert event(kind, payload).text.endswith(" (on the wrong track)")
 
 
 @given(st.binary(max_size=40))

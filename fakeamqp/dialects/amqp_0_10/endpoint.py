@@ -274,7 +274,9 @@ class Endpoint:
                     position = stop
                     framed = True
                     needed = HEADER_SIZE
-                    if tap is not None and tap.received(self, flags << 8 | kind, channel, payload):
+                    if tap is not None and tap.received(
+                        self, flags << 8 | kind | (track != (kind != 0)) << 16, channel, payload
+                    ):
                         if self._is_deaf():
                             return
                         if self._held_back:

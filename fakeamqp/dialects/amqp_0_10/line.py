@@ -383,4 +383,4 @@ class Line:
 def _frames(octets: bytes) -> Iterator[tuple[int, int, bytes]]:
     """Flags, segment type and payload of each frame."""
     for kind, _, payload, _ in FRAMING.cut(octets):
-        yield kind >> 8, kind & TYPE_MASK, payload
+        yield kind >> 8 & 0xFF, kind & TYPE_MASK, payload

@@ -29,7 +29,7 @@ def _frame(unit: CommandUnit, kind: int, payload: bytes, **header: int) -> bytes
     """One frame; `header` has what is wrong in its header."""
     segment_type = kind & TYPE_MASK
     said = {
-        "flags": kind >> 8,
+        "flags": kind >> 8 & 0xFF,
         "type": segment_type,
         "size": HEADER_SIZE + len(payload),
         "reserved": 0,

@@ -13,7 +13,7 @@ from fakeamqp.trace.parts import Cut
 from fakeamqp.trace.words import one_line, short
 from fakeamqp.wire.amqp_0_10 import commands, constants, controls, structs
 from fakeamqp.wire.amqp_0_10.frames import FIRST_FRAME, LAST_FRAME
-from fakeamqp.wire.amqp_0_10.framing import TYPE_MASK
+from fakeamqp.wire.amqp_0_10.framing import OFF_TRACK, TYPE_MASK
 from fakeamqp.wire.amqp_0_10.packed import Packed
 from fakeamqp.wire.amqp_0_10.serial import ByteRanges, SequenceSet
 from fakeamqp.wire.errors import WireError
@@ -117,6 +117,8 @@ def describe(kind: int, payload: bytes) -> str:
         words = [short(payload)]
     if words is None:
         return f"{name}: {_why_not(kind, payload)}"
+    if kind & OFF_TRACK:
+        words.append("(on the wrong track)")
     return " ".join((name, *words))
 
 

@@ -7,22 +7,25 @@ import struct
 from fakeamqp.wire.errors import FieldError
 from fakeamqp.wire.framing import Part
 
-__all__ = ["FRAMING", "HEADER", "TYPE_MASK", "is_heartbeat"]
+__all__ = ["FRAMING", "HEADER", "OFF_TRACK", "TYPE_MASK", "is_heartbeat"]
 
 HEADER = struct.Struct(">BBHBBHI")
 """Flags, segment type, size of the whole frame, reserved, track, channel, reserved."""
 TYPE_MASK = 0xFF
 """Cuts the segment's type out of a kind; what is above it are the flags."""
+OFF_TRACK = 0x10000
+"""Set in a kind where the frame is on the track that it does not belong to."""
 
 _CONTROL = 0
 _PARTS: dict[int, Part] = {0: "method", 1: "method", 2: "header", 3: "body"}
+_FLAGS = 0xFF
 _HEARTBEAT = b"\x01\x0a"
 
 
 class _Framing:
     """A header of 12 octets with the size of all, and the payload.
 
-    The track is not kept: it is 0 for controls and 1 for everything else.
+    The track is 0 for controls and 1 for everything else, unless the kind says that it is not.
     """
 
     protocol_header = b"AMQP\1\1\0\x0a"
@@ -44,10 +47,13 @@ class _Framing:
         found = []
         position, end = 0, len(octets)
         while end - position >= HEADER.size:
-            flags, segment_type, size, _, _, channel, _ = HEADER.unpack_from(octets, position)
+            flags, segment_type, size, _, track, channel, _ = HEADER.unpack_from(octets, position)
             size = max(HEADER.size, size)
             payload = octets[position + HEADER.size : position + size]
-            found.append((flags << 8 | segment_type, channel, payload, size - HEADER.size))
+            kind = flags << 8 | segment_type
+            if track != (segment_type != _CONTROL):
+                kind |= OFF_TRACK
+            found.append((kind, channel, payload, size - HEADER.size))
             position += size
         if position < end:
             kind = int.from_bytes(octets[position : position + 2].ljust(2, b"\0"), "big")
@@ -57,10 +63,10 @@ class _Framing:
     def frame(self, kind: int, channel: int, payload: bytes) -> bytes:
         """The kind is flags and type."""
         segment_type = kind & TYPE_MASK
-        track = 0 if segment_type == _CONTROL else 1
+        track = (segment_type != _CONTROL) ^ bool(kind & OFF_TRACK)
         size = HEADER.size + len(payload)
         try:
-            header = HEADER.pack(kind >> 8, segment_type, size, 0, track, channel, 0)
+            header = HEADER.pack(kind >> 8 & _FLAGS, segment_type, size, 0, track, channel, 0)
         except struct.error:
             raise FieldError(
                 f"no frame of kind {kind!r} and {size} octets on channel {channel!r}: number out of range"

@@ -12,7 +12,7 @@ from compat_tests.protocol.amqp_0_10.driver import Client, c, structs, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import Faults
 from fakeamqp.wire.amqp_0_10.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_10.frames import control_frame, encode_frames
+from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, control_frame, encode_frames
 from fakeamqp.wire.amqp_0_10.packed import Command, Control
 from fakeamqp.wire.amqp_0_10.serial import SequenceSet
 
@@ -58,7 +58,16 @@ _CONTROLS = st.one_of(
     st.just(c.SessionDetached(name=b"s-0", code=0)),
     st.just(c.ConnectionHeartbeat()),
 )
+
+
+def _off_track(track: int) -> bytes:
+    """A command among the controls, or a control among the commands."""
+    payload = x.TxSelect().encode() if track == 0 else c.SessionFlush(completed=True).encode()
+    return FRAME_HEADER.pack(15, 1 - track, 12 + len(payload), 0, track, 0, 0) + payload
+
+
 _UTTERANCES = st.one_of(
+    st.sampled_from([0, 1]).map(_off_track),
     st.builds(
         lambda channel, key, body: _frames(channel, x.MessageTransfer(), False, (key, body)),
         CHANNELS,
