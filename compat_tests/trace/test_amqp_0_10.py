@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_10.driver import Server, c, structs, x
+from compat_tests.protocol.amqp_0_10.driver import Client, Server, c, structs, x
 from fakeamqp.replay import ReplayError, replay
 from fakeamqp.trace import FrameEvent, ModelEvent, Recorder, Trace, load
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_10.frames import LAST_FRAME, LAST_SEGMENT
 from fakeamqp.wire.amqp_0_10.packed import Command
+from fakeamqp.wire.framing import framing_of
 
 TSHARK = shutil.which("tshark")
 NAMES = (
@@ -141,6 +142,33 @@ def test_a_recording_is_the_same_when_read_back(server: Server, recorder: Record
     assert read.timeline() == trace.timeline()
     assert read.html() == trace.html()
     assert b"guest:guest" not in (tmp_path / "trace.jsonl").read_bytes()
+
+
+def test_frames_can_be_written_again_as_they_were(
+    server: Server, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    octets_out = []
+    send = Client.send_octets
+
+    def sending(client: Client, octets: bytes) -> None:
+        octets_out.append(octets)
+        send(client, octets)
+
+    monkeypatch.setattr(Client, "send_octets", sending)
+    session = server.session(b"s", max_frame_size=4096)
+    session.declare("q")
+    session.subscribe("q")
+    session.publish(b"x" * 10_000, message=structs.MessageProperties(application_headers={"a": [1, None]}))
+    session.accept(session.transfer().id)
+    session.client.send_frame(c.ConnectionHeartbeat().encode(), track=1)
+    session.client.expect_close(501)
+    frame = framing_of("0-10").frame
+    frames = [event for event in recorder.trace().events if isinstance(event, FrameEvent)]
+    for direction, octets in (("sent", session.client.octets_in), ("received", b"".join(octets_out))):
+        made = b"".join(
+            frame(each.type, each.channel, each.payload) for each in frames if each.direction == direction
+        )
+        assert octets == framing_of("0-10").protocol_header + made
 
 
 def test_the_page_puts_a_command_and_its_content_in_one_row(
