@@ -155,3 +155,20 @@ def test_a_browser_forgets_what_it_has_settled(session: Session) -> None:
     assert len(session.end.ledger.outstanding) == 3
     session.release(*ids)
     assert not session.end.ledger.outstanding
+
+
+def test_what_nobody_can_acquire_any_more_is_forgotten(session: Session) -> None:
+    """A browser that looks on for long holds no more than what is there."""
+    session.subscribe(destination="browser", acquire_mode=1)
+    first = session.transfers()[0]
+    session.call(x.QueuePurge(queue="q"))
+    session.publish(b"stays")
+    (stays,) = session.transfers()
+    other = session.client.server.session(b"other")
+    other.subscribe(accept_mode=1)
+    for number in range(3000):
+        session.publish(f"{number}".encode())
+    assert len(session.transfers()) == 3000
+    assert len(session.end.ledger.outstanding) < 1100
+    assert first.id not in session.end.ledger.outstanding
+    assert acquire(session, first.id, stays.id) == []

@@ -202,3 +202,15 @@ def test_what_follows_has_to_be_a_fragment(server: Server) -> None:
     session = server.session()
     assert resume(session) == 4
     refused(session, 409, b"one ", FIRST)
+
+
+def test_a_message_that_broke_off_beside_fragments_of_another_is_kept_as_well(server: Server) -> None:
+    client = server.open(max_frame_size=4096)
+    session = client.session(b"sends")
+    fragment(session, b"one ", FIRST, properties(id_="fragments"))
+    octets = client.command_octets(x.MessageTransfer(accept_mode=1), header=[properties()], body=b"x" * 5000)
+    client.send_octets(octets[:-10])
+    client.drop()
+    session = server.session(b"goes on")
+    assert resume(session, "fragments") == 4
+    assert resume(session, destination="amq.fanout") == 4084

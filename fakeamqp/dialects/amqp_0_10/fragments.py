@@ -110,9 +110,9 @@ class Fragments:
 
     def keep(self) -> None:
         """The session has ended: keep what its sender may resume (message.delivery-properties/resume-id)."""
-        self._add_broken_off()
         session = self._session
-        for parts in self._parts.values():
+        broken_off = self._broken_off()
+        for parts in (*self._parts.values(), *broken_off):
             heading = parts.heading
             if heading.resume_id is not None:
                 ttl = None if heading.resume_ttl is None else heading.resume_ttl / 1000
@@ -120,25 +120,25 @@ class Fragments:
                 session.virtual_host.interrupted.keep(session.user.name, heading.resume_id, message, ttl)
         self._parts.clear()
 
-    def _add_broken_off(self) -> None:
-        """Add what has come of a transfer whose end never came."""
+    def _broken_off(self) -> list[_Parts]:
+        """What has come of a transfer whose end never came, unless it goes on with what is here already."""
         assembly = self._session.incoming.broken_off
         if assembly is None or assembly.body is None:
-            return
+            return []
+        publisher = self._session.publisher
         try:
             command, _ = commands.decode(assembly.first)
-            if isinstance(command, commands.MessageTransfer):
-                publisher = self._session.publisher
-                target = publisher.targets.get(command.destination or "") or publisher.aim(
-                    command.destination
-                )
-                heading = publisher.read(target, assembly.header)
-                if heading.fragment is None or heading.fragment.first:
-                    self._parts[target.name] = _Parts(heading, assembly.header)
-                if target.name in self._parts:
-                    self._parts[target.name].body += assembly.body
+            if not isinstance(command, commands.MessageTransfer):
+                return []
+            target = publisher.aim(command.destination)
+            heading = publisher.read(target, assembly.header)
         except FakeAMQPError:
-            return  # It could not have been published either.
+            return []  # It could not have been published either.
+        further = heading.fragment is not None and not heading.fragment.first
+        parts = self._parts.get(target.name) if further else _Parts(heading, assembly.header)
+        if parts is not None:
+            parts.body += assembly.body
+        return [] if parts is None or further else [parts]
 
 
 def resume(session: SessionEnd, command: commands.MessageResume) -> structs.MessageResumeResult:

@@ -83,7 +83,7 @@ def acquire(session: SessionEnd, command: commands.MessageAcquire) -> structs.Ac
     """Take what was only shown, as far as it is still there (message.acquire/*)."""
     outstanding = session.ledger.outstanding
     acquired = SequenceSet()
-    for transfer in (command.transfers or SequenceSet()).select(outstanding):
+    for transfer in (command.transfers or SequenceSet()).among(outstanding):
         delivery = outstanding[transfer]
         if not delivery.acquired and delivery.queue.acquire(delivery):
             acquired.add(transfer)
@@ -101,7 +101,7 @@ def _take(session: SessionEnd, transfers: SequenceSet | None) -> list[Delivery]:
     """
     outstanding = session.ledger.outstanding
     named = transfers or SequenceSet()
-    known = named.select(outstanding)
+    known = named.among(outstanding)
     if len(known) != len(named) and session.choices.unknown_transfers_are_errors:
         raise IllegalState("a transfer is named that is not held")
     return [outstanding.pop(each) for each in known]

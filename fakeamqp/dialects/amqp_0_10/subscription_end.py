@@ -38,6 +38,8 @@ _BODY = int(SegmentType.BODY)
 _ONLY_FRAME = FIRST_FRAME | LAST_FRAME
 _LAST_OF_ALL = LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
 _pack_frame = FRAME_HEADER.pack
+_MOST_SHOWN = 1000
+"""Up to so many messages that were only shown nobody looks whether they are there."""
 
 
 class SubscriptionEnd:
@@ -62,6 +64,9 @@ class SubscriptionEnd:
         """How many octets longer the header segments of its transfers are than those of others."""
         if self.resume_id is not None:
             self._extra = delivering.resumable_size(self.resume_id, self.resume_ttl)
+        self._shown = 0
+        """How many messages it was shown, at most, that the session may still acquire."""
+        self._most_shown = _MOST_SHOWN
         self._gone: str | None = None
         """The name of the queue, once that is gone and the client was not told."""
         arguments = plain(command.arguments)
@@ -161,6 +166,10 @@ class SubscriptionEnd:
         receipt = grant.take(message)
         if delivery is not None:
             session.ledger.enter(outgoing.next_id, delivery)
+            if not delivery.acquired:
+                self._shown += 1
+                if self._shown > self._most_shown:
+                    self._forget_gone()
         tap = session.broker.tap
         if tap is not None and session.endpoint is not None:
             name, tag = subscription.queue.name, outgoing.next_id
@@ -200,6 +209,22 @@ class SubscriptionEnd:
         if self.resume_id is None:
             return header
         return delivering.resumable(header, self.resume_id, self.resume_ttl)
+
+    def _forget_gone(self) -> None:
+        """Forget what was only shown and is not there any more: nobody can acquire it.
+
+        It is done when there may be twice as much as there was: a constant for each message.
+        """
+        queue = self.subscription.queue
+        there = {*queue.ready, *(each.queued for each in queue.unacked)}
+        outstanding = self.session.ledger.outstanding
+        mine = self.subscription
+        shown = [tag for tag, each in outstanding.items() if each.holder is mine and not each.acquired]
+        for tag in shown:
+            if outstanding[tag].queued not in there:
+                del outstanding[tag]
+                self._shown -= 1
+        self._most_shown = max(_MOST_SHOWN, 2 * self._shown)
 
     def _completed(self, receipt: Receipt) -> Grant | None:
         """The client has completed a transfer: a window moves on (message.set-flow-mode/window-mode)."""

@@ -7,7 +7,7 @@ A set is kept as ranges and never enumerated, since a range of four thousand mil
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from struct import Struct
 from typing import Final
 
@@ -190,6 +190,12 @@ class SequenceSet(_Ranges):
                 return [lower] if lower in known else []
             return [number for number in known if lower <= number <= upper]
         return [number for number in known if number in self]
+
+    def among(self, known: Mapping[int, object]) -> list[int]:
+        """As `select`, for ids that are known in serial order; takes as many steps as the smaller of both."""
+        if len(self) < len(known):
+            return [number for number in self if number in known]
+        return self.select(known)
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:

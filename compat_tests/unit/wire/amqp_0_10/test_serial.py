@@ -123,6 +123,13 @@ def test_one_of_many_is_found_in_the_order_of_what_is_known() -> None:
     assert SequenceSet.of(5, 9).select([9, 5, 4]) == [9, 5]
 
 
+def test_among_known_ids_the_smaller_of_both_is_gone_through() -> None:
+    known = dict.fromkeys([MODULUS - 2, MODULUS - 1, 0, 1, 5])
+    assert SequenceSet.of(1, MODULUS - 1, 7).among(known) == [MODULUS - 1, 1]
+    assert SequenceSet.between(MODULUS - 1, MODULUS - 2).among(known) == list(known)
+    assert SequenceSet().among(known) == []
+
+
 def test_a_number_that_is_none_is_refused() -> None:
     for number in (-1, MODULUS):
         with pytest.raises(ValueError, match="no range"):
