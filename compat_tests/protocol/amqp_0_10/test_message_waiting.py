@@ -83,3 +83,27 @@ def test_a_session_that_has_failed_is_another_where_it_is_attached_by_force(serv
     again = server.open().session(b"s", force=True)
     again.declare("q")
     assert again.query().queue == "q"
+
+
+def test_a_browser_goes_on_when_what_was_too_large_for_it_expires_behind_another(server: Server) -> None:
+    session = server.session(b"publisher")
+    session.declare("q")
+    session.publish(b"1")
+    session.publish(b"x" * 500, ttl=300)
+    session.publish(b"3")
+    browser = server.session(b"browser")
+    browser.subscribe(octets=60, credit=10, acquire_mode=1)
+    assert browser.bodies() == [b"1"]
+    server.advance(1)
+    assert browser.bodies() == [b"3"]
+
+
+def test_a_browser_that_has_ended_waits_for_nothing(server: Server) -> None:
+    session = server.session(b"publisher")
+    session.declare("q")
+    session.publish(b"x" * 500, ttl=60_000)
+    browser = server.session(b"browser")
+    browser.subscribe(octets=60, credit=10, acquire_mode=1)
+    before = len(list(server.state.timers.pending()))
+    browser.call(x.MessageCancel(destination="d"))
+    assert len(list(server.state.timers.pending())) == before - 1

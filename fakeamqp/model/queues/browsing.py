@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues.queue import QueuedMessage
     from fakeamqp.model.queues.ready import Fifo, PriorityFifo, Watched
     from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.timers import Timer
 
 __all__ = ["Browser"]
 
@@ -37,7 +38,7 @@ class Browser:
         held: what clients hold.
     """
 
-    __slots__ = ("_ahead", "_longest", "subscription")
+    __slots__ = ("_ahead", "_longest", "_timer", "subscription")
 
     def __init__(
         self,
@@ -52,6 +53,7 @@ class Browser:
             ahead.append(queued)
         ahead.put_back(held)
         self._longest = max(_SHORT, 2 * len(ahead))
+        self._timer: Timer | None = None
 
     def add(self, queued: QueuedMessage, waiting: Watched, unacked: Iterable[Delivery]) -> None:
         """A new message has come: it is one of those that wait."""
@@ -78,3 +80,15 @@ class Browser:
     def passed(self) -> None:
         """The message that `next` named has been shown."""
         self._ahead.pop()
+
+    def look_again_at(self, due: float, call_at: Callable[[float], Timer]) -> None:
+        """It waits for credit for a message that expires then: what is behind that is to be seen after all."""
+        if self._timer is None or not self._timer.active or self._timer.due != due:
+            self.end()
+            self._timer = call_at(due)
+
+    def end(self) -> None:
+        """It looks no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

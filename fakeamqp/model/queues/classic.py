@@ -16,6 +16,7 @@ Only while there are such does every message wait, be it for a moment: see `brow
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.delivery import Delivery, resume_credits
@@ -276,10 +277,19 @@ class ClassicQueue(Queue):
         subscription = browser.subscription
         while subscription.active and not subscription.paused:
             queued = browser.next(self._waits)
-            if queued is None or not all(limit.admits(queued.message) for limit in subscription.limits):
+            if queued is None:
+                return
+            if not all(limit.admits(queued.message) for limit in subscription.limits):
+                if queued.expires_at is not None:
+                    browser.look_again_at(queued.expires_at, partial(self._look_again, browser))
                 return
             browser.passed()
             self._let_see(queued, subscription)
+
+    def _look_again(self, browser: Browser, due: float) -> Timer:
+        """Have a subscription go on once the message that is too large for its credit has expired."""
+        label = f"'{browser.subscription.tag}' looks on in q '{self.name}'"
+        return self.virtual_host.call_at(due, lambda: self._show(browser), label)
 
     def _waits(self, queued: QueuedMessage) -> bool:
         """Whether a message waits that did once."""
@@ -475,9 +485,12 @@ class ClassicQueue(Queue):
 
     def _leave(self, subscription: Subscription) -> None:
         """See the base class."""
-        if self._browsers.pop(subscription, None) is None:
+        browser = self._browsers.pop(subscription, None)
+        if browser is None:
             super()._leave(subscription)
-        elif not self._browsers:
+            return
+        browser.end()
+        if not self._browsers:
             self._watch_no_more()
 
     def _watch_no_more(self) -> None:
@@ -488,6 +501,8 @@ class ClassicQueue(Queue):
 
     def detach_all(self) -> list[Subscription]:
         """See the base class."""
+        for browser in self._browsers.values():
+            browser.end()
         self._browsers.clear()
         self._watch_no_more()
         if self._head_timer is not None:
