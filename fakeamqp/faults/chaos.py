@@ -203,7 +203,8 @@ class _CancelConsumers(_Soon):
     def act(self, flight: Flight) -> None:
         """See `Action`. What queue that is, is known before the delivery is settled."""
         unit = flight.unit
-        held = unit.line.held_messages(unit.channel, unit.method.delivery_tag, unit.method.multiple)
+        line: Any = unit.line
+        held = line.held_messages(unit.channel, unit.method.delivery_tag, unit.method.multiple)
         virtual_host = unit.line.virtual_host
         if held and virtual_host is not None:
             queue = held[-1][0]

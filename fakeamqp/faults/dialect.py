@@ -99,10 +99,6 @@ class Dialect(Protocol):
         """What brings the broker a message."""
 
     @property
-    def deliveries(self) -> frozenset[str]:
-        """What brings a client a message."""
-
-    @property
     def confirms(self) -> frozenset[str]:
         """What confirms publishes."""
 

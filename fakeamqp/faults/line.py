@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Cancellable", "Direction", "Host", "Line", "Linked", "Nobody", "Onlooker"]
+__all__ = ["Cancellable", "CountingLine", "Direction", "Host", "Line", "Linked", "Nobody", "Onlooker"]
 
 Direction: TypeAlias = Literal["received", "sent"]
 """Whether the broker received it, or sends it."""
 
 
 class Line(Protocol):
-    """One connection, in terms of its dialect. See `dialects.amqp_0_9_1.line.Line`, which says more."""
+    """One connection, in terms of its dialect. See `Line` in `dialects`, in the package of each."""
 
     @property
     def name(self) -> str:
@@ -51,9 +51,6 @@ class Line(Protocol):
     def take(self, frames: bytes) -> None:
         """Go on with frames that were kept when they came."""
 
-    def take_unsecured(self, number: int, frames: bytes) -> None:
-        """Go on with a publish that a crash will take away before it is confirmed."""
-
     def take_copy(self, number: int, frames: bytes) -> None:
         """Go on with one more copy of a publish, which is not confirmed."""
 
@@ -84,15 +81,6 @@ class Line(Protocol):
     def hold_to_heartbeats(self) -> None:
         """From now on silence counts, whatever clock the client lives by."""
 
-    def next_publish(self, number: int) -> int | None:
-        """The tag that confirms the next publish; None where publishes are not confirmed."""
-
-    def skip_publish(self, number: int, accepted: bool | None) -> None:
-        """Count a publish that never comes."""
-
-    def confirm_singly(self, number: int) -> None:
-        """Have no confirm cover other publishes from now on."""
-
     def destinations(self, number: int, method: Any, properties: Any) -> tuple[str, ...]:
         """The queues that a publish goes to."""
 
@@ -102,17 +90,33 @@ class Line(Protocol):
     def consumed_queue(self, number: int, consumer_tag: str) -> str | None:
         """The queue a consumer takes from."""
 
-    def held_messages(self, number: int, tag: int, multiple: bool) -> tuple[tuple[str, Any], ...]:
-        """Queue and message of each delivery that a delivery tag stands for."""
-
-    def spare_tag(self, number: int) -> int:
-        """A delivery tag for one more copy of a delivery."""
-
     def set_flow(self, number: int, active: bool) -> None:
         """Send channel.flow."""
 
     def starve(self, who: object, queue: str | None, destination: str | None, starved: bool) -> int:
         """Let credit that the client gives in so many words count for nothing, or for what it is."""
+
+
+class CountingLine(Line, Protocol):
+    """One connection of 0-9-1: there publishes and deliveries are counted, and settled by their numbers."""
+
+    def take_unsecured(self, number: int, frames: bytes) -> None:
+        """Go on with a publish that a crash will take away before it is confirmed."""
+
+    def next_publish(self, number: int) -> int | None:
+        """The tag that confirms the next publish; None where publishes are not confirmed."""
+
+    def skip_publish(self, number: int, accepted: bool | None) -> None:
+        """Count a publish that never comes."""
+
+    def confirm_singly(self, number: int) -> None:
+        """Have no confirm cover other publishes from now on."""
+
+    def held_messages(self, number: int, tag: int, multiple: bool) -> tuple[tuple[str, Any], ...]:
+        """Queue and message of each delivery that a delivery tag stands for."""
+
+    def spare_tag(self, number: int) -> int:
+        """A delivery tag for one more copy of a delivery."""
 
 
 class Linked(Protocol):

@@ -338,7 +338,7 @@ class FaultTap:
 
     def _remember(self, wire: Wire, unit: Unit) -> None:
         """Keep a publish until it is confirmed, so that rules about confirms can look at it."""
-        tag = unit.line.next_publish(unit.channel)
+        tag = unit.tag
         if tag is not None:
             if any(rule.subject.direction == "sent" and rule.asks("queue") for rule in self.rules):
                 unit.note_destinations()  # By the time of the confirm it might go somewhere else.
@@ -391,10 +391,7 @@ class FaultTap:
         """Whether a unit is not sent, since something is about to end."""
         muted = wire.is_muted(unit.channel, unit.name)
         if muted:
-            unit.taken()
-            if unit.name in wire.dialect.confirms:
-                # The end may be silence, and silence may end: no later confirm may cover this one.
-                wire.never_confirmed(unit.channel, unit.method.delivery_tag)
+            unit.muted(wire)
         return muted
 
     def _sent(self, wire: Wire, unit: Unit) -> bool:

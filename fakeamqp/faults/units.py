@@ -199,6 +199,15 @@ class Unit:
         """Sent: the octets that go over the wire for it, now."""
         return self.octets
 
+    def muted(self, wire: Wire) -> None:
+        """It is not said, since something is about to end."""
+        self.taken()
+
+    @property
+    def tag(self) -> int | None:
+        """The number that confirms it, of a publish that is confirmed."""
+        return None
+
     def lose(self, wire: Wire) -> None:
         """It is lost, and keeps its place in what is counted."""
         raise NotImplementedError

@@ -74,9 +74,8 @@ class Wire:
         return bool(muted) and any(name not in muted.get(each, (name,)) for each in (channel, _CONNECTION))
 
     def never_confirmed(self, channel: int, tag: int) -> None:
-        """A publish is never confirmed: no confirm of a later one may cover it."""
+        """A publish is never confirmed."""
         self.unconfirmed[channel] = min(tag, self.unconfirmed.get(channel, tag))
-        self.line.confirm_singly(channel)
 
     def channel_ends(self, channel: int) -> None:
         """The channel is being closed: what was on its way there is not for the next of this number."""

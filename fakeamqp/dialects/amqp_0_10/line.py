@@ -142,10 +142,6 @@ class Line:
         if session is not None and assembly is not None:
             session.execute(session.incoming.current, assembly)
 
-    def take_unsecured(self, number: int, frames: bytes) -> None:
-        """A crash takes away what is not completed: as if it had not been carried out."""
-        self.pass_over(number, frames)
-
     def fail(self, number: int, frames: bytes, code: int, text: str, field_index: int | None) -> None:
         """Do not carry out a command, and answer it with an exception, which ends the session."""
         session = self._session(number)
@@ -274,16 +270,6 @@ class Line:
 
     # --- publishes ------------------------------------------------------------------------------------
 
-    def next_publish(self, number: int) -> int | None:
-        """Publishes are not confirmed one by one: completion tells a publisher."""
-        return None
-
-    def skip_publish(self, number: int, accepted: bool | None) -> None:
-        """There is no count of confirms."""
-
-    def confirm_singly(self, number: int) -> None:
-        """There are no confirms."""
-
     def destinations(self, number: int, method: Any, properties: Any) -> tuple[str, ...]:
         """The names of the queues that a transfer goes to. Nothing changes by asking."""
         session = self._session(number)
@@ -318,14 +304,6 @@ class Line:
         outstanding = session.ledger.outstanding
         found = [outstanding[each] for each in transfers.select(outstanding)]
         return tuple((delivery.queue.name, delivery.queued.message) for delivery in found)
-
-    def held_messages(self, number: int, tag: int, multiple: bool) -> tuple[tuple[str, Any], ...]:
-        """The same of one transfer."""
-        return self.held(number, SequenceSet.of(tag))
-
-    def spare_tag(self, number: int) -> int:
-        """See `spare_number`."""
-        return self.spare_number(number)
 
     # --- flow -----------------------------------------------------------------------------------------
 

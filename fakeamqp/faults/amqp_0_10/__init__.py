@@ -67,7 +67,6 @@ class _Dialect:
     prefix_size = 2
     silent = bytes((_HEARTBEAT.CLASS, _HEARTBEAT.CODE))
     publishes = frozenset((TRANSFER,))
-    deliveries = frozenset((TRANSFER,))
     confirms: frozenset[str] = frozenset()
     ends_of_channels = frozenset(("session.detach", "session.detached"))
     last_words = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.faults.amqp_0_9_1.malformed import MALFORMATIONS
-from fakeamqp.faults.amqp_0_9_1.units import CONFIRMS, DELIVERIES, PUBLISH, MethodUnit
+from fakeamqp.faults.amqp_0_9_1.units import CONFIRMS, PUBLISH, MethodUnit
 from fakeamqp.faults.dialect import Kind
 from fakeamqp.wire.amqp_0_9_1.methods import METHODS
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
@@ -44,7 +44,6 @@ class _Dialect:
     prefix_size = 4
     silent = b""
     publishes = frozenset((PUBLISH,))
-    deliveries = DELIVERIES
     confirms = CONFIRMS
     ends_of_channels = frozenset(("channel.close", "channel.close-ok"))
     last_words = frozenset(("channel.close",))

@@ -24,14 +24,15 @@ from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.faults.flight import Flight
+    from fakeamqp.faults.line import CountingLine
     from fakeamqp.faults.wires import Wire
     from fakeamqp.wire.amqp_0_9_x.method import Method
 
-__all__ = ["CONFIRMS", "DELIVERIES", "PUBLISH", "MethodUnit"]
+__all__ = ["CONFIRMS", "PUBLISH", "MethodUnit"]
 
 PUBLISH = "basic.publish"
 CONFIRMS = frozenset(("basic.ack", "basic.nack"))
-DELIVERIES = frozenset(("basic.deliver", "basic.get-ok"))
+_DELIVERIES = frozenset(("basic.deliver", "basic.get-ok"))
 _LARGEST = 131_072 - 8
 
 
@@ -39,6 +40,8 @@ class MethodUnit(Unit):
     """See `Unit`, which says what each of these is."""
 
     __slots__ = ("_kind", "has_content")
+
+    line: CountingLine
 
     # --- what it is -----------------------------------------------------------------------------------
 
@@ -147,7 +150,7 @@ class MethodUnit(Unit):
 
     def again(self) -> Self:
         """A delivery has a tag of its own, a publish no place among confirms."""
-        if self.name in DELIVERIES:
+        if self.name in _DELIVERIES:
             unit = self.changed(fields={"delivery_tag": self.line.spare_tag(self.channel)})
         else:
             unit = self.changed()
@@ -179,11 +182,26 @@ class MethodUnit(Unit):
                 tag = line.next_publish(self.channel)
                 if tag is not None and not self.copy:
                     line.skip_publish(self.channel, None)
-                    wire.never_confirmed(self.channel, tag)
+                    self._never_confirmed(wire, tag)
             elif self.name == HEARTBEAT:
                 line.unhear()
         elif self.name in CONFIRMS and line.channel_open(self.channel):
-            wire.never_confirmed(self.channel, self.method.delivery_tag)
+            self._never_confirmed(wire, self.method.delivery_tag)
+
+    def muted(self, wire: Wire) -> None:
+        """The end may be silence, and silence may end: no later confirm may cover this one."""
+        if self.name in CONFIRMS:
+            self._never_confirmed(wire, self.method.delivery_tag)
+
+    def _never_confirmed(self, wire: Wire, tag: int) -> None:
+        """No confirm of a later publish may cover that of this tag."""
+        wire.never_confirmed(self.channel, tag)
+        self.line.confirm_singly(self.channel)
+
+    @property
+    def tag(self) -> int | None:
+        """What confirms it, where it is the next publish and publishes are confirmed."""
+        return self.line.next_publish(self.channel)
 
     def nack(self, flight: Flight) -> Self | None:
         """A publish is refused; in the place of an ack a nack goes."""
