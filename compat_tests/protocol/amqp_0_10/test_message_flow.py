@@ -445,7 +445,15 @@ def test_flush_sends_also_what_a_full_transport_holds_back(session: Session) -> 
     assert session.client.server.vhost.queues["q"].ready  # The rest waits for the transport.
     connection.receive(flush)
     assert not session.client.server.vhost.queues["q"].ready
-    assert len(session.transfers()) == 4
+    for _ in range(2):  # From here on it is as full as before.
+        session.publish(big)
+    connection.receive(
+        session.client.command_octets(x.MessageFlow(destination="d", unit=BYTE), session.channel)
+    )
+    connection.receive(command)
+    session.next_id += 2
+    assert len(session.client.server.vhost.queues["q"].ready) == 2
+    assert len(session.transfers()) == 6
 
 
 # --- transports --------------------------------------------------------------------------------------

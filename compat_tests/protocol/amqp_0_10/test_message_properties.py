@@ -227,6 +227,8 @@ def test_what_is_not_delivered_in_time_goes_to_a_dead_letter_exchange(server: Se
     (transfer,) = session.transfers()
     assert transfer.delivery.ttl is None
     assert transfer.message.application_headers["x-death"][0]["original-expiration"] == "50"
+    stamped = server.state.personality.amqp_0_10.stamps_arrival
+    assert (transfer.delivery.timestamp is not None) is stamped
 
 
 def test_ttl_is_what_is_left_on_delivery(server: Server) -> None:

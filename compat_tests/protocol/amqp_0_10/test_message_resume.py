@@ -169,6 +169,13 @@ def test_the_later_of_two_with_one_id_is_kept(server: Server) -> None:
     assert resume(server.session()) == 8
 
 
+def test_the_ttl_of_what_was_replaced_does_not_count(server: Server) -> None:
+    begin(server, properties(ttl=5000))
+    begin(server)
+    server.advance(10)
+    assert resume(server.session()) == 4
+
+
 def test_no_more_than_a_hundred_are_kept(server: Server) -> None:
     for number in range(101):
         begin(server, properties(id_=f"{number}"))

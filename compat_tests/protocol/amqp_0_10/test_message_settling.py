@@ -6,6 +6,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session, Transfer
 from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.wire.amqp_0_10 import structs
 from fakeamqp.wire.amqp_0_10.serial import SequenceSet
 
 BODIES = [b"1", b"2", b"3", b"4", b"5"]
@@ -259,6 +260,23 @@ def test_what_belongs_to_a_queue_that_has_gone_can_be_settled_without_effect(ses
     session.reject(third.id)
 
 
+def test_what_went_to_an_alternate_exchange_with_its_queue_is_settled_without_effect(
+    session: Session,
+) -> None:
+    session.bind("q", "amq.fanout")
+    session.declare("gone", alternate_exchange="amq.fanout")
+    for number in range(3):
+        session.publish(f"{number}".encode(), key="gone")
+    session.subscribe("gone", "g")
+    first, second, third = session.transfers()
+    session.call(x.MessageCancel(destination="g"))
+    session.call(x.QueueDelete(queue="gone"))
+    session.accept(first.id)
+    session.release(second.id)
+    session.reject(third.id)
+    assert session.query().message_count == 3
+
+
 # --- transactions ------------------------------------------------------------------------------------
 
 
@@ -289,6 +307,30 @@ def test_what_was_accepted_may_be_released_before_a_rollback(lenient: Server) ->
     session.call(x.TxRollback())
     session.flow(2)
     assert [(each.body, each.redelivered) for each in session.transfers()] == [(b"1", True), (b"2", True)]
+
+
+def test_a_release_takes_nothing_out_of_what_another_session_has_accepted(lenient: Server) -> None:
+    """Both work in one branch, and their transfers have the same ids."""
+    xid = structs.Xid(format=1, global_id=b"g", branch_id=b"b")
+    one, other = lenient.session(b"one"), lenient.session(b"other")
+    transfers = []
+    for number, session in enumerate((one, other)):
+        queue = f"q{number}"
+        session.declare(queue)
+        session.publish(key=queue)
+        session.call(x.DtxSelect())
+        session.call(x.DtxStart(xid=xid, join=number > 0))
+        session.subscribe(queue, credit=1)
+        transfers += session.transfers()
+        session.accept(transfers[-1].id)
+    assert transfers[0].id == transfers[1].id
+    one.release(transfers[0].id)
+    for session in (one, other):
+        session.call(x.DtxEnd(xid=xid))
+    one.call(x.DtxCommit(xid=xid, one_phase=True))
+    one.detach()
+    other.detach()
+    assert (left(one, "q0"), left(one, "q1")) == ([b"body"], [])
 
 
 def test_by_the_text_an_accept_is_final_in_a_transaction_as_well(spec: Server) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Arrived, Client, Server, Session
 from fakeamqp.model.access import Permission, TopicPermission, User
+from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_10 import commands as x
 from fakeamqp.wire.amqp_0_10 import controls as c
 from fakeamqp.wire.amqp_0_10 import structs
@@ -51,6 +52,16 @@ def test_an_exchange_that_was_there_and_is_not_any_more_is_not_found(session: Se
     session.publish(exchange="e")
     session.call(x.ExchangeDelete(exchange="e"))
     session.fails(x.MessageTransfer(destination="e", accept_mode=1), 404, header=[TO_Q], body=b"lost")
+
+
+def test_another_exchange_of_the_same_name_is_looked_at_anew(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare_exchange("e", "fanout")
+    session.publish(exchange="e")
+    session.call(x.ExchangeDelete(exchange="e"))
+    internal = m.ExchangeDeclare(exchange="e", type="fanout", internal=True)
+    lenient.client().call(internal, m.ExchangeDeclareOk)
+    session.fails(x.MessageTransfer(destination="e", accept_mode=1), 403, header=[TO_Q], body=b"body")
 
 
 @pytest.mark.rule("0-10/message.delivery-properties/routing-key")
@@ -167,11 +178,15 @@ def test_structs_of_a_header_come_in_any_order(session: Session) -> None:
 
 def test_structs_that_nobody_knows_are_carried(session: Session) -> None:
     unknown = UnknownStruct(0x7777, b"\0\0whatever")
-    send(session, unknown, TO_Q, structs.MessageProperties(content_type="a/b"))
+    message = structs.MessageProperties(content_type="a/b")
+    session.bind("q", "amq.fanout")
     session.subscribe()
-    (transfer,) = session.transfers()
-    assert unknown in transfer.structs
-    assert transfer.message.content_type == "a/b"
+    for header in ((unknown, TO_Q, message), (TO_Q, message, unknown), (unknown, message)):
+        command = x.MessageTransfer(destination="amq.fanout", accept_mode=1)
+        session.call(command, header=encode_header(header), body=b"body")
+        transfer = session.transfer()
+        assert unknown in transfer.structs
+        assert transfer.message.content_type == "a/b"
 
 
 def test_a_header_that_cannot_be_read_harms_its_sender_alone(server: Server) -> None:
@@ -283,16 +298,17 @@ def test_a_transfer_goes_from_start_by_acquired_or_not_to_its_end(session: Sessi
     assert session.query().message_count == 1
 
 
-def test_a_transfer_larger_than_a_frame_comes_in_several(server: Server) -> None:
+@pytest.mark.parametrize("body", [b"short", bytes(range(256)) * 40])
+@pytest.mark.parametrize("text", ["short", "x" * 5000])
+def test_a_transfer_larger_than_a_frame_comes_in_several(server: Server, body: bytes, text: str) -> None:
     client = server.open(max_frame_size=4096)
     session = client.session()
     session.declare("q")
     session.subscribe()
-    body = bytes(range(256)) * 40
-    session.publish(body, message=structs.MessageProperties(application_headers={"long": "x" * 5000}))
+    session.publish(body, message=structs.MessageProperties(application_headers={"text": text}))
     (transfer,) = session.transfers()
     assert transfer.body == body
-    assert transfer.message.application_headers == {"long": "x" * 5000}
+    assert transfer.message.application_headers == {"text": text}
 
 
 @pytest.mark.rule("0-10/message.delivery-properties/encoding")

@@ -223,7 +223,7 @@ class SubscriptionEnd:
         for tag in shown:
             if outstanding[tag].queued not in there:
                 del outstanding[tag]
-                self._shown -= 1
+        self._shown = sum(tag in outstanding for tag in shown)
         self._most_shown = max(_MOST_SHOWN, 2 * self._shown)
 
     def _completed(self, receipt: Receipt) -> Grant | None:
