@@ -85,6 +85,19 @@ def test_without_a_command_point_nothing_is_carried_out(server: Server) -> None:
     assert not server.vhost.queues["q"].ready
 
 
+def test_on_each_transport_the_command_point_comes_first(server: Server) -> None:
+    client = server.open()
+    session = client.session(timeout=60)
+    session.declare("q")
+    client.drop()
+    client = server.open()
+    client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
+    client.inbox.clear()
+    client.send_octets(octets(client))
+    assert client.expect(c.SessionDetached).code == DetachCode.UNKNOWN_IDS
+    assert not server.vhost.queues["q"].ready
+
+
 def test_behind_an_offset_the_beginning_of_a_transfer_is_wrong(server: Server) -> None:
     client = server.open()
     session = client.session(timeout=60)

@@ -125,16 +125,13 @@ class Incoming:
         return assembly
 
     def receive_whole(self) -> bool:
-        """Count a command that has come as nothing but whole frames; False where it needs a closer look."""
+        """Count a command that has come as nothing but whole frames; False where it needs a closer look.
+
+        It needs none where it is the one that was never seen, with nothing of it there: then neither is
+        anything being discarded, nor can the command point have named an offset.
+        """
         due = self._due
-        if (
-            not self._pointed
-            or self._offset
-            or self._discarding
-            or due != self._expected
-            or self._skipped
-            or not self._assembler.idle
-        ):
+        if not self._pointed or due != self._expected or self._skipped or not self._assembler.idle:
             return False
         self._offset = None
         self.current = due
