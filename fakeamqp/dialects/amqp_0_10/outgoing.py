@@ -207,7 +207,7 @@ class Outgoing:
     def completed(self, commands: SequenceSet) -> None:
         """The client has done these: what waited for that goes on."""
         wider: dict[Limit, None] = {}
-        for command_id in commands.select(self._sent):
+        for command_id in commands.among(self._sent):
             sent = self._sent.pop(command_id)
             limit = None if sent.done is None else sent.done()
             if limit is not None:
