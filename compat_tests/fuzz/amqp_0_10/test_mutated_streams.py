@@ -24,7 +24,7 @@ from compat_tests.fuzz.profile import FACTOR, examples
 from compat_tests.fuzz.test_mutated_streams import empty
 from compat_tests.protocol.amqp_0_10.driver import Client, Server
 from fakeamqp.dialects.amqp_0_10 import Endpoint
-from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
 from fakeamqp.wire.amqp_0_10 import commands as x
 from fakeamqp.wire.amqp_0_10 import controls as c
 

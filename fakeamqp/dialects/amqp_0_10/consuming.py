@@ -18,7 +18,7 @@ from fakeamqp.model.subscription import Subscription
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
     from fakeamqp.model.queues import Queue

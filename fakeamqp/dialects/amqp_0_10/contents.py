@@ -20,7 +20,7 @@ from fakeamqp.wire.amqp_0_10.constants import ReturnCode, SegmentType
 from fakeamqp.wire.amqp_0_10.properties import FILE_ENCODING, STREAM_ENCODING, ContentProperties
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.exchanges.exchange import Target as Destination
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.transactions import Transaction

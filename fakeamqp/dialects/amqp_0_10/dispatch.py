@@ -10,7 +10,7 @@ from fakeamqp.dialects.amqp_0_10 import dtx, exchange, execution, file, message,
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.wire.amqp_0_10.packed import Command, Struct
 
     Handler: TypeAlias = Callable[[SessionEnd, Any], Struct | None]

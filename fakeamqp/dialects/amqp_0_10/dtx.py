@@ -16,7 +16,7 @@ from fakeamqp.wire.amqp_0_10.constants import XaStatus
 from fakeamqp.wire.amqp_0_10.types import STRUCT32, Array
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.wire.amqp_0_10.packed import Command, Struct
 
 __all__ = ["HANDLERS"]

@@ -32,7 +32,7 @@ from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_10.consuming import Window
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.dialects.interface import Connection, PeerAddress
     from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState

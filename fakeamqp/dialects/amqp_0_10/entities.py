@@ -13,7 +13,7 @@ from fakeamqp.wire.amqp_0_10.crossing import plain_headers
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.access import Action
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.wire.amqp_0_10 import commands
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.wire.amqp_0_10.packed import Command
 
 __all__ = ["HANDLERS"]

@@ -32,8 +32,8 @@ from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_10.endpoint import Endpoint
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
-    from fakeamqp.dialects.amqp_0_10.subscription_end import SubscriptionEnd
+    from fakeamqp.dialects.amqp_0_10.message.subscription_end import SubscriptionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.wire.amqp_0_10.assembly import Assembly
     from fakeamqp.wire.amqp_0_10.constants import CloseCode
 

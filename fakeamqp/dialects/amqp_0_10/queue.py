@@ -25,7 +25,7 @@ from fakeamqp.wire.amqp_0_10 import commands, structs
 from fakeamqp.wire.amqp_0_10.crossing import carried
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.queues import Queue
     from fakeamqp.wire.amqp_0_10.packed import Command, Struct
 

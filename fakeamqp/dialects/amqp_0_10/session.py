@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects.amqp_0_10.replies import ConnectionFault
-from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
 from fakeamqp.wire.amqp_0_10 import controls
 from fakeamqp.wire.amqp_0_10.constants import DetachCode
 

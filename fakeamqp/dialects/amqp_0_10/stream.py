@@ -18,7 +18,7 @@ from fakeamqp.wire.amqp_0_10 import commands
 from fakeamqp.wire.amqp_0_10.constants import SegmentType
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.credit import Credit
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message

@@ -12,7 +12,7 @@ from fakeamqp.wire.amqp_0_10 import commands
 from fakeamqp.wire.amqp_0_10.constants import AcceptMode
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.wire.amqp_0_10.packed import Command
 
 __all__ = ["HANDLERS", "check_accept_mode"]

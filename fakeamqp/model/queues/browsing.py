@@ -82,7 +82,7 @@ class Browser:
         self._ahead.pop()
 
     def look_again_at(self, due: float, call_at: Callable[[float], Timer]) -> None:
-        """It waits for credit for a message that expires then; what is behind that is to be seen after all."""
+        """It waits for credit for a message that expires then; what is behind that it is to see after all."""
         if self._timer is None or not self._timer.active or self._timer.due != due:
             self.end()
             self._timer = call_at(due)

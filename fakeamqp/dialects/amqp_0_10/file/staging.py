@@ -16,7 +16,7 @@ from fakeamqp.model.staging import Staged
 from fakeamqp.wire.amqp_0_10 import commands
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.wire.amqp_0_10.assembly import Assembly
 
 __all__ = ["Staging", "Upload"]

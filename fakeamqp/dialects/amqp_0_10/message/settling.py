@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fakeamqp.dialects.amqp_0_10.subscription_end import SubscriptionEnd
+from fakeamqp.dialects.amqp_0_10.message.subscription_end import SubscriptionEnd
 from fakeamqp.model.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import IllegalState
 from fakeamqp.wire.amqp_0_10 import structs
@@ -19,7 +19,7 @@ from fakeamqp.wire.amqp_0_10.constants import AcceptMode
 from fakeamqp.wire.amqp_0_10.serial import SequenceSet
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.wire.amqp_0_10 import commands
 

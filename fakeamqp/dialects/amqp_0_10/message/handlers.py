@@ -1,4 +1,4 @@
-"""Class message: transfers in both directions, subscriptions, and credit.
+"""The commands of class message.
 
 What the commands do is in `transfers` and `fragments` (to the broker), `subscription_end` and `delivering`
 (to the client), `settling` and `flow`.
@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.dialects.amqp_0_10 import flow, fragments, settling, transfers, tx
+from fakeamqp.dialects.amqp_0_10 import tx
+from fakeamqp.dialects.amqp_0_10.message import flow, fragments, settling, transfers
+from fakeamqp.dialects.amqp_0_10.message.subscription_end import SubscriptionEnd
 from fakeamqp.dialects.amqp_0_10.replies import SessionFault
-from fakeamqp.dialects.amqp_0_10.subscription_end import SubscriptionEnd
 from fakeamqp.model.errors import NotAllowed, ResourceLocked
 from fakeamqp.wire.amqp_0_10 import commands
 from fakeamqp.wire.amqp_0_10.constants import AcceptMode
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.queues import Queue
     from fakeamqp.wire.amqp_0_10.packed import Command, Struct
 

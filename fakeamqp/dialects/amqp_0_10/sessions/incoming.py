@@ -17,7 +17,7 @@ from fakeamqp.wire.amqp_0_10.frames import FIRST_FRAME, FIRST_SEGMENT, LAST_FRAM
 from fakeamqp.wire.amqp_0_10.serial import SequenceSet, precedes, successor
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.wire.amqp_0_10.assembly import Assembly
 
 __all__ = ["Incoming"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fakeamqp.dialects.amqp_0_10 import delivering
-from fakeamqp.dialects.amqp_0_10.delivering import NO_BODY
 from fakeamqp.dialects.amqp_0_10.entities import plain
+from fakeamqp.dialects.amqp_0_10.message import delivering
+from fakeamqp.dialects.amqp_0_10.message.delivering import NO_BODY
 from fakeamqp.model.credit import Grant
 from fakeamqp.model.errors import ResourceDeleted
 from fakeamqp.model.subscription import Subscription
@@ -24,7 +24,7 @@ from fakeamqp.wire.amqp_0_10.frames import (
 from fakeamqp.wire.amqp_0_10.properties import ENCODING
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.credit import Limit, Receipt
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message

@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from fakeamqp.dialects.amqp_0_10 import delivering
-from fakeamqp.dialects.amqp_0_10.fragments import Fragments
-from fakeamqp.dialects.amqp_0_10.headings import Heading, Target
+from fakeamqp.dialects.amqp_0_10.message import delivering
+from fakeamqp.dialects.amqp_0_10.message.fragments import Fragments
+from fakeamqp.dialects.amqp_0_10.message.headings import Heading, Target
 from fakeamqp.dialects.amqp_0_10.replies import SessionFault, short_text
 from fakeamqp.dialects.amqp_0_10.states import SessionState
 from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, ResourceError
@@ -21,7 +21,7 @@ from fakeamqp.wire.amqp_0_10.properties import ENCODING, TransferProperties
 from fakeamqp.wire.amqp_0_10.serial import SequenceSet
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.outcome import Outcome
 
 __all__ = ["Publisher", "transfer"]

@@ -15,7 +15,7 @@ from fakeamqp.wire.amqp_0_10.frames import encode_frames
 from fakeamqp.wire.amqp_0_10.serial import SequenceSet, precedes, successor
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.credit import Limit
     from fakeamqp.model.timers import Timer
     from fakeamqp.wire.amqp_0_10 import structs

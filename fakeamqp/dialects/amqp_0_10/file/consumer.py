@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_10.consuming import ConsumerEnd, Consumers
 from fakeamqp.dialects.amqp_0_10.contents import FILE, header
+from fakeamqp.dialects.amqp_0_10.file.staging import Staging
 from fakeamqp.dialects.amqp_0_10.replies import SessionFault
-from fakeamqp.dialects.amqp_0_10.staging import Staging
 from fakeamqp.model.delivery import accept_all, release_all
 from fakeamqp.wire.amqp_0_10 import commands
 from fakeamqp.wire.amqp_0_10.constants import SegmentType
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_10.consuming import Window
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
     from fakeamqp.model.queues import Queue

@@ -8,8 +8,8 @@ from fakeamqp.model.errors import NotFound
 from fakeamqp.wire.amqp_0_10.constants import CreditUnit, FlowMode
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
-    from fakeamqp.dialects.amqp_0_10.subscription_end import SubscriptionEnd
+    from fakeamqp.dialects.amqp_0_10.message.subscription_end import SubscriptionEnd
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.wire.amqp_0_10 import commands
 
 __all__ = ["flow", "flush", "set_flow_mode", "stop", "subscription"]

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.dialects.amqp_0_10.dispatch import HANDLERS, TAKES_CONTENT
-from fakeamqp.dialects.amqp_0_10.incoming import Incoming
-from fakeamqp.dialects.amqp_0_10.outgoing import Outgoing
+from fakeamqp.dialects.amqp_0_10.message.transfers import Publisher
 from fakeamqp.dialects.amqp_0_10.replies import SessionFault, error_code, short_text
+from fakeamqp.dialects.amqp_0_10.sessions.incoming import Incoming
+from fakeamqp.dialects.amqp_0_10.sessions.outgoing import Outgoing
 from fakeamqp.dialects.amqp_0_10.states import SESSION_TRANSITIONS, SessionState
-from fakeamqp.dialects.amqp_0_10.transfers import Publisher
 from fakeamqp.model.credit import Gate
 from fakeamqp.model.delivery import Ledger, release_all
 from fakeamqp.model.errors import ModelError
@@ -25,7 +25,7 @@ from fakeamqp.wire.errors import WireError
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_10.consuming import Consumers
     from fakeamqp.dialects.amqp_0_10.endpoint import Endpoint
-    from fakeamqp.dialects.amqp_0_10.subscription_end import SubscriptionEnd
+    from fakeamqp.dialects.amqp_0_10.message.subscription_end import SubscriptionEnd
     from fakeamqp.model.access import Action
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.subscription import Subscription

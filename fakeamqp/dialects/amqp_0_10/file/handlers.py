@@ -1,6 +1,6 @@
 """Class file: bulk messages, staged before they are sent, in either direction.
 
-What the client stages is in `staging`, what the broker stages to it and delivers in `file_consumer`.
+What the client stages is in `staging`, what the broker stages to it and delivers in `consumer`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects.amqp_0_10 import consuming, contents
 from fakeamqp.dialects.amqp_0_10.contents import FILE, Target
-from fakeamqp.dialects.amqp_0_10.file_consumer import FileConsumer, Files
+from fakeamqp.dialects.amqp_0_10.file.consumer import FileConsumer, Files
 from fakeamqp.model.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import ResourceError
 from fakeamqp.wire.amqp_0_10 import commands
 from fakeamqp.wire.amqp_0_10.properties import ContentProperties
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
-    from fakeamqp.dialects.amqp_0_10.staging import Upload
+    from fakeamqp.dialects.amqp_0_10.file.staging import Upload
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.staging import Staged
     from fakeamqp.model.tap import Settlement

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from fakeamqp.dialects.amqp_0_10 import delivering
+from fakeamqp.dialects.amqp_0_10.message import delivering
 from fakeamqp.wire.amqp_0_10.properties import TransferProperties
 from fakeamqp.wire.amqp_0_10.structs import DeliveryProperties, MessageProperties
 

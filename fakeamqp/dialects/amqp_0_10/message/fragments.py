@@ -16,8 +16,8 @@ from fakeamqp.wire.amqp_0_10 import commands, structs
 from fakeamqp.wire.amqp_0_10.serial import SequenceSet
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.headings import Heading, Target
-    from fakeamqp.dialects.amqp_0_10.session_end import SessionEnd
+    from fakeamqp.dialects.amqp_0_10.message.headings import Heading, Target
+    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
 
 __all__ = ["Fragments", "Whole", "resume"]
 
