@@ -9,19 +9,17 @@ here and nowhere else; what is wrong with a command ends its session, see `sessi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_10 import connection as connection_class
 from fakeamqp.dialects.amqp_0_10 import session as session_class
 from fakeamqp.dialects.amqp_0_10.line import Line
 from fakeamqp.dialects.amqp_0_10.replies import ConnectionFault, close_code, short_text
-from fakeamqp.dialects.amqp_0_10.states import CONNECTION_TRANSITIONS, ConnectionState
-from fakeamqp.dialects.heartbeats import Heartbeats
-from fakeamqp.dialects.login import Login
-from fakeamqp.dialects.outbox import Outbox
-from fakeamqp.dialects.patience import Patience
+from fakeamqp.dialects.amqp_0_10.states import CONNECTION_TRANSITIONS
+from fakeamqp.dialects.connection_end import ConnectionEnd
+from fakeamqp.dialects.connection_states import ConnectionState
 from fakeamqp.model.errors import ModelError
 from fakeamqp.wire.amqp_0_10 import controls
 from fakeamqp.wire.amqp_0_10.assembly import Assembler, Assembly, content_behind
@@ -34,18 +32,14 @@ if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_10.consuming import Window
     from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.dialects.interface import Connection, PeerAddress
-    from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
-    from fakeamqp.model.timers import Timer
-    from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.wire.amqp_0_10.packed import Control
 
 __all__ = ["Endpoint"]
 
 _log = logging.getLogger("fakeamqp")
 
-_HANDSHAKE_TIMEOUT = 10.0
 _CLOSE_TIMEOUT = 30.0
 _MUTE_STATES = frozenset(
     (ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING, ConnectionState.TUNED)
@@ -59,56 +53,33 @@ _WHOLE = 0x0F
 """All four flags: a segment of one frame, and an assembly of one segment."""
 
 
-class Endpoint:
+class Endpoint(ConnectionEnd):
     """One 0-10 connection, without its transport. See `dialects.interface.Connection`."""
 
     dialect = "0-10"
 
+    TRANSITIONS = CONNECTION_TRANSITIONS
+
     def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
-        self.broker = state
-        self.personality = state.personality
         self.choices = state.personality.amqp_0_10
-        self.peer = peer
-        self.name = peer.name
-        self.state = ConnectionState.STARTING
-        self.login = Login(state, peer, self.choices.mechanisms)
-        self.client_properties: Mapping[str, Any] = {}
-        self.user: User | None = None
-        self.virtual_host: VirtualHost | None = None
+        super().__init__(
+            state,
+            peer,
+            notify,
+            mechanisms=self.choices.mechanisms,
+            heartbeat=_HEARTBEAT_FRAME,
+            version="AMQP {}-{}-{}-{}".format(*PROTOCOL_HEADER[4:]),
+        )
         self.channel_max = self.choices.channel_max
         self.max_frame_size = MIN_MAX_FRAME_SIZE
-        self.heartbeat = 0
         self.sessions: dict[int, SessionEnd] = {}
         """The attached sessions by channel, those that an exception has ended among them."""
         self.windows: dict[str, Window] = {}
         """What consumers of classes file and stream share in all sessions, by class (file.qos/global)."""
-        self.outbox = Outbox(self, lambda: notify(self))
-        self.gate = self.outbox.gate
-        self.heartbeats = Heartbeats(self, _HEARTBEAT_FRAME)
-        self.heard_at = state.clock.now()
-        self.blocked_reason: str | None = None
-        self.finished = False
-        self.aborted = False
-        self.resets = False
 
         self._assemblers: dict[int, Assembler] = {}
-        self._partial: list[bytes] = []
-        self._partial_size = 0
-        self._needed = 0
         self._unframed = False
         """Where frames start and end is not known any more: see `_receive_unframed`."""
-        self._held_back = False
-        self._paused = False
-        self._patience: Patience | None = Patience(
-            state,
-            _HANDSHAKE_TIMEOUT,
-            self._says("ends for want of a handshake"),
-            lambda: self.abort("handshake timeout"),
-        )
-        self._ending: Timer | None = None
-        state.connections[self] = None
-        if state.tap is not None:
-            state.tap.connection(self.name, "connected", "AMQP {}-{}-{}-{}".format(*PROTOCOL_HEADER[4:]))
         # A server that accepts the version says so with the same header (protocol-header/server-echo).
         self.outbox.put(PROTOCOL_HEADER)
         connection_class.start(self)
@@ -117,21 +88,6 @@ class Endpoint:
         return f"<Endpoint {self.name} {self.state.name.lower()} sessions={len(self.sessions)}>"
 
     # --- what the model and its inspectors see --------------------------------------------------------
-
-    @property
-    def user_name(self) -> str | None:
-        """The authenticated user, or None before that."""
-        return None if self.user is None else self.user.name
-
-    @property
-    def unsent(self) -> int:
-        """Octets for the client that it has not taken yet."""
-        return self.outbox.unsent
-
-    @property
-    def virtual_host_name(self) -> str | None:
-        """The virtual host opened, or None before that."""
-        return None if self.virtual_host is None else self.virtual_host.name
 
     @property
     def open_channels(self) -> tuple[SessionEnd, ...]:
@@ -146,11 +102,6 @@ class Endpoint:
         if self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED):
             known = code in tuple(CloseCode)
             self.close(CloseCode(code) if known else CloseCode.CONNECTION_FORCED, text)
-
-    def break_off(self, *, reset: bool) -> None:
-        """End the transport without a word, after what is pending: in order, or by a reset."""
-        self.resets = reset
-        self._finish("reset by a fault" if reset else "broken off by a fault")
 
     @cached_property
     def line(self) -> Line:
@@ -184,28 +135,9 @@ class Endpoint:
 
     # --- octets out ----------------------------------------------------------------------------------
 
-    @property
-    def reading(self) -> bool:
-        """See `Connection`."""
-        return not (self._held_back or self._paused or self.outbox.stuffed)
-
-    def pause(self, paused: bool) -> None:
-        """Read no further, or go on: for who keeps what has come and has enough of it."""
-        if paused != self._paused:
-            self._paused = paused
-            self.outbox.note()
-
     def send(self, channel: int, control: Control) -> None:
         """Send a control."""
         self.outbox.write(control_frame(channel, control.encode(), self.max_frame_size))
-
-    def pending(self) -> list[bytes]:
-        """See `Connection`."""
-        return self.outbox.take()
-
-    def sent(self, count: int) -> None:
-        """See `Connection`."""
-        self.outbox.sent(count)
 
     # --- octets in -----------------------------------------------------------------------------------
 
@@ -370,26 +302,6 @@ class Endpoint:
             f"a frame of {size} octets is larger than the agreed max-frame-size ({self.max_frame_size})"
         )
 
-    def _is_deaf(self) -> bool:
-        """Whether nothing the client may say counts any more."""
-        return (
-            self.finished or self.aborted or self.state in (ConnectionState.CLOSED, ConnectionState.REFUSED)
-        )
-
-    def receive_eof(self) -> None:
-        """See `Connection`."""
-        if self.state is ConnectionState.CLOSED:
-            self._stop_patience()
-            self.finished = not self.aborted
-        else:
-            # connection.close-ok/reporting; no more than a note, since a broker that stops gets here too.
-            _log.info("%s: the transport ended without connection.close-ok", self.name)
-            self._enter("LOST")
-            self._release()
-            if self.broker.tap is not None:
-                self.broker.tap.connection(self.name, "lost", "the transport ended without a close")
-            self.aborted = True
-
     # --- errors --------------------------------------------------------------------------------------
 
     def _fail(self, channel: int, problem: ConnectionFault | ModelError | WireError) -> None:
@@ -418,20 +330,11 @@ class Endpoint:
         )
 
     def refuse(self, text: str) -> None:
-        """The handshake failed: end the transport, after a pause where one is configured."""
-        _log.warning("%s: handshake failed: %s", self.name, text)
+        """The handshake failed: end the transport, by personality with a word that says why."""
         if self.choices.speaks_of_failed_handshakes:
-            close = controls.ConnectionClose(
-                reply_code=CloseCode.CONNECTION_FORCED, reply_text=short_text(text)
-            )
-            self.send(0, close)
-        self._enter("REFUSE")
-        self._stop_patience()
-        delay = self.broker.authentication_failure_delay
-        if delay > 0:
-            self._ending = self.after(delay, lambda: self._finish(text), "ends after a failed handshake")
-        else:
-            self._finish(text)
+            code = CloseCode.CONNECTION_FORCED
+            self.send(0, controls.ConnectionClose(reply_code=code, reply_text=short_text(text)))
+        super().refuse(text)
 
     # --- state ---------------------------------------------------------------------------------------
 
@@ -450,18 +353,6 @@ class Endpoint:
             )
         self.state = following
 
-    def _enter(self, event: str) -> None:
-        self.state = CONNECTION_TRANSITIONS[self.state].get(event, self.state)
-
-    def challenge(self) -> None:
-        """The SASL mechanism asks back."""
-        self._enter("CHALLENGE")
-
-    def authenticated(self, user: User) -> None:
-        """The client is who it says."""
-        self.user = user
-        self._enter("AUTHENTICATED")
-
     def agree(self, channel_max: int, max_frame_size: int, heartbeat: int) -> None:
         """Take over what tune-ok settled; heartbeats begin. 0 = none."""
         self.channel_max = channel_max
@@ -469,15 +360,6 @@ class Endpoint:
         self.heartbeat = heartbeat
         self._enter("AGREED")
         self.heartbeats.start(heartbeat)
-
-    def opened(self, virtual_host: VirtualHost) -> None:
-        """The handshake is complete."""
-        self.virtual_host = virtual_host
-        self._stop_patience()
-        if self.broker.tap is not None:
-            self.broker.tap.connection(self.name, "opened", f"virtual host {virtual_host.name!r}")
-        if self.broker.blocked_reason is not None:
-            self.set_blocked(self.broker.blocked_reason)
 
     def redirected(self, redirect: controls.ConnectionRedirect) -> None:
         """The client is sent elsewhere: nothing but its close is expected here any more."""
@@ -496,81 +378,14 @@ class Endpoint:
         self.send(0, controls.ConnectionCloseOk())
         self._end()
 
-    def close_confirmed(self) -> None:
-        """The close-ok we waited for."""
-        self._finish("close confirmed")
+    # --- end ------------------------------------------------------------------------------------------
 
-    def _finish(self, why: str) -> None:
-        """Nothing more will be said; what is pending still goes out."""
-        if not self.finished:
-            self._let_go(why)
-        self._end()
-
-    def _let_go(self, why: str) -> None:
-        """The connection is over, though its transport may not be."""
-        self.state = ConnectionState.CLOSED
-        self._release()
-        if self.broker.tap is not None:
-            self.broker.tap.connection(self.name, "closed", why)
-
-    def _end(self) -> None:
-        self.finished = True
-        self.outbox.note()
-
-    def abort(self, why: str) -> None:
-        """End the transport now, without a word (connection.heartbeat/timeout)."""
-        if self.aborted:
-            return
-        _log.warning("%s: %s", self.name, why)
-        self.state = ConnectionState.CLOSED
-        self._release()
-        self.aborted = True
-        if self.broker.tap is not None:
-            self.broker.tap.connection(self.name, "aborted", why)
-        self.outbox.note()
-
-    def _release(self) -> None:
-        """Let go of everything the connection holds; its sessions have lost their transport."""
-        # Nothing that one session returns goes to another that is about to lose its transport as well.
-        self.gate.shut()
+    def _release_channels(self) -> None:
+        """See the base class: the sessions have lost their transport."""
         sessions, self.sessions = self.sessions, {}
         for session in sessions.values():
             session.transport_lost()
-        if self.state is ConnectionState.CLOSED:
-            self.heartbeats.stop()
-            self._stop_patience()
-            self._partial.clear()
-            self._partial_size = 0
-            self._assemblers.clear()
-        self.broker.connections.pop(self, None)
-        if self.virtual_host is not None:
-            self.virtual_host.release_owner(self)
 
-    # --- time ----------------------------------------------------------------------------------------
-
-    def next_deadline(self) -> float | None:
-        """See `Connection`."""
-        dues = [timer.due for timer in self.heartbeats.timers if timer.active]
-        if self._patience is not None and self._patience.due is not None:
-            dues.append(self._patience.due)
-        return min(dues, default=None)
-
-    def after(self, delay: float, callback: Callable[[], None], what: str, *, chore: bool = False) -> Timer:
-        """Have something done later, on the broker's clock."""
-        due = self.broker.clock.now() + delay
-        return self.broker.timers.call_at(due, callback, self._says(what), chore=chore)
-
-    def _end_by_peers_time(self, delay: float, callback: Callable[[], None], what: str) -> None:
-        """End later, on the time that the client lives by: it was told, and needs that to answer."""
-        timers = self.broker.peer_timers
-        due = timers.clock.now() + delay
-        self._ending = timers.call_at(due, callback, self._says(what), chore=True)
-
-    def _says(self, what: str) -> str:
-        return f"connection {self.name} {what}"
-
-    def _stop_patience(self) -> None:
-        for each in (self._patience, self._ending):
-            if each is not None:
-                each.cancel()
-        self._patience = self._ending = None
+    def _forget(self) -> None:
+        """See the base class."""
+        self._assemblers.clear()

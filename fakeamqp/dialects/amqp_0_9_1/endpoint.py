@@ -10,17 +10,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9_1 import connection as connection_class
 from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
 from fakeamqp.dialects.amqp_0_9_1.line import Line
 from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError, Reply, reply_for, short_text
-from fakeamqp.dialects.amqp_0_9_1.states import CONNECTION_TRANSITIONS, ChannelState, ConnectionState
-from fakeamqp.dialects.heartbeats import Heartbeats
-from fakeamqp.dialects.login import Login
-from fakeamqp.dialects.outbox import Outbox
-from fakeamqp.dialects.patience import Patience
+from fakeamqp.dialects.amqp_0_9_1.states import CONNECTION_TRANSITIONS, ChannelState
+from fakeamqp.dialects.connection_end import ConnectionEnd
+from fakeamqp.dialects.connection_states import ConnectionState
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.limits import check_channel_limit
@@ -42,11 +40,8 @@ from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.interface import Connection, PeerAddress
-    from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
-    from fakeamqp.model.timers import Timer
-    from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
     from fakeamqp.wire.amqp_0_9_x.method import Method
 
@@ -54,7 +49,6 @@ __all__ = ["Endpoint"]
 
 _log = logging.getLogger("fakeamqp")
 
-_HANDSHAKE_TIMEOUT = 10.0
 _CLOSE_TIMEOUT = 30.0
 _END_OF_TRANSPORT_TIMEOUT = 1.0
 _BEFORE_TUNED = frozenset((ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING))
@@ -63,78 +57,40 @@ _CLOSE_OK_FRAME = method_frame(0, m.ConnectionCloseOk().encode())
 _KNOWN_FRAME_TYPES = frozenset((FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY, FRAME_HEARTBEAT))
 
 
-class Endpoint:
+class Endpoint(ConnectionEnd):
     """One 0-9-1 connection, without its transport. See `dialects.interface.Connection`."""
 
     dialect = "0-9-1"
 
+    TRANSITIONS = CONNECTION_TRANSITIONS
+
     def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
-        self.broker = state
-        self.personality = state.personality
-        self.peer = peer
-        self.name = peer.name
-        self.state = ConnectionState.STARTING
+        super().__init__(
+            state,
+            peer,
+            notify,
+            mechanisms=state.personality.mechanisms,
+            heartbeat=HEARTBEAT_FRAME,
+            version="AMQP {}-{}-{}-{}".format(*c.PROTOCOL_HEADER[4:]),
+        )
         self.grammar = PUBLISHED if state.personality.published_field_grammar else RABBITMQ
-        self.client_properties: Mapping[str, Any] = {}
-        self.user: User | None = None
-        self.virtual_host: VirtualHost | None = None
-        self.login = Login(state, peer, state.personality.mechanisms)
         self.channel_max = state.personality.channel_max
         self.frame_max = 0
-        self.heartbeat = 0
         self.channels: dict[int, ChannelEnd] = {}
-        self.outbox = Outbox(self, lambda: notify(self))
-        self.gate = self.outbox.gate
-        self.heartbeats = Heartbeats(self, HEARTBEAT_FRAME)
-        self.heard_at = state.clock.now()
         self.credit: Credit | None = None
         """The connection-wide prefetch window (basic.qos/global-connection), in personality `spec`."""
-        self.blocked_reason: str | None = None
-        self.finished = False
-        self.aborted = False
-        self.resets = False
         self.known_properties: dict[bytes, BasicProperties] = {}
 
         self._largest_payload = self._payload_limit(state.personality.smallest_frame_max)
-        self._partial: list[bytes] = []
-        self._partial_size = 0
-        self._needed = 0
         self._method: int = 0
         self._unframed = False
         """Where frames start and end is not known any more: see `_receive_unframed`."""
-        self._held_back = False
-        self._paused = False
-        self._patience: Patience | None = Patience(
-            state,
-            _HANDSHAKE_TIMEOUT,
-            self._says("ends for want of a handshake"),
-            lambda: self.abort("handshake timeout"),
-        )
-        self._ending: Timer | None = None
-        state.connections[self] = None
-        if state.tap is not None:
-            state.tap.connection(self.name, "connected", "AMQP {}-{}-{}-{}".format(*c.PROTOCOL_HEADER[4:]))
         connection_class.start(self)
 
     def __repr__(self) -> str:
         return f"<Endpoint {self.name} {self.state.name.lower()} channels={len(self.channels)}>"
 
     # --- what the model and its inspectors see --------------------------------------------------------
-
-    @property
-    def user_name(self) -> str | None:
-        """The authenticated user, or None before that."""
-        return None if self.user is None else self.user.name
-
-    @property
-    def unsent(self) -> int:
-        """Octets for the client that it has not taken yet."""
-        return self.outbox.unsent
-
-    @property
-    def virtual_host_name(self) -> str | None:
-        """The virtual host opened, or None before that."""
-        return None if self.virtual_host is None else self.virtual_host.name
 
     @property
     def open_channels(self) -> tuple[ChannelEnd, ...]:
@@ -161,11 +117,6 @@ class Endpoint:
         elif self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED, ConnectionState.REFUSED):
             self._method = method
             self._close(Reply(code, text, ends_connection=True))
-
-    def break_off(self, *, reset: bool) -> None:
-        """End the transport without a word, after what is pending: in order, or by a reset."""
-        self.resets = reset
-        self._finish("reset by a fault" if reset else "broken off by a fault")
 
     @cached_property
     def line(self) -> Line:
@@ -205,28 +156,9 @@ class Endpoint:
 
     # --- octets out ----------------------------------------------------------------------------------
 
-    @property
-    def reading(self) -> bool:
-        """See `Connection`."""
-        return not (self._held_back or self._paused or self.outbox.stuffed)
-
-    def pause(self, paused: bool) -> None:
-        """Read no further, or go on: for who keeps what has come and has enough of it."""
-        if paused != self._paused:
-            self._paused = paused
-            self.outbox.note()
-
     def send(self, channel: int, method: Method) -> None:
         """Send a method frame."""
         self.outbox.write(method_frame(channel, method.encode()))
-
-    def pending(self) -> list[bytes]:
-        """See `Connection`."""
-        return self.outbox.take()
-
-    def sent(self, count: int) -> None:
-        """See `Connection`."""
-        self.outbox.sent(count)
 
     # --- octets in -----------------------------------------------------------------------------------
 
@@ -323,12 +255,6 @@ class Endpoint:
             self._partial_size += rest
             self._needed = 7 if rest < 7 else stop + 1 - position
 
-    def _is_deaf(self) -> bool:
-        """Whether nothing the client may say counts any more."""
-        return (
-            self.finished or self.aborted or self.state in (ConnectionState.CLOSED, ConnectionState.REFUSED)
-        )
-
     def _receive_unframed(self, data: bytes) -> None:
         """After broken framing nothing counts but the answer to our close, which is known by its octets."""
         if _CLOSE_OK_FRAME in data:
@@ -338,24 +264,6 @@ class Endpoint:
             self._partial = [rest]
             self._partial_size = len(rest)
             self._needed = 0
-
-    def receive_eof(self) -> None:
-        """See `Connection`."""
-        if self.state is ConnectionState.CLOSED:
-            # Where the client was waited for, close-ok is still written.
-            self._stop_patience()
-            self.finished = not self.aborted
-        else:
-            # connection.close-ok/reporting; no more than a note, since a broker that stops gets here too.
-            _log.info("%s: the transport ended without connection.close-ok", self.name)
-            for number, channel in self.channels.items():
-                if channel.state is ChannelState.CLOSING:  # channel.close-ok/reporting
-                    _log.info("%s: channel %d ended without channel.close-ok", self.name, number)
-            self._enter("LOST")
-            self._release()
-            if self.broker.tap is not None:
-                self.broker.tap.connection(self.name, "lost", "the transport ended without a close")
-            self.aborted = True
 
     def _receive_elsewhere(self, frame_type: int, number: int, payload: bytes) -> None:
         """A frame for channel 0, or for a channel that is not open."""
@@ -545,20 +453,6 @@ class Endpoint:
         else:
             self.refuse(text)
 
-    def refuse(self, text: str) -> None:
-        """The handshake failed: end the transport without a word, after a pause where one is configured.
-
-        Sources: errors/pre-open-error, security/negotiation-pause.
-        """
-        _log.warning("%s: handshake failed: %s", self.name, text)
-        self._enter("REFUSE")
-        self._stop_patience()
-        delay = self.broker.authentication_failure_delay
-        if delay > 0:
-            self._ending = self.after(delay, lambda: self._finish(text), "ends after a failed handshake")
-        else:
-            self._finish(text)
-
     # --- state ---------------------------------------------------------------------------------------
 
     def enter(self, method_name: str) -> None:
@@ -571,18 +465,6 @@ class Endpoint:
         if following is None:
             raise self.out_of_order(self.personality.connection_method_out_of_order)
         self.state = following
-
-    def _enter(self, event: str) -> None:
-        self.state = CONNECTION_TRANSITIONS[self.state].get(event, self.state)
-
-    def challenge(self) -> None:
-        """The SASL mechanism asks back."""
-        self._enter("CHALLENGE")
-
-    def authenticated(self, user: User) -> None:
-        """The client is who it says."""
-        self.user = user
-        self._enter("AUTHENTICATED")
 
     def agree(self, channel_max: int, frame_max: int, heartbeat: int) -> None:
         """Take over what tune-ok settled; heartbeats begin (heartbeat/start-after-tune). 0 = no limit."""
@@ -604,15 +486,6 @@ class Endpoint:
         """Octets that fit into one body frame to this client."""
         return self.frame_max - FRAME_OVERHEAD if self.frame_max else 0x7FFFFFFF
 
-    def opened(self, virtual_host: VirtualHost) -> None:
-        """The handshake is complete."""
-        self.virtual_host = virtual_host
-        self._stop_patience()
-        if self.broker.tap is not None:
-            self.broker.tap.connection(self.name, "opened", f"virtual host {virtual_host.name!r}")
-        if self.broker.blocked_reason is not None:
-            self.set_blocked(self.broker.blocked_reason)
-
     def closed_by_client(self) -> None:
         """connection.close came: answer, and see to the transport (connection.close-ok/socket-closed-after).
 
@@ -630,82 +503,20 @@ class Endpoint:
         self._let_go("closed by the client")
         self._end_by_peers_time(_END_OF_TRANSPORT_TIMEOUT, self._end, "ends its transport")
 
-    def close_confirmed(self) -> None:
-        """The close-ok we waited for."""
-        self._finish("close confirmed")
+    # --- end ------------------------------------------------------------------------------------------
 
-    def _finish(self, why: str) -> None:
-        """Nothing more will be said; what is pending still goes out."""
-        if not self.finished:
-            self._let_go(why)
-        self._end()
+    def _report_channels(self) -> None:
+        """See the base class."""
+        for number, channel in self.channels.items():
+            if channel.state is ChannelState.CLOSING:  # channel.close-ok/reporting
+                _log.info("%s: channel %d ended without channel.close-ok", self.name, number)
 
-    def _let_go(self, why: str) -> None:
-        """The connection is over, though its transport may not be."""
-        self.state = ConnectionState.CLOSED
-        self._release()
-        if self.broker.tap is not None:
-            self.broker.tap.connection(self.name, "closed", why)
-
-    def _end(self) -> None:
-        self.finished = True
-        self.outbox.note()
-
-    def abort(self, why: str) -> None:
-        """End the transport now, without a word (heartbeat/missed-two)."""
-        if self.aborted:
-            return
-        _log.warning("%s: %s", self.name, why)
-        self.state = ConnectionState.CLOSED
-        self._release()
-        self.aborted = True
-        if self.broker.tap is not None:
-            self.broker.tap.connection(self.name, "aborted", why)
-        self.outbox.note()
-
-    def _release(self) -> None:
-        """Let go of everything the connection holds (connection.close/implies-channels)."""
-        # Nothing that one channel returns goes to a consumer of another that is about to end as well.
-        self.gate.shut()
+    def _release_channels(self) -> None:
+        """See the base class (connection.close/implies-channels)."""
         for channel in list(self.channels.values()):
             channel.lost()
         self.channels.clear()
-        if self.state is ConnectionState.CLOSED:
-            self.heartbeats.stop()
-            self._stop_patience()
-            self._partial.clear()
-            self._partial_size = 0
-            # Messages keep their publisher; they need not keep this.
-            self.known_properties.clear()
-        self.broker.connections.pop(self, None)
-        if self.virtual_host is not None:
-            self.virtual_host.release_owner(self)
 
-    # --- time ----------------------------------------------------------------------------------------
-
-    def next_deadline(self) -> float | None:
-        """See `Connection`."""
-        dues = [timer.due for timer in self.heartbeats.timers if timer.active]
-        if self._patience is not None and self._patience.due is not None:
-            dues.append(self._patience.due)
-        return min(dues, default=None)
-
-    def after(self, delay: float, callback: Callable[[], None], what: str, *, chore: bool = False) -> Timer:
-        """Have something done later, on the broker's clock."""
-        due = self.broker.clock.now() + delay
-        return self.broker.timers.call_at(due, callback, self._says(what), chore=chore)
-
-    def _end_by_peers_time(self, delay: float, callback: Callable[[], None], what: str) -> None:
-        """End later, on the time that the client lives by: it was told, and needs that to answer."""
-        timers = self.broker.peer_timers
-        due = timers.clock.now() + delay
-        self._ending = timers.call_at(due, callback, self._says(what), chore=True)
-
-    def _says(self, what: str) -> str:
-        return f"connection {self.name} {what}"
-
-    def _stop_patience(self) -> None:
-        for each in (self._patience, self._ending):
-            if each is not None:
-                each.cancel()
-        self._patience = self._ending = None
+    def _forget(self) -> None:
+        """See the base class: messages keep their publisher; they need not keep this."""
+        self.known_properties.clear()

@@ -15,26 +15,9 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+from fakeamqp.dialects.connection_states import ConnectionState
+
 __all__ = ["CHANNEL_TRANSITIONS", "CONNECTION_TRANSITIONS", "ChannelState", "ConnectionState"]
-
-
-class ConnectionState(Enum):
-    """Where a connection is in its life."""
-
-    STARTING = auto()
-    """connection.start has been sent."""
-    SECURING = auto()
-    """connection.secure has been sent."""
-    TUNING = auto()
-    """connection.tune has been sent."""
-    TUNED = auto()
-    """tune-ok has come; connection.open is due."""
-    REFUSED = auto()
-    """The handshake failed; after a pause the transport ends."""
-    OPEN = auto()
-    CLOSING = auto()
-    """connection.close has been sent, close-ok is due."""
-    CLOSED = auto()
 
 
 class ChannelState(Enum):
