@@ -109,6 +109,8 @@ class Client:
         self._octets = b""
         self._inbox: list[Arrived] = []
         self._assemblers: dict[tuple[int, int], Assembler] = {}
+        self._names: dict[int, bytes | None] = {}
+        """The session that was attached last, by channel."""
         self._next_ids: dict[int, int] = {}
 
     # --- out ---------------------------------------------------------------------------------------
@@ -206,7 +208,8 @@ class Client:
             if isinstance(control, c.SessionCommandPoint):
                 assert control.command_offset == 0
                 self._next_ids[channel] = control.command_id or 0
-            elif isinstance(control, (c.SessionDetach, c.SessionDetached)):
+            elif isinstance(control, c.SessionAttached) and self._names.get(channel) != control.name:
+                self._names[channel] = control.name
                 self._next_ids.pop(channel, None)
             self._inbox.append(Arrived(channel, control))
             return
