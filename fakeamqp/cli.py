@@ -319,13 +319,14 @@ class _StopSignals:
     """Wait for SIGINT or SIGTERM, without losing one that comes early.
 
     The signals write to a socket instead of raising, so that none interrupts the broker in the middle of
-    starting or stopping.
+    starting or stopping. Once one has come the process ends, and another must not end it in another way.
     """
 
     def __enter__(self) -> _StopSignals:
         import signal
         import socket
 
+        self._came = False
         self._signal = signal
         self._receiver, self._sender = socket.socketpair()
         self._sender.setblocking(False)
@@ -337,11 +338,13 @@ class _StopSignals:
 
     def wait(self) -> None:
         self._receiver.recv(1)
+        self._came = True
 
     def __exit__(self, *_: object) -> None:
         self._signal.set_wakeup_fd(self._former_descriptor)
         for number, handler in self._former.items():
-            self._signal.signal(number, handler)
+            # An ignored signal stays ignored while the interpreter shuts down; a handler is forgotten then.
+            self._signal.signal(number, self._signal.SIG_IGN if self._came else handler)
         self._receiver.close()
         self._sender.close()
 
