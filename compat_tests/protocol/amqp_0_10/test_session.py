@@ -80,6 +80,16 @@ def test_channel_zero_is_a_channel_like_others(client: Client) -> None:
     assert zero.query("b").queue == "b"
 
 
+def test_who_loses_a_session_learns_first_what_is_completed(server: Server, client: Client) -> None:
+    client.session(b"s", 1)
+    declared = client.command_octets(x.QueueDeclare(queue="q"), 1)
+    by_force = control_frame(2, c.SessionAttach(name=b"s", force=True).encode())
+    client.send_octets(declared + by_force)
+    assert list(client.expect(c.SessionCompleted, 1).commands or ()) == [0]
+    client.expect(c.SessionDetached, 1)
+    client.expect(c.SessionAttached, 2)
+
+
 # --- attachment --------------------------------------------------------------------------------------
 
 

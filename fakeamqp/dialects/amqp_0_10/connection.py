@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects.amqp_0_10.replies import ConnectionFault
-from fakeamqp.dialects.amqp_0_10.states import ConnectionState
+from fakeamqp.dialects.connection_states import ConnectionState
 from fakeamqp.dialects.login import NotOffered
 from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed, InvalidPath

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from fakeamqp.dialects.amqp_0_10.replies import ConnectionFault, short_text
-from fakeamqp.dialects.amqp_0_10.states import ConnectionState
+from fakeamqp.dialects.connection_states import ConnectionState
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.message import Message
 from fakeamqp.wire.amqp_0_10 import commands, controls

@@ -20,7 +20,7 @@ from enum import Enum, auto
 
 from fakeamqp.dialects.connection_states import ConnectionState
 
-__all__ = ["CONNECTION_TRANSITIONS", "SESSION_TRANSITIONS", "ConnectionState", "SessionState"]
+__all__ = ["CONNECTION_TRANSITIONS", "SESSION_TRANSITIONS", "SessionState"]
 
 
 class SessionState(Enum):

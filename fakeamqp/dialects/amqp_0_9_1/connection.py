@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError
-from fakeamqp.dialects.amqp_0_9_1.states import ConnectionState
+from fakeamqp.dialects.connection_states import ConnectionState
 from fakeamqp.dialects.login import NotOffered
 from fakeamqp.dialects.sasl import MalformedResponse
 from fakeamqp.model.access import User

@@ -17,7 +17,7 @@ from enum import Enum, auto
 
 from fakeamqp.dialects.connection_states import ConnectionState
 
-__all__ = ["CHANNEL_TRANSITIONS", "CONNECTION_TRANSITIONS", "ChannelState", "ConnectionState"]
+__all__ = ["CHANNEL_TRANSITIONS", "CONNECTION_TRANSITIONS", "ChannelState"]
 
 
 class ChannelState(Enum):

@@ -83,7 +83,6 @@ class SessionEnd:
         self._executing = False
         self._doom: ModelError | None = None
         """What ends the session as soon as the command under way is done."""
-        self._gates = (self.gate,)
 
     def __repr__(self) -> str:
         return f"<SessionEnd {self.session_name!r} of {self.connection_name} {self.state.name.lower()}>"
@@ -168,7 +167,11 @@ class SessionEnd:
         self._keep()
 
     def forced_off(self) -> None:
-        """Another transport takes the session over (session.attach/force), unless it has failed."""
+        """Another transport takes the session over (session.attach/force), unless it has failed.
+
+        What is completed is said first: nobody can say it on that transport afterwards.
+        """
+        self.end_turn()
         self.send_control(controls.SessionDetached(name=self.session_name, code=DetachCode.SESSION_BUSY))
         self._leave()
         if self.state is SessionState.FAILED:
