@@ -36,6 +36,7 @@ ANNOTATIONS = {
     "shortstr": "str",
     "longstr": "bytes",
     "table": "dict[str, FieldValue]",
+    "content": "Body",
 }
 DEFAULTS = {
     **dict.fromkeys(INTEGERS, "0"),
@@ -43,7 +44,11 @@ DEFAULTS = {
     "shortstr": '""',
     "longstr": 'b""',
     "table": "None",
+    "content": "NO_BODY",
 }
+
+#: how far the statements of a method that reads or writes are indented
+STATEMENT_INDENT = 12
 
 EXTENSIONS = {"rabbitmq": "RabbitMQ's extension", "qpid": "Qpid's extension"}
 
@@ -116,6 +121,10 @@ class MethodReader:
                 call = f"grammar.decode(payload, {self.position()}, len(payload))"
                 self.lines.append(f"method.{item.name}, end = {call}")
                 self.known = None
+            elif item.kind == "content":
+                self.flush()
+                self.lines.append(f"method.{item.name}, end = decode_body(payload, {self.position()})")
+                self.known = None
             else:
                 raise SystemExit(f"no reader for the wire type {item.kind}")
             index += 1
@@ -149,7 +158,11 @@ class MethodReader:
                 arguments = "payload" if self.at_ids else f"payload, {self.position()}"
                 prefix = "ids" if self.at_ids else ""
                 call = f"{self.structs.reader(prefix + codes)}({arguments})"
-                self.lines.append(f"{targets} = {call}" if len(self.run) > 1 else f"({targets},) = {call}")
+                line = f"{targets} = {call}" if len(self.run) > 1 else f"({targets},) = {call}"
+                if len(line) + STATEMENT_INDENT <= LINE_LENGTH:
+                    self.lines.append(line)
+                else:
+                    self.lines += multiline(0, "(", [target for _, target in self.run], f") = {call}")
             if string:
                 start = f"end + {size}" if self.known is None else str(self.known + size)
                 self.lines += [f"start = {start}", "end = start + size"]
@@ -161,6 +174,17 @@ class MethodReader:
         self.lines += self.after
         self.run, self.after = [], []
         self.at_ids = False
+
+
+def fitted_call(line: str) -> list[str]:
+    """A call with a comma behind it, as one item of a display: on several lines where one does not do."""
+    if len(line) + STATEMENT_INDENT <= LINE_LENGTH:
+        return [line]
+    head, _, arguments = line.rstrip("),").partition("(")
+    indent = STATEMENT_INDENT + len(head) - len(head.lstrip())
+    arguments += ")" * arguments.count("(")
+    lines = bracketed(indent, f"{head.lstrip()}(", arguments.split(", "), "),")
+    return [fitted[STATEMENT_INDENT:] for fitted in lines]
 
 
 def method_writer(structs: Structs, class_id: int, method_id: int, fields: Sequence[Field]) -> list[str]:
@@ -194,7 +218,7 @@ def method_writer(structs: Structs, class_id: int, method_id: int, fields: Seque
                 prepare.append(f"{target} = {terms[0][1:-1]}")
             else:
                 line = f"{target} = {' | '.join(terms)}"
-                if len(line) + 12 <= LINE_LENGTH:
+                if len(line) + STATEMENT_INDENT <= LINE_LENGTH:
                     prepare.append(line)
                 else:
                     prepare += [
@@ -219,6 +243,9 @@ def method_writer(structs: Structs, class_id: int, method_id: int, fields: Seque
         elif item.kind == "table":
             flush()
             parts.append(f"encode_table(self.{item.name})")
+        elif item.kind == "content":
+            flush()
+            parts.append(f"encode_body(self.{item.name})")
         else:
             raise SystemExit(f"no writer for the wire type {item.kind}")
         index += 1
@@ -227,10 +254,11 @@ def method_writer(structs: Structs, class_id: int, method_id: int, fields: Seque
         body = [*prepare, f"return {parts[0]}"]
     else:
         body = [*prepare, *bracketed(0, 'return b"".join((', parts, "))")]
-        if len(body) > len(prepare) + 1 or len(body[-1]) + 12 > LINE_LENGTH:
+        if len(body) > len(prepare) + 1 or len(body[-1]) + STATEMENT_INDENT > LINE_LENGTH:
             body = [*prepare, 'return b"".join(', *bracketed(4, "(", parts, ")"), ")"]
-            if len(body[-2]) + 12 > LINE_LENGTH:
+            if len(body[-2]) + STATEMENT_INDENT > LINE_LENGTH:
                 body = [*prepare, 'return b"".join(', *multiline(4, "(", parts, ")"), ")"]
+            body = [fitted for line in body for fitted in fitted_call(line)]
     return [
         "try:",
         *("    " + line for line in body),
@@ -323,6 +351,8 @@ def describe(owner: Facts, method: Facts, responses: Sequence[str]) -> tuple[str
         notes.append("a content follows")
     if method.get("extension"):
         notes.append(EXTENSIONS[method["extension"]])
+    if method.get("wip"):
+        notes.append("work in progress, say the documents")
     if method.get("deprecated"):
         notes.append("deprecated")
     return summary, notes
@@ -338,12 +368,17 @@ def emit_methods(dialect: Dialect, facts: Facts) -> str:
             classes.append(name)
             body += ["", "", *lines]
     text = "\n".join(body)
+    has_bodies = any(
+        f["type"] == "content" for c in facts["classes"] for m in c.get("methods", []) for f in m["fields"]
+    )
+    bodies = "from fakeamqp.wire.amqp_0_9.bodies import NO_BODY, Body, decode_body, encode_body"
     helpers = ["UNREADABLE", "UNWRITABLE", "Method", "forbid_nul", "unreadable", "unwritable"]
     head = [
         "from dataclasses import dataclass",
         "from struct import Struct",
         "from typing import TYPE_CHECKING, ClassVar",
         "",
+        *([bodies] if has_bodies else []),
         *bracketed(0, "from fakeamqp.wire.amqp_0_9_x.method import ", helpers, ""),
         "from fakeamqp.wire.amqp_0_9_x.strings import OCTET",
         "from fakeamqp.wire.amqp_0_9_x.tables import encode_table",
@@ -548,9 +583,14 @@ def emit_0_9_x(dialect: Dialect, facts: Facts) -> dict[str, str]:
     """Module name -> text."""
     package = f"fakeamqp.wire.{dialect.package}"
     properties = [camel(c["name"], "properties") for c in facts["classes"] if "properties" in c]
+    import_line = f"from {package}.properties import {', '.join(sorted(properties))}"
+    if len(import_line) > LINE_LENGTH:
+        imports = multiline(0, f"from {package}.properties import (", sorted(properties), ")")
+    else:
+        imports = [import_line]
     init = [
         f"from {package}.methods import METHODS",
-        *bracketed(0, f"from {package}.properties import ", properties, ""),
+        *imports,
         "",
         *exported(["METHODS", *properties]),
     ]

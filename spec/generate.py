@@ -35,6 +35,13 @@ DIALECTS = (
         title="AMQP 0-9-1 as RabbitMQ speaks it",
         renames={("", "nowait"): "no-wait", ("basic", "reserved"): "cluster-id"},
     ),
+    Dialect(
+        source="amqp-0-9.toml",
+        package="amqp_0_9",
+        emit=emit_0_9_x,
+        title="AMQP 0-9",
+        renames={("", "nowait"): "no-wait", ("message", "bytes"): "octets"},
+    ),
     Dialect(source="amqp-0-10.toml", package="amqp_0_10", emit=emit_0_10, title="AMQP 0-10"),
 )
 

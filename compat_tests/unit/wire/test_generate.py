@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from fakeamqp.wire.amqp_0_9.bodies import Body
 from fakeamqp.wire.amqp_0_9_1 import BasicProperties, constants
 from fakeamqp.wire.amqp_0_9_1 import methods as generated
 from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
@@ -23,7 +24,7 @@ from fakeamqp.wire.amqp_0_10.types import CODES
 from fakeamqp.wire.errors import FieldError, FrameError
 
 ROOT = Path(__file__).resolve().parents[3]
-GENERATED = ["fakeamqp/wire/amqp_0_9_1"]
+GENERATED = ["fakeamqp/wire/amqp_0_9_1", "fakeamqp/wire/amqp_0_9"]
 GENERATED += [
     f"fakeamqp/wire/amqp_0_10/{name}.py" for name in ("commands", "constants", "controls", "structs")
 ]
@@ -153,6 +154,8 @@ ODD_LAYOUTS = {
     "numbers-after-string": ["shortstr", "octet", "octet", "octet", "shortstr", "octet"],
     "one-octet": ["octet"],
     "words": ["bit", "long"],
+    "bodies": ["content", "bit", "content"],
+    "long-statements": ["shortstr", *["longlong"] * 9, "shortstr"],
 }
 
 
@@ -194,6 +197,7 @@ VALUES = {
     "shortstr": "short é",
     "longstr": b"long \xff",
     "table": {"k": [1, {"n": None}]},
+    "content": Body(b"\x00body", by_reference=True),
 }
 
 
@@ -242,7 +246,7 @@ def test_words_of_the_language_get_an_underscore(odd: ModuleType) -> None:
     assert [name for name, _ in odd.OddWords.LAYOUT] == ["global_", "class_"]
 
 
-@pytest.mark.parametrize("kind", ["content", "struct"])
+@pytest.mark.parametrize("kind", ["array", "struct"])
 def test_a_wire_type_without_emitter_stops_the_generator(emitter: ModuleType, kind: str) -> None:
     field = emitter.Field("f", kind)
     with pytest.raises(SystemExit, match=kind):

@@ -121,6 +121,16 @@ def unreadable(
             except WireError as problem:
                 return type(problem)(f"{where}: {problem}")
             continue
+        if kind == "content":
+            try:
+                offset = _skip_body(octets, offset)
+            except FieldError as problem:
+                return FieldError(f"{where}: {problem}")
+            except IndexError:
+                return FrameError(
+                    f"{where}: the body at offset {offset} is cut short, the payload ends at {end}"
+                )
+            continue
         if offset + size <= end and kind in ("shortstr", "longstr"):
             size += int.from_bytes(octets[offset : offset + size], "big")
         if offset + size > end:
@@ -141,8 +151,9 @@ def unwritable(record: Record) -> FieldError:
             elif kind == "table":
                 encode_table(value)
             elif kind == "longstr":
-                if not isinstance(value, (bytes, bytearray, memoryview)):
-                    raise FieldError(f"a long string must be bytes, not {type(value).__name__}")
+                _check_octets(value)
+            elif kind == "content":
+                _check_octets(value.octets)
             else:
                 _check_integer(value, struct.calcsize(_INTEGERS[kind]))
         except (AttributeError, TypeError):
@@ -150,6 +161,18 @@ def unwritable(record: Record) -> FieldError:
         except WireError as problem:
             return FieldError(f"{record.NAME}, field {name}: {problem}")
     return FieldError(f"{record.NAME}: {record!r:.200} cannot be written")
+
+
+def _skip_body(octets: bytes, offset: int) -> int:
+    """The end of the body of a message.transfer: only 0-9 has such a field."""
+    from fakeamqp.wire.amqp_0_9.bodies import decode_body
+
+    return decode_body(octets, offset)[1]
+
+
+def _check_octets(value: object) -> None:
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise FieldError(f"a long string must be bytes, not {type(value).__name__}")
 
 
 def _check_integer(value: object, size: int) -> None:
