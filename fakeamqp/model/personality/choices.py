@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from fakeamqp.model.personality.amqp_0_9 import Amqp09Choices
 from fakeamqp.model.personality.amqp_0_10 import Amqp010Choices
 from fakeamqp.model.personality.quorum import QuorumChoices
 
@@ -134,6 +135,8 @@ class Personality:
     """How the refusal of basic.get names the queue type, where there is a single active consumer."""
     quorum: QuorumChoices
     """What quorum queues do."""
+    amqp_0_9: Amqp09Choices
+    """What is done where AMQP 0-9 is spoken."""
     amqp_0_10: Amqp010Choices
     """What is done where AMQP 0-10 is spoken."""
 

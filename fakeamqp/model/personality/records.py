@@ -10,6 +10,7 @@ import difflib
 from dataclasses import replace
 
 from fakeamqp.errors import FakeAMQPError
+from fakeamqp.model.personality.amqp_0_9 import Amqp09Choices
 from fakeamqp.model.personality.amqp_0_10 import Amqp010Choices
 from fakeamqp.model.personality.choices import Personality, Phase
 from fakeamqp.model.personality.quorum import QuorumChoices
@@ -297,6 +298,7 @@ RABBITMQ_4_2 = Personality(
     absent_queue_types=("undefined", ""),
     single_active_get_refusal='<<"quorum">>',
     quorum=QuorumChoices(),
+    amqp_0_9=Amqp09Choices(),
     amqp_0_10=Amqp010Choices(),
     prefetch_is_per_consumer=True,
     refuses_denied_global_qos=True,
@@ -575,6 +577,10 @@ SPEC = replace(
     remembers_queue_type="never",
     names_default_queue_type=False,
     definitions_name_format=False,
+    amqp_0_9=Amqp09Choices(
+        checks_tickets=True,
+        checks_paths=True,
+    ),
     amqp_0_10=Amqp010Choices(
         speaks_of_failed_handshakes=False,
         replies_known_completed="always",

@@ -13,6 +13,7 @@ from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed
 from fakeamqp.model.queues.options import ConsumerOptions, QueueOptions, consumer_options
 from fakeamqp.model.queues.rotation import Rotation
+from fakeamqp.model.realms import FIRST_REALM
 
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding
@@ -109,6 +110,7 @@ class Queue:
         "options",
         "policy",
         "priorities",
+        "realm",
         "subscriptions",
         "unacked",
         "virtual_host",
@@ -138,6 +140,8 @@ class Queue:
         self.alternate_exchange = alternate_exchange
         self.freeable = freeable
         self.priorities = priorities
+        self.realm = FIRST_REALM
+        """The name of the access realm it belongs to (AMQP 0-9)."""
         self.policy: Policy | None = None
         self.operator_policy: Policy | None = None
         self.acknowledgement_timeout = self._acknowledgement_timeout()

@@ -21,6 +21,7 @@ from fakeamqp.model.message import Message
 from fakeamqp.model.metadata import VirtualHostMetadata
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.policies import Policies
+from fakeamqp.model.realms import Realms
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
 from fakeamqp.model.routing import Router
 from fakeamqp.model.transactions import Branches
@@ -71,6 +72,7 @@ class VirtualHost:
         self.dead_letters = DeadLettering(self)
         self.delays = DelayedMessages(self)
         self.branches = Branches(self)
+        self.realms = Realms(self)
         self.staged: InterruptedMessages[Staged] = InterruptedMessages(self)
         self.interrupted: InterruptedMessages[Interrupted] = InterruptedMessages(self)
         self._binding_register = BindingRegister(self)

@@ -1,0 +1,24 @@
+"""What is done otherwise where AMQP 0-9 is spoken: the part of a personality that is about that.
+
+RabbitMQ answers the header of 0-9 and knows little of what it promises. The personalities named after it do
+what the clients written for 0-9 expect; `spec` does what the text says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Amqp09Choices"]
+
+
+@dataclass(frozen=True)
+class Amqp09Choices:
+    """Named choices; the defaults are what 0-9 clients in the field get on with."""
+
+    # --- access --------------------------------------------------------------------------------------
+    checks_tickets: bool = False
+    """access/always-check, domain.access-ticket/*: otherwise any ticket is as good as any other, 0 included,
+    and whoever asks for one gets it."""
+    # --- connection ----------------------------------------------------------------------------------
+    checks_paths: bool = False
+    """domain.path/syntax: the name of a virtual host begins with a slash, and so on."""
