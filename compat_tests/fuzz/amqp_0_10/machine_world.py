@@ -497,10 +497,10 @@ class World:
             able = consumer.queue == name and self.old.room(consumer, self.strict)
             assert not able or head.avoid is self.old, f"{head} waits, and {consumer} could take it"
 
-    @staticmethod
-    def _check_taker(sub: Sub, waiting: list[Copy]) -> None:
+    def _check_taker(self, sub: Sub, waiting: list[Copy]) -> None:
         if not sub.acquires:
-            waiting = [copy for copy in waiting if copy.position > sub.seen]
+            # What has expired behind another message is still there, and is shown to nobody.
+            waiting = [copy for copy in waiting if copy.position > sub.seen and not copy.expired(self.now)]
             if waiting and waiting[0].moved:
                 return  # What was away when its turn came may have been passed over.
         if waiting:

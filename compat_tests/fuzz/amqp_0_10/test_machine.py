@@ -13,7 +13,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from compat_tests.fuzz.amqp_0_10.machine_books import QUEUES, Message, route
+from compat_tests.fuzz.amqp_0_10.machine_books import QUEUES, Copy, Message, route
 from compat_tests.fuzz.amqp_0_10.machine_clients import Cmd, Consumer, Line, Planned, Session, Sub
 from compat_tests.fuzz.amqp_0_10.machine_wire import segments_of
 from compat_tests.fuzz.amqp_0_10.machine_world import World
@@ -202,7 +202,7 @@ class Machine(RuleBasedStateMachine):
     ) -> Cmd:
         """A command that publishes a message, or a fragment of it."""
         world = self.world
-        explicit = dice(2) == 1 and fragment is None
+        explicit = dice(2) == 1
         delivery = structs.DeliveryProperties(
             routing_key=message.key, delivery_mode=message.mode, ttl=message.ttl
         )
@@ -715,3 +715,15 @@ class StrictMachine(Machine):
 @pytest.mark.parametrize("machine", [Machine, StrictMachine], ids=lambda each: each.personality)
 def test_no_message_is_lost_or_repeated(machine: type[Machine]) -> None:
     run_state_machine_as_test(machine, settings=examples(150, stateful_step_count=50))
+
+
+def test_the_books_want_nobody_to_be_shown_what_has_expired() -> None:
+    world = World("rabbitmq-4.2")
+    sub = Sub(world.sessions[0], "a", "spare", explicit=True, acquires=False)
+    sub.window.grant(0, 1)
+    sub.window.grant(1, None)
+    copy = Copy("spare", Message(b"1", "", "spare", ttl=300), 1, expires=world.now + 0.3)
+    with pytest.raises(AssertionError, match="could take it"):
+        world._check_taker(sub, [copy])
+    world.server.clock.advance(0.3)
+    world._check_taker(sub, [copy])

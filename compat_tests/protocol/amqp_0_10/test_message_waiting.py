@@ -98,6 +98,24 @@ def test_a_browser_goes_on_when_what_was_too_large_for_it_expires_behind_another
     assert browser.bodies() == [b"3"]
 
 
+def test_a_browser_whose_credit_comes_back_skips_what_has_expired_behind_another(server: Server) -> None:
+    session = server.session(b"publisher")
+    session.declare("q")
+    session.publish(b"1")
+    session.publish(b"2" * 30, ttl=300)  # Small enough once the credit for the first is back.
+    browser = server.session(b"browser")
+    browser.subscribe(octets=_FEW_OCTETS, credit=2, acquire_mode=1)
+    shown = browser.transfer()
+    assert shown.body == b"1"
+    browser.expect_nothing()
+    server.advance(0.5)
+    browser.completed(shown.id)
+    browser.expect_nothing()
+    assert len(server.vhost.queues["q"].ready) == 2
+    session.publish(b"3")
+    assert browser.bodies() == [b"3"]
+
+
 def test_a_browser_that_has_ended_waits_for_nothing(server: Server) -> None:
     session = server.session(b"publisher")
     session.declare("q")
