@@ -2,6 +2,10 @@
 
 The catalogue is spec/rules/amqp-<dialect>.toml, what cannot be tested spec/rules/exceptions-<dialect>.toml.
 Tests name the rules they hold with `@pytest.mark.rule("0-9-1/section/name")`; an id begins with its dialect.
+
+Half of the rules of 0-9 say the same as one of 0-9-1 (`same_as`). A test of such a rule runs over both
+dialects, and counts for the rule of the one it runs over, unless it says `@pytest.mark.dialects("0-9-1")`. An
+exception counts for both.
 """
 
 from __future__ import annotations
@@ -11,7 +15,9 @@ import difflib
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -21,11 +27,13 @@ else:
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "spec" / "rules"
 DIALECT = "0-9-1"
-DIALECTS = (DIALECT, "0-10")
+DIALECTS = (DIALECT, "0-9", "0-10")
+#: Those that share their octets, so that one test can run over both.
+SHARING = (DIALECT, "0-9")
 #: Those whose every rule must have a test or an exception; the others are on their way.
-COMPLETE = frozenset(DIALECTS)
+COMPLETE = frozenset((DIALECT, "0-10"))
 #: whose behaviour stands beside the documents
-_OTHER = {DIALECT: "RabbitMQ", "0-10": "real brokers"}
+_OTHER = {DIALECT: "RabbitMQ", "0-9": "clients in the field", "0-10": "real brokers"}
 #: how a rule can be shown, for those that every release must show
 REQUIRED = frozenset({"wire", "functional", "restart"})
 
@@ -38,6 +46,9 @@ class Rule:
     level: str
     testable: str
     summary: str
+    same_as: str | None = None
+    wip: bool = False
+    """The document calls it work in progress."""
 
     @property
     def section(self) -> str:
@@ -58,6 +69,18 @@ class Catalogue:
     rules: Mapping[str, Rule]
     exceptions: Mapping[str, str]
 
+    def same(self, id_: str) -> list[str]:
+        """The rules of this dialect that say what a rule of any dialect says: itself, or its like."""
+        return [id_] if id_ in self.rules else self._same.get(id_, [])
+
+    @cached_property
+    def _same(self) -> dict[str, list[str]]:
+        same: dict[str, list[str]] = {}
+        for rule in self.rules.values():
+            if rule.same_as:
+                same.setdefault(rule.same_as, []).append(rule.id)
+        return same
+
     def unknown(self, ids: Iterable[str]) -> list[str]:
         """A line for each id that no rule has, with the nearest one that there is."""
         lines = []
@@ -75,16 +98,21 @@ def read_catalogue(dialect: str = DIALECT, folder: Path = RULES) -> Catalogue:
     for entry in _entries(folder / f"amqp-{dialect}.toml", "rule"):
         if entry["id"] in rules:
             raise ValueError(f"rule {entry['id']!r} is there twice")
-        rules[entry["id"]] = Rule(entry["id"], entry["level"], entry["testable"], entry["summary"])
+        names = ("id", "level", "testable", "summary", "same_as", "wip")
+        rules[entry["id"]] = Rule(**{name: entry[name] for name in names if name in entry})
     exceptions: dict[str, str] = {}
     for entry in _entries(folder / f"exceptions-{dialect}.toml", "exception"):
         if entry["id"] in exceptions:
             raise ValueError(f"exception {entry['id']!r} is there twice")
         exceptions[entry["id"]] = entry["reason"]
-    catalogue = Catalogue(dialect, rules, exceptions)
-    if wrong := catalogue.unknown(exceptions):
+    if wrong := Catalogue(dialect, rules, {}).unknown(exceptions):
         raise ValueError("exceptions: " + "\n".join(wrong))
-    return catalogue
+    for other in {rule.same_as.split("/")[0] for rule in rules.values() if rule.same_as}:
+        reasons = read_catalogue(other, folder).exceptions
+        for rule in rules.values():
+            if rule.same_as in reasons:
+                exceptions.setdefault(rule.id, reasons[rule.same_as])
+    return Catalogue(dialect, rules, exceptions)
 
 
 def read_catalogues(folder: Path = RULES) -> dict[str, Catalogue]:
@@ -104,7 +132,7 @@ def unknown(catalogues: Mapping[str, Catalogue], ids: Iterable[str]) -> list[str
     return lines
 
 
-def _entries(path: Path, table: str) -> list[dict[str, str]]:
+def _entries(path: Path, table: str) -> list[dict[str, Any]]:
     return tomllib.loads(path.read_text(encoding="utf-8")).get(table, []) if path.exists() else []
 
 
@@ -112,17 +140,23 @@ def _entries(path: Path, table: str) -> list[dict[str, str]]:
 
 
 def marked_rules(folder: Path, catalogue: Catalogue) -> dict[str, set[str]]:
-    """Rule id -> files that mark it, from the source of all tests below `folder`."""
+    """Rule id -> files that mark it, or one that is the same, from the source of all tests below `folder`."""
     found: dict[str, set[str]] = {}
+    known = {*catalogue.rules, *(rule.same_as for rule in catalogue.rules.values() if rule.same_as)}
     for path in sorted(folder.rglob("test_*.py")):
-        for id_ in marks_in(path.read_text(encoding="utf-8"), catalogue.rules):
-            found.setdefault(id_, set()).add(path.relative_to(folder).as_posix())
+        for id_, said in marks_in(path.read_text(encoding="utf-8"), known):
+            own = id_.split("/")[0]
+            dialects = said or (SHARING if path.parent.name == "protocol" else (own,))
+            if catalogue.dialect in dialects or catalogue.dialect == own:
+                for same in catalogue.same(id_):
+                    found.setdefault(same, set()).add(path.relative_to(folder).as_posix())
     return found
 
 
-def marks_in(source: str, known: Container[str] = ()) -> Iterator[str]:
+def marks_in(source: str, known: Container[str] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The ids in all calls of `pytest.mark.rule(...)`, or of a name `rule` that stands for it.
 
+    With each come the dialects that its test, or the module, names in a call of `pytest.mark.dialects(...)`.
     In place of an f-string such as `f"0-9-1/tx/{name}"` come those `known` ids that it can become with a
     string of the same file.
     """
@@ -132,19 +166,44 @@ def marks_in(source: str, known: Container[str] = ()) -> Iterator[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
+    module: tuple[str, ...] = ()
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and "pytestmark" in map(ast.unparse, statement.targets):
+            module = _dialects_in([statement.value])
+    for statement in tree.body:
+        said = module
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            said = _dialects_in(statement.decorator_list) or module
+        for argument in _arguments("rule", statement):
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                yield argument.value, said
+            elif isinstance(argument, ast.JoinedStr):
+                before, behind = _around(argument)
+                ids = (f"{before}{string}{behind}" for string in sorted(strings))
+                yield from ((id_, said) for id_ in ids if id_ in known)
+
+
+def _dialects_in(marks: list[ast.expr]) -> tuple[str, ...]:
+    """What the calls of `dialects` among some marks name, but for those that stand in a parameter."""
+    found = []
+    for mark in marks:
+        marked = mark.elts if isinstance(mark, ast.List | ast.Tuple) else [mark]
+        for call in marked:
+            if isinstance(call, ast.Call) and _called(call) == "dialects":
+                found += [ast.literal_eval(argument) for argument in call.args]
+    return tuple(found)
+
+
+def _arguments(name: str, tree: ast.AST) -> Iterator[ast.expr]:
+    """The arguments of all calls of a mark."""
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        called = node.func
-        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
-        if name == "rule":
-            for argument in node.args:
-                if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-                    yield argument.value
-                elif isinstance(argument, ast.JoinedStr):
-                    before, behind = _around(argument)
-                    ids = (f"{before}{string}{behind}" for string in sorted(strings))
-                    yield from (id_ for id_ in ids if id_ in known)
+        if isinstance(node, ast.Call) and _called(node) == name:
+            yield from node.args
+
+
+def _called(call: ast.Call) -> str | None:
+    called = call.func
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
 
 
 def _around(text: ast.JoinedStr) -> tuple[str, str]:
@@ -187,6 +246,7 @@ def page(catalogues: Iterable[Catalogue], results: Results) -> str:
 def report(catalogue: Catalogue, results: Results) -> str:
     """The report about one dialect, in Markdown."""
     states = {rule: results.state(catalogue, rule) for rule in catalogue.rules}
+    unfinished = [rule.id for rule in catalogue.rules.values() if rule.wip]
     parts = [
         f"# Conformance to AMQP {catalogue.dialect}",
         "This report is made by `make conformance`: every rule of the protocol's documents is an entry in "
@@ -195,6 +255,7 @@ def report(catalogue: Catalogue, results: Results) -> str:
         "*excepted* when there is nothing to test (the reasons are below), and otherwise *not yet* covered. "
         f"Where the documents and {_OTHER[catalogue.dialect]} differ, both personalities, `spec` and "
         "`rabbitmq-4.2`, are tested.",
+        *([_UNFINISHED] if unfinished else []),
         "## Summary",
         _table(
             ("Level", *_COLUMNS),
@@ -203,7 +264,8 @@ def report(catalogue: Catalogue, results: Results) -> str:
                 for level in ("MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY", "SEMANTIC")
                 if any(r.level == level for r in catalogue.rules.values())
             ]
-            + [("**all**", *_counts(list(states.values())))],
+            + [("**all**", *_counts(list(states.values())))]
+            + ([("*work in progress*", *_counts([states[id_] for id_ in unfinished]))] if unfinished else []),
         ),
         "SEMANTIC rules are statements that define behaviour without one of the capitalised words.",
         "## By class and section",
@@ -239,12 +301,22 @@ def report(catalogue: Catalogue, results: Results) -> str:
     parts.append("## Rules and their tests")
     for section in dict.fromkeys(rule.section for rule in catalogue.rules.values()):
         rows = [
-            (f"`{rule.id.split('/', 2)[2]}`", rule.level, _mark(states[rule.id]), _tests(results, rule.id))
+            (_name(rule), rule.level, _mark(states[rule.id]), _tests(results, rule.id))
             for rule in catalogue.rules.values()
             if rule.section == section
         ]
         parts += [f"### {section}: rules", _table(("Rule", "Level", "State", "Tests"), rows)]
     return "\n\n".join(parts) + "\n"
+
+
+_UNFINISHED = (
+    "Rules about what the document itself calls work in progress, for test implementations only, are marked "
+    "*wip*. In the summary they are among the others, and once more by themselves."
+)
+
+
+def _name(rule: Rule) -> str:
+    return f"`{rule.id.split('/', 2)[2]}`" + (" *wip*" if rule.wip else "")
 
 
 _COLUMNS = ("Rules", "Covered", "Passing", "Excepted", "Not yet")

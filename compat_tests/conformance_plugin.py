@@ -1,16 +1,19 @@
 """Pytest plugin: checks the marks `rule`, and writes the conformance report when asked to.
 
+A test with a parameter `dialect` shows those rules of that dialect that its marks name, or that are the same;
+so does one that names `dialects` in a mark, for all of them.
+
 `--conformance PATH` names the file. Ids travel in `user_properties`, so the report is the same under xdist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
 
-from compat_tests.conformance import Results, page, read_catalogues, unknown
+from compat_tests.conformance import Catalogue, Results, page, read_catalogues, unknown
 
 _PROPERTY = "rule"
 
@@ -28,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Collect outcomes where the report is written: not in the workers of xdist."""
     config.addinivalue_line("markers", "rule(id): the rule of the protocol catalogue that this test holds")
+    config.addinivalue_line("markers", "dialects(*names): the dialects that this test is about, and no other")
     path = config.getoption("--conformance")
     if path is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Reporter(config.invocation_params.dir / path), "conformance-reporter")
@@ -41,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         ids = list(_ids(item))
         wrong += [f"{item.nodeid}: {line}" for line in unknown(catalogues, ids)]
-        item.user_properties += [(_PROPERTY, id_) for id_ in dict.fromkeys(ids)]
+        item.user_properties += [(_PROPERTY, id_) for id_ in dict.fromkeys(_shown(item, ids, catalogues))]
     if wrong:
         raise pytest.UsageError("\n".join(wrong))
 
@@ -49,6 +53,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _ids(item: pytest.Item) -> Iterable[str]:
     for mark in item.iter_markers("rule"):
         yield from mark.args
+
+
+def _shown(item: pytest.Item, ids: Iterable[str], catalogues: Mapping[str, Catalogue]) -> Iterable[str]:
+    """The rules that a test shows: those it names, in the terms of the dialects that it speaks."""
+    callspec = getattr(item, "callspec", None)
+    said = item.get_closest_marker("dialects")
+    if callspec is not None and "dialect" in callspec.params:
+        spoken = [callspec.params["dialect"]]
+    elif said is not None:
+        spoken = list(said.args)
+    else:
+        return ids
+    return [
+        same
+        for id_ in ids
+        for dialect in spoken
+        for same in (catalogues[dialect].same(id_) if dialect in catalogues else ())
+    ]
 
 
 class _Reporter:

@@ -1,30 +1,93 @@
+"""Fixtures of the raw client, and the dialects that tests run over.
+
+0-9 has half of its rules from 0-9-1, with the same octets. A test that is marked with a rule that both have
+runs over both; one that says `@pytest.mark.dialects("0-9-1")` does not, because that is about RabbitMQ, or
+because the text of 0-9 wants something else, which has a test in `amqp_0_9/`.
+"""
+
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.conformance import DIALECT, SHARING, Catalogue, read_catalogue
+from compat_tests.protocol.driver import PROTOCOL_HEADERS, Client, Server
+from fakeamqp.dialects import negotiation
 
 PERSONALITIES = ("rabbitmq-4.2", "spec")
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test over each dialect that has one of its rules."""
+    if metafunc.definition.path.parent != Path(__file__).parent:
+        return
+    ids = [id_ for mark in _marks(metafunc.definition, "rule") for id_ in mark.args]
+    dialects = [
+        dialect
+        for dialect in SHARING
+        if PROTOCOL_HEADERS[dialect] in negotiation.DIALECTS
+        if _may_speak(metafunc.definition, dialect) and any(_catalogue(dialect).same(id_) for id_ in ids)
+    ]
+    if dialects not in ([], [DIALECT]):
+        metafunc.parametrize("dialect", dialects, indirect=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out the parameters that are for another dialect."""
+    items[:] = [
+        item
+        for item in items
+        if not (callspec := getattr(item, "callspec", None))
+        or _may_speak(item, callspec.params.get("dialect", ""))
+    ]
+
+
+def _may_speak(node: pytest.Item, dialect: str) -> bool:
+    return not dialect or all(dialect in mark.args for mark in node.iter_markers("dialects"))
+
+
+def _marks(node: pytest.Item, name: str) -> Iterator[pytest.Mark]:
+    """The marks of a test and of its parameters."""
+    yield from node.iter_markers(name)
+    for parametrize in node.iter_markers("parametrize"):
+        for values in parametrize.args[1]:
+            yield from (mark for mark in _marks_of(values) if mark.name == name)
+
+
+def _marks_of(values: Any) -> list[pytest.Mark]:
+    """The marks of one of the values of a parameter: bare, or with their decorators."""
+    return [getattr(mark, "mark", mark) for mark in getattr(values, "marks", ())]
+
+
+_catalogue: Callable[[str], Catalogue] = cache(read_catalogue)
+
+
+@pytest.fixture
+def dialect(request: pytest.FixtureRequest) -> str:
+    """What the clients of this test speak: 0-9-1 but for tests that run over both."""
+    return getattr(request, "param", DIALECT)
+
+
 @pytest.fixture(params=PERSONALITIES)
-def server(request: pytest.FixtureRequest) -> Server:
+def server(request: pytest.FixtureRequest, dialect: str) -> Server:
     """A broker of each personality in turn: for rules where both agree."""
-    return Server(request.param)
+    return Server(request.param, dialect=dialect)
 
 
 @pytest.fixture
-def rabbitmq() -> Server:
+def rabbitmq(dialect: str) -> Server:
     """A broker that behaves like RabbitMQ 4.2."""
-    return Server("rabbitmq-4.2")
+    return Server("rabbitmq-4.2", dialect=dialect)
 
 
 @pytest.fixture
-def spec() -> Server:
+def spec(dialect: str) -> Server:
     """A broker that follows the documents to the letter."""
-    return Server("spec")
+    return Server("spec", dialect=dialect)
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""A raw 0-9-1 client on a sans-I/O broker: whole frames in, whole frames out, time by hand.
+"""A raw client of 0-9-1 or 0-9 on a sans-I/O broker: whole frames in, whole frames out, time by hand.
+
+The methods that both dialects have are the same octets, so that they are those of 0-9-1 here.
 
 Nothing here opens a socket or waits. `Server` is a broker without a runtime; `Client` is one connection
 to it. Everything that arrives is kept in `Client.inbox` until a test takes it.
@@ -7,7 +9,7 @@ to it. Everything that arrives is kept in `Client.inbox` until a test takes it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from fakeamqp.dialects import PeerAddress, accept
@@ -16,6 +18,8 @@ from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.model.timers import Clock
+from fakeamqp.wire import amqp_0_9
+from fakeamqp.wire.amqp_0_9.constants import PROTOCOL_HEADER as PROTOCOL_HEADER_0_9
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
@@ -24,6 +28,9 @@ from fakeamqp.wire.amqp_0_9_x.method import Method
 from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ
 
 M = TypeVar("M", bound=Method)
+
+PROTOCOL_HEADERS = {"0-9-1": PROTOCOL_HEADER, "0-9": PROTOCOL_HEADER_0_9}
+METHODS = {**amqp_0_9.METHODS, **m.METHODS}
 
 
 class ManualClock(Clock):
@@ -131,11 +138,20 @@ class Content:
 class Server:
     """A broker without sockets."""
 
+    dialect = "0-9-1"
+    """What the clients speak."""
     _port = 50_000
 
-    def __init__(self, name: str | Personality = "rabbitmq-4.2", **state: Any) -> None:
+    def __init__(
+        self, name: str | Personality = "rabbitmq-4.2", *, dialect: str = "0-9-1", **state: Any
+    ) -> None:
+        self.dialect = dialect
         self.clock = ManualClock()
         self.state = BrokerState(self.clock, personality=personality(name), seed=1, **state)
+
+    def varied(self, **choices: Any) -> Server:
+        """Another broker like this one, but for some choices of its personality."""
+        return Server(replace(self.state.personality, **choices), dialect=self.dialect)
 
     @property
     def vhost(self) -> Any:
@@ -176,6 +192,7 @@ class Client:
         self.server = server
         self.connection = accept(server.state, peer, lambda _connection: None)
         published = server.state.personality.published_field_grammar
+        self.protocol_header = PROTOCOL_HEADERS[server.dialect]
         self.grammar = PUBLISHED.unchecked if published else RABBITMQ
         self.header = b""
         """Octets that came before the first frame: a refused protocol header."""
@@ -247,7 +264,7 @@ class Client:
             self._octets = self._octets[8 + size :]
             method = None
             if frame_type == 1:
-                method = m.METHODS[int.from_bytes(payload[:4], "big")].decode(payload, self.grammar)
+                method = METHODS[int.from_bytes(payload[:4], "big")].decode(payload, self.grammar)
             self._inbox.append(Frame(frame_type, channel, payload, method))
 
     def take_frame(self) -> Frame:
@@ -332,7 +349,7 @@ class Client:
         client_properties: dict[str, Any] | None = None,
     ) -> None:
         """From the protocol header to open-ok."""
-        self.send_octets(PROTOCOL_HEADER)
+        self.send_octets(self.protocol_header)
         self.expect(m.ConnectionStart, 0)
         self.login(user, password, client_properties)
         self.expect(m.ConnectionTune, 0)

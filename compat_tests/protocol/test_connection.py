@@ -3,7 +3,6 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -11,7 +10,6 @@ from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import cut
 from fakeamqp.model.access import Permission, User
 from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 from fakeamqp.wire.amqp_0_9_x.frames import method_frame
 
 rule = pytest.mark.rule
@@ -20,7 +18,7 @@ rule = pytest.mark.rule
 def begin(server: Server) -> Client:
     """A client that has got start."""
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     return client
 
@@ -53,7 +51,7 @@ def close_from_here(server: Server, client: Client) -> None:
 @rule("0-9-1/connection/grammar")
 def test_a_connection_opens_and_closes_in_one_order(server: Server) -> None:
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.expect_nothing()
     client.login()
@@ -128,7 +126,7 @@ def test_a_channel_cannot_be_opened_before_the_connection(
 
 @rule("0-9-1/connection/mandatory")
 def test_all_ten_methods_of_the_class_are_there(server: Server) -> None:
-    asking = Server(replace(server.state.personality, mechanisms=("CRAM-MD5",)))
+    asking = server.varied(mechanisms=("CRAM-MD5",))
     client = begin(asking)
     client.send(m.ConnectionStartOk(mechanism="CRAM-MD5", locale="en_US"), 0)
     challenge = client.expect(m.ConnectionSecure, 0).challenge
@@ -140,7 +138,7 @@ def test_all_ten_methods_of_the_class_are_there(server: Server) -> None:
     close_from_here(asking, client)
     client.expect_connection_close(320)
     client = asking.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
 
 

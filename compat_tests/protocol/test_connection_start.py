@@ -3,7 +3,6 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ CAPABLE = {"capabilities": {"authentication_failure_close": True}}
 def begin(server: Server) -> tuple[Client, m.ConnectionStart]:
     """A client that has got start."""
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     return client, client.expect(m.ConnectionStart, 0)
 
 
@@ -47,7 +46,7 @@ def expect_refusal(client: Client) -> None:
 @rule("0-9-1/connection.start/first-frame")
 def test_start_is_the_first_frame(server: Server) -> None:
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     [frame] = cut(client.take_octets())
     assert (frame.type, frame.channel) == (1, 0)
     assert frame.payload[:4] == bytes.fromhex("000a000a")
@@ -56,7 +55,7 @@ def test_start_is_the_first_frame(server: Server) -> None:
 @rule("0-9-1/connection.start/version-fields")
 def test_start_names_version_0_9_and_no_revision(server: Server) -> None:
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     payload = cut(client.take_octets())[0].payload
     assert payload[4:6] == b"\0\x09"
     properties = int.from_bytes(payload[6:10], "big")
@@ -100,7 +99,7 @@ def test_the_server_says_what_it_is(server: Server) -> None:
 @rule("0-9-1/connection.start/server-properties-required-fields")
 def test_the_server_names_its_host_by_the_letter(spec: Server, rabbitmq: Server) -> None:
     client = spec.connect(server_host="192.0.2.1")
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     assert client.expect(m.ConnectionStart, 0).server_properties["host"] == "192.0.2.1"
     assert "host" not in begin(rabbitmq)[1].server_properties
 
@@ -356,7 +355,7 @@ class Rounds:
 def asking(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     """A broker that offers ROUNDS and CRAM-MD5."""
     monkeypatch.setitem(sasl.MECHANISMS, "ROUNDS", Rounds)
-    return Server(replace(server.state.personality, mechanisms=("ROUNDS", "CRAM-MD5")))
+    return server.varied(mechanisms=("ROUNDS", "CRAM-MD5"))
 
 
 @rule("0-9-1/connection.secure/challenge")
@@ -427,7 +426,7 @@ def test_a_second_response_ends_the_socket(server: Server) -> None:
 def test_external_is_offered_to_those_whose_certificate_was_verified(server: Server) -> None:
     server.state.access.add(User("worker"))
     client = server.connect(certificate_subject="worker", tls=True)
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     assert b"EXTERNAL" in client.expect(m.ConnectionStart, 0).mechanisms.split(b" ")
     client.send(start_ok("EXTERNAL", b""), 0)
     client.expect(m.ConnectionTune, 0)
@@ -437,7 +436,7 @@ def test_external_is_offered_to_those_whose_certificate_was_verified(server: Ser
 
 def test_a_certificate_of_somebody_unknown_ends_the_socket(server: Server) -> None:
     client = server.connect(certificate_subject="stranger", tls=True)
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.send(start_ok("EXTERNAL", b""), 0)
     expect_refusal(client)
@@ -445,7 +444,7 @@ def test_a_certificate_of_somebody_unknown_ends_the_socket(server: Server) -> No
 
 def test_guest_may_come_from_this_machine_only(server: Server) -> None:
     client = server.connect(host="192.0.2.7")
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.send(start_ok(), 0)
     expect_refusal(client)

@@ -1,26 +1,23 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import cut
 from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 
 rule = pytest.mark.rule
 
 
 def offering(server: Server, **offers: int) -> Server:
     """A broker that offers other limits."""
-    return Server(replace(server.state.personality, **offers))  # type: ignore[arg-type]
+    return server.varied(**offers)
 
 
 def begin(server: Server) -> tuple[Client, m.ConnectionTune]:
     """A client that has got tune."""
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     return client, client.expect(m.ConnectionTune, 0)
@@ -62,7 +59,7 @@ def test_before_tune_frames_may_be_as_large_as_the_smallest_limit_and_no_larger(
     tolerance = server.state.personality.frame_size_tolerance
     for excess, taken in ((0, True), (tolerance, True), (tolerance + 1, False)):
         client = server.connect()
-        client.send_octets(PROTOCOL_HEADER)
+        client.send_octets(client.protocol_header)
         client.expect(m.ConnectionStart, 0)
         start_ok = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US")
         start_ok.client_properties = {"x": ""}

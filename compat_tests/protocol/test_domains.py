@@ -7,7 +7,6 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import refused
 from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 from fakeamqp.wire.amqp_0_9_x.method import Method
 
 # --- delivery-tag, consumer-tag --------------------------------------------------------------------
@@ -193,7 +192,7 @@ def test_a_blank_queue_name_needs_a_declared_queue(server: Server, method: Metho
 )
 def test_a_path_is_not_empty_and_not_too_long(personality: str, path: str, code: int) -> None:
     client = Server(personality).connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)
@@ -351,7 +350,7 @@ def test_a_new_queue_holds_nothing(client: Client) -> None:
 @pytest.mark.rule("0-9-1/domain.reserved/reserved-ignored")
 def test_reserved_arguments_are_ignored(server: Server) -> None:
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)

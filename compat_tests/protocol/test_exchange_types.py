@@ -328,8 +328,8 @@ def test_a_message_without_headers_has_nothing_to_match(headers: Bench, match: s
 
 @pytest.mark.rule("0-9-1/exchange-type.system/passes-to-service")
 @pytest.mark.parametrize(("personality", "code"), [("spec", 503), ("rabbitmq-4.2", 406)])
-def test_there_are_no_system_exchanges(personality: str, code: int) -> None:
-    server = Server(personality)
+def test_there_are_no_system_exchanges(personality: str, dialect: str, code: int) -> None:
+    server = Server(personality, dialect=dialect)
     client = server.client()
     client.send(m.ExchangeDeclare(exchange="services", type="system"))
     if code == 503:
@@ -373,6 +373,7 @@ PLUGIN_TYPES = {
 
 @pytest.mark.rule("0-9-1/exchange/extensions")
 @pytest.mark.rule("0-9-1/exchange-type.custom/x-prefix")
+@pytest.mark.dialects("0-9-1")
 @pytest.mark.parametrize("personality", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
 @pytest.mark.parametrize("kind", PLUGIN_TYPES)
 def test_rabbitmq_has_further_types(personality: str, kind: str) -> None:

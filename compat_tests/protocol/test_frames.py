@@ -2,14 +2,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, cut, field, long_string, queue_declare, table
 from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, frame
 
 CHANNEL_OPEN = bytes.fromhex("01 0001 00000005 0014000a 00 ce")
@@ -33,7 +31,7 @@ def test_a_frame_is_type_channel_size_payload_and_end(server: Server) -> None:
 @pytest.mark.rule("0-9-1/frame/type-method")
 def test_methods_come_in_frames_of_type_1(server: Server) -> None:
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     [start] = cut(client.take_octets())
     assert start.type == 1
     assert start.payload[:4] == bytes.fromhex("000a000a")
@@ -87,7 +85,7 @@ def test_every_frame_ends_with_206(server: Server) -> None:
         (m.QueueDeclare(queue="q"), 1),
         (m.BasicConsume(queue="q", no_ack=True), 1),
     ):
-        client.send(method, channel) if method else client.send_octets(PROTOCOL_HEADER)
+        client.send(method, channel) if method else client.send_octets(client.protocol_header)
         octets.append(client.take_octets())
     client.publish(bytes(20_000), routing_key="q", frame_size=5000)
     octets.append(client.take_octets())
@@ -376,7 +374,7 @@ def test_contents_on_two_channels_may_be_interleaved(connect: Callable[..., Clie
 @pytest.mark.rule("0-9-1/frame/limits-channel-class-method")
 @pytest.mark.parametrize("offered", [65535, 0])
 def test_channel_numbers_have_sixteen_bits(server: Server, offered: int) -> None:
-    generous = Server(replace(server.state.personality, channel_max=offered))
+    generous = server.varied(channel_max=offered)
     client = generous.client(channels=0, channel_max=offered)
     client.send_octets(bytes.fromhex("01 ffff 00000005 0014000a 00 ce"))
     client.expect(m.ChannelOpenOk, 65535)

@@ -16,7 +16,7 @@ HEARTBEAT = bytes.fromhex("08 0000 00000000 ce")
 def tuned(server: Server, heartbeat: int) -> Client:
     """A client that has sent tune-ok and nothing after it."""
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)

@@ -12,7 +12,6 @@ from fakeamqp.model.limits import LimitsError, UserLimits, VirtualHostLimits
 from fakeamqp.model.metadata import VirtualHostMetadata
 from fakeamqp.model.parameters import ParameterError
 from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 
 rule = pytest.mark.rule
 
@@ -31,7 +30,7 @@ def limit_guest(server: Server, **limits: int) -> None:
 def refused(server: Server, code: int) -> str:
     """What a client is told that wants to open a connection in vain."""
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)
@@ -49,8 +48,10 @@ def refused(server: Server, code: int) -> str:
 @rule("0-9-1/reply-code/resource-error")
 @pytest.mark.parametrize(("personality", "code"), LIMITED)
 @pytest.mark.parametrize("limit", [0, 2])
-def test_a_virtual_host_has_no_more_connections_than_it_may(personality: str, code: int, limit: int) -> None:
-    server = Server(personality)
+def test_a_virtual_host_has_no_more_connections_than_it_may(
+    personality: str, dialect: str, code: int, limit: int
+) -> None:
+    server = Server(personality, dialect=dialect)
     limit_host(server, max_connections=limit)
     clients = [server.client() for _ in range(limit)]
     text = f"access to vhost '/' refused for user 'guest': connection limit ({limit}) is reached"
@@ -80,8 +81,8 @@ def test_each_virtual_host_counts_its_own() -> None:
 
 @rule("0-9-1/reply-code/resource-error")
 @pytest.mark.parametrize(("personality", "code"), LIMITED)
-def test_a_user_has_no_more_connections_than_it_may(personality: str, code: int) -> None:
-    server = Server(personality)
+def test_a_user_has_no_more_connections_than_it_may(personality: str, dialect: str, code: int) -> None:
+    server = Server(personality, dialect=dialect)
     server.state.access.add(User("else", "else", (), {"/": Permission()}))
     limit_guest(server, max_connections=1)
     server.client(user="else", password="else")
@@ -126,8 +127,10 @@ def test_negative_limits_are_none() -> None:
         ("spec", 506, "'guest' has reached the maximum allowed user limit of 2"),
     ],
 )
-def test_a_user_has_no_more_channels_than_it_may(personality: str, code: int, text: str) -> None:
-    server = Server(personality)
+def test_a_user_has_no_more_channels_than_it_may(
+    personality: str, dialect: str, code: int, text: str
+) -> None:
+    server = Server(personality, dialect=dialect)
     limit_guest(server, max_channels=2)
     one = server.client(channels=1)
     two = server.client(channels=1)
@@ -163,8 +166,10 @@ def one_too_many(client: Client, name: str = "b", **declare: Any) -> tuple[int, 
     ("personality", "code", "word"),
     [*((name, 406, "PRECONDITION_FAILED") for name in RABBITS), ("spec", 506, "RESOURCE_ERROR")],
 )
-def test_a_virtual_host_has_no_more_queues_than_it_may(personality: str, code: int, word: str) -> None:
-    server = Server(personality)
+def test_a_virtual_host_has_no_more_queues_than_it_may(
+    personality: str, dialect: str, code: int, word: str
+) -> None:
+    server = Server(personality, dialect=dialect)
     client = server.client()
     client.declare("a", exclusive=True)  # Exclusive ones count.
     limit_host(server, max_queues=1)

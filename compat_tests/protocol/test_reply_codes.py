@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, field, queue_declare, table
 from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 
 rule = pytest.mark.rule
 
@@ -25,7 +22,7 @@ def test_200_is_an_orderly_close(client: Client) -> None:
 
 @rule("0-9-1/reply-code/content-too-large")
 def test_311_is_a_message_larger_than_the_server_takes_by_the_letter(spec: Server) -> None:
-    client = Server(replace(spec.state.personality, largest_message=1000)).client()
+    client = spec.varied(largest_message=1000).client()
     client.declare("q")
     client.publish(bytes(1000), routing_key="q")
     client.publish(bytes(1001), routing_key="q")
@@ -80,7 +77,7 @@ def test_320_is_a_connection_closed_by_an_operator(server: Server) -> None:
 @rule("0-9-1/reply-code/invalid-path")
 def test_402_is_an_unknown_virtual_host_by_the_letter_and_530_by_rabbitmq(server: Server) -> None:
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)

@@ -15,7 +15,6 @@ from compat_tests.protocol.octets import (
     table,
 )
 from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
 
 rule = pytest.mark.rule
 HEADERS_ONLY = b"\x20\x00"
@@ -148,7 +147,7 @@ def test_rabbitmq_takes_a_zero_octet_in_a_short_string(rabbitmq: Server) -> None
 def test_a_long_string_holds_any_octets(server: Server) -> None:
     octets = bytes(range(256)) * 10
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     properties = table(field("binary", b"S" + long_string(octets)))
     response = long_string(b"\0guest\0guest")
@@ -209,7 +208,7 @@ def test_a_length_that_counts_itself_is_wrong(client: Client) -> None:
 @rule("0-9-1/types/table-encoding")
 def test_server_properties_are_a_table_whose_length_excludes_itself(server: Server) -> None:
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_octets(client.protocol_header)
     payload = cut(client.take_octets())[0].payload
     length = int.from_bytes(payload[6:10], "big")
     behind = payload[10 + length :]

@@ -12,6 +12,7 @@ from compat_tests.conformance import (
     DIALECT,
     DIALECTS,
     REQUIRED,
+    Catalogue,
     Results,
     marked_rules,
     marks_in,
@@ -104,7 +105,7 @@ def test_marks_are_found_wherever_they_stand() -> None:
         @pytest.mark.rule("g")
         async def test(self): ...
     """
-    assert sorted(marks_in(dedent(source))) == ["a", "b", "c", "d", "g"]
+    assert sorted(id_ for id_, _ in marks_in(dedent(source))) == ["a", "b", "c", "d", "g"]
 
 
 def test_an_id_put_together_is_found_where_it_can_be_a_rule() -> None:
@@ -112,7 +113,22 @@ def test_an_id_put_together_is_found_where_it_can_be_a_rule() -> None:
     @pytest.mark.parametrize("x", [pytest.param(x, marks=rule(f"0-9-1/{x}/b")) for x in ("a", "nothing")])
     def test(x): ...
     """
-    assert list(marks_in(dedent(source), ["0-9-1/a/b", "0-9-1/other/b"])) == ["0-9-1/a/b"]
+    assert list(marks_in(dedent(source), ["0-9-1/a/b", "0-9-1/other/b"])) == [("0-9-1/a/b", ())]
+
+
+def test_a_mark_comes_with_the_dialects_that_its_test_or_the_module_names() -> None:
+    source = """
+    pytestmark = [pytest.mark.slow, pytest.mark.dialects("0-9-1", "0-9")]
+    @rule("a")
+    def test_a(): ...
+    @rule("b")
+    @pytest.mark.dialects("0-9-1")
+    def test_b(): ...
+    @pytest.mark.parametrize("x", [pytest.param(1, marks=[rule("c"), pytest.mark.dialects("0-9-1")])])
+    def test_c(x): ...
+    """
+    both = ("0-9-1", "0-9")
+    assert list(marks_in(dedent(source))) == [("a", both), ("b", ("0-9-1",)), ("c", both)]
 
 
 def test_an_unknown_id_is_answered_with_the_nearest_one(folder: Path) -> None:
@@ -129,7 +145,7 @@ def test_an_id_is_looked_up_in_the_catalogue_of_its_dialect() -> None:
     assert unknown(catalogues, ["0-10/frame/layout", "0-9-1/frame/layout"]) == []
     assert unknown(catalogues, ["0-10/frame/lay-out", "0-8/frame/layout"]) == [
         "no rule '0-10/frame/lay-out'; did you mean '0-10/frame/layout'?",
-        "no rule '0-8/frame/layout'; an id begins with 0-9-1 or 0-10",
+        "no rule '0-8/frame/layout'; an id begins with 0-9-1 or 0-9 or 0-10",
     ]
 
 
@@ -145,6 +161,78 @@ def test_an_id_that_is_there_twice_is_refused(folder: Path, name: str) -> None:
     path.write_text(path.read_text() * 2)
     with pytest.raises(ValueError, match="is there twice"):
         read_catalogue(folder=folder)
+
+
+# --- dialects that share rules -------------------------------------------------------------------------
+
+SHARED = """
+[[rule]]
+id = "0-9/queue.declare/first"
+level = "MUST"
+testable = "wire"
+summary = "One."
+same_as = "0-9-1/queue.declare/first"
+[[rule]]
+id = "0-9/queue/third"
+level = "MUST"
+testable = "not-observable"
+summary = "Three."
+same_as = "0-9-1/queue/third"
+[[rule]]
+id = "0-9/queue/own"
+level = "MAY"
+testable = "wire"
+summary = "Own."
+wip = true
+"""
+
+
+@pytest.fixture
+def shared(folder: Path) -> Catalogue:
+    (folder / "amqp-0-9.toml").write_text(SHARED)
+    return read_catalogue("0-9", folder)
+
+
+def test_a_rule_is_known_by_that_of_the_other_dialect_which_is_the_same(shared: Catalogue) -> None:
+    assert shared.same("0-9-1/queue.declare/first") == ["0-9/queue.declare/first"]
+    assert shared.same("0-9/queue.declare/first") == ["0-9/queue.declare/first"]
+    assert shared.same("0-9-1/queue.declare/second") == []
+
+
+def test_an_exception_counts_for_the_rule_that_is_the_same(shared: Catalogue) -> None:
+    assert shared.exceptions == {"0-9/queue/third": "Nobody sees it."}
+
+
+@pytest.mark.parametrize(
+    ("place", "decorator", "counts"),
+    [
+        ("protocol/test_a.py", "", True),
+        ("protocol/test_a.py", '@pytest.mark.dialects("0-9-1")\n', False),
+        ("unit/test_a.py", "", False),
+        ("unit/test_a.py", '@pytest.mark.dialects("0-9-1", "0-9")\n', True),
+    ],
+)
+def test_a_mark_counts_for_the_dialects_that_its_test_runs_over(
+    shared: Catalogue, tmp_path: Path, place: str, decorator: str, counts: bool
+) -> None:
+    (tmp_path / place).parent.mkdir()
+    (tmp_path / place).write_text(f'{decorator}@rule("0-9-1/queue.declare/first")\ndef test(): ...\n')
+    assert marked_rules(tmp_path, shared) == ({"0-9/queue.declare/first": {place}} if counts else {})
+    own = read_catalogue(folder=tmp_path)
+    assert marked_rules(tmp_path, own) == {"0-9-1/queue.declare/first": {place}}
+
+
+def test_work_in_progress_is_marked_and_counted_once_more(shared: Catalogue) -> None:
+    results = Results()
+    results.add("0-9/queue/own", "test_a.py::test", "passed")
+    text = report(shared, results)
+    assert "| `own` *wip* | MAY | passing | test_a.py::test |" in text
+    assert "| *work in progress* | 1 | 1 | 1 | 0 | 0 |" in text
+    assert "| **all** | 3 | 1 | 1 | 1 | 1 |" in text
+
+
+def test_other_documents_have_no_work_in_progress(folder: Path) -> None:
+    assert "in progress" not in report(read_catalogue(folder=folder), Results())
 
 
 # --- writing -------------------------------------------------------------------------------------------
@@ -239,8 +327,58 @@ def test_a_run_writes_the_report(pytester: pytest.Pytester, spread: tuple[str, .
     assert "| `type-method` | SEMANTIC | **failing** | test_inner.py::test_errors |" in text
     assert "| `type-heartbeat` | SEMANTIC | **not yet** | test_inner.py::test_is_skipped |" in text
     result.stdout.fnmatch_lines(
-        ["conformance to 0-9-1: 2 of * rules pass, 2 fail, *", "conformance to 0-10: 0 of * rules pass, *"]
+        [
+            "conformance to 0-9-1: 2 of * rules pass, 2 fail, *",
+            "conformance to 0-9: 0 of * rules pass, *",
+            "conformance to 0-10: 0 of * rules pass, *",
+        ]
     )
+
+
+TWICE = """
+import pytest
+rule = pytest.mark.rule
+
+@pytest.mark.parametrize("dialect", ["0-9-1", "0-9"])
+@rule("0-9-1/frame/layout", "0-9-1/frame/type-body", "0-9/frame/type-trace")
+def test_over_each(dialect): assert dialect == "0-9-1"
+
+@pytest.mark.dialects("0-9-1", "0-9")
+@rule("0-9-1/frame/type-header")
+def test_for_both(): pass
+
+@rule("0-9-1/frame/type-method")
+def test_for_one(): pass
+
+@rule("0-9/frame/type-oob-body")
+def test_for_the_other(): pass
+"""
+
+
+def test_a_test_shows_the_rules_of_the_dialect_that_it_runs_over(pytester: pytest.Pytester) -> None:
+    run(pytester, TWICE, "--conformance", "report.md")
+    states: dict[str, dict[str, str]] = {}
+    for line in (pytester.path / "report.md").read_text().splitlines():
+        if line.startswith("# "):
+            dialect = line.removeprefix("# Conformance to AMQP ")
+        elif line.endswith(" |") and "test_inner" in line:
+            name, _, state, _ = line.strip("| ").split(" | ")
+            states.setdefault(dialect, {})[name] = state
+    assert states == {
+        "0-9-1": {
+            "`layout`": "passing",
+            "`type-body`": "passing",
+            "`type-header`": "passing",
+            "`type-method`": "passing",
+        },
+        "0-9": {
+            "`layout`": "**failing**",
+            "`type-body`": "**failing**",
+            "`type-trace`": "**failing**",
+            "`type-header`": "passing",
+            "`type-oob-body`": "passing",
+        },
+    }
 
 
 def test_the_same_run_writes_the_same_report(pytester: pytest.Pytester) -> None:
