@@ -118,6 +118,26 @@ class DeadLetter(Message):
         return self.original.priority or 0
 
 
+class DeadContent(DeadLetter):
+    """A dead letter of another class than basic, or with child contents."""
+
+    __slots__ = ("children", "content_class")
+
+    def __init__(
+        self,
+        exchange: str,
+        routing_key: str,
+        original: Properties,
+        death: Death,
+        history: Deaths,
+        message: Message,
+        time: float,
+    ) -> None:
+        super().__init__(exchange, routing_key, original, death, history, message, time)
+        self.content_class = message.content_class
+        self.children = message.children
+
+
 def dead_lettered(
     queue: Queue, message: Message, reason: DeathReason, time: float, failures: int | None = None
 ) -> Message:
@@ -138,7 +158,8 @@ def dead_lettered(
         None if died_before else original.expiration,
     )
     key = options.dead_letter_routing_key
-    dead = DeadLetter(
+    make = DeadContent if message.children or message.content_class != "basic" else DeadLetter
+    dead = make(
         options.dead_letter_exchange or "",
         message.routing_key if key is None else key,
         original,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from typing_extensions import Self
 
@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from fakeamqp.model.carbon_copies import Copies
     from fakeamqp.model.dead_letter import Deaths
 
-__all__ = ["FieldValue", "Headers", "Message", "Properties"]
+__all__ = [
+    "Child",
+    "FieldValue",
+    "FileMessage",
+    "Headers",
+    "Message",
+    "Properties",
+    "StreamMessage",
+    "StructuredMessage",
+]
 
 FieldValue: TypeAlias = "bool | int | float | str | bytes | Decimal | list[Any] | dict[str, Any] | None"
 Headers: TypeAlias = "dict[str, Any]"
@@ -88,6 +97,18 @@ class Properties(Protocol):
         """A copy with other values for some properties."""
 
 
+class Child(NamedTuple):
+    """A content that another one holds (0-9: content/child-contents).
+
+    `properties_octets` are its property flags and list as they came, `class_id` says of which class they are.
+    """
+
+    class_id: int
+    properties_octets: bytes
+    body: bytes
+    children: tuple[Child, ...] = ()
+
+
 class Message:
     """A message as it was published.
 
@@ -99,8 +120,13 @@ class Message:
     `failures` how often clients failed to deal with it in the quorum queue it died in.
     `number` counts what was published while somebody watched, from 1; copies and dead letters have that of
     the message they were made of, and 0 is none.
+    `content_class` is the AMQP class its content belongs to, and `children` what the content holds beside its
+    body. Nearly all messages are basic and have none, so what is different is a `StructuredMessage`.
     Messages are shared by all queues they were routed to and otherwise never changed.
     """
+
+    content_class: str = "basic"
+    children: tuple[Child, ...] = ()
 
     __slots__ = (
         "body",
@@ -163,7 +189,10 @@ class Message:
 
     def with_properties(self, properties: Properties) -> Message:
         """The same message with other properties."""
-        copy = Message(
+        make = Message
+        if self.children or self.content_class != "basic":
+            make = _KINDS[self.content_class]
+        copy = make(
             self.exchange,
             self.routing_key,
             properties,
@@ -177,8 +206,35 @@ class Message:
         copy.history = self.history
         copy.failures = self.failures
         copy.number = self.number
+        if isinstance(copy, StructuredMessage):
+            copy.children = self.children
         return copy
 
     def __repr__(self) -> str:
         shown = self.body if len(self.body) <= 40 else self.body[:37] + b"..."
         return f"<Message {shown!r} exchange={self.exchange!r} routing_key={self.routing_key!r}>"
+
+
+class StructuredMessage(Message):
+    """A message that has child contents. It is like any other, and `children` is set once it is made."""
+
+    # No slots: so it can have what other messages have in common.
+
+
+class FileMessage(StructuredMessage):
+    """A message of class file. It, too, may have child contents."""
+
+    content_class = "file"
+
+
+class StreamMessage(StructuredMessage):
+    """A message of class stream. It, too, may have child contents."""
+
+    content_class = "stream"
+
+
+_KINDS: dict[str, type[StructuredMessage]] = {
+    "basic": StructuredMessage,
+    "file": FileMessage,
+    "stream": StreamMessage,
+}

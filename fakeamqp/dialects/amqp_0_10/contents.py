@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from fakeamqp.dialects.amqp_0_10.states import SessionState
-from fakeamqp.model.message import Message
+from fakeamqp.model.message import FileMessage, StreamMessage
 from fakeamqp.model.outcome import UNROUTABLE
 from fakeamqp.model.queues import ClassicQueue, Queue
 from fakeamqp.model.transactions import PlannedPublish
@@ -22,6 +22,7 @@ from fakeamqp.wire.amqp_0_10.properties import FILE_ENCODING, STREAM_ENCODING, C
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.exchanges.exchange import Target as Destination
+    from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.transactions import Transaction
 
@@ -36,12 +37,13 @@ class ContentClass:
     """
 
     encoding: str
+    message: type[FileMessage | StreamMessage]
     returns: type[commands.FileReturn | commands.StreamReturn]
     keeps: bool
 
 
-FILE = ContentClass(FILE_ENCODING, commands.FileReturn, keeps=True)
-STREAM = ContentClass(STREAM_ENCODING, commands.StreamReturn, keeps=False)
+FILE = ContentClass(FILE_ENCODING, FileMessage, commands.FileReturn, keeps=True)
+STREAM = ContentClass(STREAM_ENCODING, StreamMessage, commands.StreamReturn, keeps=False)
 
 
 class Target(NamedTuple):
@@ -86,7 +88,7 @@ def message(
         SegmentError: they cannot be read, or do not hold the properties of the class.
     """
     properties = ContentProperties.decode(kind.encoding, octets)
-    made = Message(
+    made = kind.message(
         target.exchange, target.routing_key, properties, body, kind.encoding, octets or b"", session.endpoint
     )
     made.published_at = session.broker.clock.time()

@@ -70,9 +70,7 @@ class Browser:
         """The next message that waits and is for this subscription; what is not is passed over."""
         subscription = self.subscription
         while (queued := self._ahead.head()) is not None:
-            if waits(queued) and not (
-                subscription.no_local and queued.message.publisher is subscription.owner
-            ):
+            if waits(queued) and subscription.suits(queued.message):
                 return queued
             self._ahead.pop()
         return None

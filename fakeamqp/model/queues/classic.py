@@ -6,8 +6,9 @@ handed over at once (server-model/immediate-handover) and, where no acknowledgem
 becomes an object of the queue. Everything else becomes a `QueuedMessage` with a position; positions
 only grow, and a message that comes back returns to the place its position gives it.
 
-Some messages are not for everybody (no-local, a rejected message in personality `spec`). Only queues
-that hold one, or whose subscriptions ask for it, look further than the head.
+Some messages are not for everybody (no-local, a content class, a rejected message in personality `spec`).
+Only queues that hold one, or whose subscriptions ask for it, look further than the head. There a message
+holds up those subscriptions that may have it and cannot take it now, and no others.
 
 Subscriptions that only look are shown a new message before anybody takes it, as far as their credit goes.
 Only while there are such does every message wait, be it for a moment: see `browsing`.
@@ -154,6 +155,8 @@ class ClassicQueue(Queue):
                         self._take_out(queued)
                         self._hand_over(queued, subscription)
                 return
+        if self._picky and queued is ready.head() and self._offer(queued, {}):
+            return  # What waits behind it nobody could take before, either.
         self.dispatch()
 
     def would_refuse(self, message: Message) -> bool:
@@ -172,11 +175,15 @@ class ClassicQueue(Queue):
 
     def next_taker(self, message: Message) -> Subscription | None:
         """See the base class; what is not for everybody is looked at as if nothing waited."""
-        if self.ready:
+        if self.ready and not self._picky:
             return None
-        subscription = self._rotation.first_able(message)
-        if subscription is None or not (subscription.no_local and message.publisher is subscription.owner):
-            return subscription
+        return self._next_picky_taker(message) if self._picky else self._rotation.first_able(message)
+
+    def _next_picky_taker(self, message: Message) -> Subscription | None:
+        """The same in a queue that looks further than its head."""
+        for subscription in self._rotation.able(message):
+            if not any(subscription.suits(each.message) for each in self.ready):
+                return subscription
         return None
 
     def _queued(self, message: Message) -> QueuedMessage:
@@ -254,23 +261,48 @@ class ClassicQueue(Queue):
 
     def _dispatch_picky(self) -> None:
         """As `dispatch`, but a message nobody present may have does not hold up those behind it."""
-        for queued in list(self.ready):
-            if self._expired(queued):
-                continue
-            for subscription in self._rotation.able(queued.message):
-                if self._suits(subscription, queued):
-                    self._take_out(queued)
-                    self._rotation.passed(subscription)
-                    self._hand_over(queued, subscription)
+        rotation = self._rotation
+        rotation.rejoin()
+        held_up = {each: None for each in rotation if each.paused}
+        # As long as the head is for somebody, nothing behind it need be looked at.
+        while len(held_up) < len(rotation) and (head := self._live_head()) is not None:
+            if not self._offer(head, held_up):
+                break
+        if self.ready and len(held_up) < len(rotation):
+            for queued in list(self.ready):
+                if len(held_up) == len(rotation):
                     break
+                if not self._expired(queued):
+                    self._offer(queued, held_up)
         if self._live_head() is not None or self._head_timer is not None:
             self._watch_head()
 
+    def _offer(self, queued: QueuedMessage, held_up: dict[Subscription, None]) -> bool:
+        """Hand a message to the one whose turn it is of those that may have it, unless they are held up.
+
+        Returns:
+            False where none of them can take it now. It then holds up all of them, so that none of them is
+            sent what is behind it.
+        """
+        rotation = self._rotation
+        rotation.rejoin()
+        suited = [each for each in rotation if each not in held_up and self._suits(each, queued)]
+        for subscription in suited:
+            if all(limit.admits(queued.message) for limit in subscription.limits):
+                self._take_out(queued)
+                rotation.passed(subscription)
+                self._hand_over(queued, subscription)
+                if subscription.paused:
+                    held_up[subscription] = None
+                return True
+        held_up.update(dict.fromkeys(suited))
+        return False
+
     def _suits(self, subscription: Subscription, queued: QueuedMessage) -> bool:
         """Whether this subscription may have this message (domain.no-local, basic.reject/requeue-01)."""
-        if subscription.no_local and queued.message.publisher is subscription.owner:
-            return False
-        return queued.avoid is None or queued.avoid is not subscription.group
+        return subscription.suits(queued.message) and (
+            queued.avoid is None or queued.avoid is not subscription.group
+        )
 
     def _show(self, browser: Browser) -> None:
         """Show a subscription that only looks what is before it, as far as its credit goes."""
@@ -314,18 +346,22 @@ class ClassicQueue(Queue):
 
     def could_take(self, message: Message) -> bool:
         """See the base class."""
+        if self._picky:
+            return self._next_picky_taker(message) is not None
         if self.ready:
             return False
         return any(True for _ in self._rotation.able(message))
 
     def get(
-        self, owner: object, *, no_ack: bool, group: object = None
+        self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
     ) -> tuple[QueuedMessage, Delivery | None] | None:
         """See the base class."""
         self.used()
         queued = self._live_head()
-        if queued is not None and queued.avoid is not None and queued.avoid is group:
-            queued = next((each for each in self.ready if each.avoid is not group), None)
+        if content_class is not None or (
+            queued is not None and queued.avoid is not None and queued.avoid is group
+        ):
+            queued = self._next_for(group, content_class)
         if queued is None:
             return None
         self._take_out(queued)
@@ -339,6 +375,17 @@ class ClassicQueue(Queue):
         if self.subscriptions:
             self.dispatch()  # What is next may be small enough for somebody.
         return queued, delivery
+
+    def _next_for(self, group: object, content_class: str | None) -> QueuedMessage | None:
+        """The first message that a channel may get which wants one of a class, or of any."""
+        for queued in self.ready:
+            if (
+                (queued.avoid is None or queued.avoid is not group)
+                and (content_class is None or queued.message.content_class == content_class)
+                and not self._expired(queued)
+            ):
+                return queued
+        return None
 
     def purge(self) -> int:
         """See the base class."""
@@ -468,7 +515,7 @@ class ClassicQueue(Queue):
         """See the base class."""
         super().subscribe(subscription)
         if subscription.acquires:
-            self._picky = self._picky or subscription.no_local
+            self._picky = self._picky or subscription.picks
             self._plain = not self._picky and not self._browsers
 
     def _enter(self, subscription: Subscription) -> None:

@@ -41,6 +41,9 @@ class NewMessages(Protocol):
     def pop(self) -> QueuedMessage:
         """Take the next one."""
 
+    def remove(self, queued: QueuedMessage) -> None:
+        """Take one from anywhere, out of turn."""
+
     def take_while(self, test: Callable[[QueuedMessage], bool]) -> list[QueuedMessage]:
         """Take from each head while what stands there passes a test."""
 
@@ -79,6 +82,10 @@ class Line:
     def pop(self) -> QueuedMessage:
         """See `NewMessages`."""
         return self._items.popleft()
+
+    def remove(self, queued: QueuedMessage) -> None:
+        """See `NewMessages`."""
+        self._items.remove(queued)
 
     def take_while(self, test: Callable[[QueuedMessage], bool]) -> list[QueuedMessage]:
         """See `NewMessages`."""
@@ -152,6 +159,10 @@ class TwoLanes:
         self._turn = (self._turn + 1) % self._TURNS
         return queued
 
+    def remove(self, queued: QueuedMessage) -> None:
+        """See `NewMessages`: that is nobody's turn."""
+        (self._high if queued in self._high else self._normal).remove(queued)
+
     def take_while(self, test: Callable[[QueuedMessage], bool]) -> list[QueuedMessage]:
         """See `NewMessages`."""
         taken = []
@@ -215,6 +226,15 @@ class Levels:
             self._used &= ~(1 << number)
         return queued
 
+    def remove(self, queued: QueuedMessage) -> None:
+        """See `NewMessages`."""
+        number = next(number for number, level in enumerate(self._levels) if queued in level)
+        level = self._levels[number]
+        level.remove(queued)
+        self._count -= 1
+        if not level:
+            self._used &= ~(1 << number)
+
     def take_while(self, test: Callable[[QueuedMessage], bool]) -> list[QueuedMessage]:
         """See `NewMessages`."""
         taken = []
@@ -274,6 +294,13 @@ class ReturnsFirst:
     def pop(self) -> QueuedMessage:
         """Take the message delivered next."""
         return self._returned.popleft() if self._returned else self._new.pop()
+
+    def remove(self, queued: QueuedMessage) -> None:
+        """Take a message from anywhere; `pop` may come to another one in its turn."""
+        if queued in self._returned:
+            self._returned.remove(queued)
+        else:
+            self._new.remove(queued)
 
     def take_while(self, test: Callable[[QueuedMessage], bool]) -> list[QueuedMessage]:
         """Take from each of the `heads` while what stands there passes a test."""

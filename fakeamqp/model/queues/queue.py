@@ -261,11 +261,12 @@ class Queue:
         raise NotImplementedError
 
     def get(
-        self, owner: object, *, no_ack: bool, group: object = None
+        self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
     ) -> tuple[QueuedMessage, Delivery | None] | None:
         """Take the next message for one client, prefetch notwithstanding (basic.qos/get-unaffected).
 
-        `group` is the channel that asks; what it has rejected it does not get (basic.reject/requeue-01).
+        `group` is the channel that asks; what it has rejected it does not get (basic.reject/requeue-01). With
+        a `content_class` it gets the next message of that class.
 
         Returns:
             The message, with a delivery to settle unless `no_ack`; None where nothing waits.

@@ -161,7 +161,7 @@ class StreamQueue(Queue):
     def could_take(self, message: Message) -> bool:
         """See the base class."""
         return any(
-            reader.cursor.peek() is None and not reader.subscription.paused
+            reader.peek() is None and all(limit.admits(message) for limit in reader.subscription.limits)
             for reader in self._readers.values()
         )
 
@@ -201,7 +201,9 @@ class StreamQueue(Queue):
             self.unacked[delivery] = None
             subscription.subscriber.deliver(subscription, queued.message, False, delivery)
 
-    def get(self, owner: object, *, no_ack: bool, group: object = None) -> NoReturn:
+    def get(
+        self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
+    ) -> NoReturn:
         """Streams have no single messages to give away.
 
         Raises:
@@ -375,7 +377,7 @@ class _Reader:
         """The next message for this subscription; what is not for it is passed over."""
         subscription = self.subscription
         found = self.cursor.peek()
-        if subscription.options.filters is not None or subscription.no_local:
+        if subscription.options.filters is not None or subscription.picks:
             while found is not None and not self._suits(found[1]):
                 self.cursor.advance()
                 found = self.cursor.peek()
@@ -383,7 +385,7 @@ class _Reader:
 
     def _suits(self, message: Message) -> bool:
         subscription = self.subscription
-        if subscription.no_local and message.publisher is subscription.owner:
+        if not subscription.suits(message):
             return False
         filters = subscription.options.filters
         if filters is None:

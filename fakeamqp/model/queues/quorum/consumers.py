@@ -16,13 +16,17 @@ __all__ = ["Consumers"]
 
 
 class Consumers:
-    """Those of one queue. `line` are those whose turn it may be, `single` is there if one alone is active."""
+    """Those of one queue. `line` are those whose turn it may be, `single` is there if one alone is active.
 
-    __slots__ = ("_late", "_newest", "_queue", "line", "single")
+    `pick` says that some may not have every message.
+    """
+
+    __slots__ = ("_late", "_newest", "_queue", "line", "pick", "single")
 
     def __init__(self, queue: QuorumQueue) -> None:
         self._queue = queue
         self.line = WaitingLine()
+        self.pick = False
         self.single: SingleActive | None = None
         if queue.options.single_active_consumer:
             by_priority = queue.choices.single_active_by_priority
@@ -35,6 +39,7 @@ class Consumers:
     def enter(self, subscription: Subscription) -> None:
         """A consumer came."""
         self._newest = subscription.age = self._newest + 1
+        self.pick = self.pick or subscription.picks
         if self.single is None:
             self.line.add(subscription)
         else:

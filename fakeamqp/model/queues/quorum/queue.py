@@ -150,7 +150,16 @@ class QuorumQueue(Queue):
 
     def next_taker(self, message: Message) -> Subscription | None:
         """See the base class."""
-        return None if len(self.ready) else self.consumers.line.first_able(message)
+        line = self.consumers.line
+        if not len(self.ready):
+            return line.first_able(message)
+        if self.consumers.pick:
+            for taker in line:
+                if all(limit.admits(message) for limit in taker.limits) and not any(
+                    taker.suits(each.message) for each in self.ready
+                ):
+                    return taker
+        return None
 
     @property
     def set_aside(self) -> int:
@@ -174,6 +183,8 @@ class QuorumQueue(Queue):
                 break
             subscription = line.first_able(queued.message)
             if subscription is None:
+                if self.consumers.pick and self._serve_behind_head():
+                    continue
                 break
             self._hand_over(self.pop(), subscription)
         if self._overflow.bounded:
@@ -181,15 +192,39 @@ class QuorumQueue(Queue):
         if self._perishable:
             self._expiry.watch()
 
+    def _serve_behind_head(self) -> bool:
+        """Hand over the first message that is for somebody who may not have those before it.
+
+        A message holds up those who may have it and cannot take it now. Returns False where there is none.
+        """
+        line = self.consumers.line
+        waiting = {each: None for each in line if not each.paused}
+        for queued in list(self.ready):
+            for subscription in [each for each in waiting if each.suits(queued.message)]:
+                if all(limit.admits(queued.message) for limit in subscription.limits):
+                    self._hand_over(self._take_out(queued), subscription)
+                    return True
+                del waiting[subscription]
+            if not waiting:
+                break
+        return False
+
     def could_take(self, message: Message) -> bool:
         """See the base class."""
-        return not len(self.ready) and self.consumers.line.first_able(message) is not None
+        return self.next_taker(message) is not None
 
     def pop(self) -> QuorumMessage:
         """Take the message delivered next."""
         queued = cast(QuorumMessage, self.ready.pop())
         self.ready_octets -= queued.size
         return queued
+
+    def _take_out(self, queued: QueuedMessage) -> QuorumMessage:
+        """Take a message from anywhere."""
+        self.ready.remove(queued)
+        taken = cast(QuorumMessage, queued)
+        self.ready_octets -= taken.size
+        return taken
 
     def _hand_over(self, queued: QuorumMessage, subscription: Subscription) -> None:
         message = self.as_delivered(queued)
@@ -219,7 +254,7 @@ class QuorumQueue(Queue):
         return queued.shown(count, self.choices) if count else queued.message
 
     def get(
-        self, owner: object, *, no_ack: bool, group: object = None
+        self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
     ) -> tuple[QueuedMessage, Delivery | None] | None:
         """See the base class.
 
@@ -230,9 +265,14 @@ class QuorumQueue(Queue):
         self.used()
         if self._perishable:
             self._expiry.drop()
-        if not len(self.ready):
+        head = self.ready.head()
+        if content_class is not None and head is not None and head.message.content_class != content_class:
+            head = next((each for each in self.ready if each.message.content_class == content_class), None)
+            queued = None if head is None else self._take_out(head)
+        else:
+            queued = None if head is None else self.pop()
+        if queued is None:
             return None
-        queued = self.pop()
         delivery = None
         if not no_ack:
             delivery = Delivery(self, queued, None, owner, (), self.virtual_host.now())

@@ -1,0 +1,358 @@
+"""Messages of several content classes in one queue: each goes to those who take its class, or any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat_tests.unit.model.fakes import positions, queued
+from compat_tests.unit.model.readers import Reader, waiting
+from compat_tests.unit.model.transactions.bench import Bench
+from fakeamqp.model.credit import Credit
+from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.message import Child, FileMessage, Message, StreamMessage, StructuredMessage
+from fakeamqp.model.properties import PlainProperties
+from fakeamqp.model.queues import Queue
+from fakeamqp.model.queues.lanes import Levels, Line, ReturnsFirst, TwoLanes
+from fakeamqp.model.queues.qpid import QpidQueue
+from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.transactions import PlannedPublish, Transaction
+
+KINDS = {"b": Message, "f": FileMessage, "s": StreamMessage}
+CHILDREN = (Child(60, b"\0\0", b"inner", (Child(70, b"\0\0", b"innermost"),)),)
+
+QUEUES: dict[str, dict[str, Any]] = {
+    "classic": {},
+    "classic with priorities": {"max_priority": 9},
+    "quorum": {"kind": "quorum"},
+    "qpid": {"arguments": {"qpid.priorities": 10}},
+}
+
+
+def made(kind: str, body: str = "x", **properties: Any) -> Message:
+    properties.setdefault("delivery_mode", 2)
+    message = KINDS[kind]("", "q", PlainProperties(**properties), body.encode())
+    message.secured = True
+    return message
+
+
+def put(queue: Queue, words: str, **properties: Any) -> None:
+    """Publish a message for each word: the first letter tells its class, all of it is its body."""
+    for word in words.split():
+        queue.virtual_host.publish(made(word[0], word, **properties))
+
+
+def of_class(queue: Queue, content_class: str | None, tag: str = "", **terms: Any) -> Reader:
+    return Reader(queue, tag or content_class or "all", content_class=content_class, **terms)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+@pytest.fixture(params=QUEUES)
+def queue(bench: Bench, request: pytest.FixtureRequest) -> Queue:
+    terms = dict(QUEUES[request.param])
+    arguments = terms.pop("arguments", None)
+    if arguments is not None:
+        return bench.host.create_queue("q", special=QpidQueue, owner=None, durable=True, arguments=arguments)
+    return bench.queue("q", **terms)
+
+
+# --- the messages --------------------------------------------------------------------------------------
+
+
+def test_a_message_is_basic_unless_it_is_of_another_class() -> None:
+    assert [KINDS[each]("", "", PlainProperties(), b"").content_class for each in "bfs"] == [
+        "basic",
+        "file",
+        "stream",
+    ]
+    assert made("b").children == ()
+
+
+@pytest.mark.parametrize("kind", [StructuredMessage, FileMessage, StreamMessage])
+def test_copies_keep_class_and_children(kind: type[StructuredMessage]) -> None:
+    message = kind("x", "k", PlainProperties(), b"body")
+    assert message.children == ()
+    message.children = CHILDREN
+    copy = message.with_properties(PlainProperties(app_id="other"))
+    assert (copy.content_class, copy.children, copy.properties.app_id) == (
+        message.content_class,
+        CHILDREN,
+        "other",
+    )
+    assert isinstance(copy, kind)
+
+
+def test_a_plain_message_is_copied_as_one() -> None:
+    copy = made("b").with_properties(PlainProperties())
+    assert type(copy) is Message
+    assert not hasattr(copy, "__dict__")
+
+
+@pytest.mark.parametrize("word", ["f", "s", "b"])
+def test_dead_letters_keep_class_and_children(bench: Bench, word: str) -> None:
+    bench.queue("dead")
+    queue = bench.queue("q", dead_letter_exchange="", dead_letter_routing_key="dead")
+    kind = StructuredMessage if word == "b" else KINDS[word]
+    message = kind("", "q", PlainProperties(), b"body")
+    message.children = CHILDREN
+    queue.virtual_host.publish(message)
+    reject_all([bench.take("q")])
+    dead = next(iter(bench.host.queues["dead"].ready)).message
+    assert (dead.content_class, dead.children, dead.body) == (message.content_class, CHILDREN, b"body")
+    again = dead.with_properties(dead.properties)
+    assert (again.content_class, again.children) == (message.content_class, CHILDREN)
+
+
+def test_dead_letters_of_plain_messages_cost_no_more(bench: Bench) -> None:
+    bench.queue("dead")
+    queue = bench.queue("q", dead_letter_exchange="", dead_letter_routing_key="dead")
+    put(queue, "b")
+    reject_all([bench.take("q")])
+    dead = next(iter(bench.host.queues["dead"].ready)).message
+    assert not hasattr(dead, "__dict__")
+    assert (dead.content_class, dead.children) == ("basic", ())
+
+
+# --- who gets what -------------------------------------------------------------------------------------
+
+
+def test_each_class_goes_to_its_own_consumers(queue: Queue) -> None:
+    put(queue, "b1 f1 s1")
+    basic, files, streams = (of_class(queue, each) for each in ("basic", "file", "stream"))
+    put(queue, "f2 s2 b2")
+    assert (basic.seen, files.seen, streams.seen) == ("b1b2", "f1f2", "s1s2")
+    assert not waiting(queue)
+
+
+def test_what_nobody_present_takes_holds_up_nobody(queue: Queue) -> None:
+    put(queue, "f1 b1 f2 b2")
+    basic = of_class(queue, "basic")
+    put(queue, "f3 b3")
+    assert basic.seen == "b1b2b3"
+    assert waiting(queue) == "f1f2f3"
+    files = of_class(queue, "file")
+    assert files.seen == "f1f2f3"
+
+
+def test_who_takes_all_classes_takes_them_in_order(queue: Queue) -> None:
+    put(queue, "f1 b1")
+    everything = of_class(queue, None, messages=5)
+    put(queue, "s1 b2 f2")
+    assert everything.seen == "f1b1s1b2f2"
+
+
+def test_consumers_of_one_class_and_of_all_take_turns(queue: Queue) -> None:
+    everything, files = of_class(queue, None, no_ack=True), of_class(queue, "file", no_ack=True)
+    put(queue, "f1 b1 f2 f3 b2")
+    assert sorted(everything.got + files.got) == ["b1", "b2", "f1", "f2", "f3"]
+    assert {"b1", "b2"} <= set(everything.got)
+    assert files.got
+
+
+def test_credit_that_comes_back_is_for_the_next_of_its_class(queue: Queue) -> None:
+    put(queue, "f1 b1 b2 f2 b3")
+    basic = of_class(queue, "basic", messages=1)
+    assert basic.seen == "b1"
+    basic.allow(1)
+    assert basic.seen == "b1b2"
+    assert waiting(queue) == "f1f2b3"
+
+
+def test_what_comes_back_goes_to_its_class_again(queue: Queue) -> None:
+    put(queue, "f1 b1 f2")
+    files = of_class(queue, "file", messages=1)
+    other = of_class(queue, "file", "other", messages=0)
+    release_all(files.deliveries)
+    other.allow()
+    assert other.got in (["f1*", "f2"], ["f2", "f1*"])
+    assert waiting(queue) == "b1"
+
+
+def test_a_get_takes_the_next_of_its_class(queue: Queue) -> None:
+    put(queue, "f1 b1 s1 b2")
+
+    def got(content_class: str | None) -> bytes | None:
+        taken = queue.get("me", no_ack=True, content_class=content_class)
+        return None if taken is None else taken[0].message.body
+
+    assert [got("basic"), got("basic"), got("basic")] == [b"b1", b"b2", None]
+    assert [got("stream"), got(None), got("file")] == [b"s1", b"f1", None]
+    assert not waiting(queue)
+
+
+def test_a_message_that_is_too_large_for_its_consumer_holds_up_its_class_only(bench: Bench) -> None:
+    queue = bench.queue("q")
+    put(queue, "flarge f2 b2")
+    files, basic = of_class(queue, "file", octets=2), of_class(queue, "basic", octets=2)
+    put(queue, "f3")
+    assert (files.seen, basic.seen) == ("", "b2")
+    assert waiting(queue) == "flargef2f3"
+
+
+def test_an_expired_message_of_another_class_is_not_delivered(bench: Bench) -> None:
+    queue = bench.queue("q")
+    put(queue, "f1 b1")
+    queue.virtual_host.publish(Message("", "q", PlainProperties(), b"b2", expiry=5.0))
+    put(queue, "b3")
+    bench.advance(6)
+    assert of_class(queue, "basic").seen == "b1b3"
+
+
+def test_a_message_that_may_not_wait_goes_to_who_takes_its_class(queue: Queue) -> None:
+    """Its time to live is 0."""
+    basic = of_class(queue, "basic", no_ack=True)
+    queue.virtual_host.publish(Message("", "q", PlainProperties(expiration="0"), b"a", expiry=0.0))
+    assert basic.seen == "a"
+
+
+@pytest.mark.parametrize(("word", "taken"), [("b", True), ("f", False)])
+def test_whether_a_message_would_be_handed_over_is_a_matter_of_its_class(
+    queue: Queue, word: str, taken: bool
+) -> None:
+    put(queue, "f1")
+    basic = of_class(queue, "basic")
+    message = made(word)
+    assert queue.could_take(message) is taken
+    assert queue.next_taker(message) is (basic.subscription if taken else None)
+    of_class(queue, "stream")
+    put(queue, "b1")
+    accept_all(basic.deliveries)
+    assert queue.could_take(message) is taken
+
+
+def test_nothing_is_handed_over_past_one_of_its_class_that_waits(queue: Queue) -> None:
+    basic = of_class(queue, "basic", octets=1)
+    put(queue, "b1")
+    assert waiting(queue) == "b1"
+    small = Message("", "q", PlainProperties(), b"")
+    assert not queue.could_take(small)
+    assert queue.next_taker(small) is None
+    assert basic.seen == ""
+
+
+def test_a_queue_that_nobody_picks_from_is_as_plain_as_ever(bench: Bench) -> None:
+    queue = bench.queue("q")
+    taker = Reader(queue, no_ack=True)
+    put(queue, "b1 f1")
+    assert taker.seen == "b1f1"
+    assert queue._plain  # type: ignore[attr-defined]
+    assert not taker.subscription.picks
+
+
+# --- all that happens to a queue happens to all classes --------------------------------------------------
+
+
+def test_a_purge_takes_all_classes(queue: Queue) -> None:
+    of_class(queue, "basic", messages=0)
+    put(queue, "f1 b1 s1")
+    assert queue.purge() == 3
+    assert not waiting(queue)
+
+
+def test_a_limit_is_one_for_all_classes(bench: Bench) -> None:
+    queue = bench.queue("q", max_length=2)
+    of_class(queue, "basic", messages=0)
+    put(queue, "f1 b1 s1")
+    assert waiting(queue) == "b1s1"
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_restarts_and_crashes_keep_class_and_children(bench: Bench, kind: str) -> None:
+    queue = bench.queue("q", kind)
+    message = FileMessage("", "q", PlainProperties(delivery_mode=2), b"f")
+    message.children = CHILDREN
+    message.secured = True
+    queue.virtual_host.publish(message)
+    put(queue, "b s")
+    of_class(queue, "file").cancel()  # It keeps what it was sent.
+    for crash in (False, True):
+        bench.state.restart(crash=crash)
+        kept = [each.message for each in bench.host.queues["q"].ready]
+        assert sorted((each.content_class, each.body) for each in kept) == [
+            ("basic", b"b"),
+            ("file", b"f"),
+            ("stream", b"s"),
+        ]
+        assert [each.children for each in kept if each.content_class == "file"] == [CHILDREN]
+
+
+def test_transactions_publish_and_settle_all_classes(bench: Bench) -> None:
+    queue = bench.queue("q")
+    files = of_class(queue, "file")
+    transaction = Transaction()
+    for word in ("f1", "b1"):
+        transaction.publish(PlannedPublish(bench.host, *bench.host.routing.plan(made(word[0], word))))
+    assert files.seen == ""
+    transaction.commit()
+    assert files.seen == "f1"
+    transaction.settle(accept_all, files.deliveries)
+    transaction.commit()
+    assert not queue.unacked
+    assert waiting(queue) == "b1"
+
+
+def test_dependence_on_other_limits_leaves_the_choice(bench: Bench) -> None:
+    queue = bench.queue("q")
+    basic = of_class(queue, "basic")
+    credit = Credit(1)
+    subscription: Subscription = basic.subscription
+    subscription.depend_on((*subscription.limits, credit), (credit,))
+    subscription.depend_on((credit,), (credit,))
+    put(queue, "f1 b1 b2")
+    assert basic.seen == "b1"
+    assert len(subscription.limits) == 2
+
+
+# --- streams -------------------------------------------------------------------------------------------
+
+
+def test_a_stream_shows_each_reader_its_class(bench: Bench) -> None:
+    queue = bench.queue("q", "stream")
+    put(queue, "f1 b1")
+    readers = [of_class(queue, each, acquires=False) for each in ("basic", "file", None)]
+    put(queue, "f2 s1 b2")
+    assert [each.seen for each in readers] == ["b1b2", "f1f2", "f1b1f2s1b2"]
+    assert queue.could_take(made("s"))
+    readers.pop().cancel()
+    assert not queue.could_take(made("s"))
+    assert queue.could_take(made("f"))
+
+
+# --- the containers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Line, TwoLanes, Levels])
+@given(priorities=st.lists(st.none() | st.integers(0, 40), min_size=1, max_size=20), pick=st.integers(0, 19))
+def test_one_message_is_taken_from_anywhere_and_the_others_stay(
+    kind: Any, priorities: list[int | None], pick: int
+) -> None:
+    lanes = kind()
+    messages = [queued(position, priority) for position, priority in enumerate(priorities)]
+    for message, priority in zip(messages, priorities, strict=True):
+        lanes.append(message, priority)
+    taken = messages[pick % len(messages)]
+    lanes.remove(taken)
+    left = positions(lanes)
+    assert sorted(left) == [each.position for each in messages if each is not taken]
+    assert len(lanes) == len(left)
+    assert sorted(lanes.pop().position for _ in left) == sorted(left)
+    assert lanes.head() is None
+
+
+def test_one_of_those_that_came_back_is_taken() -> None:
+    ready = ReturnsFirst()
+    first, second, new = queued(1), queued(2), queued(3)
+    ready.append(new)
+    ready.put_back(first)
+    ready.put_back(second)
+    ready.remove(second)
+    assert positions(ready) == [1, 3]
+    ready.remove(new)
+    assert positions(ready) == [1]
