@@ -6,7 +6,7 @@ Nothing here knows sockets, threads or the wall clock. The runtime feeds what it
 
 from __future__ import annotations
 
-from fakeamqp.dialects.amqp_0_9_1 import encode
+from fakeamqp.dialects.amqp_0_9_x.delivering import encode
 from fakeamqp.dialects.interface import Connection, PeerAddress
 from fakeamqp.dialects.negotiation import accept
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fakeamqp.dialects.amqp_0_9_1 import delivering, publishing
-from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError
+from fakeamqp.dialects.amqp_0_9_1 import publishing
+from fakeamqp.dialects.amqp_0_9_x import delivering
+from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
 from fakeamqp.model.credit import Credit, Limit
 from fakeamqp.model.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import AccessRefused, NotAllowed, PreconditionFailed

@@ -1,4 +1,4 @@
-"""The broker's end of one channel: its state, its consumers, what is unsettled, and the content under way.
+"""The broker's end of one channel of 0-9-1: the content under way, confirms, and what RabbitMQ adds.
 
 A content is a method that has one, a header, and body frames until the announced size is reached
 (content/follows-method). While one is under way nothing else may come on the channel; where it is
@@ -7,17 +7,14 @@ complete `publishing.publish` takes over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from fakeamqp.dialects.amqp_0_9_1 import delivering, publishing
+from fakeamqp.dialects.amqp_0_9_1 import publishing
 from fakeamqp.dialects.amqp_0_9_1.dispatch import HANDLERS
-from fakeamqp.dialects.amqp_0_9_1.replies import ProtocolError, Reply
-from fakeamqp.dialects.amqp_0_9_1.states import CHANNEL_TRANSITIONS, ChannelState
-from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
-from fakeamqp.model.credit import Credit, Gate
-from fakeamqp.model.delivery import Delivery, Ledger, release_all
-from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
+from fakeamqp.dialects.amqp_0_9_x import channel_end
+from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError, Reply
+from fakeamqp.dialects.amqp_0_9_x.states import ChannelState
+from fakeamqp.model.errors import AccessRefused
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
@@ -26,15 +23,10 @@ from fakeamqp.wire.errors import FrameError
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9_1.endpoint import Endpoint
     from fakeamqp.dialects.amqp_0_9_1.publishing import Target
-    from fakeamqp.model.access import Action, User
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.access import User
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.reply_to import ReplyAddress
     from fakeamqp.model.subscription import Subscription
-    from fakeamqp.model.tap import Settlement
-    from fakeamqp.model.transactions import Transaction
-    from fakeamqp.model.virtual_host import VirtualHost
-    from fakeamqp.wire.amqp_0_9_x.method import Method
 
 __all__ = ["ChannelEnd"]
 
@@ -43,35 +35,13 @@ _MOST_REMEMBERED = 1000
 _LONGEST_REMEMBERED = 128
 
 
-class ChannelEnd:
-    """One open channel. It is also the subscriber of its consumers: see `model.subscription.Subscriber`."""
+class ChannelEnd(channel_end.ChannelEnd):
+    """One open channel. See the base class."""
+
+    endpoint: Endpoint
 
     def __init__(self, endpoint: Endpoint, number: int) -> None:
-        self.endpoint = endpoint
-        self.number = number
-        self.state = ChannelState.OPEN
-        assert endpoint.virtual_host is not None
-        assert endpoint.user is not None
-        self.virtual_host: VirtualHost = endpoint.virtual_host
-        self.user = endpoint.user
-        self.personality = endpoint.personality
-        self.access = endpoint.broker.access
-        self.ledger = Ledger()
-        if endpoint.personality.channels_time_out:
-            name = f"channel {number} of {endpoint.name}"
-            self.ledger.timeouts = AcknowledgementTimeouts(
-                self.ledger, endpoint.broker.timers, self._held_beyond_timeout, name
-            )
-        self.consumers: dict[str, Subscription] = {}
-        self.current_queue: str | None = None
-        self.mode: Literal["confirm", "tx"] | None = None
-        self.transaction: Transaction | None = None
-        self.gate = Gate()
-        """Shut while the client has stopped deliveries with channel.flow."""
-        self.prefetch = (0, 0)
-        """Messages and octets that each new consumer may have in advance."""
-        self.credit: Credit | None = None
-        """The window all consumers of the channel share, where one was asked for."""
+        super().__init__(endpoint, number)
         self.reply_address: ReplyAddress | None = None
         self.published = 0
         """Publishes since confirm.select: the tag of the latest."""
@@ -81,19 +51,13 @@ class ChannelEnd:
         """Whether a publish was left unconfirmed for ever, so that no confirm may cover others."""
         self.secures = True
         """Whether a publish that is to be confirmed survives a crash; not where that comes first."""
-        self.awaited_flow_oks = 0
-        """How often a fault has told the client to stop or go on, and it has not answered yet."""
         self.targets: dict[bytes, Target] = {}
-        self.deliver_prefixes: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
 
         self._target: Target | None = None
         self._properties: BasicProperties | None = None
         self._properties_octets = b""
         self._body: list[bytes] = []
         self._missing = 0
-
-    def __repr__(self) -> str:
-        return f"<ChannelEnd {self.number} of {self.endpoint.name} {self.state.name.lower()}>"
 
     # --- frames in ------------------------------------------------------------------------------------
 
@@ -240,24 +204,10 @@ class ChannelEnd:
         self._target = self._properties = None
         publishing.publish(self, target, properties, self._properties_octets, payload)
 
-    # --- methods out ----------------------------------------------------------------------------------
-
-    def send(self, method: Method) -> None:
-        """Send a method on this channel."""
-        self.endpoint.send(self.number, method)
-
-    def deliver(
-        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
-    ) -> None:
-        """See `model.subscription.Subscriber`."""
-        delivering.deliver(self, subscription, message, redelivered, delivery)
-
-    def cancelled(self, subscription: Subscription) -> None:
-        """See `model.subscription.Subscriber`: the queue has gone (consumer cancel notification)."""
-        if self.consumers.pop(subscription.tag, None) is not None:
-            self.note_consumer("consumer ended", subscription)
-        if self.state is ChannelState.OPEN and self.endpoint.has_capability("consumer_cancel_notify"):
-            self.send(m.BasicCancel(consumer_tag=subscription.tag, no_wait=True))
+    def drop_content(self) -> None:
+        """See the base class."""
+        self._target = self._properties = None
+        self._body.clear()
 
     # --- confirms -------------------------------------------------------------------------------------
 
@@ -294,130 +244,13 @@ class ChannelEnd:
         else:
             self.unconfirmed.append((self.published, accepted))
 
-    # --- what the tap is told --------------------------------------------------------------------------
+    # --- consumers ------------------------------------------------------------------------------------
 
-    def note_consumer(
-        self, event: Literal["consumer added", "consumer ended"], which: Subscription, **facts: object
-    ) -> None:
-        """A consumer of this channel has come, or goes."""
-        self.virtual_host.note(
-            event,
-            queue=which.queue.name,
-            consumer=which.tag,
-            connection=self.endpoint.name,
-            channel=self.number,
-            **facts,
-        )
-
-    def note_settled(self, event: Settlement, deliveries: Sequence[Delivery]) -> None:
-        """Deliveries of this channel are about to end in that way."""
-        tap = self.endpoint.broker.tap
-        if tap is not None and deliveries:
-            tap.settled(event, deliveries, self.endpoint, self.number)
-
-    # --- what handlers need ---------------------------------------------------------------------------
-
-    def authorise(self, action: Action, kind: str, name: str) -> None:
-        """May the connection's user do this here?
-
-        Raises:
-            AccessRefused: no.
-        """
-        self.access.check(self.user, self.virtual_host.name, action, kind, name)
-
-    def authorise_passive(self, kind: str, name: str) -> None:
-        """May the connection's user learn whether this exists? Any one permission on the name is enough.
-
-        Raises:
-            AccessRefused: no, where the personality asks for a permission at all.
-        """
-        if not self.personality.passive_declare_needs_permission:
-            return
-        others: tuple[Action, ...] = ("read", "write")
-        for action in others:
-            try:
-                self.authorise(action, kind, name)
-            except AccessRefused:
-                continue
-            return
-        self.authorise("configure", kind, name)
-
-    def authorise_binding(self, source: str, routing_key: str) -> None:
-        """May the connection's user bind something to this exchange, by this key?
-
-        Raises:
-            AccessRefused: no.
-        """
-        if not source:
-            return  # Whether the default exchange can be bound to is the personality's, not the user's.
-        self.authorise("read", "exchange", source)
-        exchange = self.virtual_host.exchanges.get(source)
-        if exchange is not None and exchange.type_name == "topic":
-            self.access.check_topic(self.user, self.virtual_host.name, "read", source, routing_key)
-
-    def queue_name(self, name: str) -> str:
-        """The name given, or for a blank one the queue last declared here (domain.queue-name/current-queue).
-
-        Raises:
-            NotFound: none was declared (see docs/decisions.md for the code).
-        """
-        if name:
-            return name
-        if self.current_queue is None:
-            raise NotFound("no previously declared queue")
-        return self.current_queue
-
-    # --- end ------------------------------------------------------------------------------------------
-
-    def follow(self, event: str) -> None:
-        """Move to the state the table names; an event it does not know changes nothing."""
-        self.state = CHANNEL_TRANSITIONS[self.state].get(event, self.state)
-
-    def close(self, reply: Reply, method: int) -> None:
-        """Close the channel for an error; until close-ok comes everything else is discarded."""
-        self.confirm_now()
-        self.follow("CLOSE")
-        self.send(
-            m.ChannelClose(
-                reply_code=reply.code,
-                reply_text=reply.text,
-                class_id=method >> 16,
-                method_id=method & 0xFFFF,
-            )
-        )
-        self.release()
-
-    def closed_by_client(self) -> None:
-        """channel.close came: everything goes back, then comes the answer (channel.close-ok/number-free)."""
-        self.confirm_now()
-        self.follow("channel.close")
-        self.release()
-        self.endpoint.channels.pop(self.number, None)
-        self.send(m.ChannelCloseOk())
-
-    def lost(self) -> None:
-        """The connection is gone."""
-        self.follow("LOST")
-        self.release()
-
-    def release(self) -> None:
-        """Consumers end, unsettled messages return, an open transaction is discarded.
-
-        Sources: channel.close/cancels-consumers, channel.close/rolls-back, server-model/closure-requeues.
-        """
-        self._target = self._properties = None
-        self._body.clear()
-        if self.ledger.timeouts is not None:
-            self.ledger.timeouts.stop()
-        consumers = self._stop_consumers()
-        outstanding = self.ledger.take_all()
-        if self.transaction is not None:
-            outstanding += self.transaction.rollback()
-        self.note_settled("requeued", outstanding)
-        # Before the consumers end: the end of one may make it another's turn, which gets these first.
-        release_all(outstanding, ending="lost")
-        for subscription in consumers:
-            self.end_consumer(subscription)
+    def cancelled(self, subscription: Subscription) -> None:
+        """See `model.subscription.Subscriber`: a client that understands is told (RabbitMQ: documented)."""
+        super().cancelled(subscription)
+        if self.state is ChannelState.OPEN and self.endpoint.has_capability("consumer_cancel_notify"):
+            self.send(m.BasicCancel(consumer_tag=subscription.tag, no_wait=True))
 
     def held_too_long(self, subscription: Subscription | None) -> None:
         """See `model.subscription.Subscriber`: a client that understands is told that the consumer rests.
@@ -432,31 +265,7 @@ class ChannelEnd:
             if self.state is ChannelState.OPEN:
                 self.send(m.BasicCancel(consumer_tag=subscription.tag, no_wait=True))
         else:
-            self._acknowledgement_timed_out(-1)
-
-    def _held_beyond_timeout(self, _delivery: Delivery, timeout: float) -> None:
-        """A delivery was not settled in time (RabbitMQ: documented delivery acknowledgement timeout)."""
-        self._acknowledgement_timed_out(round(timeout * 1000))
-
-    def _acknowledgement_timed_out(self, milliseconds: int) -> None:
-        self.endpoint.fail(
-            self.number,
-            PreconditionFailed(
-                f"delivery acknowledgement on channel {self.number} timed out. Timeout value used: "
-                f"{milliseconds} ms. This timeout value can be configured, see consumers doc guide "
-                "to learn more"
-            ),
-        )
-
-    def _stop_consumers(self) -> list[Subscription]:
-        """Have the consumers, which are to end, take nothing more."""
-        consumers = list(self.consumers.values())
-        self.consumers.clear()
-        shut = Gate()
-        shut.shut()
-        for subscription in consumers:
-            subscription.depend_on((*subscription.limits, shut), subscription.credits)
-        return consumers
+            super().held_too_long(subscription)
 
     def check_consumers(self, user: User) -> None:
         """The user's permissions may have changed: end the consumers on what it may no longer read."""
@@ -474,9 +283,21 @@ class ChannelEnd:
 
     def end_consumer(self, subscription: Subscription) -> None:
         """End one consumer at its queue, or at its reply address."""
-        self.note_consumer("consumer ended", subscription)
         if self.reply_address is not None and self.reply_address.subscription is subscription:
+            self.note_consumer("consumer ended", subscription)
             self.virtual_host.close_reply_address(self.reply_address)
             self.reply_address = None
         else:
-            subscription.queue.unsubscribe(subscription)
+            super().end_consumer(subscription)
+
+    # --- end ------------------------------------------------------------------------------------------
+
+    def close(self, reply: Reply, method: int) -> None:
+        """See the base class: confirms go first."""
+        self.confirm_now()
+        super().close(reply, method)
+
+    def closed_by_client(self) -> None:
+        """See the base class: confirms go first."""
+        self.confirm_now()
+        super().closed_by_client()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.dialects.amqp_0_9_1.replies import stripped
+from fakeamqp.dialects.amqp_0_9_x.replies import stripped
 from fakeamqp.model.errors import AccessRefused
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.dialects.amqp_0_9_1.replies import Reply, short_text
-from fakeamqp.dialects.amqp_0_9_1.states import ChannelState
+from fakeamqp.dialects.amqp_0_9_x.replies import Reply, short_text
+from fakeamqp.dialects.amqp_0_9_x.states import ChannelState
 from fakeamqp.dialects.connection_states import ConnectionState
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.message import Message

@@ -11,9 +11,10 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from fakeamqp.dialects.amqp_0_9_1 import delivering
-from fakeamqp.dialects.amqp_0_9_1.delivering import ENCODING
-from fakeamqp.dialects.amqp_0_9_1.replies import CODES, ProtocolError
+from fakeamqp.dialects.amqp_0_9_1.replies import REPLIES
+from fakeamqp.dialects.amqp_0_9_x import delivering
+from fakeamqp.dialects.amqp_0_9_x.delivering import ENCODING
+from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
 from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
 from fakeamqp.model.dead_letter import claimed_deaths
 from fakeamqp.model.errors import ContentTooLarge, ModelError, PreconditionFailed
@@ -124,9 +125,9 @@ def _return(
     """Send back what the publisher wants back (basic.publish/mandatory-01, basic.publish/immediate-01)."""
     message = without_blind_copies(message)
     if unconsumed:
-        delivering.return_message(channel, message, CODES["no-consumers"], "NO_CONSUMERS")
+        delivering.return_message(channel, message, REPLIES.code("no-consumers"), "NO_CONSUMERS")
     elif target.mandatory and not _routed(channel, plan):
-        delivering.return_message(channel, message, CODES["no-route"], "NO_ROUTE")
+        delivering.return_message(channel, message, REPLIES.code("no-route"), "NO_ROUTE")
 
 
 def _routed(channel: ChannelEnd, plan: Outcome) -> bool:

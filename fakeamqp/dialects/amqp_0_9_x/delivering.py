@@ -9,17 +9,17 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_END, FRAME_HEADER, content_frames, method_frame
 from fakeamqp.wire.amqp_0_9_x.strings import encode_short_string
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
+    from fakeamqp.dialects.amqp_0_9_x.channel_end import ChannelEnd
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
     from fakeamqp.model.queues import Queue, QueuedMessage
     from fakeamqp.model.subscription import Subscription
+    from fakeamqp.wire.amqp_0_9_x.method import Method
 
 __all__ = ["ENCODING", "deliver", "encode", "get_ok", "properties_octets", "return_message"]
 
@@ -101,7 +101,7 @@ def get_ok(channel: ChannelEnd, queue: Queue, queued: QueuedMessage, delivery: D
         tap.delivered(message, queue.name, None, channel.endpoint, channel.number, tag, queued.redelivered)
     _send_content(
         channel,
-        m.BasicGetOk(
+        channel.endpoint.vocabulary.BasicGetOk(
             delivery_tag=tag,
             redelivered=queued.redelivered,
             exchange=message.exchange,
@@ -117,7 +117,7 @@ def return_message(channel: ChannelEnd, message: Message, code: int, text: str) 
     channel.virtual_host.ends.returned(message, code, text, channel.number)
     _send_content(
         channel,
-        m.BasicReturn(
+        channel.endpoint.vocabulary.BasicReturn(
             reply_code=code,
             reply_text=text,
             exchange=message.exchange,
@@ -127,7 +127,7 @@ def return_message(channel: ChannelEnd, message: Message, code: int, text: str) 
     )
 
 
-def _send_content(channel: ChannelEnd, method: m.BasicGetOk | m.BasicReturn, message: Message) -> None:
+def _send_content(channel: ChannelEnd, method: Method, message: Message) -> None:
     octets = message.properties_octets if message.encoding is ENCODING else properties_octets(message)
     frames = content_frames(channel.number, _BASIC, octets, message.body, channel.endpoint.body_limit)
     channel.endpoint.outbox.write(b"".join((method_frame(channel.number, method.encode()), *frames)))
