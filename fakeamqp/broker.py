@@ -35,6 +35,7 @@ from fakeamqp.runtime import Engine, RealClock
 from fakeamqp.trace import Recorder, Trace
 
 if TYPE_CHECKING:
+    from fakeamqp.amqp_0_9 import Amqp09
     from fakeamqp.faults import Faults
     from fakeamqp.runtime.clock.handle import Clock
     from fakeamqp.runtime.clock.modes import Instant, Mode
@@ -120,6 +121,7 @@ class Broker(Inspection):
         self._mode = clock
         self._clock: Clock | None = None
         self._faults: Faults | None = None
+        self._amqp_0_9: Amqp09 | None = None
         self._host = host
         self._asked_port = port
         self._users = None if users is None else accounts(users)
@@ -251,12 +253,15 @@ class Broker(Inspection):
     def reset(self) -> None:
         """Back to the beginning, on the same port: no connections, queues, messages, history, trace, faults.
 
-        Users, virtual hosts and definitions given to the constructor are there again. A virtual clock stands
-        still at `now` as in the beginning, or at the present where that was not given.
+        Users, virtual hosts and definitions given to the constructor are there again; what was handed in with
+        `amqp_0_9` is not. A virtual clock stands still at `now` as in the beginning, or at the present where
+        that was not given.
         """
         with self._engine:
             if self._faults is not None:
                 self._faults.clear()
+            if self._amqp_0_9 is not None:
+                self._amqp_0_9.clear()
             if self._engine.running:
                 self._close_all()
                 self._engine.disconnect_all()
@@ -380,6 +385,17 @@ class Broker(Inspection):
 
             self._faults = Faults(FaultHost(self, self._state, self._engine, self._recorder))
         return self._faults
+
+    # --- what AMQP 0-9 leaves to others ----------------------------------------------------------------
+
+    @property
+    def amqp_0_9(self) -> Amqp09:
+        """What to hand in for clients of AMQP 0-9: realms, tunnels, out-of-band transports, trace frames."""
+        if self._amqp_0_9 is None:
+            from fakeamqp.amqp_0_9 import Amqp09
+
+            self._amqp_0_9 = Amqp09(self._engine, self._state)
+        return self._amqp_0_9
 
     # --- looking ---------------------------------------------------------------------------------------
 

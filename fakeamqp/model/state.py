@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from fakeamqp.model.access import AccessControl, Permission, User
 from fakeamqp.model.ends import Histories
 from fakeamqp.model.errors import InvalidPath, NotAllowed
+from fakeamqp.model.extensions import Extensions
 from fakeamqp.model.history import History, Publication
 from fakeamqp.model.names import NODE, NameGenerator
 from fakeamqp.model.personality import RABBITMQ_4_2, DeprecatedFeatures, Personality
@@ -177,6 +178,9 @@ class BrokerState:
         self.blocked_reason: str | None = None
         self.redirect: Redirect | None = None
         """Where clients are sent that open a connection, in dialects that have words for it."""
+        self.extensions = Extensions()
+        self.channel_ids = count(1)
+        """For what channel.open-ok calls a channel (AMQP 0-9)."""
         self.authentication_failure_delay = 0.0
         self.virtual_hosts: dict[str, VirtualHost] = {}
         self.global_parameters: dict[str, Any] = {}
@@ -257,6 +261,7 @@ class BrokerState:
         self.global_parameters.clear()
         self.access.users.clear()
         self.access.changed()
+        self.channel_ids = count(1)
         self.names = NameGenerator(self.seed)
         self.random = Random(self.seed)
         self.blocked_reason = None

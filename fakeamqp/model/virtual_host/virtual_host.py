@@ -16,6 +16,7 @@ from fakeamqp.model.ends import Ends
 from fakeamqp.model.errors import NotFound
 from fakeamqp.model.history import Publication
 from fakeamqp.model.interrupted import InterruptedMessages
+from fakeamqp.model.interrupted_channels import InterruptedChannels
 from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.message import Message
 from fakeamqp.model.metadata import VirtualHostMetadata
@@ -75,6 +76,7 @@ class VirtualHost:
         self.realms = Realms(self)
         self.staged: InterruptedMessages[Staged] = InterruptedMessages(self)
         self.interrupted: InterruptedMessages[Interrupted] = InterruptedMessages(self)
+        self.interrupted_channels: InterruptedChannels[Any] = InterruptedChannels()
         self._binding_register = BindingRegister(self)
         self._exchange_register = ExchangeRegister(self, self._binding_register)
         self._queue_register = QueueRegister(self, self._binding_register)
@@ -330,6 +332,7 @@ class VirtualHost:
         """
         self.branches.abandon()
         self.interrupted.clear()
+        self.interrupted_channels.clear()
         self.staged.clear()
         for queue in list(self.queues.values()):
             if queue.durable:

@@ -1,0 +1,93 @@
+"""Access realms and their tickets."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.driver import ManualClock
+from fakeamqp.model.access import Permission, User
+from fakeamqp.model.errors import AccessRefused
+from fakeamqp.model.realms import FIRST_REALM, Realms, Ticket
+from fakeamqp.model.state import BrokerState
+
+GUEST = User("guest", "guest", permissions={"/": Permission()})
+
+
+@pytest.fixture
+def state() -> BrokerState:
+    return BrokerState(ManualClock())
+
+
+@pytest.fixture
+def realms(state: BrokerState) -> Realms:
+    return state.virtual_hosts["/"].realms
+
+
+def grant(realms: Realms, holder: object, name: str = FIRST_REALM, exclusive: bool = False) -> Ticket:
+    return realms.grant(holder, GUEST, name, ["read"], exclusive=exclusive)
+
+
+def test_numbers_go_round_and_pass_over_those_in_use(realms: Realms) -> None:
+    realms.add("/kept")
+    kept = grant(realms, "a", "/kept")
+    assert kept.number == 1
+    numbers = [grant(realms, "a").number for _ in range(0xFFFF)]
+    assert numbers[:2] == [2, 3]
+    assert numbers[-2:] == [0xFFFF, 2]
+
+
+def test_a_ticket_that_has_expired_is_in_nobodys_way(state: BrokerState, realms: Realms) -> None:
+    grant(realms, "a", exclusive=True)
+    with pytest.raises(AccessRefused, match="exclusive use"):
+        grant(realms, "b")
+    state.access.changed()
+    grant(realms, "b")
+
+
+def test_the_holder_of_an_exclusive_ticket_can_have_another(realms: Realms) -> None:
+    first = grant(realms, "a", exclusive=True)
+    second = grant(realms, "a", exclusive=True)
+    assert not realms.is_valid(first)
+    assert realms.is_valid(second)
+
+
+def test_a_refused_request_leaves_the_ticket_there_is(realms: Realms) -> None:
+    mine = grant(realms, "a")
+    grant(realms, "b")
+    with pytest.raises(AccessRefused, match="others have tickets"):
+        grant(realms, "a", exclusive=True)
+    assert realms.is_valid(mine)
+
+
+def test_a_realm_of_others_is_answered_like_none(realms: Realms) -> None:
+    realms.add("/theirs", ["somebody"])
+    texts = []
+    for name in ("/theirs", "/nobodys"):
+        with pytest.raises(AccessRefused) as refused:
+            grant(realms, "a", name)
+        assert refused.value.ends_connection is None
+        texts.append(str(refused.value).replace(name, "..."))
+    assert texts[0] == texts[1]
+    realms.add("/theirs", ["somebody", "guest"])
+    assert grant(realms, "a", "/theirs").realm.name == "/theirs"
+
+
+def test_a_right_that_can_be_used_on_nothing_is_none(realms: Realms) -> None:
+    reader = User("reader", "", permissions={"/": Permission("", "", ".*")})
+    realms.grant("a", reader, FIRST_REALM, ["passive", "read"], exclusive=False)
+    for right in ("active", "write"):
+        with pytest.raises(AccessRefused, match=f"{right} access") as refused:
+            realms.grant("a", reader, FIRST_REALM, ["read", right], exclusive=False)
+        assert refused.value.ends_connection
+
+
+def test_realms_end_with_their_virtual_host_and_not_with_a_restart(
+    state: BrokerState, realms: Realms
+) -> None:
+    realms.add("/admin")
+    state.restart()
+    assert grant(state.virtual_hosts["/"].realms, "a", "/admin")
+    state.clear()
+    state.populate()
+    with pytest.raises(AccessRefused):
+        grant(state.virtual_hosts["/"].realms, "a", "/admin")

@@ -1,0 +1,114 @@
+"""Out-of-band frames: what they say travels by another transport (oob/format).
+
+Which one the client says when it opens a channel (oob/configured-by-open); a test has registered it. On the
+connection goes the frame, without its payload, so that everything stays in order. The client sends its
+methods and contents either way. To the client contents go out-of-band with their methods; all else does not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
+from fakeamqp.dialects.connection_states import ConnectionState
+from fakeamqp.model.errors import ModelError, NotImplementedHere
+from fakeamqp.wire.amqp_0_9.constants import (
+    FRAME_BODY,
+    FRAME_HEADER,
+    FRAME_METHOD,
+    FRAME_OOB_BODY,
+    FRAME_OOB_HEADER,
+    FRAME_OOB_METHOD,
+)
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER as HEADER
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_OVERHEAD, frame
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_9.endpoint import Endpoint
+    from fakeamqp.model.extensions import OutOfBandTransport
+
+__all__ = ["FRAME_TYPES", "OutOfBandOutbox", "agreed", "receive"]
+
+_PLACEHOLDERS = {
+    FRAME_METHOD: FRAME_OOB_METHOD,
+    FRAME_HEADER: FRAME_OOB_HEADER,
+    FRAME_BODY: FRAME_OOB_BODY,
+}
+
+FRAME_TYPES = frozenset(_PLACEHOLDERS.values())
+"""The types of out-of-band frames."""
+
+
+def agreed(endpoint: Endpoint, name: str) -> OutOfBandTransport | None:
+    """The transport that channel.open asks for; None where it asks for none.
+
+    Raises:
+        NotImplementedHere: there is none of this name.
+    """
+    if not name:
+        return None
+    transport = endpoint.broker.extensions.transports.get(name)
+    if transport is None:
+        raise NotImplementedHere(f"there is no out-of-band transport '{name}'")
+    return transport
+
+
+def receive(endpoint: Endpoint, frame_type: int, number: int, payload: bytes) -> None:
+    """An out-of-band frame has come: go on as if its payload had come with it.
+
+    Raises:
+        ProtocolError: the channel was not opened with a transport for it (oob/unconfigured), or the transport
+            has no payload for it, or there is one in the frame.
+    """
+    if endpoint.state is ConnectionState.CLOSING:
+        return
+    channel = endpoint.channels.get(number)
+    if channel is None or channel.transport is None:
+        endpoint.note_method(0)
+        raise ProtocolError(
+            "frame-error", f"an out-of-band frame on channel {number}, which has no out-of-band transport"
+        )
+    if payload:
+        endpoint.note_method(0)
+        raise ProtocolError("frame-error", f"an out-of-band frame has no payload, got {len(payload)} octets")
+    octets = channel.transport.take()
+    if octets is None:
+        endpoint.note_method(0)
+        raise ProtocolError("frame-error", "the payload of an out-of-band frame has not come")
+    if frame_type == FRAME_OOB_METHOD:
+        channel.receive_method(octets)
+    elif frame_type == FRAME_OOB_HEADER:
+        channel.receive_header(octets)
+    else:
+        channel.receive_body(octets)
+
+
+class OutOfBandOutbox:
+    """Takes contents for the client in place of the connection's outbox, and has them go out-of-band."""
+
+    def __init__(self, endpoint: Endpoint, number: int, transport: OutOfBandTransport) -> None:
+        self._endpoint = endpoint
+        self._number = number
+        self._transport = transport
+        self._broken = False
+
+    def write(self, octets: bytes) -> None:
+        """Add whole frames: their payloads go by the transport, and they themselves without."""
+        if self._broken:
+            return
+        position = 0
+        frames = []
+        try:
+            while position < len(octets):
+                frame_type, number, size = HEADER.unpack_from(octets, position)
+                start = position + FRAME_OVERHEAD - 1
+                self._transport.put(octets[start : start + size])
+                frames.append(frame(_PLACEHOLDERS[frame_type], number, b""))
+                position = start + size + 1
+        except ModelError as problem:
+            # Whoever delivers is in the middle of something: the end has to wait until that is done.
+            self._broken = True
+            error = problem
+            endpoint, number = self._endpoint, self._number
+            endpoint.after(0, lambda: endpoint.fail(number, error), "ends with its out-of-band transport")
+        self._endpoint.outbox.write(b"".join(frames))
