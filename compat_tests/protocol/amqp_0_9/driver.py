@@ -1,4 +1,4 @@
-"""A raw 0-9 client on a sans-I/O broker: that of `..driver`, which speaks 0-9 here, with contents of all classes.
+"""A raw 0-9 client on a sans-I/O broker: that of the folder above, with all classes of contents.
 
 Methods may come from the vocabulary of 0-9 or 0-9-1, whose octets are the same where both have them.
 """
