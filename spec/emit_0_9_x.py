@@ -406,8 +406,14 @@ def emit_properties(dialect: Dialect, facts: Facts) -> str:
     structs = Structs()
     body: list[str] = []
     names = []
+    elsewhere = []
     for owner in facts["classes"]:
-        if "properties" in owner:
+        if owner["name"] in dialect.described_elsewhere:
+            name = camel(owner["name"], "properties")
+            names.append(name)
+            package = dialect.described_elsewhere[owner["name"]]
+            elsewhere.append(f"from fakeamqp.wire.{package}.properties import {name}")
+        elif "properties" in owner:
             name, lines = emit_property_class(dialect, structs, owner)
             names.append(name)
             body += ["", "", *lines]
@@ -416,6 +422,7 @@ def emit_properties(dialect: Dialect, facts: Facts) -> str:
         "from struct import Struct",
         "from typing import TYPE_CHECKING, ClassVar",
         "",
+        *elsewhere,
         "from fakeamqp.wire.amqp_0_9_x.method import UNREADABLE, UNWRITABLE, forbid_nul, unwritable",
         "from fakeamqp.wire.amqp_0_9_x.properties import Properties, skip_flag_words, unreadable_properties",
         "from fakeamqp.wire.amqp_0_9_x.strings import OCTET",

@@ -41,6 +41,7 @@ DIALECTS = (
         emit=emit_0_9_x,
         title="AMQP 0-9",
         renames={("", "nowait"): "no-wait", ("message", "bytes"): "octets"},
+        described_elsewhere={"basic": "amqp_0_9_1"},
     ),
     Dialect(source="amqp-0-10.toml", package="amqp_0_10", emit=emit_0_10, title="AMQP 0-10"),
 )

@@ -22,6 +22,8 @@ class Dialect:
     title: str
     #: spec name -> Python name where the rule of `python_name` does not do, keyed by class name or "" for all
     renames: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: class whose contents are described as in another package -> that package
+    described_elsewhere: dict[str, str] = field(default_factory=dict)
 
 
 def python_name(dialect: Dialect, class_name: str, name: str) -> str:

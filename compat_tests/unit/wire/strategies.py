@@ -6,9 +6,15 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
+from fakeamqp.wire.amqp_0_9 import METHODS as METHODS_0_9
+from fakeamqp.wire.amqp_0_9 import FileProperties, StreamProperties, TunnelProperties, version_0_8
+from fakeamqp.wire.amqp_0_9.bodies import Body
 from fakeamqp.wire.amqp_0_9_1 import METHODS, BasicProperties
 from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
 
+#: Every class of methods, each once.
+ALL_METHODS = list(dict.fromkeys((*METHODS.values(), *METHODS_0_9.values(), *version_0_8.METHODS.values())))
+ALL_PROPERTIES = [BasicProperties, FileProperties, StreamProperties, TunnelProperties]
 BITS = {"octet": 8, "short": 16, "long": 32, "longlong": 64, "timestamp": 64}
 
 
@@ -64,16 +70,18 @@ def field_values(kind: str):
         "shortstr": short_texts(),
         "longstr": st.binary(max_size=30) | st.just(bytes(300)),
         "table": tables(),
+        "content": st.builds(Body, st.binary(max_size=30), st.booleans()),
     }[kind]
 
 
 @st.composite
 def methods(draw):
-    method = draw(st.sampled_from(list(METHODS.values())))
+    method = draw(st.sampled_from(ALL_METHODS))
     return method(**{name: draw(field_values(kind)) for name, kind in method.LAYOUT})
 
 
 @st.composite
 def properties(draw):
-    values = {name: draw(st.none() | field_values(kind)) for name, kind in BasicProperties.LAYOUT}
-    return BasicProperties(**values)
+    kind_of_content = draw(st.sampled_from(ALL_PROPERTIES))
+    values = {name: draw(st.none() | field_values(kind)) for name, kind in kind_of_content.LAYOUT}
+    return kind_of_content(**values)

@@ -13,6 +13,7 @@ from fakeamqp.wire.amqp_0_9_x import frames
 from fakeamqp.wire.errors import FieldError
 
 rule = pytest.mark.rule
+both = pytest.mark.dialects("0-9-1", "0-9")
 
 
 def cut(octets: bytes) -> list[tuple[int, int, bytes]]:
@@ -27,6 +28,7 @@ def cut(octets: bytes) -> list[tuple[int, int, bytes]]:
     return found
 
 
+@both
 @rule("0-9-1/frame/layout")
 @rule("0-9-1/frame/size-excludes-end")
 @rule("0-9-1/frame/frame-end-value")
@@ -36,6 +38,7 @@ def test_a_method_frame_octet_for_octet() -> None:
     assert frames.frame(1, 0x0102, b"abc") == frames.method_frame(0x0102, b"abc")
 
 
+@both
 @rule("0-9-1/frame/type-heartbeat")
 def test_the_heartbeat_frame_is_eight_octets() -> None:
     assert frames.HEARTBEAT_FRAME == b"\x08\x00\x00\x00\x00\x00\x00\xce"
@@ -44,6 +47,7 @@ def test_the_heartbeat_frame_is_eight_octets() -> None:
 
 @rule("0-9-1/content/header-layout")
 @rule("0-9-1/content/weight-zero")
+@both
 @rule("0-9-1/frame/type-header")
 def test_a_content_header_octet_for_octet() -> None:
     octets = frames.header_frame(1, 60, 2**40, b"\x80\x00\x01a")
@@ -52,12 +56,14 @@ def test_a_content_header_octet_for_octet() -> None:
     assert frames.CONTENT_HEADER.unpack_from(payload) == (60, 0, 2**40)
 
 
+@both
 @rule("0-9-1/content/zero-body")
 def test_an_empty_body_has_no_frame() -> None:
     assert frames.split_body(b"", 1, 10) == []
     assert frames.content_frames(1, 60, bytes(2), b"", 10) == [frames.header_frame(1, 60, 0, bytes(2))]
 
 
+@both
 @rule("0-9-1/content/body-split-on-send")
 @rule("0-9-1/frame/type-body")
 @given(st.binary(max_size=200), st.integers(1, 60), st.integers(0, 65535))
@@ -72,6 +78,7 @@ def test_a_body_is_split_into_frames_within_the_limit(body: bytes, limit: int, c
     )
 
 
+@both
 @rule("0-9-1/frame/frame-max-includes-overhead")
 def test_a_limit_of_frame_max_minus_the_overhead_fills_frames_to_frame_max() -> None:
     sizes = [len(part) for part in frames.split_body(bytes(10_000), 1, 4096 - frames.FRAME_OVERHEAD)]
@@ -83,6 +90,7 @@ def test_header_and_bodies_of_a_content() -> None:
     assert kinds == [2, 3, 3, 3]
 
 
+@both
 @rule("0-9-1/frame/limits-channel-class-method")
 def test_channels_have_16_bits() -> None:
     assert frames.method_frame(65535, b"")[1:3] == b"\xff\xff"

@@ -24,7 +24,10 @@ from fakeamqp.wire.amqp_0_10.types import CODES
 from fakeamqp.wire.errors import FieldError, FrameError
 
 ROOT = Path(__file__).resolve().parents[3]
-GENERATED = ["fakeamqp/wire/amqp_0_9_1", "fakeamqp/wire/amqp_0_9"]
+GENERATED = ["fakeamqp/wire/amqp_0_9_1"]
+GENERATED += [
+    f"fakeamqp/wire/amqp_0_9/{name}.py" for name in ("__init__", "constants", "methods", "properties")
+]
 GENERATED += [
     f"fakeamqp/wire/amqp_0_10/{name}.py" for name in ("commands", "constants", "controls", "structs")
 ]

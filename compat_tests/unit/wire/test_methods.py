@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compat_tests.unit.wire.strategies import BITS, methods
+from compat_tests.unit.wire.strategies import ALL_METHODS, BITS, methods
+from fakeamqp.wire.amqp_0_9 import version_0_8
+from fakeamqp.wire.amqp_0_9.bodies import Body
 from fakeamqp.wire.amqp_0_9_1 import METHODS
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.constants import METHOD_NAMES
@@ -20,9 +22,21 @@ from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ, Grammar
 from fakeamqp.wire.errors import FieldError, FieldNameError, FrameError, WireError
 
 rule = pytest.mark.rule
-every_method = pytest.mark.parametrize("method", list(METHODS.values()), ids=lambda method: method.NAME)
+both = pytest.mark.dialects("0-9-1", "0-9")
+
+
+def name_of(method: type[Method]) -> str:
+    return f"{method.NAME} {method.__module__.removeprefix('fakeamqp.wire.amqp_')}"
+
+
+#: What may end before its last field, so that not every cut is one too early.
+OPEN_ENDED = {version_0_8.BasicConsume, version_0_8.FileConsume, version_0_8.StreamConsume}
+every_method = pytest.mark.parametrize("method", ALL_METHODS, ids=name_of)
+every_closed_method = pytest.mark.parametrize(
+    "method", [method for method in ALL_METHODS if method not in OPEN_ENDED], ids=name_of
+)
 with_fields = pytest.mark.parametrize(
-    "method", [method for method in METHODS.values() if method.LAYOUT], ids=lambda method: method.NAME
+    "method", [method for method in ALL_METHODS if method.LAYOUT], ids=name_of
 )
 
 #: The largest value of every wire type, and a table that both grammars read
@@ -32,6 +46,7 @@ FULL = {
     "shortstr": "é" * 127 + "x",
     "longstr": b"\x00\xff" * 200,
     "table": {"a": True, "b": {"c": [1, "x", None]}},
+    "content": Body(b"\xce" * 300, by_reference=True),
 }
 
 
@@ -97,8 +112,9 @@ def test_extreme_values_are_read_back(method: type[Method], grammar: Grammar) ->
         assert method.decode(value.encode(), grammar) == value
 
 
+@both
 @rule("0-9-1/frame/truncated-arguments")
-@every_method
+@every_closed_method
 def test_a_payload_cut_at_any_octet_is_a_frame_error_that_names_the_method(method: type[Method]) -> None:
     payload = full(method).encode()
     for cut in range(4, len(payload)):
@@ -107,7 +123,7 @@ def test_a_payload_cut_at_any_octet_is_a_frame_error_that_names_the_method(metho
         assert caught.value.condition == "frame-error"
 
 
-@every_method
+@every_closed_method
 def test_octets_left_over_are_a_frame_error(method: type[Method]) -> None:
     for value in (method(), full(method)):
         with pytest.raises(FrameError, match=rf"^{method.NAME}: 2 octets are left over"):
@@ -129,6 +145,7 @@ def test_the_frame_error_names_the_field(payload: bytes, field: str) -> None:
         m.QueueDeclare.decode(b"\x00\x32\x00\x0a" + payload, RABBITMQ)
 
 
+@both
 @rule("0-9-1/frame/illegal-field-value")
 def test_what_is_wrong_inside_a_table_keeps_its_kind_and_gets_the_methods_name() -> None:
     unknown_tag = b"\x00\x32\x00\x0a\x00\x00\x01q\x00\x00\x00\x00\x04\x01az\x00"
@@ -140,9 +157,7 @@ def test_what_is_wrong_inside_a_table_keeps_its_kind_and_gets_the_methods_name()
     assert m.QueueDeclare.decode(bad_name, RABBITMQ).arguments == {"9x": 1}
 
 
-@given(
-    st.sampled_from(list(METHODS.values())), st.binary(max_size=80), st.sampled_from([RABBITMQ, PUBLISHED])
-)
+@given(st.sampled_from(ALL_METHODS), st.binary(max_size=80), st.sampled_from([RABBITMQ, PUBLISHED]))
 @settings(max_examples=300)
 def test_random_octets_give_a_method_or_a_wire_error(
     method: type[Method], octets: bytes, grammar: Grammar
@@ -178,6 +193,7 @@ UNFIT = {
     "shortstr": ["x" * 256, "é" * 128, "\ud800", b"raw", None, 5],
     "longstr": ["text", None, 5],
     "table": [{"k": 2**64}, {"x" * 256: 1}, {"k": object()}, 5, None],
+    "content": [Body("text"), Body(None), b"octets", None],
 }
 
 
@@ -196,6 +212,7 @@ def test_bits_take_any_truth_value_and_never_spill_into_each_other() -> None:
     assert method.encode()[7:8] == b"\x03"
 
 
+@both
 @rule("0-9-1/types/bits-packed")
 @pytest.mark.parametrize(
     ("field", "octet"),
@@ -212,6 +229,7 @@ def test_unused_bits_of_an_octet_are_ignored() -> None:
     assert m.ChannelFlow.decode(b"\x00\x14\x00\x14\xff", RABBITMQ) == m.ChannelFlow(True)
 
 
+@both
 @rule("0-9-1/types/integers-unsigned")
 @pytest.mark.parametrize(
     ("method", "field", "bits"), [(m.BasicQos, "prefetch_count", 16), (m.BasicQos, "prefetch_size", 32)]
@@ -223,11 +241,13 @@ def test_integers_are_unsigned_and_big_endian(method: type[Method], field: str, 
         assert getattr(method.decode(record.encode(), RABBITMQ), field) == value
 
 
+@both
 @rule("0-9-1/types/integers-unsigned")
 def test_a_delivery_tag_has_64_bits() -> None:
     assert m.BasicAck(2**64 - 1).encode() == b"\x00\x3c\x00\x50" + b"\xff" * 8 + b"\x00"
 
 
+@both
 @rule("0-9-1/types/shortstr")
 def test_short_strings_are_utf_8_behind_one_length_octet() -> None:
     name = "ö" * 100
@@ -243,6 +263,7 @@ def test_octets_that_are_not_utf_8_survive() -> None:
     assert method.encode() == payload
 
 
+@both
 @rule("0-9-1/types/longstr")
 def test_long_strings_hold_any_octets() -> None:
     secret = bytes(range(256)) * 3
@@ -251,9 +272,10 @@ def test_long_strings_hold_any_octets() -> None:
     assert m.ConnectionSecureOk.decode(method.encode(), RABBITMQ).response == secret
 
 
+@both
 @rule("0-9-1/types/shortstr-no-nul")
 def test_a_zero_octet_in_a_short_string_is_an_error_in_the_published_grammar_only() -> None:
-    for method in METHODS.values():
+    for method in ALL_METHODS:
         for name, kind in method.LAYOUT:
             if kind == "shortstr":
                 payload = method(**{name: "a\0b"}).encode()
@@ -287,7 +309,7 @@ def test_methods_compare_by_value_and_can_be_copied(method: type[Method]) -> Non
     value = full(method)
     assert value == full(method)
     assert copy.deepcopy(value) == copy.copy(value) == pickle.loads(pickle.dumps(value)) == value
-    assert eval(repr(value), {method.__name__: method}) == value
+    assert eval(repr(value), {method.__name__: method, "Body": Body}) == value
     assert value != object()
     if method.LAYOUT:
         assert value != method()

@@ -29,6 +29,7 @@ from fakeamqp.wire.errors import FieldError, FieldNameError, FrameError, WireErr
 
 GRAMMARS = [RABBITMQ, PUBLISHED]
 rule = pytest.mark.rule
+both = pytest.mark.dialects("0-9-1", "0-9")
 
 
 def raw_table(*fields: tuple[bytes, bytes]) -> bytes:
@@ -149,6 +150,7 @@ def test_an_unknown_tag_inside_an_array_is_a_syntax_error() -> None:
     assert caught.value.condition == "syntax-error"
 
 
+@both
 @rule("0-9-1/types/table-encoding")
 def test_a_mixed_table_octet_for_octet() -> None:
     fields = {
@@ -182,6 +184,7 @@ def test_a_mixed_table_octet_for_octet() -> None:
     assert same(read(octets), fields)
 
 
+@both
 @rule("0-9-1/types/table-empty")
 @pytest.mark.parametrize("grammar", GRAMMARS, ids=repr)
 def test_the_empty_table_is_four_zero_octets(grammar: Grammar) -> None:
@@ -276,6 +279,7 @@ def test_a_name_may_have_255_octets() -> None:
     assert read(encode_table(fields)) == fields
 
 
+@both
 @rule("0-9-1/types/table-nested")
 @pytest.mark.parametrize("tag", [b"F", b"A"])
 def test_nesting_up_to_the_limit_and_not_beyond(tag: bytes) -> None:

@@ -10,7 +10,8 @@ The published grammar and the peers in use disagree about some tags, so reading 
 | D   | unsigned mantissa   | signed mantissa              |
 | x   | octets              | unknown                      |
 
-The published grammar also has a syntax for field names and forbids NUL in short strings. Writing needs no
+The published grammar also has a syntax for field names and forbids NUL in short strings. That of 0-9,
+`PUBLISHED_0_9`, does the same and knows no tags but S, I, D, T, F and V. Writing needs no
 choice: it uses tags with one meaning for both, but for `l` and `x`, which only RabbitMQ's grammar reads as
 written.
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_DEPTH",
     "PUBLISHED",
+    "PUBLISHED_0_9",
     "RABBITMQ",
     "REMOVED",
     "FieldInput",
@@ -112,6 +114,7 @@ class Grammar:
         "numbers",
         "octets",
         "short_strings",
+        "tags",
         "unchecked",
     )
 
@@ -128,11 +131,20 @@ class Grammar:
     checks_names: bool
     #: short strings must not hold a zero octet
     forbids_nul: bool
+    #: where names are checked: the only tags that a field may have; empty for all of them
+    tags: frozenset[int]
     #: the same tags without the two checks, and with x: for octets that were accepted or made here
     unchecked: Grammar
 
     def __init__(
-        self, name: str, *, numbers: Mapping[str, str], mantissa: str, short_strings: bool, checks: bool
+        self,
+        name: str,
+        *,
+        numbers: Mapping[str, str],
+        mantissa: str,
+        short_strings: bool,
+        checks: bool,
+        tags: bytes = b"",
     ) -> None:
         put = object.__setattr__
         put(self, "name", name)
@@ -142,6 +154,7 @@ class Grammar:
         put(self, "octets", not checks)
         put(self, "checks_names", checks)
         put(self, "forbids_nul", checks)
+        put(self, "tags", frozenset(tags))
         unchecked = self
         if checks:
             unchecked = Grammar(
@@ -198,6 +211,15 @@ RABBITMQ: Final = Grammar(
 PUBLISHED: Final = Grammar(
     "PUBLISHED", numbers={"U": "h", "l": "Q"}, mantissa=">Bi", short_strings=True, checks=True
 )
+#: The tags and checks of the 0-9 text (0-9/types/table-types, 0-9/types/value-decimal).
+PUBLISHED_0_9: Final = Grammar(
+    "PUBLISHED_0_9",
+    numbers={"s": "h", "l": "q"},
+    mantissa=">Bi",
+    short_strings=False,
+    checks=True,
+    tags=b"SIDTFV",
+)
 
 
 def _read_values(
@@ -228,7 +250,7 @@ def _read_values(
                 offset = start + buffer[offset]
                 name = buffer[start:offset].decode("utf-8", "surrogateescape")
                 if checks_names and offset < end:
-                    _check_name(name)
+                    _check_field(name, buffer[offset], grammar.tags)
             tag = buffer[offset]
             offset += 1
             if tag == 0x53:  # S
@@ -304,8 +326,8 @@ def _show_tag(tag: int) -> str:
 _is_legal_name = re.compile(r"[A-Za-z$#][A-Za-z0-9_$#-]*").fullmatch
 
 
-def _check_name(name: str) -> None:
-    """Source: 0-9-1/types/table-name-syntax."""
+def _check_field(name: str, tag: int, tags: frozenset[int]) -> None:
+    """Sources: 0-9-1/types/table-name-syntax, 0-9/types/table-types."""
     if not _is_legal_name(name):
         raise FieldNameError(
             f"field name {name!r} is illegal: it must start with a letter, '$' or '#' "
@@ -313,6 +335,8 @@ def _check_name(name: str) -> None:
         )
     if len(name) > 128:
         raise FieldNameError(f"field name {name[:20]!r}... has {len(name)} characters; the limit is 128")
+    if tags and tag not in tags:
+        raise FieldError(f"field {name!r} has the unknown tag {_show_tag(tag)}")
 
 
 _pack_uint32 = struct.Struct(">I").pack

@@ -1,0 +1,208 @@
+"""What is particular to the methods of 0-9; what they share with those of 0-9-1 is in the tests above."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakeamqp.wire.amqp_0_9 import METHODS, constants
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9.bodies import NO_BODY, Body, decode_body, encode_body
+from fakeamqp.wire.amqp_0_9.contents import PROPERTIES
+from fakeamqp.wire.amqp_0_9_1 import BasicProperties as BasicProperties_0_9_1
+from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED_0_9, RABBITMQ
+from fakeamqp.wire.errors import FieldError, FrameError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+rule = pytest.mark.rule
+SPEC = Path(__file__).resolve().parents[4] / "spec"
+
+
+@pytest.fixture(scope="module")
+def facts() -> dict:
+    return tomllib.loads((SPEC / "amqp-0-9.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("method", "octets"),
+    [
+        (m.ConnectionRedirect("h:1", "k"), "000a002a 03 683a31 01 6b"),
+        (m.ChannelOpenOk(b"ab"), "0014000b 00000002 6162"),
+        (m.ChannelResume(b"ab"), "00140032 00000002 6162"),
+        (m.ChannelPing(), "0014003c"),
+        (m.ChannelPong(), "00140046"),
+        (m.ChannelOk(), "00140050"),
+        (
+            m.AccessRequest("/data", exclusive=True, active=True, read=True),
+            "001e000a 05 2f64617461 15",
+        ),
+        (m.ExchangeBound("e", "k", "q"), "00280016 01 65 01 6b 01 71"),
+        (m.ExchangeBoundOk(3, "no"), "00280017 0003 02 6e6f"),
+        (m.QueueUnbind(1, "q", "e", "k"), "00320032 0001 01 71 01 65 01 6b 00000000"),
+        (m.BasicGetEmpty("c"), "003c0048 01 63"),
+        (m.BasicRecover(True), "003c0064 01"),
+        (m.BasicRecoverSync(True), "003c0066 01"),
+        (m.BasicRecoverSyncOk(), "003c0065"),
+        (m.FileOpen("f", 2**32), "00460028 01 66 0000000100000000"),
+        (m.FileOpenOk(5), "00460029 0000000000000005"),
+        (m.FileStage(), "00460032"),
+        (
+            m.FilePublish(1, "e", "k", mandatory=True, immediate=True, identifier="f"),
+            "0046003c 0001 01 65 01 6b 03 01 66",
+        ),
+        (
+            m.FileDeliver("t", 7, True, "e", "k", "f"),
+            "00460050 01 74 0000000000000007 01 01 65 01 6b 01 66",
+        ),
+        (m.StreamQos(1, 2, 3, True), "0050000a 00000001 0002 00000003 01"),
+        (m.StreamDeliver("t", 7, "e", "q"), "0050003c 01 74 0000000000000007 01 65 01 71"),
+        (m.DtxStart("x"), "00640014 01 78"),
+        (m.TunnelRequest({"a": None}), "006e000a 00000003 01 61 56"),
+        (m.MessageReject(1, "no"), "00780208 0001 02 6e6f"),
+        (m.MessageOffset(9), "00780212 0000000000000009"),
+        (m.MessageAppend(b"r", b"ab"), "00780050 00000001 72 00000002 6162"),
+    ],
+    ids=lambda value: getattr(value, "NAME", ""),
+)
+def test_known_octets(method: Method, octets: str) -> None:
+    assert method.encode() == bytes.fromhex(octets)
+    assert type(method).decode(bytes.fromhex(octets), RABBITMQ) == method
+
+
+@rule("0-9/message.transfer/fields")
+def test_a_transfer_octet_for_octet() -> None:
+    transfer = m.MessageTransfer(
+        ticket=1,
+        destination="d",
+        redelivered=True,
+        immediate=True,
+        ttl=2,
+        priority=3,
+        timestamp=4,
+        delivery_mode=5,
+        expiration=6,
+        exchange="e",
+        routing_key="k",
+        message_id="m",
+        correlation_id="c",
+        reply_to="r",
+        content_type="t",
+        content_encoding="n",
+        user_id="u",
+        app_id="a",
+        transaction_id="x",
+        security_token=b"s",
+        application_headers={"h": None},
+        body=Body(b"ref", by_reference=True),
+    )
+    octets = bytes.fromhex(
+        "0078000a 0001 0164 03 0000000000000002 03 0000000000000004 05 0000000000000006"
+        "0165 016b 016d 0163 0172 0174 016e 0175 0161 0178 00000001 73 00000003 016856 01 00000003 726566"
+    )
+    assert len(m.MessageTransfer.LAYOUT) == 22
+    assert transfer.encode() == octets
+    assert m.MessageTransfer.decode(octets, PUBLISHED_0_9) == transfer
+
+
+@rule("0-9/types/content-union")
+@given(st.binary(max_size=40), st.booleans(), st.binary(max_size=5))
+def test_a_body_is_inline_or_a_reference(octets: bytes, by_reference: bool, before: bytes) -> None:
+    body = Body(octets, by_reference)
+    written = encode_body(body)
+    assert written == bytes((by_reference,)) + len(octets).to_bytes(4, "big") + octets
+    assert decode_body(before + written + b"rest", len(before)) == (body, len(before + written))
+
+
+@rule("0-9/types/content-union")
+def test_a_body_of_another_kind_is_a_syntax_error_that_names_the_field() -> None:
+    octets = m.MessageTransfer(body=Body(b"x")).encode()
+    assert octets[-6:] == b"\0\0\0\0\1x"
+    for kind in (2, 255):
+        with pytest.raises(FieldError, match=r"^message.transfer, field body: .*not " + str(kind)):
+            m.MessageTransfer.decode(octets[:-6] + bytes((kind,)) + octets[-5:], RABBITMQ)
+    with pytest.raises(FrameError, match=r"^message.transfer, field body: .*cut short"):
+        m.MessageTransfer.decode(octets[:-6] + b"\0\xff\xff\xff\xffx", RABBITMQ)
+
+
+def test_a_transfer_has_no_body_unless_it_is_given_one() -> None:
+    assert m.MessageTransfer().body is NO_BODY
+    assert Body(b"", by_reference=False) == NO_BODY
+
+
+def test_methods_are_those_of_the_facts(facts: dict) -> None:
+    renamed = {"nowait": "no_wait", "bytes": "octets", "global": "global_"}
+    found = {}
+    for owner in facts["classes"]:
+        for fact in owner["methods"]:
+            method = METHODS[owner["id"] << 16 | fact["id"]]
+            found[method.INDEX] = method.NAME
+            assert f"{owner['name']}.{fact['name']}" == method.NAME
+            assert (owner["id"], fact["id"]) == (method.CLASS_ID, method.METHOD_ID)
+            assert method.SYNCHRONOUS is fact["synchronous"]
+            assert method.HAS_CONTENT is fact.get("content", False)
+            assert tuple(fact["received_by"]) == method.RECEIVED_BY
+            assert tuple(f"{owner['name']}.{r}" for r in fact.get("responses", [])) == method.RESPONSES
+            assert [kind for _, kind in method.LAYOUT] == [field["type"] for field in fact["fields"]]
+            names = [field["name"].replace("-", "_") for field in fact["fields"]]
+            assert [name for name, _ in method.LAYOUT] == [renamed.get(name, name) for name in names]
+            assert ("work in progress" in method.__doc__.lower()) is fact.get("wip", False)
+            assert ("Qpid's extension" in method.__doc__) is (fact.get("extension") == "qpid")
+    assert found == constants.METHOD_NAMES
+    assert found.keys() == METHODS.keys()
+
+
+@rule("0-9/basic/properties-order")
+@rule("0-9/basic/property-cluster-id")
+@rule("0-9/file/properties")
+@rule("0-9/stream/properties")
+@rule("0-9/tunnel/properties")
+def test_properties_are_those_of_the_facts(facts: dict) -> None:
+    described = {owner["id"]: owner["properties"] for owner in facts["classes"] if "properties" in owner}
+    assert described.keys() == PROPERTIES.keys()
+    for class_id, properties in described.items():
+        expected = tuple((each["name"].replace("-", "_"), each["type"]) for each in properties)
+        assert expected == PROPERTIES[class_id].LAYOUT
+        assert class_id == PROPERTIES[class_id].CLASS_ID
+
+
+def test_contents_of_class_basic_are_described_as_in_0_9_1() -> None:
+    assert PROPERTIES[60] is BasicProperties_0_9_1
+
+
+@rule("0-9/content/flags-continuation")
+@pytest.mark.parametrize("properties", PROPERTIES.values(), ids=lambda kind: kind.NAME)
+def test_flags_are_repeated_while_their_last_bit_is_set(properties: type) -> None:
+    value = properties(headers={"a": None})
+    flags, values = value.encode()[:2], value.encode()[2:]
+    more = bytes((flags[0], flags[1] | 1))
+    assert properties.decode(more + b"\0\1\0\0" + values, 0, RABBITMQ) == value
+    for cut in (1, 2, 3, 4, 5):
+        with pytest.raises(FrameError, match=f"^{properties.NAME}"):
+            properties.decode((more + b"\0\1\0\0")[:cut], 0, RABBITMQ)
+    with pytest.raises(FieldError, match="does not exist"):
+        properties.decode(more + b"\x80\0" + values, 0, RABBITMQ)
+
+
+@pytest.mark.parametrize("properties", PROPERTIES.values(), ids=lambda kind: kind.NAME)
+def test_flags_stand_for_the_properties_in_their_order(properties: type) -> None:
+    values = {"octet": 7, "shortstr": "x", "table": {"a": None}, "timestamp": 9}
+    for bit, (name, kind) in enumerate(properties.LAYOUT):
+        octets = properties(**{name: values[kind]}).encode()
+        assert int.from_bytes(octets[:2], "big") == 0x8000 >> bit
+        assert getattr(properties.decode(octets, 0, RABBITMQ), name) == values[kind]
+
+
+@rule("0-9/types/max-shortstr")
+def test_a_short_string_has_255_octets_at_most() -> None:
+    assert m.DtxStart("x" * 255).encode()[4] == 255
+    with pytest.raises(FieldError, match=r"^dtx.start, field dtx_identifier"):
+        m.DtxStart("x" * 256).encode()

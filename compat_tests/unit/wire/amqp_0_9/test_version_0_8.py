@@ -1,0 +1,84 @@
+"""What 0-8 has otherwise than 0-9."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9 import version_0_8 as v
+from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
+from fakeamqp.wire.errors import FrameError
+
+CONSUMES = [
+    (v.BasicConsume(1, "q", "t", no_ack=True), "003c0014 0001 01 71 01 74 02"),
+    (v.FileConsume(1, "", "t", no_wait=True), "00460014 0001 00 01 74 08"),
+    (v.StreamConsume(1, "q", ""), "00500014 0001 01 71 00 00"),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "octets"),
+    [
+        (v.ConnectionStart(), "000a000a 08 00 00000000 00000000 00000000"),
+        (v.ConnectionRedirect("h", "k"), "000a0032 01 68 01 6b"),
+        (v.ConnectionClose(404, "no", 50, 10), "000a003c 0194 02 6e6f 0032 000a"),
+        (v.ConnectionCloseOk(), "000a003d"),
+        (v.ChannelOpenOk(), "0014000b"),
+        *CONSUMES,
+    ],
+    ids=lambda value: getattr(value, "NAME", ""),
+)
+def test_known_octets(method: Method, octets: str) -> None:
+    payload = bytes.fromhex(octets)
+    assert method.encode() == payload
+    assert v.METHODS[int.from_bytes(payload[:4], "big")] is type(method)
+    found = type(method).decode(payload, RABBITMQ)
+    assert found == method
+    assert type(found) is type(method)
+    for cut in range(4, len(payload)):
+        with pytest.raises(FrameError):
+            type(method).decode(payload[:cut], RABBITMQ)
+
+
+@pytest.mark.parametrize(("method", "octets"), CONSUMES, ids=lambda value: getattr(value, "NAME", ""))
+def test_a_consume_method_may_have_a_table(method: Method, octets: str) -> None:
+    payload = bytes.fromhex(octets)
+    assert type(method).decode(payload + bytes(4), RABBITMQ) == method
+    filtered = type(method).decode(payload + b"\0\0\0\3\1aV", RABBITMQ)
+    assert filtered.filter == {"a": None}
+    assert filtered.encode() == payload + b"\0\0\0\3\1aV"
+    for behind in (b"\0", b"\0\0\0", b"\0\0\0\3\1a", bytes(5)):
+        with pytest.raises(FrameError):
+            type(method).decode(payload + behind, RABBITMQ)
+
+
+def test_the_id_of_a_channel_is_not_told() -> None:
+    assert v.ChannelOpenOk(b"id").encode() == b"\0\x14\0\x0b"
+    with pytest.raises(FrameError, match="left over"):
+        v.ChannelOpenOk.decode(m.ChannelOpenOk(b"").encode(), RABBITMQ)
+
+
+def test_each_method_knows_itself_and_what_it_is_in_0_9() -> None:
+    assert v.METHODS.keys() == v.SAME_IN_0_9.keys()
+    for index, method in v.METHODS.items():
+        assert index == method.INDEX == method.CLASS_ID << 16 | method.METHOD_ID
+        same = m.METHODS[v.SAME_IN_0_9[index]]
+        assert issubclass(method, same)
+        assert method.NAME == same.NAME
+        assert getattr(v, method.__name__, method) is method
+    otherwise = {method.NAME for index, method in v.METHODS.items() if index != v.SAME_IN_0_9[index]}
+    assert otherwise == {"connection.redirect", "connection.close", "connection.close-ok"}
+
+
+def test_what_0_8_has_not() -> None:
+    absent = {kind.NAME for kind in m.METHODS.values()} - {kind.NAME for kind in v.METHODS.values()}
+    of_messages = {name for name in absent if name.startswith("message.")}
+    assert len(of_messages) == 15
+    assert absent - of_messages == {"channel.resume", "channel.ping", "channel.pong", "channel.ok"}
+    assert m.ConnectionRedirect.INDEX not in v.METHODS
+
+
+def test_the_numbers_of_the_version() -> None:
+    assert (v.VERSION_MAJOR, v.VERSION_MINOR) == (8, 0)
+    assert v.PROTOCOL_HEADERS == (b"AMQP\1\1\x08\0", b"AMQP\1\1\x09\1")
