@@ -36,8 +36,11 @@ class _Unused(Failed):
 def verify(item: pytest.Item) -> None:
     """Fail `item` if there are faults that never happened and are not optional.
 
-    What a function of the test's has raised in a fault, where nobody was there to be told, comes first.
+    What a function of the test's has raised, where nobody was there to be told, comes first.
     """
+    for broker in brokers.of(item):
+        if broker._amqp_0_9 is not None:
+            broker._amqp_0_9.raise_errors()
     for _, faults in _faulty(item):
         faults.raise_errors()
     said = complaint(item)

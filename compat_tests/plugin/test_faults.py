@@ -421,3 +421,21 @@ def test_a_failed_test_says_the_plan_of_its_chaos(run_tests):
             "# seed 1, profile mixed",
         ]
     )
+
+
+def test_what_a_handler_of_the_test_has_raised_fails_it(run_tests):
+    result = run_tests(
+        """
+        import pytest
+        from fakeamqp import FakeAMQPError
+        from fakeamqp.amqp_0_9 import TunnelRequest
+
+        def test_it(amqp_broker):
+            request = TunnelRequest({}, {}, "proxy", "", False, False, b"", "c", 1, "/", "guest")
+            amqp_broker.amqp_0_9.tunnel("proxy", lambda _: {}["nothing"])
+            with pytest.raises(FakeAMQPError, match="has failed"):
+                amqp_broker.look(lambda state: state.extensions.tunnel(request))
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*KeyError: 'nothing'*"])
