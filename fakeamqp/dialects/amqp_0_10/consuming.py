@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.dialects.amqp_0_10.replies import SessionFault
-from fakeamqp.model.credit import Credit, Gate
+from fakeamqp.model.credit import Gate
 from fakeamqp.model.errors import NotFound, ResourceDeleted, ResourceLocked
-from fakeamqp.model.rate import Rate
 from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.window import Window
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -24,22 +24,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.wire.amqp_0_10.assembly import Assembly
 
-__all__ = ["Consume", "ConsumerEnd", "Consumers", "Window", "cancel", "consumable", "set_window", "start"]
-
-
-class Window:
-    """How much is sent in advance to the consumers that share it: messages, octets, and octets per second."""
-
-    __slots__ = ("credit", "rate")
-
-    def __init__(self, session: SessionEnd, class_name: str) -> None:
-        self.credit = Credit()
-        self.rate = Rate(session.broker.timers, f"{class_name} consumers go on at the rate they asked for")
-
-    def resume(self) -> None:
-        """Let whoever waited go on, as far as it may."""
-        self.credit.resume()
-        self.rate.resume()
+__all__ = ["Consume", "ConsumerEnd", "Consumers", "cancel", "consumable", "set_window", "start"]
 
 
 class Consumers:
@@ -269,15 +254,14 @@ def set_window(
             each.consuming[class_name] for each in endpoint.sessions.values() if class_name in each.consuming
         ]
         if window is None:
-            endpoint.windows[class_name] = window = Window(session, class_name)
+            endpoint.windows[class_name] = window = Window(session.broker.timers, class_name)
             _share(window, sharing)
     else:
         window = consumers.window
         if window is None:
-            consumers.window = window = Window(session, class_name)
+            consumers.window = window = Window(session.broker.timers, class_name)
             _share(window, (consumers,))
-    window.credit.resize(count, size)
-    window.rate.set(rate)
+    window.resize(count=count, size=size, rate=rate)
     return window
 
 

@@ -11,39 +11,42 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from fakeamqp.dialects.amqp_0_10.states import SessionState
+from fakeamqp.model.contents import publish_content
 from fakeamqp.model.message import FileMessage, StreamMessage
-from fakeamqp.model.outcome import UNROUTABLE
-from fakeamqp.model.queues import ClassicQueue, Queue
-from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.wire.amqp_0_10 import commands
 from fakeamqp.wire.amqp_0_10.constants import ReturnCode, SegmentType
 from fakeamqp.wire.amqp_0_10.properties import FILE_ENCODING, STREAM_ENCODING, ContentProperties
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
-    from fakeamqp.model.exchanges.exchange import Target as Destination
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.transactions import Transaction
 
-__all__ = ["FILE", "STREAM", "ContentClass", "Target", "authorise", "header", "message", "publish"]
+__all__ = [
+    "FILE",
+    "STREAM",
+    "ContentClass",
+    "Target",
+    "authorise",
+    "header",
+    "message",
+    "note_publish",
+    "publish",
+]
 
 
 @dataclass(frozen=True)
 class ContentClass:
-    """What differs between the two classes.
-
-    `keeps` says that no message may be discarded for want of room (file/no-discard).
-    """
+    """What differs between the two classes."""
 
     encoding: str
     message: type[FileMessage | StreamMessage]
     returns: type[commands.FileReturn | commands.StreamReturn]
-    keeps: bool
 
 
-FILE = ContentClass(FILE_ENCODING, FileMessage, commands.FileReturn, keeps=True)
-STREAM = ContentClass(STREAM_ENCODING, StreamMessage, commands.StreamReturn, keeps=False)
+FILE = ContentClass(FILE_ENCODING, FileMessage, commands.FileReturn)
+STREAM = ContentClass(STREAM_ENCODING, StreamMessage, commands.StreamReturn)
 
 
 class Target(NamedTuple):
@@ -91,9 +94,14 @@ def message(
     made = kind.message(
         target.exchange, target.routing_key, properties, body, kind.encoding, octets or b"", session.endpoint
     )
-    made.published_at = session.broker.clock.time()
-    made.secured = True  # Completion tells the publisher that the broker has it.
+    note_publish(session, made)
     return made
+
+
+def note_publish(session: SessionEnd, message: Message) -> None:
+    """A message has been published in this session."""
+    message.published_at = session.broker.clock.time()
+    message.secured = True  # Completion tells the publisher that the broker has it.
 
 
 def header(kind: ContentClass, message: Message) -> bytes:
@@ -115,51 +123,24 @@ def publish(
     transaction: Transaction | None,
 ) -> None:
     """Route a message, now or when a transaction is committed (file/transactions)."""
-    virtual_host = session.virtual_host
     if _is_too_large(session, message):
         send_back(
             session, kind, message, ReturnCode.CONTENT_TOO_LARGE, "the message is larger than is taken here"
         )
         return
-    # Header fields that name further keys are RabbitMQ's: to publishers of 0-10 they mean nothing.
-    # An exchange may have gone while a content was staged for it.
-    there = target.exchange in virtual_host.exchanges
-    plan = virtual_host.routing.route(message) if there else UNROUTABLE
-    if transaction is not None:
-        transaction.publish(
-            PlannedPublish(
-                virtual_host,
-                message,
-                plan,
-                immediate=target.immediate,
-                mandatory=target.mandatory,
-                told=partial(_tell, session, kind, target, message),
-            )
-        )
-    elif kind.keeps and any(_would_discard(queue, message) for queue in plan.queues):
-        send_back(session, kind, message, ReturnCode.CONTENT_TOO_LARGE, "a queue it was routed to is full")
-    else:
-        outcome = virtual_host.offer(message, plan, immediate=target.immediate, mandatory=target.mandatory)
-        _tell(session, kind, target, message, outcome)
+    publish_content(
+        session.virtual_host,
+        message,
+        mandatory=target.mandatory,
+        immediate=target.immediate,
+        told=partial(_tell, session, kind, target, message),
+        transaction=transaction,
+    )
 
 
 def _is_too_large(session: SessionEnd, message: Message) -> bool:
     largest = session.personality.largest_message
     return bool(largest) and len(message.body) > largest
-
-
-def _would_discard(queue: Destination, message: Message) -> bool:
-    """Whether a queue would have to drop something for this message, or drop the message itself."""
-    if not isinstance(queue, Queue) or queue.could_take(message):
-        return False
-    if queue.would_refuse(message):
-        return True
-    if not isinstance(queue, ClassicQueue):
-        return False
-    most, most_octets = queue.options.max_length, queue.options.max_length_bytes
-    if most is not None and len(queue.ready) >= most:
-        return True
-    return most_octets is not None and queue.ready_octets + len(message.body) > most_octets
 
 
 def _tell(

@@ -29,11 +29,11 @@ from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, HEADER_SIZE, check_head
 from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.consuming import Window
     from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.dialects.interface import Connection, PeerAddress
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
+    from fakeamqp.model.window import Window
     from fakeamqp.wire.amqp_0_10.packed import Control
 
 __all__ = ["Endpoint"]

@@ -48,8 +48,7 @@ class Streams(Consumers):
         if not windows:
             return None
         for window in windows:
-            window.credit.take(message)
-            window.rate.take(message)
+            window.take(message)
         self._ahead[tag] = message, [window.credit for window in windows]
         return partial(self._completed, tag)
 

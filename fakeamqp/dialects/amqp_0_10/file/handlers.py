@@ -1,27 +1,29 @@
 """Class file: bulk messages, staged before they are sent, in either direction.
 
-What the client stages is in `staging`, what the broker stages to it and delivers in `consumer`.
+What is staged by either peer is the model's: see `model.staging`. What is delivered is in `consumer`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects.amqp_0_10 import consuming, contents
 from fakeamqp.dialects.amqp_0_10.contents import FILE, Target
 from fakeamqp.dialects.amqp_0_10.file.consumer import FileConsumer, Files
+from fakeamqp.dialects.amqp_0_10.replies import SessionFault
 from fakeamqp.model.delivery import accept_all, reject_all, release_all
-from fakeamqp.model.errors import ResourceError
+from fakeamqp.model.errors import IllegalArgument, ModelError, ResourceError
+from fakeamqp.model.staging import Description
 from fakeamqp.wire.amqp_0_10 import commands
 from fakeamqp.wire.amqp_0_10.properties import ContentProperties
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.file.staging import Upload
     from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
     from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.staging import Staged
+    from fakeamqp.model.staging import Staged, Upload
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.wire.amqp_0_10.packed import Command
@@ -80,13 +82,14 @@ def open_(session: SessionEnd, command: commands.FileOpen) -> None:
 
     Raises:
         ResourceError: the content is larger than the broker takes.
-        SessionFault: see `Staging.open`.
+        SessionFault: see `Uploads.open`.
     """
     size = command.content_size or 0
     largest = session.personality.largest_message
     if largest and size > largest:
         raise ResourceError(f"content of {size} octets is larger than configured max size {largest}")
-    staged_size = Files.of(session).staging.open(command.identifier or "", size)
+    with _blaming("identifier"):
+        staged_size = Files.of(session).uploads.open(command.identifier or "", size)
     session.send(commands.FileOpenOk(staged_size=staged_size))
 
 
@@ -94,9 +97,20 @@ def open_ok(session: SessionEnd, command: commands.FileOpenOk) -> None:
     """The client is ready for a content of the broker's.
 
     Raises:
-        SessionFault: see `Files.opened`.
+        IllegalState: see `Downloads.opened`.
+        SessionFault: the same.
     """
-    Files.of(session).opened(command.staged_size or 0)
+    with _blaming("staged_size", IllegalArgument):
+        Files.of(session).downloads.opened(command.staged_size or 0)
+
+
+@contextmanager
+def _blaming(field: str, kind: type[ModelError] = ModelError) -> Iterator[None]:
+    """Say that errors of this kind are because of a field."""
+    try:
+        yield
+    except kind as problem:
+        raise SessionFault(problem.condition, problem.text, field) from problem
 
 
 def stage(session: SessionEnd, command: commands.FileStage, header: bytes | None, body: bytes | None) -> None:
@@ -104,11 +118,11 @@ def stage(session: SessionEnd, command: commands.FileStage, header: bytes | None
 
     Raises:
         SegmentError: there are no file-properties (file.stage/content).
-        SessionFault: see `Staging.stage`.
+        IllegalState, IllegalArgument: see `Uploads.stage`.
     """
     _publishing(session)
-    ContentProperties.decode(FILE.encoding, header)
-    Files.of(session).staging.stage(header or b"", body or b"")
+    properties = ContentProperties.decode(FILE.encoding, header)
+    Files.of(session).uploads.stage(Description(properties, FILE.encoding, header or b""), body or b"")
 
 
 def bare_stage(session: SessionEnd, command: commands.FileStage) -> None:
@@ -135,23 +149,25 @@ def publish(session: SessionEnd, command: commands.FilePublish) -> None:
     _publishing(session)
     target = Target.of(command)
     contents.authorise(session, target)
-    staging = Files.of(session).staging
-    upload = staging.find(command.identifier or "")
+    uploads = Files.of(session).uploads
+    with _blaming("identifier"):
+        upload = uploads.find(command.identifier or "")
     transaction = session.transaction
     if transaction is None or upload.staged.complete:
-        staging.take(upload, partial(_publish, session, target, transaction))
+        uploads.take(upload, partial(_publish, session, target, transaction))
     else:
         transaction.publish(partial(_commit, session, target, upload))
 
 
 def _publish(session: SessionEnd, target: Target, transaction: Transaction | None, staged: Staged) -> None:
-    message = contents.message(session, FILE, target, staged.header, bytes(staged.octets))
+    message = staged.message(target.exchange, target.routing_key, session.endpoint)
+    contents.note_publish(session, message)
     contents.publish(session, FILE, target, message, transaction)
 
 
 def _commit(session: SessionEnd, target: Target, upload: Upload) -> bool:
     """A publish of a transaction, at commit, that had come before all of its content."""
-    Files.of(session).staging.take(upload, partial(_publish, session, target, None))
+    Files.of(session).uploads.take(upload, partial(_publish, session, target, None))
     return True
 
 

@@ -1,8 +1,7 @@
-"""Contents that the client stages: file.open, open-ok, file.stage, and file.publish at any time from open on.
+"""Contents that a client stages, and publishes at any time from open on.
 
-A stage says nothing of where it belongs: it is the answer to the oldest open-ok that had none. What a client
-does not finish can be gone on with under the same identifier, in this session or, when it has ended, in
-another one of the same user (file.open/identifier).
+What it does not finish can be gone on with under the same identifier: by whoever has opened it, or, when that
+session or channel has ended, by another one of the same user (`VirtualHost.staged`).
 """
 
 from __future__ import annotations
@@ -11,21 +10,20 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fakeamqp.dialects.amqp_0_10.replies import SessionFault
-from fakeamqp.model.staging import Staged
-from fakeamqp.wire.amqp_0_10 import commands
+from fakeamqp.model.errors import IllegalArgument, IllegalState, NotFound, ResourceError
+from fakeamqp.model.staging.staged import Staged
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
-    from fakeamqp.wire.amqp_0_10.assembly import Assembly
+    from fakeamqp.model.staging.staged import Description
+    from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["Staging", "Upload"]
+__all__ = ["Upload", "Uploads"]
 
 _MOST = 1000
 
 
 class Upload:
-    """A content that the client stages, and who waits for all of it to be there."""
+    """A content that a client stages, and who waits for all of it to be there."""
 
     __slots__ = ("staged", "waiting")
 
@@ -34,13 +32,14 @@ class Upload:
         self.waiting: list[Callable[[Staged], None]] = []
 
 
-class Staging:
-    """What the client of one session stages."""
+class Uploads:
+    """What is staged in one session or channel, by this user."""
 
-    __slots__ = ("_due", "_session", "_uploads")
+    __slots__ = ("_due", "_uploads", "_user", "_virtual_host")
 
-    def __init__(self, session: SessionEnd) -> None:
-        self._session = session
+    def __init__(self, virtual_host: VirtualHost, user: str) -> None:
+        self._virtual_host = virtual_host
+        self._user = user
         self._uploads: dict[str, Upload] = {}
         """By identifier, until it is published."""
         self._due: deque[Upload] = deque()
@@ -53,13 +52,12 @@ class Staging:
             How many of them are there already. A content of another size is another one: none are.
 
         Raises:
-            SessionFault: too many are neither staged nor published.
+            ResourceError: too many are neither staged nor published.
         """
         upload = self._uploads.get(identifier)
         if upload is None:
             if len(self._uploads) >= _MOST:
-                text = f"more than {_MOST} contents are staged and not published"
-                raise SessionFault("resource-limit-exceeded", text, "identifier")
+                raise ResourceError(f"more than {_MOST} contents are staged and not published")
             upload = Upload(self._left_behind(identifier) or Staged(identifier, size))
             self._uploads[identifier] = upload
         elif upload in self._due:
@@ -70,31 +68,30 @@ class Staging:
         return len(upload.staged.octets)
 
     def _left_behind(self, identifier: str) -> Staged | None:
-        session = self._session
-        return session.virtual_host.staged.take(session.user.name, identifier)
+        return self._virtual_host.staged.take(self._user, identifier)
 
-    def stage(self, header: bytes, body: bytes) -> None:
-        """The rest of a content has come, from where open-ok said (file.open-ok/staged-size-behavior).
+    def stage(self, description: Description, body: bytes) -> None:
+        """The rest of a content has come, from where the answer to open said.
+
+        Source: file.open-ok/staged-size-behavior.
 
         Raises:
-            SessionFault: nothing was opened; or it is more or less than was said
-                (file.open/content-size-content-size). Too little is kept, for whoever goes on with it.
+            IllegalState: nothing was opened.
+            IllegalArgument: it is more or less than was said. Too little is kept, for who goes on with it.
         """
         if not self._due:
-            raise SessionFault("illegal-state", "file.stage has come without file.open")
+            raise IllegalState("file.stage has come without file.open")
         upload = self._due.popleft()
         staged = upload.staged
         size = len(staged.octets) + len(body)
         if size > staged.size:
             del self._uploads[staged.identifier]
         else:
-            staged.header = header
+            staged.description = description
             staged.octets += body
         if size != staged.size:
             what = f"content '{staged.identifier}'"
-            raise SessionFault(
-                "illegal-argument", f"{what} has {size} octets, and {staged.size} were announced"
-            )
+            raise IllegalArgument(f"{what} has {size} octets, and {staged.size} were announced")
         waiting, upload.waiting = upload.waiting, []
         if waiting:
             del self._uploads[staged.identifier]
@@ -105,13 +102,13 @@ class Staging:
         """The content that was opened under this identifier, whether all of it is there or not.
 
         Raises:
-            SessionFault: none was.
+            NotFound: none was.
         """
         upload = self._uploads.get(identifier)
         if upload is None:
             left = self._left_behind(identifier)
             if left is None:
-                raise SessionFault("not-found", f"no content '{identifier}' was staged", "identifier")
+                raise NotFound(f"no content '{identifier}' was staged")
             upload = self._uploads[identifier] = Upload(left)
         return upload
 
@@ -125,22 +122,16 @@ class Staging:
             del self._uploads[staged.identifier]
         perform(staged)
 
-    def given_up(self, assembly: Assembly) -> None:
-        """The rest of this command will not come: if it is a stage, its content can be gone on with."""
-        if _is_stage(assembly.first) and self._due:
-            staged, body = self._due.popleft().staged, assembly.body or b""
-            if len(staged.octets) + len(body) <= staged.size:
-                staged.octets += body
+    def broken_off(self, octets: bytes) -> None:
+        """The rest of a stage, of which these have come, will not come: its content can be gone on with."""
+        if self._due:
+            staged = self._due.popleft().staged
+            if len(staged.octets) + len(octets) <= staged.size:
+                staged.octets += octets
 
     def end(self) -> None:
-        """The session has ended: another one of the same user can go on with what it has staged."""
-        session = self._session
+        """The session or channel has ended: another one of the same user can go on with what it staged."""
         for upload in self._uploads.values():
-            session.virtual_host.staged.keep(session.user.name, upload.staged.identifier, upload.staged)
+            self._virtual_host.staged.keep(self._user, upload.staged.identifier, upload.staged)
         self._uploads.clear()
         self._due.clear()
-
-
-def _is_stage(command: bytes) -> bool:
-    """Whether this is the command segment of file.stage."""
-    return command[:2] == bytes((commands.FileStage.CLASS, commands.FileStage.CODE))
