@@ -11,7 +11,7 @@ from typing import Any
 
 from fakeamqp.replay.logins import wrong_login
 from fakeamqp.replay.replies import Assembler, Names, Reply, Strand
-from fakeamqp.trace.amqp_0_9_1 import decode_header, decode_method
+from fakeamqp.trace.amqp_0_9_1 import WORDS
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_x.frames import (
     CONTENT_HEADER,
@@ -75,7 +75,7 @@ class Peer:
     def send(self, frame_type: int, channel: int, payload: bytes) -> None:
         """Send what the other client sent, with the names and numbers that this broker knows."""
         if frame_type == FRAME_METHOD:
-            method = decode_method(payload)
+            method = WORDS.decode_method(payload)
             changes = {} if method is None else self._changes(channel, method)
             if method is not None and changes:
                 for name, value in changes.items():
@@ -153,7 +153,7 @@ class Peer:
         return changes
 
     def _header(self, payload: bytes) -> bytes:
-        header = decode_header(payload)
+        header = WORDS.decode_header(payload)
         if header is None or header[1].reply_to is None:
             return payload
         properties = header[1]

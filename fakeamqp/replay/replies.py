@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from fakeamqp.trace.amqp_0_9_1 import decode_header, decode_method, describe, frame_name
+from fakeamqp.trace.amqp_0_9_1 import WORDS
 from fakeamqp.trace.parts import Cut, full_size
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
@@ -99,8 +99,8 @@ class Assembler:
     def feed(self, frame_type: int, channel: int, payload: bytes) -> Iterator[Reply]:
         """Take a frame; what is complete with it."""
         if frame_type == FRAME_METHOD:
-            method = decode_method(payload)
-            text = describe(frame_type, payload)
+            method = WORDS.decode_method(payload)
+            text = WORDS.describe(frame_type, payload)
             if isinstance(method, (m.BasicAck, m.BasicNack)):
                 yield from self._confirms(channel, method)
                 return
@@ -117,16 +117,16 @@ class Assembler:
                 reply.body.append(payload)
                 missing -= full_size(payload)
             else:
-                header = decode_header(payload)
+                header = WORDS.decode_header(payload)
                 missing = int.from_bytes(payload[4:12], "big")
                 reply.properties = None if header is None else header[1]
-                reply.text += f", {describe(frame_type, payload)}"
+                reply.text += f", {WORDS.describe(frame_type, payload)}"
             if missing > 0:
                 self._unfinished[channel] = (reply, missing)
             else:
                 yield reply
         elif frame_type in (FRAME_CONTENT_HEADER, FRAME_BODY):
-            yield Reply(channel, ("answer",), None, f"{frame_name(frame_type, payload)} out of place")
+            yield Reply(channel, ("answer",), None, f"{WORDS.frame_name(frame_type, payload)} out of place")
 
     def _confirms(self, channel: int, method: m.BasicAck | m.BasicNack) -> Iterator[Reply]:
         """One for each publish: how many are settled at once is chance."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakeamqp.trace.amqp_0_9_1.secrets import hide_in_urls
+from fakeamqp.trace.amqp_0_9_x.secrets import hide_in_urls
 from fakeamqp.trace.parts import Cut
 from fakeamqp.wire.amqp_0_10 import controls
 from fakeamqp.wire.amqp_0_10.frames import FIRST_FRAME, LAST_FRAME

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fakeamqp.wire.amqp_0_9_x.frames import (
     FRAME_BODY,
     FRAME_CONTENT_HEADER,
@@ -14,9 +16,10 @@ from fakeamqp.wire.amqp_0_9_x.frames import (
 )
 from fakeamqp.wire.framing import Part
 
-__all__ = ["FRAMING"]
+__all__ = ["FRAMING", "PARTS", "FamilyFraming"]
 
-_PARTS: dict[int, Part] = {
+#: what the frames hold that every dialect of the family has
+PARTS: dict[int, Part] = {
     FRAME_METHOD: "method",
     FRAME_CONTENT_HEADER: "header",
     FRAME_BODY: "body",
@@ -24,14 +27,22 @@ _PARTS: dict[int, Part] = {
 }
 
 
-class _Framing:
-    """A type, a channel, a size, the payload, and an octet that ends it."""
+class FamilyFraming:
+    """A type, a channel, a size, the payload, and an octet that ends it.
 
-    protocol_header = b"AMQP\0\0\x09\x01"
+    Args:
+        protocol_header: what a client of the dialect begins with.
+        parts: what there is in frames of each type.
+    """
+
     answer = b""
     heartbeat = HEARTBEAT_FRAME
     overhead = FRAME_OVERHEAD
     header_size = FRAME_HEADER.size
+
+    def __init__(self, protocol_header: bytes, parts: Mapping[int, Part] = PARTS) -> None:
+        self.protocol_header = protocol_header
+        self._parts = parts
 
     def length(self, header: bytes) -> int:
         """See `Framing`, here and below."""
@@ -40,7 +51,7 @@ class _Framing:
 
     def may_begin(self, octet: int) -> bool:
         """The first octet is the type."""
-        return octet in _PARTS
+        return octet in self._parts
 
     def cut(self, octets: bytes) -> list[tuple[int, int, bytes, int]]:
         """What is not even a header's worth counts as the beginning of one, on channel 0."""
@@ -61,7 +72,8 @@ class _Framing:
 
     def part(self, kind: int, payload: bytes) -> Part:
         """The type says it."""
-        return _PARTS.get(kind, "")
+        return self._parts.get(kind, "")
 
 
-FRAMING = _Framing()
+FRAMING = FamilyFraming(b"AMQP\0\0\x09\x01")
+"""That of 0-9-1."""
