@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from compat_tests import tables
+from fakeamqp.wire.amqp_0_9.crossing import FIELDS
 from fakeamqp.wire.amqp_0_10.crossing import FILE, STREAM, TAGS, TRANSFER, Place, code_of_tag
 from fakeamqp.wire.amqp_0_10.scalars import SCALARS
 
@@ -69,6 +70,7 @@ def with_tables(page: str) -> str:
             "transfer": lambda: _places(TRANSFER, "application-headers"),
             "file": lambda: _places(FILE, "headers"),
             "stream": lambda: _places(STREAM, "headers"),
+            "transfer-0-9": _fields,
             "tags": _tags,
             "types": _types,
         },
@@ -86,6 +88,17 @@ def _places(places: Mapping[str, Place], headers: str) -> str:
     struct = "message-properties." if headers == "application-headers" else ""
     rows.append(["`headers`", f"`{struct}{headers}`", "as below"])
     return tables.table(["0-9-1 and 0-9", "0-10", "Values"], rows)
+
+
+def _fields() -> str:
+    rows = []
+    for place in FIELDS:
+        here = f"`{place.property.replace('_', '-')}`" if place.property else f"header `{place.header}`"
+        there = [f"`{place.field.replace('_', '-')}`"] if place.field else []
+        there += [f"header `{place.header}`"] if place.property and place.header else []
+        rows.append([here, " or ".join(there), place.says])
+    rows.append(["`headers`", "`application-headers`", "the same table"])
+    return tables.table(["0-9-1 and class basic of 0-9", "message.transfer of 0-9", "Values"], rows)
 
 
 def _tags() -> str:

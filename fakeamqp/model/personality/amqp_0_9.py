@@ -22,3 +22,10 @@ class Amqp09Choices:
     # --- connection ----------------------------------------------------------------------------------
     checks_paths: bool = False
     """domain.path/syntax: the name of a virtual host begins with a slash, and so on."""
+    # --- requests and responses ----------------------------------------------------------------------
+    batches_responses: bool = False
+    """response/identical-only: equal responses to requests in a row go as one. qpid-python looks at the number
+    of the first request only, and waits for a response to the others for ever."""
+    answers_every_request: bool = False
+    """request/every-request-answered: message.ok answers the request of a method that has no answer of its
+    own. qpid-python takes that for the answer to its next request."""

@@ -580,6 +580,8 @@ SPEC = replace(
     amqp_0_9=Amqp09Choices(
         checks_tickets=True,
         checks_paths=True,
+        batches_responses=True,
+        answers_every_request=True,
     ),
     amqp_0_10=Amqp010Choices(
         speaks_of_failed_handshakes=False,

@@ -76,6 +76,7 @@ class VirtualHost:
         self.realms = Realms(self)
         self.staged: InterruptedMessages[Staged] = InterruptedMessages(self)
         self.interrupted: InterruptedMessages[Interrupted] = InterruptedMessages(self)
+        self.checkpoints: InterruptedMessages[Interrupted] = InterruptedMessages(self)
         self.interrupted_channels: InterruptedChannels[Any] = InterruptedChannels()
         self._binding_register = BindingRegister(self)
         self._exchange_register = ExchangeRegister(self, self._binding_register)
@@ -332,6 +333,7 @@ class VirtualHost:
         """
         self.branches.abandon()
         self.interrupted.clear()
+        self.checkpoints.clear()
         self.interrupted_channels.clear()
         self.staged.clear()
         for queue in list(self.queues.values()):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 __all__ = [
+    "EXPIRATION_HEADER",
     "FILE",
     "STREAM",
     "TAGS",
@@ -28,10 +29,12 @@ __all__ = [
     "TYPE_HEADER",
     "Place",
     "application_headers",
+    "fits_short_string",
     "plain_headers",
     "plain_value",
     "reply_text",
     "reply_to",
+    "ttl",
 ]
 
 #: The header that carries the property `type`: the name that Qpid Broker-J gives it when it converts.
@@ -83,12 +86,12 @@ def _octets(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _ttl(expiration: str) -> int | None:
+def ttl(expiration: str) -> int | None:
     """Milliseconds, where the text is what they are written as."""
     if not (expiration.isascii() and expiration.isdigit()) or len(expiration) > 20:
         return None
-    ttl = int(expiration)
-    return ttl if str(ttl) == expiration and ttl < 1 << 64 else None
+    number = int(expiration)
+    return number if str(number) == expiration and number < 1 << 64 else None
 
 
 def _uuid(text: str) -> UUID | None:
@@ -187,7 +190,7 @@ TRANSFER: Final[Mapping[str, Place]] = {
         "delivery",
         "ttl",
         str,
-        _ttl,
+        ttl,
         EXPIRATION_HEADER,
         "milliseconds; a text that is no number in the header",
     ),

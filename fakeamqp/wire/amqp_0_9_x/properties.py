@@ -85,6 +85,10 @@ class Properties(Record):
             changed._raw_headers = octets, grammar
         return changed
 
+    def headers_table(self) -> bytes:
+        """The headers as a table, in the octets that they came with unless they have been changed since."""
+        return self._headers_octets()
+
     def _headers_octets(self) -> bytes:
         """The table to write: as it was read, unless `headers` has been changed since."""
         as_read = self._headers_as_read()

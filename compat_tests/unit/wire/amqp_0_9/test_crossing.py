@@ -1,0 +1,190 @@
+"""Messages that cross from message.transfer to contents of class basic, to 0-10, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat_tests.fuzz.profile import examples
+from compat_tests.unit.wire.strategies import short_texts, tables
+from fakeamqp.model.properties import PlainProperties
+from fakeamqp.wire.amqp_0_9 import BasicProperties
+from fakeamqp.wire.amqp_0_9.bodies import Body
+from fakeamqp.wire.amqp_0_9.crossing import FIELDS, encode_transfer, from_transfer, to_transfer
+from fakeamqp.wire.amqp_0_9.methods import MessageTransfer
+from fakeamqp.wire.amqp_0_9_1 import BasicProperties as BasicProperties091
+from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
+from fakeamqp.wire.amqp_0_10.crossing import EXPIRATION_HEADER, TYPE_HEADER
+from fakeamqp.wire.amqp_0_10.properties import TransferProperties
+from fakeamqp.wire.errors import FieldError
+
+TRANSACTION_ID = "x-amqp-0-9.transaction-id"
+SECURITY_TOKEN = "x-amqp-0-9.security-token"
+BODY = Body(b"body")
+FULL = {
+    "content_type": "text/plain",
+    "content_encoding": "utf-8",
+    "delivery_mode": 2,
+    "priority": 7,
+    "correlation_id": "c",
+    "reply_to": "answers",
+    "message_id": "m-1",
+    "timestamp": 1_600_000_000,
+    "user_id": "guest",
+    "app_id": "app",
+}
+NUMBERS = {"ttl": (1 << 64) - 1, "priority": 255, "timestamp": (1 << 64) - 1, "delivery_mode": 255}
+
+
+def read(method: MessageTransfer) -> BasicProperties:
+    """What class basic has of a transfer that came."""
+    octets = method.encode()
+    return from_transfer(MessageTransfer.decode(octets, RABBITMQ), octets, RABBITMQ)
+
+
+def written(properties: Any, body: Body = BODY) -> MessageTransfer:
+    """The transfer that goes out for these properties, read from its octets."""
+    values, table = to_transfer(properties)
+    return MessageTransfer.decode(encode_transfer(MessageTransfer(**values), table, body), RABBITMQ)
+
+
+@st.composite
+def transfers(draw: st.DrawFn) -> MessageTransfer:
+    """Transfers with what a publisher may say of its message."""
+    texts = ("content_type", "content_encoding", "correlation_id", "reply_to", "message_id")
+    texts += ("user_id", "app_id", "transaction_id")
+    values: dict[str, Any] = {name: draw(short_texts()) for name in texts}
+    values |= {name: draw(st.integers(0, most)) for name, most in NUMBERS.items()}
+    values["security_token"] = draw(st.binary(max_size=50))
+    values["application_headers"] = draw(tables())
+    return MessageTransfer(**values)
+
+
+# --- from a transfer -----------------------------------------------------------------------------------
+
+
+def test_fields_of_a_transfer_are_properties_of_class_basic() -> None:
+    assert read(MessageTransfer(**FULL, ttl=5000, application_headers={"n": 1})) == BasicProperties(
+        **FULL, expiration="5000", headers={"n": 1}
+    )
+
+
+def test_what_is_empty_or_0_is_no_property() -> None:
+    assert read(MessageTransfer()) == BasicProperties()
+
+
+def test_what_class_basic_has_no_place_for_is_in_headers() -> None:
+    properties = read(
+        MessageTransfer(transaction_id="t", security_token=b"\0s", application_headers={"n": 1})
+    )
+    assert properties.headers == {"n": 1, TRANSACTION_ID: "t", SECURITY_TOKEN: b"\0s"}
+
+
+def test_a_type_and_an_expiration_that_is_no_number_come_in_headers() -> None:
+    properties = read(
+        MessageTransfer(application_headers={TYPE_HEADER: "t", EXPIRATION_HEADER: "soon", "n": 1})
+    )
+    assert (properties.type, properties.expiration, properties.headers) == ("t", "soon", {"n": 1})
+    assert read(MessageTransfer(application_headers={TYPE_HEADER: "t"})) == BasicProperties(type="t")
+
+
+def test_a_header_stays_one_where_the_field_is_set_or_it_is_no_text() -> None:
+    properties = read(MessageTransfer(ttl=1, application_headers={EXPIRATION_HEADER: "2", TYPE_HEADER: 3}))
+    assert (properties.type, properties.expiration) == (None, "1")
+    assert properties.headers == {EXPIRATION_HEADER: "2", TYPE_HEADER: 3}
+
+
+def test_headers_keep_the_octets_they_came_with() -> None:
+    tagged = b"\x01bb\x05\x01uu\x00\x07\x01ll\0\0\0\0\0\0\0\x09"
+    table = len(tagged).to_bytes(4, "big") + tagged
+    octets = encode_transfer(MessageTransfer(ttl=5, security_token=b"s"), table, Body(b"\0\0"))
+    method = MessageTransfer.decode(octets, RABBITMQ)
+    properties = from_transfer(method, octets, RABBITMQ)
+    assert properties.header_tag("b") == "b" and properties.header_tag("u") == "u"
+    assert to_transfer(properties).table == table
+    assert written(properties).application_headers == method.application_headers
+
+
+# --- to a transfer -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("made", [BasicProperties, BasicProperties091, PlainProperties])
+def test_properties_of_any_dialect_have_their_fields_in_a_transfer(made: Any) -> None:
+    method = written(made(**FULL, expiration="5000", headers={"n": 1}))
+    assert method == MessageTransfer(**FULL, ttl=5000, application_headers={"n": 1}, body=BODY)
+
+
+def test_properties_of_0_10_have_their_fields_in_a_transfer() -> None:
+    came = TransferProperties.of(BasicProperties(**FULL, expiration="5000", headers={"n": 1}))
+    method = written(TransferProperties.decode(came.encode()))
+    assert method == MessageTransfer(**FULL, ttl=5000, application_headers={"n": 1}, body=BODY)
+
+
+def test_what_a_transfer_has_no_field_for_is_in_headers() -> None:
+    assert written(BasicProperties(type="t", expiration="soon")).application_headers == {
+        TYPE_HEADER: "t",
+        EXPIRATION_HEADER: "soon",
+    }
+
+
+@pytest.mark.parametrize("expiration", ["0", "007", "-1", str(1 << 64)])
+def test_an_expiration_that_the_field_cannot_say_is_in_a_header(expiration: str) -> None:
+    method = written(BasicProperties(expiration=expiration))
+    assert (method.ttl, method.application_headers) == (0, {EXPIRATION_HEADER: expiration})
+
+
+def test_headers_for_fields_of_a_transfer_become_those() -> None:
+    method = written(BasicProperties(headers={TRANSACTION_ID: "t", SECURITY_TOKEN: b"s", "n": 1}))
+    assert (method.transaction_id, method.security_token) == ("t", b"s")
+    assert method.application_headers == {"n": 1}
+    odd = {TRANSACTION_ID: "t" * 256, SECURITY_TOKEN: "text"}
+    assert written(BasicProperties(headers=odd)).application_headers == odd
+
+
+def test_a_body_goes_inline_or_by_reference() -> None:
+    assert written(BasicProperties(), Body(b"r", by_reference=True)).body == Body(b"r", by_reference=True)
+
+
+def test_a_value_that_does_not_fit_is_told() -> None:
+    with pytest.raises(FieldError, match="priority"):
+        encode_transfer(MessageTransfer(priority=256), b"\0\0\0\0", Body())
+
+
+# --- there and back ------------------------------------------------------------------------------------
+
+
+@given(transfers())
+@examples(300)
+def test_a_transfer_comes_back_as_it_was(method: MessageTransfer) -> None:
+    assert written(read(method), Body()) == method
+
+
+@given(transfers())
+@examples(100)
+def test_a_transfer_comes_back_by_way_of_a_client_of_class_basic(method: MessageTransfer) -> None:
+    octets = read(method).encode()
+    assert written(BasicProperties091.decode(octets, 0, RABBITMQ), Body()) == method
+
+
+@given(st.data())
+@examples(300)
+def test_properties_come_back_by_way_of_a_client_of_class_message(data: st.DataObject) -> None:
+    names = [place.property for place in FIELDS if place.property]
+    texts = [name for name in names if name not in NUMBERS]
+    values: dict[str, Any] = {name: data.draw(st.none() | short_texts().filter(bool)) for name in texts}
+    values |= {
+        name: data.draw(st.none() | st.integers(1, most)) for name, most in NUMBERS.items() if name in names
+    }
+    properties = BasicProperties(**values, headers=data.draw(tables()) or None)
+    assert read(written(properties)) == properties
+
+
+def test_every_property_and_every_field_has_its_place() -> None:
+    properties = {name for name, _ in BasicProperties.LAYOUT} - {"headers", "cluster_id"}
+    assert {place.property for place in FIELDS if place.property} == properties
+    routing = {"ticket", "destination", "redelivered", "immediate", "expiration", "exchange", "routing_key"}
+    others = {name for name, _ in MessageTransfer.LAYOUT} - routing - {"application_headers", "body"}
+    assert {place.field for place in FIELDS if place.field} == others
