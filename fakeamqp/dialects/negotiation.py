@@ -29,9 +29,32 @@ def _amqp_0_10(state: BrokerState, peer: PeerAddress, notify: _Notify) -> Connec
     return amqp_0_10.Endpoint(state, peer, notify)
 
 
+def _amqp_0_9(state: BrokerState, peer: PeerAddress, notify: _Notify) -> Connection:
+    """A connection of 0-9, imported with the first as well."""
+    from fakeamqp.dialects import amqp_0_9
+
+    return amqp_0_9.Endpoint(state, peer, notify)
+
+
+def _amqp_0_8(header: bytes) -> Callable[[BrokerState, PeerAddress, _Notify], Connection]:
+    """Connections of 0-8, which is 0-9 in other numbers."""
+
+    def connection(state: BrokerState, peer: PeerAddress, notify: _Notify) -> Connection:
+        from fakeamqp.dialects import amqp_0_9
+        from fakeamqp.wire.amqp_0_9 import version_0_8
+
+        return amqp_0_9.Endpoint(
+            state, peer, notify, vocabulary=version_0_8, protocol_header=header, version=(8, 0)
+        )
+
+    return connection
+
+
 DIALECTS: dict[bytes, Callable[[BrokerState, PeerAddress, _Notify], Connection]] = {
     PROTOCOL_HEADER: Endpoint,
+    b"AMQP\x01\x01\x00\x09": _amqp_0_9,
     b"AMQP\x01\x01\x00\x0a": _amqp_0_10,
+    **{header: _amqp_0_8(header) for header in (b"AMQP\x01\x01\x08\x00", b"AMQP\x01\x01\x09\x01")},
 }
 """Protocol header -> what serves it."""
 

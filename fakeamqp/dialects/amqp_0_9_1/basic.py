@@ -5,15 +5,15 @@ basic.publish is in `publishing`, basic.deliver, get-ok and return are in `deliv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9_1 import publishing
 from fakeamqp.dialects.amqp_0_9_x import delivering
 from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
+from fakeamqp.dialects.amqp_0_9_x.settling import refusal, release_kept, send_again, settle
+from fakeamqp.dialects.amqp_0_9_x.windows import set_documented_window, set_window, shares_windows
 from fakeamqp.model.credit import Credit, Limit
-from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.delivery import accept_all
 from fakeamqp.model.errors import AccessRefused, NotAllowed, PreconditionFailed
 from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
@@ -21,14 +21,8 @@ from fakeamqp.model.subscription import Subscription
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
-    from fakeamqp.model.delivery import Delivery, Ending
-    from fakeamqp.model.queues import Queue
-    from fakeamqp.model.tap import Settlement
-
-    Act: TypeAlias = Callable[[Sequence[Delivery]], None]
+    from fakeamqp.model.delivery import Ending
 
 __all__ = ["HANDLERS"]
 
@@ -45,9 +39,9 @@ def qos(channel: ChannelEnd, method: m.BasicQos) -> None:
     if method.prefetch_size and not channel.personality.honours_prefetch_size:
         raise ProtocolError("not-implemented", f"prefetch_size!=0 ({method.prefetch_size})")
     if not channel.personality.prefetch_is_per_consumer:
-        changed = _set_documented_window(channel, method)
+        changed = set_documented_window(channel, method)
     elif method.global_ and _may_share(channel):
-        changed = channel.credit = _set_window(channel.credit, method.prefetch_count, 0, [channel])
+        changed = channel.credit = set_window(channel.credit, method.prefetch_count, 0, [channel])
     else:
         channel.prefetch = (method.prefetch_count, 0)
         changed = channel.credit
@@ -71,40 +65,6 @@ def _may_share(channel: ChannelEnd) -> bool:
     return features.permitted("global_qos")
 
 
-def _set_documented_window(channel: ChannelEnd, method: m.BasicQos) -> Credit:
-    """Without global for this channel, with it for the connection; running consumers are included."""
-    count, size = method.prefetch_count, method.prefetch_size
-    if method.global_:
-        endpoint = channel.endpoint
-        endpoint.credit = _set_window(endpoint.credit, count, size, list(endpoint.channels.values()))
-        return endpoint.credit
-    channel.credit = _set_window(channel.credit, count, size, [channel])
-    return channel.credit
-
-
-def _set_window(credit: Credit | None, count: int, size: int, channels: list[ChannelEnd]) -> Credit:
-    """Set a shared window; a new one begins with what the channels have outstanding."""
-    if credit is None:
-        credit = Credit(count, size)
-        for channel in channels:
-            for subscription in channel.consumers.values():
-                if not subscription.no_ack and _shares_windows(channel, subscription.queue):
-                    credits = (*subscription.credits, credit)
-                    subscription.depend_on((*subscription.limits, credit), credits)
-            for delivery in channel.ledger.outstanding.values():
-                if delivery.holder is not None and _shares_windows(channel, delivery.queue):
-                    delivery.credits = (*delivery.credits, credit)
-                    credit.take(delivery.queued.message)
-    else:
-        credit.resize(count, size)
-    return credit
-
-
-def _shares_windows(channel: ChannelEnd, queue: Queue) -> bool:
-    """Whether the consumers of a queue depend on shared windows; where there are no others, all do."""
-    return queue.shares_windows or not channel.personality.prefetch_is_per_consumer
-
-
 # --- consumers ---------------------------------------------------------------------------------------
 
 
@@ -126,7 +86,7 @@ def consume(channel: ChannelEnd, method: m.BasicConsume) -> None:
     prefetch = channel.prefetch if channel.prefetch[0] else (queue.default_prefetch, 0)
     if counted and prefetch[0]:
         credits.append(Credit(*prefetch))
-    shares = counted and _shares_windows(channel, queue)
+    shares = counted and shares_windows(channel, queue)
     if shares:
         credits += [each for each in (channel.credit, channel.endpoint.credit) if each is not None]
     subscription = Subscription(
@@ -231,89 +191,38 @@ def get(channel: ChannelEnd, method: m.BasicGet) -> None:
 
 def ack(channel: ChannelEnd, method: m.BasicAck) -> None:
     """The messages have been dealt with."""
-    _settle(channel, accept_all, "acked", method.delivery_tag, method.multiple)
+    settle(channel, accept_all, "acked", method.delivery_tag, method.multiple)
 
 
 def nack(channel: ChannelEnd, method: m.BasicNack) -> None:
     """The messages have not been dealt with (RabbitMQ: documented extension)."""
     ending: Ending = "released" if method.requeue else "refused"
-    _settle(channel, *_refusal(channel, ending), method.delivery_tag, method.multiple)
+    settle(channel, *refusal(channel, ending), method.delivery_tag, method.multiple)
 
 
 def reject(channel: ChannelEnd, method: m.BasicReject) -> None:
     """One message cannot be dealt with."""
     ending: Ending = "failed" if method.requeue else "rejected"
-    _settle(channel, *_refusal(channel, ending), method.delivery_tag, multiple=False)
-
-
-def _refusal(channel: ChannelEnd, ending: Ending) -> tuple[Act, Settlement]:
-    if ending in ("rejected", "refused"):
-        return partial(reject_all, ending=ending), "rejected"
-    if channel.personality.rejected_avoids_same_channel:
-        return partial(release_all, ending=ending, avoid=channel), "requeued"
-    return partial(release_all, ending=ending), "requeued"
-
-
-def _settle(channel: ChannelEnd, act: Act, event: Settlement, tag: int, multiple: bool) -> None:
-    deliveries = channel.ledger.take(tag, multiple)
-    if deliveries is None:
-        raise PreconditionFailed(f"unknown delivery tag {tag}")
-    if channel.transaction is not None:
-        channel.transaction.settle(partial(_carry_out, channel, act, event), deliveries)
-        return
-    tap = channel.endpoint.broker.tap
-    if tap is not None:
-        tap.settled(event, deliveries, channel.endpoint, channel.number)
-    act(deliveries)
-
-
-def _carry_out(channel: ChannelEnd, act: Act, event: Settlement, deliveries: Sequence[Delivery]) -> None:
-    """A settlement of a transaction, at commit."""
-    channel.note_settled(event, deliveries)
-    act(deliveries)
+    settle(channel, *refusal(channel, ending), method.delivery_tag, multiple=False)
 
 
 def recover(channel: ChannelEnd, method: m.BasicRecover) -> None:
     """Send everything unsettled again, and say so first (basic.recover/synchronous)."""
     _check_recover(channel, method.requeue)
-    taken = _release_kept(channel)
+    taken = release_kept(channel)
     channel.send(m.BasicRecoverOk())
-    _recover(taken, method.requeue)
+    send_again(taken, method.requeue)
 
 
 def recover_async(channel: ChannelEnd, method: m.BasicRecoverAsync) -> None:
     """As `recover`, without an answer (basic.recover-async/no-reply)."""
     _check_recover(channel, method.requeue)
-    _recover(_release_kept(channel), method.requeue)
+    send_again(release_kept(channel), method.requeue)
 
 
 def _check_recover(channel: ChannelEnd, requeue: bool) -> None:
     if not requeue and not channel.personality.recovers_to_original_consumer:
         raise ProtocolError("not-implemented", "requeue=false")
-
-
-def _release_kept(channel: ChannelEnd) -> list[Delivery]:
-    """Give back what never left its queue; what that lets through goes before the answer (RabbitMQ).
-
-    Returns:
-        The others.
-    """
-    deliveries = channel.ledger.take_all()
-    channel.note_settled("requeued", deliveries)
-    release_all([delivery for delivery in deliveries if delivery.queue.keeps_delivered])
-    return [delivery for delivery in deliveries if not delivery.queue.keeps_delivered]
-
-
-def _recover(outstanding: Sequence[Delivery], requeue: bool) -> None:
-    if requeue:
-        release_all(outstanding)
-    else:
-        release_all([delivery for delivery in outstanding if not _redelivered(delivery)])
-
-
-def _redelivered(delivery: Delivery) -> bool:
-    """Whether the message could go back to whom it was sent (basic.recover/requeue-false)."""
-    return delivery.queue.redeliver(delivery)
 
 
 HANDLERS = {

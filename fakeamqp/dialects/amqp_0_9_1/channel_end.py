@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9_1.publishing import Target
     from fakeamqp.model.access import User
     from fakeamqp.model.outcome import Outcome
-    from fakeamqp.model.reply_to import ReplyAddress
     from fakeamqp.model.subscription import Subscription
 
 __all__ = ["ChannelEnd"]
@@ -42,7 +41,6 @@ class ChannelEnd(channel_end.ChannelEnd):
 
     def __init__(self, endpoint: Endpoint, number: int) -> None:
         super().__init__(endpoint, number)
-        self.reply_address: ReplyAddress | None = None
         self.published = 0
         """Publishes since confirm.select: the tag of the latest."""
         self.unconfirmed: list[tuple[int, bool]] = []
@@ -70,7 +68,7 @@ class ChannelEnd(channel_end.ChannelEnd):
             self._target = target
             return
         if self.state is not ChannelState.OPEN:
-            self._receive_while_closing(payload)
+            self.receive_while_closing(payload)
             return
         if self._target is not None:
             self.endpoint.note_method(_PUBLISH)
@@ -101,18 +99,6 @@ class ChannelEnd(channel_end.ChannelEnd):
         if isinstance(self.endpoint.decode(payload), m.ChannelOpen):
             raise ProtocolError("channel-error", "second 'channel.open' seen")
         raise ProtocolError("command-invalid", "unimplemented method")
-
-    def _receive_while_closing(self, payload: bytes) -> None:
-        """Only close and close-ok count; a crossed close is answered (channel.close/stability)."""
-        index = int.from_bytes(payload[:4], "big")
-        if index == m.ChannelClose.INDEX:
-            self.send(m.ChannelCloseOk())
-        elif index == m.ChannelCloseOk.INDEX:
-            self.follow("channel.close-ok")
-            self.endpoint.channels.pop(self.number, None)
-        elif index == m.ChannelOpen.INDEX and self.personality.refuses_open_before_close_ok:
-            self.endpoint.note_method(index)
-            raise ProtocolError("channel-error", "second 'channel.open' seen")
 
     def expect_content(self, target: Target) -> None:
         """basic.publish has come: a header is due."""

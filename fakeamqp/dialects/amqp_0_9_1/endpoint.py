@@ -34,7 +34,14 @@ class Endpoint(FramedEnd[ChannelEnd]):
     REPLIES = REPLIES
 
     def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
-        super().__init__(state, peer, notify, vocabulary=m, protocol_header=PROTOCOL_HEADER)
+        super().__init__(
+            state,
+            peer,
+            notify,
+            vocabulary=m,
+            protocol_header=PROTOCOL_HEADER,
+            personality=state.personality,
+        )
         connection.start(self)
 
     @cached_property

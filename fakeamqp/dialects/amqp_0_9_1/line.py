@@ -1,85 +1,27 @@
-"""What faults may learn of a connection and do to it.
-
-A fault rule decides what becomes of a method or a frame; here is how that is done without breaking the
-order of things: publishes keep being counted for their confirms, deliveries for their tags. Nothing here is
-called unless somebody has installed a rule.
-"""
+"""What faults may learn of a connection of 0-9-1 and do to it: as in `amqp_0_9_x.line`, and its confirms."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fakeamqp.dialects.amqp_0_9_x.replies import Reply, short_text
+from fakeamqp.dialects.amqp_0_9_x import line
 from fakeamqp.dialects.amqp_0_9_x.states import ChannelState
-from fakeamqp.dialects.connection_states import ConnectionState
-from fakeamqp.model.errors import ModelError
-from fakeamqp.model.message import Message
-from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
     from fakeamqp.dialects.amqp_0_9_1.endpoint import Endpoint
-    from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 
 __all__ = ["Line"]
 
 
-class Line:
+class Line(line.Line):
     """One 0-9-1 connection as fault rules see it."""
 
-    __slots__ = ("_endpoint",)
+    __slots__ = ()
 
     dialect = "0-9-1"
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-
-    # --- who it is ------------------------------------------------------------------------------------
-
-    @property
-    def name(self) -> str:
-        """The connection's name: both addresses."""
-        return self._endpoint.name
-
-    @property
-    def client_name(self) -> str | None:
-        """The name the client gave itself (client property `connection_name`), or None."""
-        name = self._endpoint.client_properties.get("connection_name")
-        return name if isinstance(name, str) else None
-
-    @property
-    def virtual_host(self) -> str | None:
-        """The name of the virtual host the client works in; None before it has opened one."""
-        virtual_host = self._endpoint.virtual_host
-        return None if virtual_host is None else virtual_host.name
-
-    @property
-    def open(self) -> bool:
-        """Whether anything can still be said on the connection."""
-        endpoint = self._endpoint
-        ended = (ConnectionState.CLOSED, ConnectionState.REFUSED)
-        return not (endpoint.finished or endpoint.aborted or endpoint.state in ended)
-
-    def channel_open(self, number: int) -> bool:
-        """Whether the channel is open; channel 0 is as long as the connection is."""
-        return self.open if number == 0 else self._channel(number) is not None
-
-    @property
-    def channels(self) -> tuple[int, ...]:
-        """The numbers of the open channels."""
-        return tuple(channel.number for channel in self._endpoint.open_channels)
-
-    @property
-    def largest_frame(self) -> int:
-        """Octets that a frame to the client may have, its overhead included; 0 is no limit."""
-        return self._endpoint.frame_max
-
-    # --- frames ---------------------------------------------------------------------------------------
-
-    def take(self, frames: bytes) -> None:
-        """Go on with whole frames that were kept when they came."""
-        self._endpoint.take(frames)
+    _endpoint: Endpoint
 
     def take_unsecured(self, number: int, frames: bytes) -> None:
         """Go on with a publish that a crash will take away before it is confirmed."""
@@ -109,50 +51,6 @@ class Line:
         for channel in list(self._endpoint.channels.values()):
             channel.confirm_now()
 
-    def pause(self, paused: bool) -> None:
-        """Read no further from the client, since enough of it waits; or go on."""
-        self._endpoint.pause(paused)
-
-    def put(self, octets: bytes) -> None:
-        """Send octets as they are."""
-        self._endpoint.outbox.put(octets)
-
-    # --- ends -----------------------------------------------------------------------------------------
-
-    def close_channel(self, number: int, code: int, text: str, method: int) -> None:
-        """Close a channel as an error would; `method` is the index of the method to blame, or 0."""
-        channel = self._channel(number)
-        if channel is not None:
-            channel.close(Reply(code, short_text(text), ends_connection=False), method)
-
-    def close_connection(self, code: int, text: str, method: int) -> None:
-        """Close the connection as an error would; `method` is the index of the method to blame, or 0."""
-        self._endpoint.close_with(code, short_text(text), method)
-
-    def end(self, *, reset: bool) -> None:
-        """End the transport without a word, after what is to be sent: in order, or by a reset."""
-        self._endpoint.break_off(reset=reset)
-
-    def refuse_login(self, text: str, client_properties: Any) -> None:
-        """Refuse the client as one whose password is wrong; its properties say whether it wants to know."""
-        endpoint = self._endpoint
-        if endpoint.state is ConnectionState.STARTING:
-            endpoint.enter(m.ConnectionStartOk.NAME)
-            endpoint.client_properties = client_properties or {}
-        endpoint.refuse_login(text)
-
-    # --- heartbeats -----------------------------------------------------------------------------------
-
-    def unhear(self) -> None:
-        """What has come last was no sign of life."""
-        self._endpoint.heartbeats.unhear()
-
-    def hold_to_heartbeats(self) -> None:
-        """From now on silence counts, whatever clock the client lives by."""
-        self._endpoint.heartbeats.hold()
-
-    # --- publishes ------------------------------------------------------------------------------------
-
     def next_publish(self, number: int) -> int | None:
         """The tag that confirms the next publish on a channel; None where publishes are not confirmed."""
         channel = self._channel(number)
@@ -170,65 +68,6 @@ class Line:
         if channel is not None:
             channel.confirms_singly = True
 
-    def destinations(
-        self, number: int, method: m.BasicPublish, properties: BasicProperties
-    ) -> tuple[str, ...]:
-        """The names of the queues that a publish goes to. Nothing changes by asking."""
-        channel = self._channel(number)
-        if channel is None:
-            return ()
-        message = Message(method.exchange, method.routing_key, properties, b"")
-        with suppress(ModelError):
-            return channel.virtual_host.routing.preview(message)
-        return ()
-
-    def exchange_type(self, name: str) -> str | None:
-        """The type of an exchange, or None where there is none."""
-        virtual_host = self._endpoint.virtual_host
-        exchange = None if virtual_host is None else virtual_host.exchanges.get(name)
-        return None if exchange is None else exchange.type_name
-
-    # --- deliveries -----------------------------------------------------------------------------------
-
-    def consumed_queue(self, number: int, consumer_tag: str) -> str | None:
-        """The name of the queue a consumer takes from, or None where there is no such consumer."""
-        channel = self._channel(number)
-        consumer = None if channel is None else channel.consumers.get(consumer_tag)
-        return None if consumer is None else consumer.queue.name
-
-    def held_messages(self, number: int, tag: int, multiple: bool) -> tuple[tuple[str, Any], ...]:
-        """The queue and the message of each delivery that a delivery tag stands for."""
-        channel = self._channel(number)
-        if channel is None:
-            return ()
-        outstanding = channel.ledger.outstanding
-        if not multiple:
-            found = [outstanding[tag]] if tag in outstanding else []
-        else:
-            found = [delivery for each, delivery in outstanding.items() if tag == 0 or each <= tag]
-        return tuple((delivery.queue.name, delivery.queued.message) for delivery in found)
-
-    def spare_tag(self, number: int) -> int:
-        """A delivery tag of its own for one more copy of a delivery; settling it changes nothing."""
-        channel = self._channel(number)
-        return 0 if channel is None else channel.ledger.spare_tag()
-
-    # --- flow -----------------------------------------------------------------------------------------
-
-    def set_flow(self, number: int, active: bool) -> None:
-        """Ask the client to stop publishing on a channel, or to go on (channel.flow)."""
-        channel = self._channel(number)
-        if channel is not None:
-            channel.send(m.ChannelFlow(active=active))
-            channel.awaited_flow_oks += 1
-
-    def starve(self, who: object, queue: str | None, destination: str | None, starved: bool) -> int:
-        """Clients give no credit in 0-9-1 that could be kept from their consumers."""
-        return 0
-
     def _channel(self, number: int) -> ChannelEnd | None:
         channel = self._endpoint.channels.get(number)
         return channel if channel is not None and channel.state is ChannelState.OPEN else None
-
-    def __repr__(self) -> str:
-        return f"<Line {self.name}>"

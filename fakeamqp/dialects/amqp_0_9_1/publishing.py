@@ -1,51 +1,30 @@
-"""basic.publish: from a complete content to the model, and what the publisher is told.
-
-`Target` is what a basic.publish method says. Programs publish with the same few exchanges and keys
-again and again, so targets are kept per channel under the octets of the method.
-"""
+"""basic.publish: from a complete content to the model, and what the publisher is told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
-from fakeamqp.dialects.amqp_0_9_1.replies import REPLIES
-from fakeamqp.dialects.amqp_0_9_x import delivering
 from fakeamqp.dialects.amqp_0_9_x.delivering import ENCODING
+from fakeamqp.dialects.amqp_0_9_x.publishing import (
+    Target,
+    authorise,
+    examine,
+    is_meaningful,
+    send_back,
+    too_large,
+)
 from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
-from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
-from fakeamqp.model.dead_letter import claimed_deaths
-from fakeamqp.model.errors import ContentTooLarge, ModelError, PreconditionFailed
-from fakeamqp.model.expiration import time_to_live
 from fakeamqp.model.message import Message
-from fakeamqp.model.outcome import Outcome
-from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
+    from fakeamqp.model.outcome import Outcome
     from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 
-    _Check: TypeAlias = Callable[["ChannelEnd", Message, "BasicProperties"], "BasicProperties | None"]
-
 __all__ = ["Target", "begin", "publish"]
-
-
-class Target:
-    """Where a publish goes. `checked` is the state of the access control it was last checked against."""
-
-    __slots__ = ("checked", "exchange", "immediate", "mandatory", "routing_key")
-
-    def __init__(self, method: m.BasicPublish) -> None:
-        self.exchange = method.exchange
-        self.routing_key = method.routing_key
-        self.mandatory = method.mandatory
-        self.immediate = method.immediate
-        self.checked = -1
 
 
 def begin(channel: ChannelEnd, method: m.BasicPublish) -> None:
@@ -69,27 +48,21 @@ def publish(
     """
     largest = channel.personality.largest_message
     if largest and len(body) > largest:
-        raise _too_large(channel, len(body))
-    headers = properties.headers
-    meaningful = octets != b"\0\0" and (
-        properties.expiration is not None
-        or properties.user_id is not None
-        or properties.reply_to == PSEUDO_QUEUE
-        or (headers and ("CC" in headers or "BCC" in headers or "x-death" in headers))
-    )
+        raise too_large(channel, len(body))
+    meaningful = octets != b"\0\0" and is_meaningful(properties)
     fresh = target.checked != channel.access.version
     if fresh:
-        _authorise(channel, target, key=not meaningful)
+        authorise(channel, target, key=not meaningful)
     virtual_host = channel.virtual_host
     message = Message(
         target.exchange, target.routing_key, properties, body, ENCODING, octets, channel.endpoint
     )
     if meaningful:
-        _examine(channel, message, properties, fresh)
+        examine(channel, message, properties, fresh)
     if channel.mode is None:
         outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
         if target.mandatory or outcome.unconsumed:
-            _return(channel, target, message, outcome, unconsumed=outcome.unconsumed)
+            send_back(channel, target, message, outcome, unconsumed=outcome.unconsumed)
     elif channel.transaction is not None:
         channel.transaction.publish(partial(_perform, channel, target, *virtual_host.routing.plan(message)))
     else:
@@ -99,7 +72,7 @@ def publish(
         message.secured = channel.secures
         outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
         if target.mandatory or outcome.unconsumed:
-            _return(channel, target, message, outcome, unconsumed=outcome.unconsumed)
+            send_back(channel, target, message, outcome, unconsumed=outcome.unconsumed)
         channel.confirm(tag, outcome)
 
 
@@ -115,170 +88,5 @@ def _perform(channel: ChannelEnd, target: Target, message: Message, plan: Outcom
     returned = target.mandatory and not plan.queues
     outcome = channel.virtual_host.offer(message, there, immediate=target.immediate, mandatory=returned)
     if target.mandatory or outcome.unconsumed:
-        _return(channel, target, message, plan, unconsumed=outcome.unconsumed)
+        send_back(channel, target, message, plan, unconsumed=outcome.unconsumed)
     return not any(queue.fails_commits for queue in outcome.refused)
-
-
-def _return(
-    channel: ChannelEnd, target: Target, message: Message, plan: Outcome, *, unconsumed: bool
-) -> None:
-    """Send back what the publisher wants back (basic.publish/mandatory-01, basic.publish/immediate-01)."""
-    message = without_blind_copies(message)
-    if unconsumed:
-        delivering.return_message(channel, message, REPLIES.code("no-consumers"), "NO_CONSUMERS")
-    elif target.mandatory and not _routed(channel, plan):
-        delivering.return_message(channel, message, REPLIES.code("no-route"), "NO_ROUTE")
-
-
-def _routed(channel: ChannelEnd, plan: Outcome) -> bool:
-    """Whether the message found a queue; whether a reply address is one is the personality's."""
-    if channel.personality.replies_are_routed:
-        return plan.routed
-    return any(not isinstance(queue, ReplyAddress) for queue in plan.queues)
-
-
-def _authorise(channel: ChannelEnd, target: Target, *, key: bool) -> None:
-    """May the user publish there? `key` says whether to look at the routing key as well."""
-    channel.authorise("write", "exchange", target.exchange)
-    channel.virtual_host.routing.check_publishable(target.exchange)
-    if key:
-        _authorise_keys(channel, target.exchange, (target.routing_key,))
-    target.checked = channel.access.version
-
-
-def _authorise_keys(channel: ChannelEnd, exchange: str, keys: Iterable[str]) -> None:
-    """May the user publish with these keys, where the exchange is a topic exchange?"""
-    if channel.virtual_host.exchange(exchange).type_name == "topic":
-        for key in keys:
-            channel.access.check_topic(channel.user, channel.virtual_host.name, "write", exchange, key)
-
-
-def _examine(channel: ChannelEnd, message: Message, properties: BasicProperties, fresh: bool) -> None:
-    """Check and apply what a message's properties mean to the broker, in the personality's order.
-
-    `fresh` says that the routing key has not been looked at before.
-    """
-    channel.virtual_host.routing.check_publishable(message.exchange)
-    headers = properties.headers or {}
-    copies = "CC" in headers or "BCC" in headers
-    # Only the checks that matter are made. Measured with an expiration: 1.1 times the messages per second.
-    for check in _relevant_checks(
-        channel.personality.publish_checks,
-        properties.reply_to is not None,
-        properties.expiration is not None,
-        copies,
-        copies or fresh,
-        properties.user_id is not None,
-        "x-death" in headers,
-    ):
-        changed = check(channel, message, properties)
-        if changed is not None:
-            message.properties = properties = changed
-            message.properties_octets = changed.encode()
-
-
-def _check_reply_to(
-    channel: ChannelEnd, message: Message, properties: BasicProperties
-) -> BasicProperties | None:
-    """Put the channel's own reply address in the place of the pseudo-queue's name."""
-    if properties.reply_to != PSEUDO_QUEUE or not channel.personality.direct_reply_to:
-        return None
-    if channel.reply_address is None:
-        raise PreconditionFailed("fast reply consumer does not exist")
-    return properties.replace(reply_to=channel.reply_address.name)
-
-
-def _check_expiration(
-    channel: ChannelEnd, message: Message, properties: BasicProperties
-) -> BasicProperties | None:
-    """Set the message's own time to live; its number goes on as plain as can be (RabbitMQ: since 3.13)."""
-    if properties.expiration is None or not channel.personality.expiration_is_ttl:
-        return None
-    message.expiry = time_to_live(properties.expiration)
-    message.published_at = (
-        channel.endpoint.broker.clock.time()
-    )  # Clients of 0-10 are told what is left of it.
-    if properties.expiration[0] not in "+-0":
-        return None
-    return properties.replace(expiration=str(int(properties.expiration)))
-
-
-def _check_copies(channel: ChannelEnd, message: Message, properties: BasicProperties) -> None:
-    """Read the further routing keys."""
-    headers = properties.headers
-    if headers and ("CC" in headers or "BCC" in headers) and channel.personality.routes_by_cc_headers:
-        message.copies = carbon_copies(headers)
-
-
-def _check_topic_permission(channel: ChannelEnd, message: Message, _properties: BasicProperties) -> None:
-    """May the user publish with the keys that are known by now?"""
-    copies = () if message.copies is None else message.copies.keys
-    _authorise_keys(channel, message.exchange, (message.routing_key, *copies))
-
-
-def _check_user_id(channel: ChannelEnd, _message: Message, properties: BasicProperties) -> None:
-    """user-id must be the publisher's own, unless it may impersonate (RabbitMQ: documented)."""
-    user = channel.user
-    user_id = properties.user_id
-    if user_id is None or user_id == user.name or not channel.personality.checks_user_id:
-        return
-    if "impersonator" not in user.tags:
-        raise PreconditionFailed(
-            f"user_id property set to '{user_id}' but authenticated user was '{user.name}'"
-        )
-
-
-def _check_deaths(
-    channel: ChannelEnd, message: Message, properties: BasicProperties
-) -> BasicProperties | None:
-    """Take over the history that a client tells of, and write it as the broker does."""
-    if not channel.personality.takes_deaths_from_clients:
-        return None
-    message.history = history = claimed_deaths(properties.headers or {})
-    if history is None:
-        return None
-    return properties.with_headers({"x-death": [death.table() for death in history.deaths]})
-
-
-_CHECKS: dict[str, _Check] = {
-    "reply-to": _check_reply_to,
-    "expiration": _check_expiration,
-    "copies": _check_copies,
-    "topic-permission": _check_topic_permission,
-    "user-id": _check_user_id,
-    "deaths": _check_deaths,
-}
-"""By name in `Personality.publish_checks`; each returns the properties where it changes them."""
-
-
-@cache
-def _relevant_checks(
-    names: tuple[str, ...],
-    reply_to: bool,
-    expiration: bool,
-    copies: bool,
-    topic_permission: bool,
-    user_id: bool,
-    deaths: bool,
-) -> tuple[_Check, ...]:
-    """Of the checks called `names` those that are wanted, in the same order."""
-    wanted = {
-        "reply-to": reply_to,
-        "expiration": expiration,
-        "copies": copies,
-        "topic-permission": topic_permission,
-        "user-id": user_id,
-        "deaths": deaths,
-    }
-    return tuple(_CHECKS[name] for name in names if wanted[name])
-
-
-def _too_large(channel: ChannelEnd, size: int) -> ModelError:
-    personality = channel.personality
-    text = f"message size {size} is larger than configured max size {personality.largest_message}"
-    refusal = (
-        PreconditionFailed
-        if personality.largest_message_condition == "precondition-failed"
-        else ContentTooLarge
-    )
-    return refusal(text)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from fakeamqp.dialects.amqp_0_9_x import delivering
+from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
 from fakeamqp.dialects.amqp_0_9_x.states import CHANNEL_TRANSITIONS, ChannelState
 from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
 from fakeamqp.model.credit import Credit, Gate
@@ -21,13 +22,25 @@ if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9_x.replies import Reply
     from fakeamqp.model.access import Action
     from fakeamqp.model.message import Message
+    from fakeamqp.model.reply_to import ReplyAddress
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.wire.amqp_0_9_x.method import Method
 
-__all__ = ["ChannelEnd"]
+__all__ = ["ChannelEnd", "Writing"]
+
+_OPEN = 20 << 16 | 10
+_CLOSE = 20 << 16 | 40
+_CLOSE_OK = 20 << 16 | 41
+
+
+class Writing(Protocol):
+    """What takes octets for the client."""
+
+    def write(self, octets: bytes) -> None:
+        """Add whole frames."""
 
 
 class ChannelEnd:
@@ -43,6 +56,8 @@ class ChannelEnd:
         self.user = endpoint.user
         self.personality = endpoint.personality
         self.access = endpoint.broker.access
+        self.outbox: Writing = endpoint.outbox
+        """Where contents for the client go."""
         self.ledger = Ledger()
         if endpoint.personality.channels_time_out:
             name = f"channel {number} of {endpoint.name}"
@@ -61,6 +76,8 @@ class ChannelEnd:
         """The window all consumers of the channel share, where one was asked for."""
         self.awaited_flow_oks = 0
         """How often a fault has told the client to stop or go on, and it has not answered yet."""
+        self.reply_address: ReplyAddress | None = None
+        """Where answers to the channel's requests go (RabbitMQ: documented direct reply-to)."""
         self.deliver_prefixes: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
 
     def __repr__(self) -> str:
@@ -71,6 +88,18 @@ class ChannelEnd:
     @abstractmethod
     def receive_method(self, payload: bytes) -> None:
         """A method frame."""
+
+    def receive_while_closing(self, payload: bytes) -> None:
+        """Only close and close-ok count; a crossed close is answered (channel.close/stability)."""
+        index = int.from_bytes(payload[:4], "big")
+        if index == _CLOSE:
+            self.send(self.endpoint.vocabulary.ChannelCloseOk())
+        elif index == _CLOSE_OK:
+            self.follow("channel.close-ok")
+            self.endpoint.channels.pop(self.number, None)
+        elif index == _OPEN and self.personality.refuses_open_before_close_ok:
+            self.endpoint.note_method(index)
+            raise ProtocolError("channel-error", "second 'channel.open' seen")
 
     @abstractmethod
     def receive_header(self, payload: bytes) -> None:
@@ -95,6 +124,10 @@ class ChannelEnd:
     ) -> None:
         """See `model.subscription.Subscriber`."""
         delivering.deliver(self, subscription, message, redelivered, delivery)
+
+    def send_message(self, method: Method, message: Message) -> None:
+        """Send a method on this channel that carries a message."""
+        delivering.send_message(self, method, message)
 
     def cancelled(self, subscription: Subscription) -> None:
         """See `model.subscription.Subscriber`: the queue has gone."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.wire.amqp_0_9_x.method import Method
 
-__all__ = ["ENCODING", "deliver", "encode", "get_ok", "properties_octets", "return_message"]
+__all__ = ["ENCODING", "deliver", "encode", "get_ok", "properties_octets", "return_message", "send_message"]
 
 ENCODING = "0-9-x basic"
 """Marks messages whose property octets any dialect of this family can forward as they are."""
@@ -58,7 +58,7 @@ def deliver(
     if tap is not None:
         tap.delivered(message, subscription.queue.name, subscription.tag, endpoint, number, tag, redelivered)
     if 0 < size <= endpoint.body_limit:
-        endpoint.outbox.write(
+        channel.outbox.write(
             b"".join(
                 (
                     parts[0],
@@ -75,7 +75,7 @@ def deliver(
     else:
         method = b"".join((parts[0], _pack_tag(tag, redelivered), parts[1], _END))
         frames = content_frames(number, _BASIC, octets, body, endpoint.body_limit)
-        endpoint.outbox.write(b"".join((method, *frames)))
+        channel.outbox.write(b"".join((method, *frames)))
 
 
 def _deliver_parts(
@@ -99,8 +99,7 @@ def get_ok(channel: ChannelEnd, queue: Queue, queued: QueuedMessage, delivery: D
     tap = channel.endpoint.broker.tap
     if tap is not None:
         tap.delivered(message, queue.name, None, channel.endpoint, channel.number, tag, queued.redelivered)
-    _send_content(
-        channel,
+    channel.send_message(
         channel.endpoint.vocabulary.BasicGetOk(
             delivery_tag=tag,
             redelivered=queued.redelivered,
@@ -115,8 +114,7 @@ def get_ok(channel: ChannelEnd, queue: Queue, queued: QueuedMessage, delivery: D
 def return_message(channel: ChannelEnd, message: Message, code: int, text: str) -> None:
     """Send a message back to its publisher, unchanged (basic.return/content)."""
     channel.virtual_host.ends.returned(message, code, text, channel.number)
-    _send_content(
-        channel,
+    channel.send_message(
         channel.endpoint.vocabulary.BasicReturn(
             reply_code=code,
             reply_text=text,
@@ -127,10 +125,11 @@ def return_message(channel: ChannelEnd, message: Message, code: int, text: str) 
     )
 
 
-def _send_content(channel: ChannelEnd, method: Method, message: Message) -> None:
+def send_message(channel: ChannelEnd, method: Method, message: Message) -> None:
+    """Send a method that carries a message."""
     octets = message.properties_octets if message.encoding is ENCODING else properties_octets(message)
     frames = content_frames(channel.number, _BASIC, octets, message.body, channel.endpoint.body_limit)
-    channel.endpoint.outbox.write(b"".join((method_frame(channel.number, method.encode()), *frames)))
+    channel.outbox.write(b"".join((method_frame(channel.number, method.encode()), *frames)))
 
 
 def encode(message: Message) -> None:

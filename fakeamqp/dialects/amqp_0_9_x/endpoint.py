@@ -37,6 +37,7 @@ from fakeamqp.wire.errors import WireError
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9_x.vocabulary import Vocabulary
     from fakeamqp.dialects.interface import Connection, PeerAddress
+    from fakeamqp.model.personality import Personality
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
     from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
@@ -65,6 +66,7 @@ class FramedEnd(ConnectionEnd, Generic[C]):
         notify: called when there is something for the runtime to look at.
         vocabulary: the methods of the dialect.
         protocol_header: what the client has begun with.
+        personality: whose behaviour it shows, as clients of the dialect are to see it.
     """
 
     FRAME_TYPES: ClassVar[frozenset[int]]
@@ -81,6 +83,7 @@ class FramedEnd(ConnectionEnd, Generic[C]):
         *,
         vocabulary: Vocabulary,
         protocol_header: bytes,
+        personality: Personality,
     ) -> None:
         super().__init__(
             state,
@@ -90,9 +93,10 @@ class FramedEnd(ConnectionEnd, Generic[C]):
             heartbeat=HEARTBEAT_FRAME,
             version="AMQP {}-{}-{}-{}".format(*protocol_header[4:]),
         )
+        self.personality = personality
         self.vocabulary = vocabulary
-        self.grammar = PUBLISHED if state.personality.published_field_grammar else RABBITMQ
-        self.channel_max = state.personality.channel_max
+        self.grammar = PUBLISHED if personality.published_field_grammar else RABBITMQ
+        self.channel_max = personality.channel_max
         self.frame_max = 0
         self.channels: dict[int, C] = {}
         self.credit: Credit | None = None
@@ -100,7 +104,7 @@ class FramedEnd(ConnectionEnd, Generic[C]):
         self.known_properties: dict[bytes, BasicProperties] = {}
 
         self._close_ok_frame = method_frame(0, vocabulary.ConnectionCloseOk().encode())
-        self._largest_payload = self._payload_limit(state.personality.smallest_frame_max)
+        self._largest_payload = self._payload_limit(personality.smallest_frame_max)
         self._method: int = 0
         self._unframed = False
         """Where frames start and end is not known any more: see `_receive_unframed`."""

@@ -41,6 +41,10 @@ class Vocabulary(Protocol):
         """connection.close-ok."""
 
     @property
+    def ChannelOpenOk(self) -> _Make:
+        """channel.open-ok."""
+
+    @property
     def ChannelFlow(self) -> _Make:
         """channel.flow."""
 

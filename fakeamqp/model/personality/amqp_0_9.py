@@ -19,13 +19,30 @@ class Amqp09Choices:
     checks_tickets: bool = False
     """access/always-check, domain.access-ticket/*: otherwise any ticket is as good as any other, 0 included,
     and whoever asks for one gets it."""
+
     # --- connection ----------------------------------------------------------------------------------
     checks_paths: bool = False
     """domain.path/syntax: the name of a virtual host begins with a slash, and so on."""
+
     # --- requests and responses ----------------------------------------------------------------------
     batches_responses: bool = False
-    """response/identical-only: equal responses to requests in a row go as one. qpid-python looks at the number
-    of the first request only, and waits for a response to the others for ever."""
+    """response/identical-only: equal responses to requests in a row go as one. qpid-python looks at the
+    number of the first request only, and waits for a response to the others for ever."""
     answers_every_request: bool = False
     """request/every-request-answered: message.ok answers the request of a method that has no answer of its
     own. qpid-python takes that for the answer to its next request."""
+
+    # --- exchanges and queues ------------------------------------------------------------------------
+    reserved_exchange_name: str = "not-allowed"
+    """exchange.declare/exchange-reserved: condition raised where the name of a new one begins with amq."""
+    declaring_locked_queue: str = "resource-locked"
+    """queue.declare/exclusive-02: condition raised where the queue is exclusive to another connection."""
+    exclusive_implies_auto_delete: bool = False
+    """queue.declare/exclusive-implies-auto-delete: an exclusive queue goes with its last consumer."""
+    failed_bindings_end_connections: bool = False
+    """queue.bind/failure, queue.unbind/01: where exchange, queue or binding are missing."""
+
+    # --- transactions --------------------------------------------------------------------------------
+    rollback_redelivers: bool = True
+    """tx.rollback/undoes-acks: what was acknowledged goes to its consumers again, and does not just count as
+    unacknowledged."""

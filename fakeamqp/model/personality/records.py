@@ -582,6 +582,11 @@ SPEC = replace(
         checks_paths=True,
         batches_responses=True,
         answers_every_request=True,
+        reserved_exchange_name="access-refused",
+        declaring_locked_queue="channel-error",
+        exclusive_implies_auto_delete=True,
+        failed_bindings_end_connections=True,
+        rollback_redelivers=False,
     ),
     amqp_0_10=Amqp010Choices(
         speaks_of_failed_handshakes=False,

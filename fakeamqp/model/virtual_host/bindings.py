@@ -25,14 +25,17 @@ class BindingRegister:
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host
 
-    def bindable(self, source: str) -> Exchange:
+    def bindable(self, source: str, *, permits_default: bool = False) -> Exchange:
         """The exchange that something is to be bound to.
+
+        `permits_default` says that it may be the default exchange, whatever the personality forbids.
 
         Raises:
             NotFound: there is no such exchange.
             AccessRefused: it is the default exchange, where the personality forbids that.
         """
-        self._check_bindable(source)
+        if not permits_default:
+            self._check_bindable(source)
         return self._virtual_host.exchange(source)
 
     def bind(
@@ -41,15 +44,17 @@ class BindingRegister:
         destination: Destination,
         routing_key: str,
         arguments: Mapping[str, Any] | None = None,
+        *,
+        permits_default: bool = False,
     ) -> None:
-        """Bind a queue or exchange to the exchange called `source`.
+        """Bind a queue or exchange to the exchange called `source`; see `bindable`.
 
         Raises:
             NotFound: there is no such exchange.
             AccessRefused: it is the default exchange, where the personality forbids that.
             PreconditionFailed: the exchange cannot work with the arguments.
         """
-        exchange = self.bindable(source)
+        exchange = self.bindable(source, permits_default=permits_default)
         arguments = arguments or {}
         known = exchange.binding(destination, routing_key, arguments)
         exchange.bind(destination, routing_key, arguments)
@@ -65,6 +70,7 @@ class BindingRegister:
         arguments: Mapping[str, Any] | None = None,
         *,
         owner: object = None,
+        permits_default: bool = False,
     ) -> None:
         """Undo `bind`, on behalf of `owner`. A destination that does not exist (None) has no bindings.
 
@@ -74,7 +80,8 @@ class BindingRegister:
             ResourceLocked: the binding is that of a queue exclusive to somebody else.
         """
         virtual_host = self._virtual_host
-        self._check_bindable(source)
+        if not permits_default:
+            self._check_bindable(source)
         strict = virtual_host.state.personality.unbinding_missing_is_an_error
         exchange = virtual_host.exchanges.get(source)
         if exchange is None:

@@ -222,9 +222,13 @@ class VirtualHost:
         destination: Destination,
         routing_key: str,
         arguments: Mapping[str, Any] | None = None,
+        *,
+        permits_default: bool = False,
     ) -> None:
         """Bind a queue or exchange to the exchange called `source`; see `BindingRegister`."""
-        self._binding_register.bind(source, destination, routing_key, arguments)
+        self._binding_register.bind(
+            source, destination, routing_key, arguments, permits_default=permits_default
+        )
 
     def unbind(
         self,
@@ -234,9 +238,12 @@ class VirtualHost:
         arguments: Mapping[str, Any] | None = None,
         *,
         owner: object = None,
+        permits_default: bool = False,
     ) -> None:
         """Undo `bind`, on behalf of `owner`; see `BindingRegister`."""
-        self._binding_register.unbind(source, destination, routing_key, arguments, owner=owner)
+        self._binding_register.unbind(
+            source, destination, routing_key, arguments, owner=owner, permits_default=permits_default
+        )
 
     def bindings(self) -> list[Binding]:
         """All explicit bindings, by exchange."""

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from fakeamqp.wire.amqp_0_9 import methods as m
 from fakeamqp.wire.amqp_0_9.methods import (
+    BasicGetOk,
+    BasicReturn,
     ChannelClose,
     ChannelCloseOk,
     ChannelFlow,
@@ -38,6 +40,8 @@ __all__ = [
     "VERSION_MAJOR",
     "VERSION_MINOR",
     "BasicConsume",
+    "BasicGetOk",
+    "BasicReturn",
     "ChannelClose",
     "ChannelCloseOk",
     "ChannelFlow",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import struct
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -44,6 +45,15 @@ class Properties(Record):
         _raw_headers: RawTable | None
     else:
         __slots__ = ()
+
+    @classmethod
+    @abstractmethod
+    def decode(cls, payload: bytes, offset: int, grammar: Grammar) -> Self:
+        """Read flags and values from `offset` on.
+
+        Raises FrameError when the octets are too few or too many, FieldError or FieldNameError for illegal
+        values.
+        """
 
     def replace(self, **changes: Any) -> Self:
         """A copy with other values for some properties. Raises FieldError for a name that is no property."""

@@ -1,0 +1,19 @@
+"""The states of a connection: as in `amqp_0_9_x.states`, and a redirect in place of open-ok.
+
+Who is sent elsewhere has no more to say than close; see connection.redirect/usage.
+"""
+
+from __future__ import annotations
+
+from fakeamqp.dialects.amqp_0_9_x import states
+from fakeamqp.dialects.connection_states import ConnectionState
+
+__all__ = ["CONNECTION_TRANSITIONS"]
+
+CONNECTION_TRANSITIONS = {
+    **states.CONNECTION_TRANSITIONS,
+    ConnectionState.OPEN: {
+        **states.CONNECTION_TRANSITIONS[ConnectionState.OPEN],
+        "REDIRECT": ConnectionState.CLOSING,
+    },
+}

@@ -1,0 +1,68 @@
+"""Class tx: publishes and settlements that count all together or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.delivery import release_all
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.transactions import Transaction
+from fakeamqp.wire.amqp_0_9 import methods as m
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_9.channel_end import ChannelEnd
+
+__all__ = ["HANDLERS"]
+
+
+def select(channel: ChannelEnd, method: m.TxSelect) -> None:
+    """Make the channel transactional; pending work is kept if it is already (tx.select/repeatable).
+
+    Raises:
+        PreconditionFailed: it takes part in distributed transactions.
+    """
+    if channel.mode == "dtx":
+        raise PreconditionFailed("the channel takes part in distributed transactions")
+    channel.mode = "tx"
+    if channel.transaction is None:
+        channel.transaction = Transaction()
+    channel.send(m.TxSelectOk())
+
+
+def commit(channel: ChannelEnd, method: m.TxCommit) -> None:
+    """Do everything since select, the last commit or the last rollback.
+
+    Raises:
+        PreconditionFailed: a full queue refused one of the messages (tx.commit-ok/failure).
+    """
+    if not _transaction(channel).commit():
+        raise PreconditionFailed("partial tx completion")
+    channel.send(m.TxCommitOk())
+
+
+def rollback(channel: ChannelEnd, method: m.TxRollback) -> None:
+    """Drop it. What was settled is outstanding again, or goes to its consumers again, by personality.
+
+    Sources: tx.rollback/undoes-acks; dialects that Apache's broker speaks (its suite).
+    """
+    undone = _transaction(channel).rollback()
+    channel.send(m.TxRollbackOk())
+    if channel.personality.amqp_0_9.rollback_redelivers:
+        channel.note_settled("requeued", undone)
+        release_all([each for each in undone if not each.queue.redeliver(each)])
+    else:
+        channel.ledger.put_back(undone)
+
+
+def _transaction(channel: ChannelEnd) -> Transaction:
+    """The transaction under way.
+
+    Raises:
+        PreconditionFailed: the channel is not transactional (tx.commit/needs-select).
+    """
+    if channel.mode != "tx" or channel.transaction is None:
+        raise PreconditionFailed("channel is not transactional")
+    return channel.transaction
+
+
+HANDLERS = {m.TxSelect: select, m.TxCommit: commit, m.TxRollback: rollback}

@@ -1,0 +1,56 @@
+"""Prefetch windows that consumers share: those of a channel, or those of all channels of a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from fakeamqp.model.credit import Credit
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_9_x.channel_end import ChannelEnd
+    from fakeamqp.model.queues import Queue
+
+__all__ = ["set_documented_window", "set_window", "shares_windows"]
+
+
+class Qos(Protocol):
+    """basic.qos, of either dialect."""
+
+    prefetch_size: int
+    prefetch_count: int
+    global_: bool
+
+
+def set_documented_window(channel: ChannelEnd, method: Qos) -> Credit:
+    """Without global for this channel, with it for the connection; running consumers are included."""
+    count, size = method.prefetch_count, method.prefetch_size
+    if method.global_:
+        endpoint = channel.endpoint
+        endpoint.credit = set_window(endpoint.credit, count, size, endpoint.channels.values())
+        return endpoint.credit
+    channel.credit = set_window(channel.credit, count, size, [channel])
+    return channel.credit
+
+
+def set_window(credit: Credit | None, count: int, size: int, channels: Iterable[ChannelEnd]) -> Credit:
+    """Set a shared window; a new one begins with what the channels have outstanding."""
+    if credit is None:
+        credit = Credit(count, size)
+        for channel in channels:
+            for subscription in channel.consumers.values():
+                if not subscription.no_ack and shares_windows(channel, subscription.queue):
+                    credits = (*subscription.credits, credit)
+                    subscription.depend_on((*subscription.limits, credit), credits)
+            for delivery in channel.ledger.outstanding.values():
+                if delivery.holder is not None and shares_windows(channel, delivery.queue):
+                    delivery.credits = (*delivery.credits, credit)
+                    credit.take(delivery.queued.message)
+    else:
+        credit.resize(count, size)
+    return credit
+
+
+def shares_windows(channel: ChannelEnd, queue: Queue) -> bool:
+    """Whether the consumers of a queue depend on shared windows; where there are no others, all do."""
+    return queue.shares_windows or not channel.personality.prefetch_is_per_consumer
