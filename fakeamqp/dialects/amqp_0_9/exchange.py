@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9.access import belongs
 from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError, stripped
-from fakeamqp.model.errors import AccessRefused, NotAllowed, NotFound
+from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
 from fakeamqp.wire.amqp_0_9 import methods as m
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def declare(channel: ChannelEnd, method: m.ExchangeDeclare) -> None:
 
 def _create(channel: ChannelEnd, method: m.ExchangeDeclare, name: str) -> None:
     virtual_host = channel.virtual_host
-    virtual_host.exchange_type(method.type)
+    _check_type(channel, method.type)
     channel.use_ticket(method.ticket, "active", "exchange", name)
     if not name:
         raise AccessRefused("the default exchange is there already, and has no name to declare it by")
@@ -61,6 +61,14 @@ def _create(channel: ChannelEnd, method: m.ExchangeDeclare, name: str) -> None:
             f"exchange '{name}' in vhost '{virtual_host.name}' is of type '{existing.type_name}', "
             f"not '{method.type}'"
         )
+
+
+def _check_type(channel: ChannelEnd, name: str) -> None:
+    """Refuse an unknown type as 0-9 has it, not as RabbitMQ 4 does (exchange.declare/type-support)."""
+    try:
+        channel.virtual_host.exchange_type(name)
+    except PreconditionFailed as problem:
+        raise CommandInvalid(str(problem)) from None
 
 
 def delete(channel: ChannelEnd, method: m.ExchangeDelete) -> None:
