@@ -95,6 +95,10 @@ class Dialect(Protocol):
         """What the payload of a heartbeat begins with, that many octets or all."""
 
     @property
+    def wrapping(self) -> bytes | None:
+        """What the payload of a frame begins with, that many octets, whose method is further on in it."""
+
+    @property
     def publishes(self) -> frozenset[str]:
         """What brings the broker a message."""
 

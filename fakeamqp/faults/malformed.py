@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fakeamqp.faults.amqp_0_9_1.malformed import MALFORMATIONS
+from fakeamqp.faults.amqp_0_9_x.malformed import MALFORMATIONS
 from fakeamqp.faults.dialect import Way, dialect_named
 
 __all__ = ["MALFORMATIONS", "malformations"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Redirection"]
 
-_LONGEST = 65_535
+_LONGEST = 255
 
 
 class Redirection(Handle):

@@ -149,6 +149,8 @@ class FaultTap:
         for direction, wanted in self._wanted.items():
             seen = wanted if direction == "received" else wanted | dialect.confirms | dialect.ends_of_channels
             found = {dialect.kinds[name].prefix for name in seen if name in dialect.kinds}
+            if found and dialect.wrapping is not None:
+                found.add(dialect.wrapping)
             wire.telling[direction] = frozenset(found | {dialect.silent} if HEARTBEAT in wanted else found)
 
     def wire(self, linked: Linked) -> Wire:

@@ -66,6 +66,7 @@ class _Dialect:
     )
     prefix_size = 2
     silent = bytes((_HEARTBEAT.CLASS, _HEARTBEAT.CODE))
+    wrapping: bytes | None = None
     publishes = frozenset((TRANSFER,))
     confirms: frozenset[str] = frozenset()
     ends_of_channels = frozenset(("session.detach", "session.detached"))

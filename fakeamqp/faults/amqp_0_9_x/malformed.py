@@ -1,4 +1,4 @@
-"""Ways to break 0-9-1 in what the broker sends. Octets go over the wire exactly as made here."""
+"""Ways to break the family's protocol in what the broker sends. Octets go over the wire just as made here."""
 
 from __future__ import annotations
 
