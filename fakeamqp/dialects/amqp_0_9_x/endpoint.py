@@ -277,6 +277,8 @@ class FramedEnd(ConnectionEnd, Generic[C]):
                         self._receive_heartbeat(number, payload)
                     else:
                         self.receive_other(frame_type, number, payload)
+                        if self._held_back and not kept:
+                            break
                 break
             except (ProtocolError, ModelError, WireError) as problem:
                 self._fail(number, problem)
@@ -323,7 +325,7 @@ class FramedEnd(ConnectionEnd, Generic[C]):
                 self._method = 0
                 condition = self.personality.content_on_closed_channel
                 raise ProtocolError(condition, "expected method frame, got non method frame instead")
-            self._open_channel(number, self.decode(payload))
+            self.open_channel(number, self.decode(payload))
         elif self.state is not ConnectionState.CLOSING:
             self._method = 0
             raise ProtocolError(
@@ -351,7 +353,7 @@ class FramedEnd(ConnectionEnd, Generic[C]):
         grammar = self.grammar.unchecked if index == _START_OK else self.grammar
         return method_class.decode(payload, grammar)
 
-    def _open_channel(self, number: int, method: Method) -> None:
+    def open_channel(self, number: int, method: Method) -> None:
         """The only thing to do with a channel that is not open is to open it (channel/not-open)."""
         by_number = self.personality.channel_max_limits == "number"
         if by_number and number > self.channel_max:

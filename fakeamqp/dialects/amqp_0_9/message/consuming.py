@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9.message import delivering
-from fakeamqp.dialects.amqp_0_9.message.room import Messages
+from fakeamqp.dialects.amqp_0_9.message.room import Destination, Messages
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.delivery import release_all
 from fakeamqp.model.errors import AccessRefused, NotAllowed, PreconditionFailed
@@ -14,39 +14,11 @@ from fakeamqp.wire.amqp_0_9 import methods as m
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9.channel_end import ChannelEnd
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
     from fakeamqp.model.queues import Queue
 
-__all__ = ["Destination", "cancel", "consume", "get", "qos", "recover"]
+__all__ = ["Destination", "cancel", "consume", "get", "qos", "recover", "subscribe"]
 
 _CONTENT_CLASS = "basic"
-
-
-class Destination:
-    """Where a consumer has its messages sent. See `model.subscription.Subscriber`."""
-
-    __slots__ = ("_messages", "name")
-
-    def __init__(self, messages: Messages, name: str) -> None:
-        self._messages = messages
-        self.name = name
-
-    def deliver(
-        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
-    ) -> None:
-        """Send the message there."""
-        delivering.transfer(
-            self._messages, self.name, subscription.queue.name, message, redelivered, delivery
-        )
-
-    def cancelled(self, subscription: Subscription) -> None:
-        """The queue has gone; 0-9 has no way to say so."""
-        self._messages.channel.cancelled(subscription)
-
-    def held_too_long(self, subscription: Subscription | None) -> None:
-        """A message was not acknowledged in time."""
-        self._messages.channel.held_too_long(subscription)
 
 
 def _readable(channel: ChannelEnd, ticket: int, name: str) -> Queue:
@@ -64,7 +36,17 @@ def _readable(channel: ChannelEnd, ticket: int, name: str) -> Queue:
 
 
 def consume(channel: ChannelEnd, method: m.MessageConsume) -> None:
-    """Have the messages of a queue sent to a destination; a blank one is one like any other.
+    """Have the messages of a queue sent to a destination; see `subscribe` for what is raised."""
+    queue = subscribe(channel, method)
+    channel.send(m.MessageOk())
+    queue.dispatch()
+
+
+def subscribe(channel: ChannelEnd, method: m.MessageConsume) -> Queue:
+    """Begin a consumer without a word; a blank destination is one like any other.
+
+    Returns:
+        The queue, which is to be dispatched.
 
     Raises:
         NotAllowed: a consumer of this connection has the destination (message.consume/destination-01).
@@ -100,8 +82,7 @@ def consume(channel: ChannelEnd, method: m.MessageConsume) -> None:
         prefetch=0,
         shares_prefetch=subscription.shares_window,
     )
-    channel.send(m.MessageOk())
-    queue.dispatch()
+    return queue
 
 
 def cancel(channel: ChannelEnd, method: m.MessageCancel) -> None:
@@ -150,7 +131,7 @@ def get(channel: ChannelEnd, method: m.MessageGet) -> None:
 
 
 def recover(channel: ChannelEnd, method: m.MessageRecover) -> None:
-    """Send everything again that is not acknowledged: to where it was sent, or to anybody (message.recover/*).
+    """Send again what is not acknowledged: to where it was sent, or to anybody (message.recover/*).
 
     It gets new requests. The client may still answer the old ones, which then settles nothing.
 
@@ -171,8 +152,8 @@ def recover(channel: ChannelEnd, method: m.MessageRecover) -> None:
 def qos(channel: ChannelEnd, method: m.MessageQos) -> None:
     """Limit what is sent to destinations unacknowledged: to those of the channel, or of the connection.
 
-    Destinations that there are already are included, and what was sent to them. 0 means no limit; octets never
-    hold back a message while nothing is unacknowledged (message.qos/prefetch-size-01).
+    Destinations that there are already are included, and what was sent to them. 0 means no limit; octets
+    never hold back a message while nothing is unacknowledged (message.qos/prefetch-size-01).
     """
     endpoint = channel.endpoint
     if method.global_:
@@ -196,8 +177,8 @@ def qos(channel: ChannelEnd, method: m.MessageQos) -> None:
 def _share(credit: Credit, sharing: list[Messages]) -> None:
     """Have a new window hold for the destinations of these, and count what they were sent."""
     for messages in sharing:
-        for subscription in messages.channel.consumers.values():
-            if isinstance(subscription.subscriber, Destination) and not subscription.no_ack:
+        for subscription in messages.subscriptions:
+            if not subscription.no_ack:
                 credits = (*subscription.credits, credit)
                 subscription.depend_on((*subscription.limits, credit), credits)
                 subscription.shares_window = True

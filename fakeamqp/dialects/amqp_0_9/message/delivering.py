@@ -1,7 +1,7 @@
 """Messages to the client: transfers, whose response is the acknowledgement.
 
-A body that does not fit a frame goes by reference: opened, appended in pieces, named by the transfer, and closed,
-without waiting for the responses to all that. Only that to the transfer counts.
+A body that does not fit a frame goes by reference: opened, appended in pieces, named by the transfer, and
+closed, without waiting for the responses to all that. Only that to the transfer counts.
 """
 
 from __future__ import annotations

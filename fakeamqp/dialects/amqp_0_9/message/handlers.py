@@ -1,7 +1,7 @@
 """The methods of class message, which come in requests.
 
-The text shows no other way, and without the number of a request nobody could tell which transfer an ok is about
-(message/request-frames).
+The text shows no other way, and without the number of a request nobody could tell which transfer an ok is
+about (message/request-frames).
 """
 
 from __future__ import annotations

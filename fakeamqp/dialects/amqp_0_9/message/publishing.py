@@ -85,8 +85,8 @@ def _publish(
 ) -> m.MessageOk | m.MessageReject:
     """Publish a message, or have it published at commit.
 
-    In a transaction the publisher is not kept waiting for that: what no queue would get is rejected at once, and
-    no part of the transaction, and the rest is answered ok.
+    In a transaction the publisher is not kept waiting for that: what no queue would get is rejected at
+    once, and no part of the transaction, and the rest is answered ok.
     """
     largest = channel.personality.largest_message
     if largest and len(body) > largest:

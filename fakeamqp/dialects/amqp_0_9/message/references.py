@@ -1,8 +1,8 @@
 """References: bodies that come in pieces under a name of the sender's, for transfers to name.
 
-A reference lives from open or resume to close (message.open/scope), and only then its transfers are published
-and answered, with all that was appended by then (message.close/01). At a checkpoint what there is is kept beyond
-the channel, for whoever of the same user resumes it.
+A reference lives from open or resume to close (message.open/scope), and only then its transfers are
+published and answered, with all that was appended by then (message.close/01). At a checkpoint what there is
+is kept beyond the channel, for whoever of the same user resumes it.
 """
 
 from __future__ import annotations

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
+from fakeamqp.dialects.amqp_0_9.message import delivering
 from fakeamqp.dialects.amqp_0_9.message.references import References
+from fakeamqp.model.credit import Gate
 from fakeamqp.model.delivery import Ledger, accept_all, reject_all, release_all
 from fakeamqp.wire.amqp_0_9 import methods as m
 
@@ -15,10 +17,12 @@ if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9.channel_end import ChannelEnd
     from fakeamqp.model.credit import Credit
     from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Settlement
     from fakeamqp.wire.amqp_0_9_x.method import Method
 
-__all__ = ["Messages"]
+__all__ = ["Destination", "Messages"]
 
 
 class Messages:
@@ -34,6 +38,8 @@ class Messages:
             channel.user.name, channel.virtual_host.checkpoints, channel.personality.largest_message
         )
         self._names = count(1)
+        self._undecided: dict[Delivery, None] = {}
+        """What was acknowledged in a transaction that is under way."""
 
     def next_reference(self) -> bytes:
         """A name for a reference of the broker's."""
@@ -44,6 +50,12 @@ class Messages:
         """The windows that hold for the destinations of the channel: its own, and that of the connection."""
         shared = self.channel.endpoint.message_credit
         return tuple(each for each in (self.credit, shared) if each is not None)
+
+    @property
+    def subscriptions(self) -> list[Subscription]:
+        """Those of the destinations of the channel."""
+        consumers = self.channel.consumers.values()
+        return [each for each in consumers if isinstance(each.subscriber, Destination)]
 
     # --- settling -------------------------------------------------------------------------------------
 
@@ -68,6 +80,7 @@ class Messages:
         carry_out = partial(self._carry_out, act, event)
         transaction = self.channel.transaction
         if transaction is not None:
+            self._undecided.update(dict.fromkeys(deliveries))
             transaction.settle(carry_out, deliveries)
         else:
             carry_out(deliveries)
@@ -78,16 +91,64 @@ class Messages:
         event: Settlement,
         deliveries: Sequence[Delivery],
     ) -> None:
+        for each in deliveries:
+            self._undecided.pop(each, None)
         self.channel.note_settled(event, deliveries)
         act(deliveries)
+
+    def put_back(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
+        """A transaction is rolled back that would have settled these; returns what is not of here.
+
+        An answer cannot be given twice. So what was answered comes again, to where it was sent if it can, and
+        not when somebody asks for it as in other classes.
+        """
+        own: list[Delivery] = []
+        others: list[Delivery] = []
+        for each in deliveries:
+            (own if each in self._undecided else others).append(each)
+        self._undecided.clear()
+        self.channel.note_settled("requeued", own)
+        release_all([each for each in own if not each.queue.redeliver(each)])
+        return others
 
     # --- the end --------------------------------------------------------------------------------------
 
     def released(self) -> None:
         """The channel is over: what was not acknowledged returns (channel.close/cancels-consumers).
 
-        What was appended to references is dropped, but for what was checkpointed (message.open/channel-close).
+        What was appended to references is dropped, but for what was checkpointed
+        (message.open/channel-close).
         """
+        closed = Gate()
+        closed.shut()
+        for subscription in self.subscriptions:
+            subscription.depend_on((closed,), ())
         outstanding = self.ledger.take_all()
         self.channel.note_settled("requeued", outstanding)
         release_all(outstanding, ending="lost")
+
+
+class Destination:
+    """Where a consumer has its messages sent. See `model.subscription.Subscriber`."""
+
+    __slots__ = ("_messages", "name")
+
+    def __init__(self, messages: Messages, name: str) -> None:
+        self._messages = messages
+        self.name = name
+
+    def deliver(
+        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
+    ) -> None:
+        """Send the message there."""
+        delivering.transfer(
+            self._messages, self.name, subscription.queue.name, message, redelivered, delivery
+        )
+
+    def cancelled(self, subscription: Subscription) -> None:
+        """The queue has gone; 0-9 has no way to say so."""
+        self._messages.channel.cancelled(subscription)
+
+    def held_too_long(self, subscription: Subscription | None) -> None:
+        """A message was not acknowledged in time."""
+        self._messages.channel.held_too_long(subscription)

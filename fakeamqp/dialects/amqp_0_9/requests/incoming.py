@@ -21,7 +21,7 @@ _MOST_OCTETS = 1024 * 1024
 
 
 class Incoming:
-    """Requests of the client, and responses to them. `last` is the number of the last request that has come."""
+    """Requests of the client, and responses to them. `last` is the number of the last that has come."""
 
     __slots__ = ("_batch", "_left", "_open", "_remembered", "_responses", "last", "octets")
 

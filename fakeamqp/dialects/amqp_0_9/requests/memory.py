@@ -1,7 +1,7 @@
 """What is known of the requests of a channel in both directions: it can outlive the channel.
 
-Where a connection is lost, its client does not know which of its requests were carried out. On a new connection it
-resumes the channel and issues again what it has no response to (request/failover-reissue).
+Where a connection is lost, its client does not know which of its requests were carried out. On a new
+connection it resumes the channel and issues again what it has no response to (request/failover-reissue).
 """
 
 from __future__ import annotations

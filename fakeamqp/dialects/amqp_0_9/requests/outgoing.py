@@ -1,7 +1,7 @@
 """The broker's requests on one channel, and who waits for the client's responses.
 
-The client may answer in any order, several requests by one response, and some not at all: of a message that goes
-by reference qpid-python answers only the transfer.
+The client may answer in any order, several requests by one response, and some not at all: of a message that
+goes by reference qpid-python answers only the transfer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """channel.ping and channel.pong, by which either peer finds out whether the other still listens.
 
 A ping is answered by channel.ok, and a pong follows that the other peer answers in the same way
-(channel.pong/not-a-response). Where the ping was a request, so is the pong; where it came in a method frame, the
-pong does as well, and its answer.
+(channel.pong/not-a-response). Where the ping was a request, so is the pong; where it came in a method
+frame, the pong does as well, and its answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["HANDLERS"]
 
 
 class Pongs:
-    """How many pongs that went in method frames the client has not answered. It is a room of the channel's."""
+    """How many pongs in method frames the client has not answered. It is a room of the channel's."""
 
     def __init__(self, channel: ChannelEnd) -> None:
         self.unanswered = 0

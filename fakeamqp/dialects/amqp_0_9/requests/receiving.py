@@ -47,10 +47,7 @@ def _receive_elsewhere(endpoint: Endpoint, frame_type: int, number: int, payload
             "unexpected-frame", f"a frame of type {frame_type} on channel {number} before connection.open"
         )
     if frame_type != FRAME_REQUEST:
-        raise ProtocolError(
-            endpoint.personality.content_on_closed_channel,
-            f"a response on channel {number}, which is not open",
-        )
+        raise ProtocolError("channel-error", f"a response on channel {number}, which is not open")
     request = decode_request(payload)
     method = endpoint.decode(request.method)
     if isinstance(method, m.ChannelResume):

@@ -1,10 +1,10 @@
 """The request/response layer of one channel: request frames carry methods, response frames their answers.
 
 A request carries any method that a method frame could (request/no-method-semantics-change), and its handler
-answers it as it would there: with `ChannelEnd.send`, which hands over here what answers the request under way.
-Requests are carried out one after the other, as they come. Most are answered at once; a handler that cannot
-`defer`s the answer. The broker has requests of its own, for messages above all: the response to one is the
-acknowledgement (message.transfer/ack-by-response).
+answers it as it would there: with `ChannelEnd.send`, which hands over here what answers the request under
+way. Requests are carried out one after the other, as they come. Most are answered at once; a handler that
+cannot `defer`s the answer. The broker has requests of its own, for messages above all: the response to one
+is the acknowledgement (message.transfer/ack-by-response).
 """
 
 from __future__ import annotations
@@ -251,4 +251,4 @@ class Requests:
     def released(self) -> None:
         """The channel is over."""
         self.memory.incoming.flush()
-        self.under_way = self._awaiting = None
+        self._awaiting = None
