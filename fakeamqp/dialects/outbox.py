@@ -6,6 +6,7 @@ and not here; if other answers pile up all the same, nothing more is read from i
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -37,7 +38,7 @@ class Outbox:
         notify: called when there is something to send, or when `stuffed` has changed.
     """
 
-    __slots__ = ("_connection", "_noted", "_notify", "_octets", "gate", "unsent", "used")
+    __slots__ = ("_connection", "_gone", "_marks", "_noted", "_notify", "_octets", "gate", "unsent", "used")
 
     def __init__(self, connection: Sending, notify: Callable[[], None]) -> None:
         self.gate = Gate()
@@ -49,6 +50,10 @@ class Outbox:
         self._octets: list[bytes] = []
         self.unsent = 0
         """Octets that the transport has not taken yet."""
+        self._gone = 0
+        """Octets that it has taken."""
+        self._marks: deque[tuple[int, Callable[[], None]]] = deque()
+        """What is to be done when so many are gone."""
         self._noted = False
 
     @property
@@ -86,10 +91,17 @@ class Outbox:
         """So many octets have gone. Below half of what is too much, deliveries go on."""
         was_stuffed = self.stuffed
         self.unsent -= count
+        self._gone += count
+        while self._marks and self._marks[0][0] <= self._gone:
+            self._marks.popleft()[1]()
         if was_stuffed and not self.stuffed:
             self.note()
         if not self.gate.open and self.unsent < _FULL // 2:
             self.gate.reopen()
+
+    def when_sent(self, act: Callable[[], None]) -> None:
+        """Do something once the transport has taken all that is there now; there must be something."""
+        self._marks.append((self._gone + self.unsent, act))
 
     def note(self) -> None:
         """Have the runtime look at this connection when the turn ends."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from fakeamqp.dialects.amqp_0_9 import access
 from fakeamqp.dialects.amqp_0_9.dispatch import HANDLERS
+from fakeamqp.dialects.amqp_0_9.dtx import WORK
 from fakeamqp.dialects.amqp_0_9.requests import Requests
 from fakeamqp.dialects.amqp_0_9_x import channel_end, delivering
 from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
@@ -54,6 +55,14 @@ class Room(Protocol):
         """The channel is over."""
 
 
+@runtime_checkable
+class Holding(Protocol):
+    """A room that keeps what the client has not settled beside the channel's ledger."""
+
+    def put_back(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """Have those that were kept here outstanding again; returns the others."""
+
+
 R = TypeVar("R", bound=Room)
 
 
@@ -76,6 +85,8 @@ class ChannelEnd(channel_end.ChannelEnd):
         """What the client can resume the channel by (channel.open-ok/channel-id)."""
         self.transport: OutOfBandTransport | None = None
         """What the payloads of out-of-band frames travel by, where there are such frames."""
+        self.has_worked = False
+        """Whether the client has published or consumed anything here."""
         self._rooms: dict[type[Any], Any] = {}
         self._due: _Due | None = None
         self._gathering = contents.Gathering()
@@ -86,6 +97,11 @@ class ChannelEnd(channel_end.ChannelEnd):
         if room is None:
             room = self._rooms[kind] = kind(self)  # type: ignore[call-arg]
         return room
+
+    @property
+    def all_rooms(self) -> tuple[tuple[type[Any], Room], ...]:
+        """What the classes keep of this channel, by its kind, in the order in which they began to."""
+        return tuple(self._rooms.items())
 
     def end_turn(self) -> None:
         """All that has come is dealt with."""
@@ -115,6 +131,8 @@ class ChannelEnd(channel_end.ChannelEnd):
             if method.NAME == "channel.open":
                 raise ProtocolError("channel-error", "second 'channel.open' seen")
             raise ProtocolError("command-invalid", f"{method.NAME} is not for an open channel")
+        if method.INDEX in WORK:
+            self.has_worked = True
         handler(self, method)
 
     # --- contents in ----------------------------------------------------------------------------------
@@ -217,7 +235,8 @@ class ChannelEnd(channel_end.ChannelEnd):
 
     def send_message(self, method: Method, message: Message) -> None:
         """See the base class."""
-        if message.children:
+        requests = self._rooms.get(Requests)
+        if message.children or (requests is not None and requests.under_way is not None):
             octets = _octets(message)
             self.send_content(method, method.CLASS_ID, octets, message.body, message.children)
         else:
@@ -280,10 +299,18 @@ class ChannelEnd(channel_end.ChannelEnd):
             raise NotAllowed(f"attempt to reuse consumer tag '{tag}'")
         return tag
 
+    def put_back(self, deliveries: Sequence[Delivery]) -> None:
+        """What was settled is outstanding again, each where its class keeps it (tx.rollback/undoes-acks)."""
+        for room in self._rooms.values():
+            if isinstance(room, Holding):
+                deliveries = room.put_back(deliveries)
+        self.ledger.put_back(deliveries)
+
     # --- end ------------------------------------------------------------------------------------------
 
     def release(self) -> None:
-        """See the base class; first the classes let go of what they keep."""
+        """See the base class; first the classes let go of what they keep, none of which comes here again."""
+        self.gate.shut()
         for room in list(self._rooms.values()):
             room.released()
         super().release()

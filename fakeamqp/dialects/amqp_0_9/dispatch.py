@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.dialects.amqp_0_9 import access, basic, channel, exchange, queue, tunnel, tx
+from fakeamqp.dialects.amqp_0_9 import (
+    access,
+    basic,
+    channel,
+    dtx,
+    exchange,
+    file,
+    message,
+    queue,
+    stream,
+    tunnel,
+    tx,
+)
 from fakeamqp.dialects.amqp_0_9.requests import ping
 
 if TYPE_CHECKING:
@@ -19,7 +31,7 @@ __all__ = ["HANDLERS"]
 
 HANDLERS: dict[int, Handler] = {
     method.INDEX: handler
-    for room in (access, basic, channel, exchange, ping, queue, tunnel, tx)
+    for room in (access, basic, channel, dtx, exchange, file, message, ping, queue, stream, tunnel, tx)
     for method, handler in room.HANDLERS.items()
 }
 """Class and method id as one number -> handler. Channel 0 has its own in `connection`."""

@@ -51,7 +51,7 @@ def rollback(channel: ChannelEnd, method: m.TxRollback) -> None:
         channel.note_settled("requeued", undone)
         release_all([each for each in undone if not each.queue.redeliver(each)])
     else:
-        channel.ledger.put_back(undone)
+        channel.put_back(undone)
 
 
 def _transaction(channel: ChannelEnd) -> Transaction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import (
@@ -46,6 +47,8 @@ class Branches:
         self._virtual_host = virtual_host
         self._known: dict[Xid, Branch] = {}
         self._working: dict[object, Branch] = {}
+        self._enlisted: dict[object, Callable[[], None]] = {}
+        """Those that cannot say when their work is done, and whom to tell that it is."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -65,6 +68,42 @@ class Branches:
         return found
 
     # --- demarcation --------------------------------------------------------------------------------
+
+    def enlist(self, session: object, xid: Xid, over: Callable[[], None]) -> None:
+        """Have what a session does from now on be the work of a new branch, until somebody decides about it.
+
+        It cannot say itself that its work is done (0-9: dtx/grammar). Its work is done when the branch is
+        prepared, committed or rolled back, or when it `retires`.
+
+        Args:
+            session: whose work it is.
+            xid: of the branch.
+            over: called when its work is done because somebody has decided about the branch.
+
+        Raises:
+            NotAllowed, IllegalState: see `start`.
+        """
+        self.start(session, xid)
+        self._enlisted[session] = over
+
+    def retire(self, session: object) -> None:
+        """The session that was enlisted has ended, and its work is done; if it was, it works on no branch."""
+        branch = self._working.pop(session, None)
+        if self._enlisted.pop(session, None) is not None and branch is not None:
+            branch.part(session)
+
+    def _finished(self, xid: Xid) -> Branch:
+        """The branch, on which nobody works any more that could not say so.
+
+        Raises:
+            NotFound: there is no such branch.
+        """
+        branch = self._branch(xid)
+        for session in [each for each in branch.sessions if each in self._enlisted]:
+            over = self._enlisted[session]
+            self.retire(session)
+            over()
+        return branch
 
     def start(self, session: object, xid: Xid, *, join: bool = False, resume: bool = False) -> XaOutcome:
         """Have what the session does from now on belong to the branch (dtx/transactionality).
@@ -152,6 +191,7 @@ class Branches:
         Source: dtx.end/session-closed.
         """
         self._working.pop(session, None)
+        self._enlisted.pop(session, None)
         for branch in [each for each in self._known.values() if session in each.sessions]:
             if branch.outcome is None:
                 branch.doom(XaOutcome.ROLLED_BACK)
@@ -170,7 +210,7 @@ class Branches:
             NotFound: there is no such branch.
             IllegalState: a session is associated with it, or it is prepared or completed already.
         """
-        return self._settled("prepared", xid, self._branch(xid).prepare())
+        return self._settled("prepared", xid, self._finished(xid).prepare())
 
     def commit(self, xid: Xid, *, one_phase: bool = False) -> XaOutcome:
         """Do the work of the branch, after which its xid may be used again.
@@ -183,7 +223,7 @@ class Branches:
             IllegalState: a session is associated with it; it is not prepared and `one_phase` is not set, or
                 it is and it is.
         """
-        return self._settled("committed", xid, self._branch(xid).commit(one_phase=one_phase))
+        return self._settled("committed", xid, self._finished(xid).commit(one_phase=one_phase))
 
     def rollback(self, xid: Xid) -> XaOutcome:
         """Undo the work of the branch, after which its xid may be used again.
@@ -195,7 +235,7 @@ class Branches:
             NotFound: there is no such branch.
             IllegalState: a session is associated with it.
         """
-        return self._settled("rolled back", xid, self._branch(xid).rollback())
+        return self._settled("rolled back", xid, self._finished(xid).rollback())
 
     def forget(self, xid: Xid) -> None:
         """Remember a heuristically completed branch no longer.
@@ -267,6 +307,7 @@ class Branches:
     def abandon(self, *, prepared: bool = False) -> None:
         """The broker goes: branches that are not prepared are rolled back and forgotten, or all are."""
         self._working.clear()
+        self._enlisted.clear()
         for xid, branch in list(self._known.items()):
             if prepared or not branch.in_doubt:
                 del self._known[xid]

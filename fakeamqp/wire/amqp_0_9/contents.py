@@ -191,6 +191,11 @@ class Gathering:
         """The header of the outermost content, once it has come."""
         return self._levels[0].header if self._levels else None
 
+    @property
+    def body_so_far(self) -> bytes:
+        """What has come of the body of the outermost content."""
+        return b"".join(self._levels[0].body) if self._levels else b""
+
     def add_header(self, payload: bytes) -> Content | None:
         """A content header has come; returns the content if it is whole.
 
