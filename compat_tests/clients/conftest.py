@@ -25,15 +25,6 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def what_was_there() -> Iterator[None]:
-    """What a module finds is not looked through after each of its tests, which takes ten times as long."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
     """After the test no thread of it runs and no socket of it is open, the broker's included."""
