@@ -31,6 +31,7 @@ M = TypeVar("M", bound=Method)
 
 PROTOCOL_HEADERS = {"0-9-1": PROTOCOL_HEADER, "0-9": PROTOCOL_HEADER_0_9}
 METHODS = {**amqp_0_9.METHODS, **m.METHODS}
+WITH_TICKET = {index for index, each in amqp_0_9.METHODS.items() if each.LAYOUT[:1] == (("ticket", "short"),)}
 
 
 class ManualClock(Clock):
@@ -140,14 +141,23 @@ class Server:
 
     dialect = "0-9-1"
     """What the clients speak."""
+    asks_for_tickets = False
+    """Clients get an access ticket for each channel that they open, and show it where a method has none."""
     _port = 50_000
 
     def __init__(
-        self, name: str | Personality = "rabbitmq-4.2", *, dialect: str = "0-9-1", **state: Any
+        self,
+        name: str | Personality = "rabbitmq-4.2",
+        *,
+        dialect: str = "0-9-1",
+        tickets: bool = True,
+        **state: Any,
     ) -> None:
         self.dialect = dialect
+        known = personality(name)
+        self.asks_for_tickets = tickets and dialect == "0-9" and known.amqp_0_9.checks_tickets
         self.clock = ManualClock()
-        self.state = BrokerState(self.clock, personality=personality(name), seed=1, **state)
+        self.state = BrokerState(self.clock, personality=known, seed=1, **state)
 
     def varied(self, **choices: Any) -> Server:
         """Another broker like this one, but for some choices of its personality."""
@@ -198,6 +208,7 @@ class Client:
         """Octets that came before the first frame: a refused protocol header."""
         self._octets = b""
         self._inbox: list[Frame] = []
+        self._tickets: dict[int, int] = {}
 
     # --- out ---------------------------------------------------------------------------------------
 
@@ -207,10 +218,32 @@ class Client:
             self.connection.pending()  # Nothing more is sent.
 
     def send_frame(self, frame_type: int, channel: int, payload: bytes) -> None:
+        payload = self._with_ticket(channel, payload) if frame_type == 1 else payload
         self.send_octets(frame(frame_type, channel, payload))
 
     def send(self, method: Method, channel: int = 1) -> None:
-        self.send_octets(method_frame(channel, method.encode()))
+        self.send_octets(self.method_frame(method, channel))
+
+    def method_frame(self, method: Method, channel: int = 1) -> bytes:
+        """The octets of a method."""
+        return method_frame(channel, self._with_ticket(channel, method.encode()))
+
+    def _with_ticket(self, channel: int, payload: bytes) -> bytes:
+        ticket = self._tickets.get(channel)
+        if ticket and payload[4:6] == b"\0\0" and int.from_bytes(payload[:4], "big") in WITH_TICKET:
+            return payload[:4] + ticket.to_bytes(2, "big") + payload[6:]
+        return payload
+
+    def _ask_for_ticket(self, channel: int) -> None:
+        request = m.AccessRequest(realm="/data", passive=True, active=True, write=True, read=True)
+        self.send(request, channel)
+        inbox = self.inbox
+        [answer] = [
+            each for each in inbox if each.channel == channel and isinstance(each.method, m.AccessRequestOk)
+        ]
+        inbox.remove(answer)
+        assert isinstance(answer.method, m.AccessRequestOk)
+        self._tickets[channel] = answer.method.ticket
 
     def publish(
         self,
@@ -230,7 +263,7 @@ class Client:
         )
         octets = BasicProperties(**properties).encode()
         frames = content_frames(channel, 60, octets, body, frame_size)
-        self.send_octets(method_frame(channel, method.encode()) + b"".join(frames))
+        self.send_octets(self.method_frame(method, channel) + b"".join(frames))
 
     def publish_octets(
         self, properties: bytes, body: bytes = b"", *, exchange: str = "", routing_key: str = ""
@@ -275,13 +308,16 @@ class Client:
     def expect(self, method_class: type[M], channel: int = 1) -> M:
         """The next frame, which must be this method on this channel."""
         got = self.take_frame()
-        assert got.method and got.method.INDEX == method_class.INDEX, (
-            f"expected {method_class.NAME}, got {got}"
-        )
+        fits = got.method is not None and got.method.INDEX == method_class.INDEX
+        assert fits, f"expected {method_class.__name__}, got {got}"
         assert got.channel == channel, f"expected channel {channel}, got {got}"
-        # The other dialect's class for the same octets, where that is what the test knows.
-        same = isinstance(got.method, method_class)
-        return got.method if same else method_class.decode(got.payload, self.grammar)
+        if method_class.INDEX == m.ChannelOpenOk.INDEX and self.server.asks_for_tickets:
+            self._ask_for_ticket(channel)
+        if isinstance(got.method, method_class):
+            return got.method
+        return method_class.decode(
+            got.payload, self.grammar
+        )  # The other dialect's class for the same octets.
 
     def call(self, method: Method, reply: type[M], channel: int = 1) -> M:
         """Send a method and take its reply."""

@@ -7,10 +7,16 @@ import pytest
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 
 
+@pytest.fixture
+def tickets() -> bool:
+    """Whether clients show access tickets by themselves where they are asked for them."""
+    return True
+
+
 @pytest.fixture(params=("rabbitmq-4.2", "spec"))
-def server(request: pytest.FixtureRequest) -> Server:
+def server(request: pytest.FixtureRequest, tickets: bool) -> Server:
     """A broker of each personality in turn: for rules where both agree."""
-    return Server(request.param)
+    return Server(request.param, tickets=tickets)
 
 
 @pytest.fixture
@@ -20,9 +26,9 @@ def lenient() -> Server:
 
 
 @pytest.fixture
-def spec() -> Server:
+def spec(tickets: bool) -> Server:
     """A broker that follows the documents to the letter."""
-    return Server("spec")
+    return Server("spec", tickets=tickets)
 
 
 @pytest.fixture

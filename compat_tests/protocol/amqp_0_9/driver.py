@@ -14,7 +14,7 @@ from fakeamqp.dialects import PeerAddress
 from fakeamqp.model.personality import Personality
 from fakeamqp.wire.amqp_0_9 import BasicProperties, FileProperties, StreamProperties, TunnelProperties
 from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER, frame, method_frame, split_body
+from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER, frame, split_body
 from fakeamqp.wire.amqp_0_9_x.method import Method
 from fakeamqp.wire.amqp_0_9_x.properties import Properties
 
@@ -51,15 +51,18 @@ class Content:
 
 
 class Server(driver.Server):
-    """A broker without sockets whose clients speak 0-9."""
+    """A broker without sockets whose clients speak 0-9; with `tickets` they show some where they have to."""
 
-    def __init__(self, name: str | Personality = "rabbitmq-4.2", **state: Any) -> None:
-        super().__init__(name, dialect="0-9", **state)
+    def __init__(
+        self, name: str | Personality = "rabbitmq-4.2", *, tickets: bool = False, **state: Any
+    ) -> None:
+        super().__init__(name, dialect="0-9", tickets=tickets, **state)
 
     def varied(self, **choices: Any) -> Server:
         """Another broker like this one, but for some choices about 0-9."""
         known = self.state.personality
-        return Server(replace(known, amqp_0_9=replace(known.amqp_0_9, **choices)))
+        varied = replace(known, amqp_0_9=replace(known.amqp_0_9, **choices))
+        return Server(varied, tickets=self.asks_for_tickets)
 
     def connect(self, **peer: Any) -> Client:
         self._port += 1
@@ -87,7 +90,7 @@ class Client(driver.Client):
         """A method with a content of its class, in three or more frames."""
         octets = (properties or PROPERTIES[method.CLASS_ID]()).encode()
         child = Child(method.CLASS_ID, octets, body, tuple(children))
-        self.send_octets(method_frame(channel, method.encode()) + content(child, channel, frame_size))
+        self.send_octets(self.method_frame(method, channel) + content(child, channel, frame_size))
 
     def expect_content(self, method_class: type[Method], channel: int = 1) -> Any:
         method = self.expect(method_class, channel)
