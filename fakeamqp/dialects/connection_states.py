@@ -21,6 +21,8 @@ class ConnectionState(Enum):
     REFUSED = auto()
     """The handshake failed; after a pause the transport ends."""
     OPEN = auto()
+    REDIRECTED = auto()
+    """connection.redirect has been sent: the client is to close (AMQP 0-9)."""
     CLOSING = auto()
     """connection.close has been sent, close-ok is due."""
     CLOSED = auto()

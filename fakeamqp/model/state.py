@@ -179,8 +179,6 @@ class BrokerState:
         self.redirect: Redirect | None = None
         """Where clients are sent that open a connection, in dialects that have words for it."""
         self.extensions = Extensions()
-        self.channel_ids = count(1)
-        """For what channel.open-ok calls a channel (AMQP 0-9)."""
         self.authentication_failure_delay = 0.0
         self.virtual_hosts: dict[str, VirtualHost] = {}
         self.global_parameters: dict[str, Any] = {}
@@ -261,7 +259,6 @@ class BrokerState:
         self.global_parameters.clear()
         self.access.users.clear()
         self.access.changed()
-        self.channel_ids = count(1)
         self.names = NameGenerator(self.seed)
         self.random = Random(self.seed)
         self.blocked_reason = None

@@ -6,6 +6,8 @@ A ticket is of one channel. Where the personality checks tickets, every method t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.model.errors import AccessRefused, NotAllowed
@@ -17,17 +19,19 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.realms import Right, Ticket
 
-__all__ = ["HANDLERS", "Tickets", "belongs", "use_ticket"]
+__all__ = ["HANDLERS", "belongs", "use_ticket", "waived"]
 
 _LENIENT = 1
 
 
-class Tickets:
+class _Tickets:
     """The tickets of one channel."""
 
     def __init__(self, channel: ChannelEnd) -> None:
         self._channel = channel
         self._granted: dict[int, Ticket] = {}
+        self.waived = False
+        """Whether nothing is asked for: see `waived`."""
 
     def request(self, method: m.AccessRequest) -> int:
         """The number of a new ticket, as asked for; see `Realms.grant` for what is raised."""
@@ -92,7 +96,10 @@ def use_ticket(
     """
     if not channel.personality.amqp_0_9.checks_tickets:
         return
-    shown = channel.rooms(Tickets).shown(ticket)
+    tickets = channel.rooms(_Tickets)
+    if tickets.waived:
+        return
+    shown = tickets.shown(ticket)
     realm = shown.realm.name
     if right not in shown.rights:
         raise AccessRefused(f"access ticket {ticket} gives no {right} access to realm '{realm}'")
@@ -112,7 +119,18 @@ def belongs(channel: ChannelEnd, ticket: int, kind: Literal["exchange", "queue"]
         return
     entity = _entity(channel, kind, name)
     if entity is not None:
-        entity.realm = channel.rooms(Tickets).shown(ticket).realm.name
+        entity.realm = channel.rooms(_Tickets).shown(ticket).realm.name
+
+
+@contextmanager
+def waived(channel: ChannelEnd) -> Iterator[None]:
+    """What is done meanwhile the channel was allowed before: it shows no ticket for it again."""
+    tickets = channel.rooms(_Tickets)
+    tickets.waived = True
+    try:
+        yield
+    finally:
+        tickets.waived = False
 
 
 def _entity(channel: ChannelEnd, kind: Literal["exchange", "queue"], name: str) -> Exchange | Queue | None:
@@ -123,7 +141,7 @@ def _entity(channel: ChannelEnd, kind: Literal["exchange", "queue"], name: str) 
 def request(channel: ChannelEnd, method: m.AccessRequest) -> None:
     """Grant a ticket (access/grammar); where nobody looks at tickets, always the same one."""
     if channel.personality.amqp_0_9.checks_tickets:
-        ticket = channel.rooms(Tickets).request(method)
+        ticket = channel.rooms(_Tickets).request(method)
     else:
         ticket = _LENIENT
     channel.send(m.AccessRequestOk(ticket=ticket))

@@ -128,8 +128,8 @@ class ChannelEnd(channel_end.ChannelEnd):
         handler = HANDLERS.get(method.INDEX)
         if handler is None:
             # Class connection's, and what brokers send and do not receive (frame/channel-zero-connection).
-            if method.NAME == "channel.open":
-                raise ProtocolError("channel-error", "second 'channel.open' seen")
+            if method.NAME in self.endpoint.OPENING:
+                raise ProtocolError("channel-error", f"{method.NAME} is for a channel that is not open")
             raise ProtocolError("command-invalid", f"{method.NAME} is not for an open channel")
         if method.INDEX in WORK:
             self.has_worked = True

@@ -10,35 +10,29 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fakeamqp.dialects.amqp_0_9 import connection, opening, out_of_band, trace_frames
+from fakeamqp.dialects.amqp_0_9 import connection, opening, out_of_band, requests, resume, trace_frames
 from fakeamqp.dialects.amqp_0_9.channel_end import ChannelEnd
 from fakeamqp.dialects.amqp_0_9.line import Line
 from fakeamqp.dialects.amqp_0_9.personality import settled
 from fakeamqp.dialects.amqp_0_9.replies import REPLIES
-from fakeamqp.dialects.amqp_0_9.requests import Requests
 from fakeamqp.dialects.amqp_0_9.states import CONNECTION_TRANSITIONS
 from fakeamqp.dialects.amqp_0_9_x.endpoint import FramedEnd
-from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
-from fakeamqp.dialects.connection_states import ConnectionState
 from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.constants import (
-    FRAME_REQUEST,
-    FRAME_TRACE,
-    PROTOCOL_HEADER,
-    VERSION_MAJOR,
-    VERSION_MINOR,
-)
-from fakeamqp.wire.amqp_0_9.frames import FRAME_TYPES
+from fakeamqp.wire.amqp_0_9.constants import FRAME_TRACE, PROTOCOL_HEADER, VERSION_MAJOR, VERSION_MINOR
+from fakeamqp.wire.amqp_0_9.frames import FRAME_TYPES, OUT_OF_BAND
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects.amqp_0_9_x.vocabulary import Vocabulary
+    from fakeamqp.dialects.amqp_0_9.vocabulary import Vocabulary
     from fakeamqp.dialects.interface import Connection, PeerAddress
     from fakeamqp.model.credit import Credit
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.window import Window
+    from fakeamqp.wire.amqp_0_9.requests import Request
     from fakeamqp.wire.amqp_0_9_x.method import Method
 
 __all__ = ["Endpoint"]
+
+_CLOSE_TIMEOUT = 30.0
 
 
 class Endpoint(FramedEnd[ChannelEnd]):
@@ -54,6 +48,7 @@ class Endpoint(FramedEnd[ChannelEnd]):
     """
 
     dialect = "0-9"
+    vocabulary: Vocabulary
 
     TRANSITIONS = CONNECTION_TRANSITIONS
     FRAME_TYPES = FRAME_TYPES
@@ -83,6 +78,8 @@ class Endpoint(FramedEnd[ChannelEnd]):
         """By class, how much all consumers of files or streams on the connection are sent in advance."""
         self.message_credit: Credit | None = None
         """The same for class message."""
+        self.opening_request: Request | None = None
+        """The request that opens a channel, while it does."""
         connection.start(self)
 
     @cached_property
@@ -100,28 +97,12 @@ class Endpoint(FramedEnd[ChannelEnd]):
 
     def receive_other(self, frame_type: int, number: int, payload: bytes) -> None:
         """See the base class: out-of-band frames, traces, requests and responses."""
-        if frame_type in out_of_band.FRAME_TYPES:
+        if frame_type in OUT_OF_BAND:
             out_of_band.receive(self, frame_type, number, payload)
         elif frame_type == FRAME_TRACE:
             trace_frames.receive(self, number, payload)
-        elif self.state is not ConnectionState.CLOSING:
-            requests = self._opened(number).rooms(Requests)
-            if frame_type == FRAME_REQUEST:
-                requests.receive_request(payload)
-            else:
-                requests.receive_response(payload)
-
-    def _opened(self, number: int) -> ChannelEnd:
-        """The open channel of this number.
-
-        Raises:
-            ProtocolError: there is none (channel/not-open).
-        """
-        channel = self.channels.get(number)
-        if channel is None:
-            self.note_method(0)
-            raise ProtocolError("channel-error", f"channel {number} is not open")
-        return channel
+        else:
+            requests.receive(self, frame_type, number, payload)
 
     def end_turn(self) -> None:
         """See the base class: responses go out together (response/identical-only)."""
@@ -131,3 +112,30 @@ class Endpoint(FramedEnd[ChannelEnd]):
     def uses_tag(self, tag: str) -> bool:
         """Whether any consumer on the connection has this tag (domain.consumer-tag/scope)."""
         return any(tag in each.consumers for each in self.channels.values())
+
+    # --- end ------------------------------------------------------------------------------------------
+
+    def redirected(self, host: str, known_hosts: str) -> None:
+        """The client is sent elsewhere: nothing but its close is expected here any more."""
+        self._enter("REDIRECT")
+        self.send(0, self.vocabulary.ConnectionRedirect(host=host, known_hosts=known_hosts))
+        self._release()
+        self._stop_patience()
+        self._end_by_peers_time(
+            _CLOSE_TIMEOUT, lambda: self.abort("the client stays, redirected"), "ends, redirected"
+        )
+
+    def receive_eof(self) -> None:
+        """See `Connection`; here and below, channels can be resumed whose connection was not closed."""
+        resume.keep(self)
+        super().receive_eof()
+
+    def abort(self, why: str) -> None:
+        """See the base class."""
+        resume.keep(self)
+        super().abort(why)
+
+    def break_off(self, *, reset: bool) -> None:
+        """See the base class."""
+        resume.keep(self)
+        super().break_off(reset=reset)

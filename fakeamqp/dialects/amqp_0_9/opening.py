@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9 import out_of_band
 from fakeamqp.dialects.amqp_0_9.channel_end import ChannelEnd
-from fakeamqp.dialects.amqp_0_9.out_of_band import OutOfBandOutbox
-from fakeamqp.model.errors import NotFound
+from fakeamqp.dialects.amqp_0_9.requests import Requests
+from fakeamqp.dialects.amqp_0_9.resume import resume
 from fakeamqp.wire.amqp_0_9 import methods as m
 
 if TYPE_CHECKING:
@@ -22,15 +22,18 @@ def begin(endpoint: Endpoint, number: int, method: Method) -> None:
 
     Raises:
         NotImplementedHere: there is no such out-of-band transport.
-        NotFound: there is no such channel to resume (channel.resume/unknown-id).
+        NotFound, NotAllowed: see `resume`.
     """
     if isinstance(method, m.ChannelResume):
-        raise NotFound("no such channel was interrupted", ends_connection=False)
+        channel = endpoint.channels[number] = ChannelEnd(endpoint, number)
+        resume(channel, method.channel_id)
+        return
     assert isinstance(method, m.ChannelOpen)
     transport = out_of_band.agreed(endpoint, method.out_of_band)
     channel = endpoint.channels[number] = ChannelEnd(endpoint, number)
     channel.channel_id = endpoint.broker.names.token().encode()
     if transport is not None:
-        channel.transport = transport
-        channel.outbox = OutOfBandOutbox(endpoint, number, transport)
-    endpoint.send(number, endpoint.vocabulary.ChannelOpenOk(channel_id=channel.channel_id))
+        out_of_band.use(channel, transport)
+    if endpoint.opening_request is not None:
+        channel.rooms(Requests).opened_by(endpoint.opening_request)
+    channel.send(endpoint.vocabulary.ChannelOpenOk(channel_id=channel.channel_id))

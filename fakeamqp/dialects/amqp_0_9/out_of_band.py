@@ -24,19 +24,17 @@ from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER as HEADER
 from fakeamqp.wire.amqp_0_9_x.frames import FRAME_OVERHEAD, frame
 
 if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_9.channel_end import ChannelEnd
     from fakeamqp.dialects.amqp_0_9.endpoint import Endpoint
     from fakeamqp.model.extensions import OutOfBandTransport
 
-__all__ = ["FRAME_TYPES", "OutOfBandOutbox", "agreed", "receive"]
+__all__ = ["agreed", "receive", "use"]
 
 _PLACEHOLDERS = {
     FRAME_METHOD: FRAME_OOB_METHOD,
     FRAME_HEADER: FRAME_OOB_HEADER,
     FRAME_BODY: FRAME_OOB_BODY,
 }
-
-FRAME_TYPES = frozenset(_PLACEHOLDERS.values())
-"""The types of out-of-band frames."""
 
 
 def agreed(endpoint: Endpoint, name: str) -> OutOfBandTransport | None:
@@ -83,7 +81,13 @@ def receive(endpoint: Endpoint, frame_type: int, number: int, payload: bytes) ->
         channel.receive_body(octets)
 
 
-class OutOfBandOutbox:
+def use(channel: ChannelEnd, transport: OutOfBandTransport) -> None:
+    """Have a channel use a transport."""
+    channel.transport = transport
+    channel.outbox = _Outbox(channel.endpoint, channel.number, transport)
+
+
+class _Outbox:
     """Takes contents for the client in place of the connection's outbox, and has them go out-of-band."""
 
     def __init__(self, endpoint: Endpoint, number: int, transport: OutOfBandTransport) -> None:

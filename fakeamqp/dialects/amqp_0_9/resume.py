@@ -1,19 +1,40 @@
 """channel.resume: a channel whose connection was lost goes on, on another connection of the same user.
 
-What comes back is what the client had set up: its current queue, windows and flow, whether it is transactional,
-its consumers, and what the rooms of the classes keep. What it held has gone back to the queues, an open
-transaction is undone, and access tickets have ended, as with every channel that ends. A channel that was closed,
-or whose connection was, is not interrupted.
+What comes back is what the client had set up: its current queue, its window and flow, whether it is
+transactional, its consumers, and what the rooms of the classes keep. What it held has gone back to the
+queues, and access tickets have ended, as with every channel that ends.
+
+What was closed is not interrupted, neither channels nor connections. Nor is a channel in the midst of a
+transaction: that is undone, and the client has to learn of it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-__all__ = ["Interrupted", "Resumable", "keep", "restore"]
+from fakeamqp.dialects.amqp_0_9 import access, out_of_band
+from fakeamqp.dialects.amqp_0_9.dispatch import HANDLERS
+from fakeamqp.dialects.amqp_0_9.message import consuming
+from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
+from fakeamqp.dialects.connection_states import ConnectionState
+from fakeamqp.model.credit import Credit
+from fakeamqp.model.errors import ModelError, NotAllowed, NotFound
+from fakeamqp.model.transactions import Transaction
+from fakeamqp.wire.amqp_0_9 import methods as m
 
 if TYPE_CHECKING:
-    pass
+    from typing import TypeAlias
+
+    from fakeamqp.dialects.amqp_0_9.channel_end import ChannelEnd
+    from fakeamqp.dialects.amqp_0_9.endpoint import Endpoint
+    from fakeamqp.model.extensions import OutOfBandTransport
+    from fakeamqp.model.interrupted_channels import InterruptedChannels
+    from fakeamqp.model.subscription import Subscription
+
+    Consume: TypeAlias = m.BasicConsume | m.FileConsume | m.StreamConsume | m.MessageConsume
+
+__all__ = ["Interrupted", "Resumable", "keep", "resume"]
 
 
 @runtime_checkable
@@ -24,4 +45,118 @@ class Resumable(Protocol):
         """What to keep, or None for nothing; called before the channel is released."""
 
     def resumed(self, kept: Any) -> None:
-        """Go on with what was kept, in the room of the channel that was resumed."""
+        """Go on with what was kept, in the room of the channel that resumes this one."""
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """What is kept of a channel. `consumers` are the methods that would begin them again."""
+
+    current_queue: str | None
+    window: tuple[int, int]
+    flowing: bool
+    mode: Literal["confirm", "tx", "dtx"] | None
+    has_worked: bool
+    transport: OutOfBandTransport | None
+    consumers: tuple[tuple[str, Consume], ...]
+    rooms: tuple[tuple[type[Any], object], ...]
+
+
+def keep(endpoint: Endpoint) -> None:
+    """The transport is about to be lost: keep the open channels of a connection that has not been closed."""
+    known = m.ChannelResume.INDEX in endpoint.vocabulary.METHODS  # In 0-8 nobody could resume them.
+    if not known or endpoint.state is not ConnectionState.OPEN or endpoint.user is None:
+        return
+    for channel in endpoint.open_channels:
+        if not _in_transaction(channel):
+            _store(channel).keep(endpoint.user.name, channel.channel_id, _picture(channel))
+
+
+def _in_transaction(channel: ChannelEnd) -> bool:
+    """Whether there is work that is undone when the channel ends; to have a branch is enough."""
+    transaction = channel.transaction
+    if transaction is None:
+        return False
+    return channel.mode == "dtx" or bool(transaction.publishes or transaction.deliveries)
+
+
+def _store(channel: ChannelEnd) -> InterruptedChannels[Interrupted]:
+    return channel.virtual_host.interrupted_channels
+
+
+def _picture(channel: ChannelEnd) -> Interrupted:
+    credit = channel.credit or Credit()
+    rooms = ((kind, room.interrupted()) for kind, room in channel.all_rooms if isinstance(room, Resumable))
+    return Interrupted(
+        channel.current_queue,
+        (credit.message_limit, credit.octet_limit),
+        channel.gate.open,
+        channel.mode,
+        channel.has_worked,
+        channel.transport,
+        tuple((tag, _again(each)) for tag, each in channel.consumers.items()),
+        tuple((kind, kept) for kind, kept in rooms if kept is not None),
+    )
+
+
+def _again(subscription: Subscription) -> Consume:
+    """The method that begins a consumer like this one, without an answer where it has the choice."""
+    queue, no_ack, filter_ = subscription.queue.name, subscription.no_ack, dict(subscription.arguments)
+    no_local, exclusive, tag = subscription.no_local, subscription.exclusive, subscription.tag
+    if isinstance(subscription.subscriber, consuming.Destination):
+        return m.MessageConsume(0, queue, tag, no_local, no_ack, exclusive, filter_)
+    if subscription.content_class == "file":
+        return m.FileConsume(0, queue, tag, no_local, no_ack, exclusive, True, filter_)
+    if subscription.content_class == "stream":
+        return m.StreamConsume(0, queue, tag, no_local, exclusive, True, filter_)
+    return m.BasicConsume(0, queue, tag, no_local, no_ack, exclusive, True, filter_)
+
+
+def resume(channel: ChannelEnd, channel_id: bytes) -> None:
+    """Have a new channel go on as the one with this id, and say so (channel.resume/resumes).
+
+    A consumer whose queue has gone does not come back, nor one on what the user may not read any more, or
+    what others have taken for themselves.
+
+    Raises:
+        NotFound: no such channel of this user was interrupted (channel.resume/unknown-id).
+        NotAllowed: a consumer of the connection has the tag of one that would come back.
+    """
+    user = channel.user.name
+    kept = _store(channel).take(user, channel_id)
+    if kept is None:
+        raise NotFound(f"no channel '{channel_id.decode('utf-8', 'replace')}' was interrupted")
+    for tag, _ in kept.consumers:
+        if channel.endpoint.uses_tag(tag):
+            _store(channel).keep(user, channel_id, kept)
+            raise NotAllowed(f"a consumer '{tag}' is on the connection and on the channel to be resumed")
+    channel.channel_id = channel_id
+    channel.current_queue = kept.current_queue
+    channel.mode = kept.mode
+    channel.has_worked = kept.has_worked
+    if kept.mode == "tx":
+        channel.transaction = Transaction()
+    if any(kept.window):
+        channel.credit = Credit(*kept.window)
+    if kept.transport is not None:
+        out_of_band.use(channel, kept.transport)
+    for kind, what in kept.rooms:
+        channel.rooms(kind).resumed(what)
+    # The client is to hear of the channel first.
+    channel.gate.shut()
+    with access.waived(channel):
+        for _, method in kept.consumers:
+            _begin(channel, method)
+    channel.send(m.ChannelOk())
+    if kept.flowing:
+        channel.gate.reopen()
+
+
+def _begin(channel: ChannelEnd, method: Consume) -> None:
+    try:
+        if isinstance(method, m.MessageConsume):
+            consuming.subscribe(channel, method)
+        else:
+            HANDLERS[method.INDEX](channel, method)
+    except (ModelError, ProtocolError):
+        return  # As when a queue goes: there is no way to say so.

@@ -14,6 +14,11 @@ CONNECTION_TRANSITIONS = {
     **states.CONNECTION_TRANSITIONS,
     ConnectionState.OPEN: {
         **states.CONNECTION_TRANSITIONS[ConnectionState.OPEN],
-        "REDIRECT": ConnectionState.CLOSING,
+        "REDIRECT": ConnectionState.REDIRECTED,
+    },
+    ConnectionState.REDIRECTED: {
+        "connection.close": ConnectionState.CLOSED,
+        "CLOSE": ConnectionState.CLOSING,
+        "LOST": ConnectionState.CLOSED,
     },
 }

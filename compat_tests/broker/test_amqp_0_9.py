@@ -1,0 +1,272 @@
+"""What tests hand in for clients of AMQP 0-9, with a client over a real socket."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import pytest
+
+from fakeamqp import Broker, WaitTimeout
+from fakeamqp.amqp_0_9 import BadRegistration, MemoryTransport, TraceFrame, TunnelRequest
+from fakeamqp.model.errors import ModelError
+from fakeamqp.wire.amqp_0_9 import BasicProperties, TunnelProperties
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9.constants import PROTOCOL_HEADER
+from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, content_frames, frame, header_frame, method_frame
+from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
+
+M = TypeVar("M", bound=Method)
+
+
+class Client:
+    """A raw client with channel 1 open."""
+
+    def __init__(self, broker: Broker, *, out_of_band: str = "") -> None:
+        self._socket = socket.create_connection((broker.host, broker.port), timeout=10)
+        self._socket.sendall(PROTOCOL_HEADER)
+        self.expect(m.ConnectionStart)
+        self.send(m.ConnectionStartOk({}, "PLAIN", b"\0guest\0guest", "en_US"), 0)
+        tune = self.expect(m.ConnectionTune)
+        self.send(m.ConnectionTuneOk(tune.channel_max, tune.frame_max, 0), 0)
+        self.call(m.ConnectionOpen("/"), m.ConnectionOpenOk, 0)
+        self.call(m.ChannelOpen(out_of_band), m.ChannelOpenOk)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def send(self, method: Method, channel: int = 1) -> None:
+        self.send_octets(method_frame(channel, method.encode()))
+
+    def send_octets(self, octets: bytes) -> None:
+        self._socket.sendall(octets)
+
+    def take(self) -> tuple[int, bytes]:
+        """The type and the payload of the next frame."""
+        kind, _, size = FRAME_HEADER.unpack(self._read(7))
+        return kind, self._read(size + 1)[:-1]
+
+    def _read(self, size: int) -> bytes:
+        octets = b""
+        while len(octets) < size:
+            more = self._socket.recv(size - len(octets))
+            assert more, "the connection has ended"
+            octets += more
+        return octets
+
+    def expect(self, method: type[M]) -> M:
+        _, payload = self.take()
+        got = m.METHODS[int.from_bytes(payload[:4], "big")].decode(payload, RABBITMQ)
+        assert isinstance(got, method), got
+        return got
+
+    def call(self, method: Method, reply: type[M], channel: int = 1) -> M:
+        self.send(method, channel)
+        return self.expect(reply)
+
+    def tunnel(self, proxy_name: str, body: bytes = b"data", **properties: Any) -> None:
+        octets = TunnelProperties(proxy_name=proxy_name, **properties).encode()
+        self.send(m.TunnelRequest({"list": [1, {"a": 2}]}))
+        self.send_octets(b"".join(content_frames(1, 110, octets, body, 4000)))
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def client(broker: Broker) -> Iterator[Client]:
+    client = Client(broker)
+    yield client
+    client.close()
+
+
+# --- tunnels -----------------------------------------------------------------------------------------------
+
+
+def test_a_handler_gets_requests_and_can_publish_through_the_broker(broker: Broker, client: Client) -> None:
+    client.call(m.QueueDeclare(queue="answers"), m.QueueDeclareOk)
+    requests: list[TunnelRequest] = []
+
+    def handle(request: TunnelRequest) -> None:
+        requests.append(request)
+        broker.publish(request.body.upper(), routing_key="answers")
+
+    tunnel = broker.amqp_0_9.tunnel("proxy", handle)
+    client.tunnel("proxy", headers={"h": [1]})
+    tunnel.wait()
+    assert tunnel.calls == 1
+    assert broker.queue("answers").messages[0].body == b"DATA"
+    [request] = requests
+    assert request.meta_data == {"list": [1, {"a": 2}]}
+    assert request.connection == broker.connections[0].name
+    for change in (
+        lambda: request.meta_data["list"].append(2),
+        lambda: request.headers["h"].clear(),  # type: ignore[index]
+    ):
+        with pytest.raises(TypeError):
+            change()
+
+
+def test_a_handler_that_is_removed_gets_no_more(broker: Broker, client: Client) -> None:
+    requests: list[TunnelRequest] = []
+    with broker.amqp_0_9.tunnel("proxy", requests.append) as tunnel:
+        client.tunnel("proxy")
+        tunnel.wait()
+    tunnel.remove()
+    assert "removed, calls=1" in repr(tunnel)
+    client.tunnel("proxy")
+    assert client.expect(m.ConnectionClose).reply_code == 540
+    assert len(requests) == 1
+
+
+def test_waiting_in_vain_says_what_for(broker: Broker) -> None:
+    tunnel = broker.amqp_0_9.tunnel("proxy", print)
+    with pytest.raises(WaitTimeout, match="tunnel proxy 'proxy' was called 0 times in 0 s, and not 1"):
+        tunnel.wait(timeout=0)
+
+
+class Oops(BaseException):
+    """What pytest raises on its own behalf is no Exception either."""
+
+
+@pytest.mark.parametrize("error", [ValueError("oops"), Oops("oops")])
+def test_what_a_handler_raises_reaches_the_test(broker: Broker, client: Client, error: BaseException) -> None:
+    def fail(_: TunnelRequest) -> None:
+        raise error
+
+    tunnel = broker.amqp_0_9.tunnel("proxy", fail)
+    client.tunnel("proxy")
+    close = client.expect(m.ConnectionClose)
+    assert close.reply_code == 541
+    assert "the handler of tunnel proxy 'proxy' has failed" in close.reply_text and "oops" in close.reply_text
+    assert tunnel.error is error
+    with pytest.raises(type(error)):
+        tunnel.wait(2)
+    with pytest.raises(WaitTimeout):  # It is said once.
+        tunnel.wait(2, timeout=0)
+    broker.amqp_0_9.raise_errors()
+    assert broker.failures == ()
+
+
+def test_errors_are_raised_for_who_does_not_wait(broker: Broker, client: Client) -> None:
+    broker.amqp_0_9.tunnel("proxy", lambda _: 1 / 0)
+    broker.amqp_0_9.raise_errors()
+    client.tunnel("proxy")
+    client.expect(m.ConnectionClose)
+    with pytest.raises(ZeroDivisionError):
+        broker.amqp_0_9.raise_errors()
+    broker.amqp_0_9.raise_errors()
+
+
+# --- trace frames ------------------------------------------------------------------------------------------
+
+
+def test_trace_frames_are_handed_over(broker: Broker, client: Client) -> None:
+    frames: list[TraceFrame] = []
+    handler = broker.amqp_0_9.on_trace_frame(frames.append)
+    client.send_octets(frame(7, 0, b"anything"))
+    handler.wait()
+    assert frames == [(broker.connections[0].name, b"anything")]
+    handler.remove()
+    client.send_octets(frame(7, 0, b"more"))
+    client.call(m.QueueDeclare(queue="q"), m.QueueDeclareOk)
+    assert len(frames) == 1
+
+
+# --- out-of-band -------------------------------------------------------------------------------------------
+
+
+def test_a_message_goes_there_and_back_out_of_band(broker: Broker) -> None:
+    transport = MemoryTransport()
+    registration = broker.amqp_0_9.out_of_band("memory", transport)
+    client = Client(broker, out_of_band="memory")
+    client.call(m.QueueDeclare(queue="q"), m.QueueDeclareOk)
+    payloads = [
+        (4, m.BasicPublish(routing_key="q").encode()),
+        (5, header_frame(1, 60, 1, BasicProperties(type="t").encode())[7:-1]),
+        (6, b"m"),
+    ]
+    for kind, payload in payloads:
+        transport.send(payload)
+        client.send_octets(frame(kind, 1, b""))
+    client.call(m.BasicConsume(queue="q"), m.BasicConsumeOk)
+    assert [client.take() for _ in range(3)] == [(4, b""), (5, b""), (6, b"")]
+    transport.receive()
+    assert transport.receive() == payloads[1][1]
+    assert transport.receive() == b"m"
+    registration.wait(6)
+    assert broker.published[0].type == "t"
+    client.close()
+
+
+def test_a_transport_that_fails_reaches_the_test(broker: Broker) -> None:
+    class Broken(MemoryTransport):
+        def take(self) -> bytes | None:
+            raise ValueError("oops")
+
+    registration = broker.amqp_0_9.out_of_band("broken", Broken())
+    client = Client(broker, out_of_band="broken")
+    client.send_octets(frame(4, 1, b""))
+    assert client.expect(m.ConnectionClose).reply_code == 541
+    with pytest.raises(ValueError, match="oops"):
+        registration.wait(2)
+    client.close()
+
+
+# --- realms ------------------------------------------------------------------------------------------------
+
+
+def test_realms_can_be_added_where_tickets_are_checked() -> None:
+    with Broker(personality="spec") as broker:
+        client = Client(broker)
+        broker.amqp_0_9.add_realm("/admin")
+        ticket = client.call(m.AccessRequest(realm="/admin", active=True), m.AccessRequestOk).ticket
+        client.call(m.QueueDeclare(ticket=ticket, queue="q"), m.QueueDeclareOk)
+        broker.amqp_0_9.add_realm("/admin", users=["somebody"])
+        client.send(m.AccessRequest(realm="/admin", active=True))
+        assert client.expect(m.ChannelClose).reply_code == 403
+        client.close()
+        with pytest.raises(ModelError, match="/nowhere"):
+            broker.amqp_0_9.add_realm("/admin", virtual_host="/nowhere")
+
+
+# --- what is refused ---------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_handed_in(broker: Broker) -> None:
+    face: Any = broker.amqp_0_9
+    face.out_of_band("taken", MemoryTransport())
+    for wrong, text in (
+        (lambda: face.tunnel(5, print), "not 5"),
+        (lambda: face.tunnel("proxy", None), "is a function, not None"),
+        (lambda: face.on_trace_frame("print"), "is a function, not 'print'"),
+        (lambda: face.out_of_band("", MemoryTransport()), "1 to 255 octets"),
+        (lambda: face.out_of_band("taken", MemoryTransport()), "'taken' already"),
+        (lambda: face.out_of_band("free", object()), "has `take` and `put`"),
+        (lambda: face.add_realm("x" * 256), "1 to 255 octets"),
+        (lambda: face.add_realm(None), "not None"),
+    ):
+        with pytest.raises(BadRegistration, match=text):
+            wrong()
+
+
+def test_a_reset_forgets_what_was_handed_in(broker: Broker) -> None:
+    face = broker.amqp_0_9
+    assert face is broker.amqp_0_9
+    registrations = [
+        face.tunnel("proxy", print),
+        face.on_trace_frame(print),
+        face.out_of_band("memory", MemoryTransport()),
+    ]
+    broker.reset()
+    assert all("removed" in repr(each) for each in registrations)
+    client = Client(broker)
+    client.tunnel("proxy")
+    assert client.expect(m.ConnectionClose).reply_code == 540
+    client.close()
+    face.out_of_band("memory", MemoryTransport())

@@ -1,0 +1,354 @@
+"""Class access: tickets for realms, and who looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.protocol.amqp_0_9.files import stage_file
+from compat_tests.protocol.amqp_0_9.requesting import Requester
+from fakeamqp.model.access import Permission, User
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9_1 import methods as shared
+
+ALL = ("passive", "active", "write", "read")
+
+
+def say(client: Client, method: Any) -> None:
+    """Send a method: in a request, if it is of class message."""
+    if isinstance(method, REQUESTS):
+        Requester(client).ask(method)
+    elif method.HAS_CONTENT:
+        client.send_content(method)
+    else:
+        client.send(method)
+
+
+def ticket(client: Client, *rights: str, realm: str = "/data", channel: int = 1, **flags: bool) -> int:
+    request = m.AccessRequest(realm=realm, **dict.fromkeys(rights or ALL, True), **flags)
+    return client.call(request, shared.AccessRequestOk, channel).ticket
+
+
+@pytest.fixture
+def tickets() -> bool:
+    """Clients show those that a test gives them."""
+    return False
+
+
+@pytest.fixture
+def strict(spec: Server) -> Client:
+    """A client with a queue "q" and an exchange "x" in the realm "/data", and one of each in "/admin"."""
+    spec.vhost.realms.add("/admin")
+    client = spec.client(channels=2)
+    for realm, queue, exchange in (("/data", "q", "x"), ("/admin", "admin-q", "admin-x")):
+        number = ticket(client, realm=realm, channel=2)
+        client.call(m.QueueDeclare(ticket=number, queue=queue), shared.QueueDeclareOk, 2)
+        client.call(
+            m.ExchangeDeclare(ticket=number, exchange=exchange, type="direct"), shared.ExchangeDeclareOk, 2
+        )
+    client.close_channel(2)
+    return client
+
+
+# --- where nobody looks ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [0, 1, 101])
+def test_any_ticket_will_do_for_most_clients(lenient: Server, number: int) -> None:
+    client = lenient.client()
+    client.call(m.QueueDeclare(ticket=number, queue="q"), shared.QueueDeclareOk)
+    client.send_content(m.BasicPublish(ticket=number, routing_key="q"), body=b"m")
+    client.call(m.BasicConsume(ticket=number, queue="q"), shared.BasicConsumeOk)
+    assert client.delivery().body == b"m"
+
+
+def test_whoever_asks_gets_a_ticket_where_nobody_looks(lenient: Server) -> None:
+    client = lenient.client(channels=2)
+    assert ticket(client, realm="nobody knows this", exclusive=True) != 0
+    assert ticket(client, realm="nobody knows this", exclusive=True, channel=2) != 0
+
+
+# --- asking ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9/access/grammar")
+@pytest.mark.rule("0-9/access.request-ok/ticket")
+@pytest.mark.rule("0-9/access.request/grants")
+@pytest.mark.rule("0-9/access/ask-first")
+def test_a_request_is_answered_with_a_ticket_that_works(client: Client) -> None:
+    number = ticket(client)
+    assert 0 < number <= 0xFFFF
+    for queue in ("one", "two"):
+        client.call(m.QueueDeclare(ticket=number, queue=queue), shared.QueueDeclareOk)
+
+
+@pytest.mark.rule("0-9/access.request/realm-validity")
+def test_unknown_and_forbidden_realms_are_answered_alike(spec: Server) -> None:
+    spec.vhost.realms.add("/forbidden", ["somebody else"])
+    closes = []
+    for realm in ("/forbidden", "/unknown"):
+        client = spec.client()
+        client.send(m.AccessRequest(realm=realm, read=True))
+        close = client.expect_channel_close(403)
+        closes.append((close.reply_text.replace(realm, ""), close.class_id, close.method_id))
+    assert closes[0] == closes[1]
+    assert closes[0][1:] == (30, 10)
+
+
+@pytest.mark.rule("0-9/access.request/no-rights")
+@pytest.mark.parametrize(("right", "action"), [("active", 0), ("write", 1), ("read", 2)])
+def test_asking_for_more_than_the_user_may_do_ends_the_connection(
+    spec: Server, right: str, action: int
+) -> None:
+    patterns = [".*", ".*", ".*"]
+    patterns[action] = ""
+    spec.state.access.add(User("limited", "secret", permissions={"/": Permission(*patterns)}))
+    client = spec.client(user="limited", password="secret")
+    ticket(client, *(each for each in ALL if each != right))
+    client.send(m.AccessRequest(realm="/data", **{right: True}))
+    client.expect_connection_close(403)
+
+
+@pytest.mark.rule("0-9/access.request/replaces")
+def test_a_second_request_for_a_realm_destroys_the_first_ticket(strict: Client) -> None:
+    first = ticket(strict)
+    second = ticket(strict)
+    strict.call(m.QueueDeclare(ticket=second, queue="q"), shared.QueueDeclareOk)
+    strict.send(m.QueueDeclare(ticket=first, queue="q"))
+    strict.expect_channel_close(403)
+
+
+def test_tickets_for_two_realms_are_good_together(strict: Client) -> None:
+    data, admin = ticket(strict), ticket(strict, realm="/admin")
+    strict.call(m.QueueDeclare(ticket=data, queue="q"), shared.QueueDeclareOk)
+    strict.call(m.QueueDeclare(ticket=admin, queue="admin-q"), shared.QueueDeclareOk)
+
+
+@pytest.mark.rule("0-9/access.request/exclusive-validity")
+def test_exclusive_access_is_refused_while_others_have_tickets(spec: Server) -> None:
+    client = spec.client(channels=2)
+    ticket(client, "read")
+    client.send(m.AccessRequest(realm="/data", exclusive=True, read=True), 2)
+    client.expect_channel_close(403, 2)
+    assert ticket(client, "read", exclusive=True)  # The only ticket there is is this channel's.
+
+
+@pytest.mark.rule("0-9/access.request/exclusive")
+def test_exclusive_access_keeps_others_out_until_it_ends(spec: Server) -> None:
+    client, other = spec.client(), spec.client()
+    ticket(client, exclusive=True)
+    other.send(m.AccessRequest(realm="/data", read=True))
+    other.expect_channel_close(403)
+    client.drop()
+    other.open_channel()
+    assert ticket(other)
+
+
+# --- showing -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9/domain.access-ticket/non-zero")
+def test_there_is_no_ticket_0(spec: Server) -> None:
+    client = spec.client()
+    client.send(m.QueueDeclare(ticket=0, queue="q"))
+    client.expect_channel_close(403)
+
+
+@pytest.mark.rule("0-9/access.request-ok/per-channel")
+@pytest.mark.rule("0-9/domain.access-ticket/per-channel")
+def test_a_ticket_of_another_channel_ends_the_connection(spec: Server) -> None:
+    client = spec.client(channels=2)
+    number = ticket(client)
+    client.send(m.QueueDeclare(ticket=number, queue="q"), 2)
+    client.expect_connection_close(530)
+
+
+@pytest.mark.rule("0-9/channel.close/tickets-expire")
+@pytest.mark.rule("0-9/access/expire-on-change")
+def test_a_ticket_ends_with_its_channel(spec: Server) -> None:
+    client = spec.client()
+    number = ticket(client)
+    client.close_channel()
+    client.open_channel()
+    client.send(m.QueueDeclare(ticket=number, queue="q"))
+    client.expect_connection_close(530)
+
+
+@pytest.mark.rule("0-9/access/expire-on-change")
+@pytest.mark.rule("0-9/access/always-check")
+def test_a_ticket_ends_when_the_access_rules_change(spec: Server) -> None:
+    client = spec.client()
+    number = ticket(client)
+    client.call(m.QueueDeclare(ticket=number, queue="q"), shared.QueueDeclareOk)
+    spec.state.access.add(User("newcomer", "secret"))
+    client.send(m.QueueDeclare(ticket=number, queue="q"))
+    client.expect_channel_close(403)
+
+
+def test_permissions_hold_whatever_the_ticket(spec: Server) -> None:
+    spec.state.access.add(User("limited", "secret", permissions={"/": Permission("^mine", ".*", ".*")}))
+    client = spec.client(user="limited", password="secret")
+    number = ticket(client)
+    client.call(m.QueueDeclare(ticket=number, queue="mine"), shared.QueueDeclareOk)
+    client.send(m.QueueDeclare(ticket=number, queue="theirs"))
+    client.expect_channel_close(403)
+
+
+@pytest.mark.rule("0-9/access.request/passive")
+def test_passive_access_is_for_looking(strict: Client) -> None:
+    number = ticket(strict, "passive")
+    strict.call(m.QueueDeclare(ticket=number, queue="q", passive=True), shared.QueueDeclareOk)
+    strict.call(m.ExchangeDeclare(ticket=number, exchange="x", passive=True), shared.ExchangeDeclareOk)
+    strict.send(m.QueueDelete(ticket=number, queue="q"))
+    strict.expect_channel_close(403)
+
+
+@pytest.mark.rule("0-9/access.request/active")
+def test_active_access_is_for_creating_and_deleting(strict: Client) -> None:
+    number = ticket(strict, "active")
+    strict.call(m.QueueDeclare(ticket=number, queue="new"), shared.QueueDeclareOk)
+    strict.call(m.QueueDelete(ticket=number, queue="new"), shared.QueueDeleteOk)
+    number = ticket(strict, "passive", "write", "read")
+    strict.send(m.QueueDeclare(ticket=number, queue="new"))
+    strict.expect_channel_close(403)
+
+
+@pytest.mark.rule("0-9/access.request/write")
+@pytest.mark.rule("0-9/access.request/read")
+def test_write_is_for_publishing_and_read_for_consuming(strict: Client) -> None:
+    number = ticket(strict, "write")
+    strict.send_content(m.BasicPublish(ticket=number, routing_key="q"), body=b"m")
+    number = ticket(strict, "read")
+    strict.call(m.BasicConsume(ticket=number, queue="q"), shared.BasicConsumeOk)
+    assert strict.delivery().body == b"m"
+
+
+@pytest.mark.rule("0-9/exchange.declare/ticket-realm")
+@pytest.mark.rule("0-9/queue.declare/ticket-realm")
+@pytest.mark.parametrize(
+    "again",
+    [
+        lambda number: m.QueueDeclare(ticket=number, queue="admin-q"),
+        lambda number: m.ExchangeDeclare(ticket=number, exchange="admin-x", type="direct"),
+    ],
+    ids=["queue", "exchange"],
+)
+def test_what_is_declared_belongs_to_the_realm_of_the_ticket(strict: Client, again: Any) -> None:
+    strict.send(again(ticket(strict, realm="/admin")))
+    strict.take_frame()
+    strict.send(again(ticket(strict)))
+    close = strict.expect_channel_close(403)
+    assert "'/admin'" in close.reply_text and "'/data'" in close.reply_text
+
+
+def test_what_the_broker_and_others_declare_belongs_to_the_first_realm(strict: Client, spec: Server) -> None:
+    spec.vhost.declare_queue("elsewhere", owner=None)
+    number = ticket(strict)
+    strict.call(m.QueueDeclare(ticket=number, queue="elsewhere"), shared.QueueDeclareOk)
+    for exchange in ("", "amq.direct"):
+        strict.send_content(m.BasicPublish(ticket=number, exchange=exchange, routing_key="q"))
+    strict.send_content(m.BasicPublish(ticket=ticket(strict, realm="/admin"), routing_key="q"))
+    strict.expect_channel_close(403)
+
+
+# --- every method that carries one --------------------------------------------------------------------------
+
+Make = Callable[[int], Any]
+
+CHECKED: dict[str, tuple[str, str, Make]] = {
+    "exchange.declare/ticket-validity": (
+        "active",
+        "x",
+        lambda t: m.ExchangeDeclare(ticket=t, exchange="x", type="direct"),
+    ),
+    "exchange.declare/ticket-validity ": (
+        "passive",
+        "x",
+        lambda t: m.ExchangeDeclare(ticket=t, exchange="x", passive=True),
+    ),
+    "exchange.delete/ticket-validity": ("active", "x", lambda t: m.ExchangeDelete(ticket=t, exchange="x")),
+    "queue.declare/ticket-validity": ("active", "q", lambda t: m.QueueDeclare(ticket=t, queue="q")),
+    "queue.declare/ticket-validity ": (
+        "passive",
+        "q",
+        lambda t: m.QueueDeclare(ticket=t, queue="q", passive=True),
+    ),
+    "queue.bind/ticket": (
+        "active",
+        "q",
+        lambda t: m.QueueBind(ticket=t, queue="q", exchange="amq.direct", routing_key="k"),
+    ),
+    "queue.unbind/ticket": (
+        "active",
+        "q",
+        lambda t: m.QueueUnbind(ticket=t, queue="q", exchange="amq.direct", routing_key="bound"),
+    ),
+    "queue.purge/ticket-01": ("read", "q", lambda t: m.QueuePurge(ticket=t, queue="q")),
+    "queue.delete/ticket": ("active", "q", lambda t: m.QueueDelete(ticket=t, queue="q")),
+    "basic.consume/ticket-01": ("read", "q", lambda t: m.BasicConsume(ticket=t, queue="q")),
+    "basic.get/ticket-01": ("read", "q", lambda t: m.BasicGet(ticket=t, queue="q")),
+    "file.consume/ticket-01": ("read", "q", lambda t: m.FileConsume(ticket=t, queue="q")),
+    "stream.consume/ticket-01": ("read", "q", lambda t: m.StreamConsume(ticket=t, queue="q")),
+    "basic.publish/ticket-01": (
+        "write",
+        "amq.direct",
+        lambda t: m.BasicPublish(ticket=t, exchange="amq.direct"),
+    ),
+    "file.publish/ticket-01": (
+        "write",
+        "amq.direct",
+        lambda t: m.FilePublish(ticket=t, exchange="amq.direct", identifier="f"),
+    ),
+    "stream.publish/ticket-01": (
+        "write",
+        "amq.direct",
+        lambda t: m.StreamPublish(ticket=t, exchange="amq.direct"),
+    ),
+    "message.transfer/ticket-01": (
+        "write",
+        "amq.direct",
+        lambda t: m.MessageTransfer(ticket=t, destination="amq.direct"),
+    ),
+    "message.consume/ticket-01": (
+        "read",
+        "q",
+        lambda t: m.MessageConsume(ticket=t, queue="q", destination="d"),
+    ),
+    "message.get/ticket-01": ("read", "q", lambda t: m.MessageGet(ticket=t, queue="q", destination="d")),
+}
+"""The rule, the right that is needed, the exchange or queue it is about, and the method by its ticket."""
+
+_ENTRIES = [
+    pytest.param(*entry, marks=pytest.mark.rule(f"0-9/{rule.strip()}"), id=f"{rule.strip()}-{entry[0]}")
+    for rule, entry in CHECKED.items()
+]
+
+
+REQUESTS = (m.MessageConsume, m.MessageGet, m.MessageTransfer)
+
+
+@pytest.mark.parametrize(("right", "name", "make"), _ENTRIES)
+def test_a_method_needs_its_right_to_the_realm(strict: Client, right: str, name: str, make: Make) -> None:
+    strict.call(
+        m.QueueBind(ticket=ticket(strict), queue="q", exchange="amq.direct", routing_key="bound"),
+        shared.QueueBindOk,
+    )
+    others = [each for each in ALL if each != right]
+    say(strict, make(ticket(strict, *others)))
+    close = strict.expect_channel_close(403)
+    assert f"no {right} access" in close.reply_text
+
+    strict.open_channel()
+    say(strict, make(ticket(strict, *ALL, realm="/admin")))
+    close = strict.expect_channel_close(403)
+    assert f"'{name}' is in realm '/data'" in close.reply_text
+
+    strict.open_channel()
+    if isinstance(make(0), m.FilePublish):
+        stage_file(strict, b"")
+    say(strict, make(ticket(strict, right)))
+    closes = [each for each in strict.inbox if getattr(each.method, "NAME", "").endswith(".close")]
+    assert closes == []

@@ -1,0 +1,210 @@
+"""Out-of-band frames: types 4, 5 and 6, whose payloads travel by another transport."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from fakeamqp.model.errors import InternalError
+from fakeamqp.model.extensions import MemoryTransport
+from fakeamqp.wire.amqp_0_9 import BasicProperties
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9_1 import methods as shared
+from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
+from fakeamqp.wire.amqp_0_9_x.method import Method
+
+METHOD, HEADER, BODY = 4, 5, 6
+
+
+@pytest.fixture
+def server() -> Server:
+    """Tickets would only be in the way here."""
+    return Server("rabbitmq-4.2")
+
+
+@pytest.fixture
+def transport(server: Server) -> MemoryTransport:
+    made = server.state.extensions.transports["memory"] = MemoryTransport()
+    return made
+
+
+@pytest.fixture
+def client(server: Server, transport: MemoryTransport) -> Client:
+    """Its channel 1 is in-band, and its channel 2 has a transport."""
+    client = server.client()
+    client.call(m.ChannelOpen(out_of_band="memory"), shared.ChannelOpenOk, 2)
+    client.declare("q")
+    return client
+
+
+def aside(client: Client, transport: MemoryTransport, frame_type: int, payload: bytes) -> None:
+    transport.send(payload)
+    client.send_frame(frame_type, 2, b"")
+
+
+def call_aside(client: Client, transport: MemoryTransport, method: Method) -> None:
+    aside(client, transport, METHOD, method.encode())
+
+
+def header(size: int, **properties: object) -> bytes:
+    return CONTENT_HEADER.pack(60, 0, size) + BasicProperties(**properties).encode()  # type: ignore[arg-type]
+
+
+@pytest.mark.rule("0-9/oob/unconfigured")
+@pytest.mark.parametrize("frame_type", [METHOD, HEADER, BODY])
+@pytest.mark.parametrize("channel", [0, 1, 9])
+@pytest.mark.parametrize("payload", [b"", b"\0\x32\0\x0a"])
+def test_without_a_transport_there_are_no_such_frames(
+    client: Client, frame_type: int, channel: int, payload: bytes
+) -> None:
+    client.send_frame(frame_type, channel, payload)
+    client.expect_connection_close(501)
+
+
+@pytest.mark.rule("0-9/oob/configured-by-open")
+@pytest.mark.parametrize("name", ["unknown", "Memory"])
+def test_a_channel_cannot_be_opened_with_a_transport_that_is_not_there(client: Client, name: str) -> None:
+    client.send(m.ChannelOpen(out_of_band=name), 3)
+    close = client.expect_connection_close(540)
+    assert (close.class_id, close.method_id) == (20, 10)
+
+
+@pytest.mark.rule("0-9/channel.open/out-of-band")
+def test_an_empty_field_asks_for_no_transport(client: Client) -> None:
+    client.call(m.ChannelOpen(out_of_band=""), shared.ChannelOpenOk, 3)
+    client.send_frame(METHOD, 3, b"")
+    client.expect_connection_close(501)
+
+
+@pytest.mark.rule("0-9/frame/type-oob-method")
+@pytest.mark.rule("0-9/oob/format")
+def test_a_method_out_of_band_is_like_any_other(client: Client, transport: MemoryTransport) -> None:
+    call_aside(client, transport, m.QueueDeclare(queue="new"))
+    assert client.expect(shared.QueueDeclareOk, 2).queue == "new"
+
+
+@pytest.mark.rule("0-9/frame/type-oob-method")
+@pytest.mark.rule("0-9/frame/type-oob-header")
+@pytest.mark.rule("0-9/frame/type-oob-body")
+@pytest.mark.rule("0-9/oob/configured-by-open")
+def test_a_content_out_of_band_is_published(client: Client, transport: MemoryTransport) -> None:
+    call_aside(client, transport, m.BasicPublish(routing_key="q"))
+    aside(client, transport, HEADER, header(6, message_id="1"))
+    aside(client, transport, BODY, b"one")
+    aside(client, transport, BODY, b"two")
+    got = client.get("q")
+    assert got is not None
+    assert (got.body, got.properties.message_id) == (b"onetwo", "1")
+
+
+def test_frames_of_a_content_may_come_either_way(client: Client, transport: MemoryTransport) -> None:
+    client.send(m.BasicPublish(routing_key="q"), 2)
+    client.send_frame(2, 2, header(6))
+    aside(client, transport, BODY, b"one")
+    client.send_frame(3, 2, b"two")
+    got = client.get("q")
+    assert got is not None and got.body == b"onetwo"
+
+
+def test_a_payload_may_be_larger_than_frames_are(client: Client, transport: MemoryTransport) -> None:
+    body = b"x" * 1_000_000
+    call_aside(client, transport, m.BasicPublish(routing_key="q"))
+    aside(client, transport, HEADER, header(len(body)))
+    aside(client, transport, BODY, body)
+    got = client.get("q")
+    assert got is not None and got.body == body
+
+
+def test_a_frame_with_a_payload_is_none_of_these(client: Client, transport: MemoryTransport) -> None:
+    transport.send(m.QueueDeclare(queue="new").encode())
+    client.send_frame(METHOD, 2, b"x")
+    client.expect_connection_close(501)
+
+
+def test_a_payload_has_to_be_there_before_its_frame(client: Client) -> None:
+    client.send_frame(METHOD, 2, b"")
+    assert "has not come" in client.expect_connection_close(501).reply_text
+
+
+@pytest.mark.rule("0-9/oob/format")
+def test_deliveries_go_out_of_band(client: Client, transport: MemoryTransport) -> None:
+    client.call(m.BasicConsume(queue="q", consumer_tag="c"), shared.BasicConsumeOk, 2)
+    client.publish(b"x" * 200_000, routing_key="q")
+    frames = [client.take_frame() for _ in range(4)]
+    assert [(each.type, each.channel, each.payload) for each in frames] == [
+        (kind, 2, b"") for kind in (METHOD, HEADER, BODY, BODY)
+    ]
+    deliver = m.BasicDeliver.decode(transport.receive(), client.grammar)
+    assert (deliver.consumer_tag, deliver.routing_key) == ("c", "q")
+    assert CONTENT_HEADER.unpack_from(transport.receive()) == (60, 0, 200_000)
+    assert transport.receive() + transport.receive() == b"x" * 200_000
+    client.expect_nothing()
+    client.send(m.BasicAck(delivery_tag=1), 2)
+    assert client.count("q") == 0
+
+
+def test_other_channels_are_not_affected(client: Client, transport: MemoryTransport) -> None:
+    client.publish(b"m", routing_key="q")
+    got = client.get("q")
+    assert got is not None and got.body == b"m"
+    with pytest.raises(LookupError):
+        transport.receive()
+
+
+def test_what_is_got_and_what_is_returned_go_out_of_band_too(
+    client: Client, transport: MemoryTransport
+) -> None:
+    client.fill("q", b"m")
+    client.send(m.BasicGet(queue="q"), 2)
+    assert [client.take_frame().type for _ in range(3)] == [METHOD, HEADER, BODY]
+    assert isinstance(m.BasicGetOk.decode(transport.receive(), client.grammar), m.BasicGetOk)
+    transport.receive()
+    assert transport.receive() == b"m"
+    client.publish(b"m", routing_key="nowhere", mandatory=True, channel=2)
+    assert [client.take_frame().type for _ in range(3)] == [METHOD, HEADER, BODY]
+    assert m.BasicReturn.decode(transport.receive(), client.grammar).reply_code == 312
+
+
+def test_a_blocked_publisher_is_held_back_out_of_band_too(
+    server: Server, client: Client, transport: MemoryTransport
+) -> None:
+    server.state.block("low on memory")
+    call_aside(client, transport, m.BasicPublish(routing_key="q"))
+    transport.send(header(1))
+    transport.send(b"m")
+    two_frames = bytes((HEADER, 0, 2, 0, 0, 0, 0, 0xCE, BODY, 0, 2, 0, 0, 0, 0, 0xCE))
+    client.send_octets(two_frames)
+    assert not client.connection.reading
+    assert len(server.vhost.queues["q"].ready) == 0
+    server.state.unblock()
+    assert len(server.vhost.queues["q"].ready) == 1
+
+
+@pytest.mark.rule("0-9/channel.close/stability")
+def test_frames_of_a_closing_channel_are_discarded_with_their_payloads(
+    client: Client, transport: MemoryTransport
+) -> None:
+    call_aside(client, transport, m.QueueDeclare(queue="nobody", passive=True))
+    call_aside(client, transport, m.QueueDeclare(queue="discarded"))
+    client.expect_channel_close(404, 2)
+    client.call(m.ChannelOpen(out_of_band="memory"), shared.ChannelOpenOk, 2)
+    call_aside(client, transport, m.QueueDeclare(queue="new"))
+    assert client.expect(shared.QueueDeclareOk, 2).queue == "new"
+    client.send(m.QueueDeclare(queue="discarded", passive=True))
+    client.expect_channel_close(404)
+
+
+def test_a_transport_that_fails_ends_the_connection(server: Server, client: Client) -> None:
+    class Broken(MemoryTransport):
+        def put(self, payload: bytes) -> None:
+            raise InternalError("the transport has failed")
+
+    server.state.extensions.transports["broken"] = Broken()
+    client.call(m.ChannelOpen(out_of_band="broken"), shared.ChannelOpenOk, 3)
+    client.call(m.BasicConsume(queue="q"), shared.BasicConsumeOk, 3)
+    other = server.client()
+    other.fill("q", b"1", b"2")
+    client.expect_nothing()
+    server.advance(0)
+    assert "the transport has failed" in client.expect_connection_close(541).reply_text
+    assert other.empty("q") == [b"1", b"2"]

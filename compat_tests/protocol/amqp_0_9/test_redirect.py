@@ -1,0 +1,156 @@
+"""connection.open: redirection, insist, known hosts, and the paths of virtual hosts."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from fakeamqp.model.state import Redirect
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9 import version_0_8
+from fakeamqp.wire.amqp_0_9_1 import methods as shared
+
+
+def tuned(server: Server) -> Client:
+    """A client that has yet to open a virtual host."""
+    client = server.connect()
+    client.send_octets(client.protocol_header)
+    client.expect(shared.ConnectionStart, 0)
+    client.login()
+    client.expect(shared.ConnectionTune, 0)
+    client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072, heartbeat=0), 0)
+    return client
+
+
+def opened(client: Client, **fields: object) -> m.ConnectionOpenOk:
+    """Open a virtual host and read the answer as 0-9 has it."""
+    client.send(m.ConnectionOpen(**{"virtual_host": "/", **fields}), 0)  # type: ignore[arg-type]
+    frame = client.take_frame()
+    assert isinstance(frame.method, shared.ConnectionOpenOk)
+    return m.ConnectionOpenOk.decode(frame.payload, client.grammar)
+
+
+def redirected(server: Server) -> tuple[Client, m.ConnectionRedirect]:
+    client = tuned(server)
+    return client, client.call(m.ConnectionOpen(virtual_host="/"), m.ConnectionRedirect, 0)
+
+
+@pytest.mark.rule("0-9/connection.redirect/instead-of-open-ok")
+@pytest.mark.rule("0-9/connection.redirect/host-format")
+@pytest.mark.rule("0-9/domain.known-hosts/use")
+@pytest.mark.parametrize("host", ["127.0.0.1:5673", "localhost"])
+def test_a_broker_that_has_moved_redirects(server: Server, host: str) -> None:
+    server.state.redirect = Redirect(host, ("third.example", "fourth.example:5673"))
+    client, redirect = redirected(server)
+    assert (redirect.host, redirect.known_hosts) == (host, "third.example,fourth.example:5673")
+    client.expect_nothing()
+    assert client.connection not in server.state.connections
+    assert not client.closed
+
+
+@pytest.mark.rule("0-9/connection.redirect/usage")
+def test_a_redirected_client_closes_or_just_goes(server: Server) -> None:
+    server.state.redirect = Redirect("elsewhere")
+    client, _ = redirected(server)
+    client.call(shared.ConnectionClose(reply_code=200), shared.ConnectionCloseOk, 0)
+    client.expect_end_after_close()
+    client, _ = redirected(server)
+    client.drop()
+    assert client.closed
+
+
+def test_a_redirected_client_that_stays_is_let_go(server: Server) -> None:
+    server.state.redirect = Redirect("elsewhere")
+    client, _ = redirected(server)
+    server.advance(60)
+    client.expect_silent_end()
+
+
+def test_a_redirected_client_can_do_nothing_here(server: Server) -> None:
+    server.state.redirect = Redirect("elsewhere")
+    for method, number in ((m.ChannelOpen(), 1), (m.ConnectionOpen(virtual_host="/"), 0)):
+        client, _ = redirected(server)
+        client.send(method, number)
+        client.expect(shared.ConnectionClose, 0)
+
+
+@pytest.mark.rule("0-9/connection.open/insist-behaviour")
+@pytest.mark.rule("0-9/connection.open-ok/known-hosts")
+def test_who_insists_is_served_and_told_of_the_others(server: Server) -> None:
+    server.state.redirect = Redirect("elsewhere", ("third.example",))
+    client = tuned(server)
+    assert opened(client, insist=True).known_hosts == "elsewhere,third.example"
+    client.open_channel()
+
+
+@pytest.mark.rule("0-9/connection.open/insist-behaviour")
+def test_who_insists_on_a_virtual_host_that_is_not_there_is_refused(server: Server) -> None:
+    server.state.redirect = Redirect("elsewhere")
+    client = tuned(server)
+    client.send(m.ConnectionOpen(virtual_host="/unknown", insist=True), 0)
+    client.expect(shared.ConnectionClose, 0)
+
+
+@pytest.mark.rule("0-9/connection.open-ok/known-hosts")
+@pytest.mark.rule("0-9/domain.known-hosts/use")
+@pytest.mark.parametrize("insist", [False, True])
+def test_a_broker_alone_knows_no_other_hosts(server: Server, insist: bool) -> None:
+    assert opened(tuned(server), insist=insist).known_hosts == ""
+
+
+def test_each_client_that_is_sent_away_is_counted(server: Server) -> None:
+    notes: list[None] = []
+    server.state.redirect = Redirect("elsewhere", note=lambda: notes.append(None))
+    redirected(server)
+    opened(tuned(server), insist=True)
+    assert len(notes) == 1
+
+
+def test_no_more_known_hosts_are_named_than_fit(server: Server) -> None:
+    server.state.redirect = Redirect("a" * 255, ("b" * 200, "c" * 100, "d" * 54))
+    _, redirect = redirected(server)
+    assert redirect.host == "a" * 255
+    assert redirect.known_hosts == "b" * 200 + "," + "d" * 54
+
+
+def test_a_client_of_0_8_is_redirected_by_the_number_that_it_knows(server: Server) -> None:
+    server.state.redirect = Redirect("elsewhere")
+    client = server.connect()
+    client.send_octets(version_0_8.PROTOCOL_HEADERS[0])
+    client.take_frame()
+    client.login()
+    client.take_frame()
+    client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072, heartbeat=0), 0)
+    client.send(m.ConnectionOpen(virtual_host="/"), 0)
+    octets = client.take_octets()
+    assert octets[7:11] == b"\0\x0a\0\x32"
+    assert b"elsewhere" in octets
+
+
+# --- paths ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9/domain.path/syntax")
+@pytest.mark.parametrize("path", ["no-slash", "/with space", "/a//b", "/.", "/" + "a" * 127])
+def test_the_name_of_a_virtual_host_is_a_path(path: str) -> None:
+    for name, code in (("spec", 502), ("rabbitmq-4.2", None)):
+        server = Server(name)
+        server.state.add_virtual_host(path)
+        server.state.access.users["guest"].permissions[path] = server.state.access.users["guest"].permissions[
+            "/"
+        ]
+        client = tuned(server)
+        if code is None:
+            opened(client, virtual_host=path)
+        else:
+            client.send(m.ConnectionOpen(virtual_host=path), 0)
+            client.expect_connection_close(code)
+
+
+@pytest.mark.rule("0-9/domain.path/syntax")
+@pytest.mark.parametrize("path", ["/", "/data", "/a/b.c-d_e+f!g=h:i", "/" + "a" * 126])
+def test_paths_that_are_right_are_opened(server: Server, path: str) -> None:
+    server.state.add_virtual_host(path)
+    permissions = server.state.access.users["guest"].permissions
+    permissions[path] = permissions["/"]
+    opened(tuned(server), virtual_host=path)

@@ -1,0 +1,307 @@
+"""channel.resume: channels whose connection was lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from fakeamqp.model.access import Permission, User
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9_1 import methods as shared
+
+
+@pytest.fixture
+def server() -> Server:
+    """Tickets would only be in the way here."""
+    return Server("rabbitmq-4.2")
+
+
+def open_channel(client: Client, channel: int = 1) -> bytes:
+    """Open a channel and return its channel-id."""
+    client.send(m.ChannelOpen(), channel)
+    frame = client.take_frame()
+    assert isinstance(frame.method, shared.ChannelOpenOk)
+    return m.ChannelOpenOk.decode(frame.payload, client.grammar).channel_id
+
+
+def resume(client: Client, channel_id: bytes, channel: int = 1) -> None:
+    client.call(m.ChannelResume(channel_id), m.ChannelOk, channel)
+
+
+def refused(client: Client, channel_id: bytes, channel: int = 1) -> None:
+    client.send(m.ChannelResume(channel_id), channel)
+    close = client.expect_channel_close(404, channel)
+    assert (close.class_id, close.method_id) == (20, 50)
+
+
+@pytest.mark.rule("0-9/channel.open-ok/channel-id")
+def test_every_channel_has_an_id_of_its_own(server: Server) -> None:
+    one, two = server.client(channels=0), server.client(channels=0)
+    ids = [open_channel(one), open_channel(one, 2), open_channel(two)]
+    one.close_channel()
+    ids.append(open_channel(one))
+    assert all(ids)
+    assert len(set(ids)) == 4
+
+
+@pytest.mark.rule("0-9/channel.resume/resumes")
+@pytest.mark.rule("0-9/channel/grammar")
+@pytest.mark.rule("0-9/channel.ok/completion")
+def test_a_channel_is_resumed_on_another_connection(server: Server) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client, 3)
+    client.declare("q", channel=3)
+    client.drop()
+
+    client = server.client(channels=0)
+    resume(client, channel_id, 7)
+    client.call(m.QueuePurge(queue=""), shared.QueuePurgeOk, 7)  # The current queue is still "q".
+    client.close_channel(7)
+
+
+@pytest.mark.rule("0-9/channel.resume/resumes")
+def test_its_consumers_go_on(server: Server) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    for queue, tag, options in (
+        ("acked", "a", {}),
+        ("free", "f", {"no_ack": True}),
+        ("mine", "m", {"exclusive": True}),
+    ):
+        client.declare(queue)
+        client.consume(queue, tag, **options)
+    client.publish(b"unsettled", routing_key="acked")
+    client.delivery()
+    client.drop()
+
+    client = server.client(channels=0)
+    client.open_channel(2)
+    client.publish(b"meanwhile", routing_key="free", channel=2)
+    resume(client, channel_id)
+    deliveries = [client.delivery() for _ in range(2)]
+    assert [(each.method.consumer_tag, each.body, each.method.redelivered) for each in deliveries] == [
+        ("a", b"unsettled", True),
+        ("f", b"meanwhile", False),
+    ]
+    client.ack(1)
+    assert client.count("acked") == client.count("free") == 0
+    client.send(m.BasicConsume(queue="mine"), 2)
+    client.expect_channel_close(403, 2)
+    client.call(m.BasicCancel(consumer_tag="m"), shared.BasicCancelOk)
+
+
+def test_its_windows_and_its_flow_are_as_they_were(server: Server) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    client.declare("q")
+    client.qos(1)
+    client.consume("q", "c")
+    client.call(m.ChannelFlow(active=False), shared.ChannelFlowOk)
+    client.drop()
+
+    client = server.client(channels=0)
+    resume(client, channel_id)
+    client.fill("q", b"1", b"2")
+    client.expect_nothing()
+    client.call(m.ChannelFlow(active=True), shared.ChannelFlowOk)
+    assert client.bodies() == [b"1"]
+    client.ack(1)
+    assert client.bodies() == [b"2"]
+
+
+def test_it_is_transactional_as_before(server: Server) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    client.declare("q")
+    client.call(m.TxSelect(), shared.TxSelectOk)
+    client.fill("q", b"committed")
+    client.call(m.TxCommit(), shared.TxCommitOk)
+    client.drop()
+
+    client = server.client(channels=0)
+    resume(client, channel_id)
+    client.fill("q", b"kept")
+    assert client.count("q") == 1
+    client.call(m.TxCommit(), shared.TxCommitOk)
+    assert client.empty("q") == [b"committed", b"kept"]
+
+
+@pytest.mark.parametrize("work", ["publish", "ack"])
+def test_in_the_midst_of_a_transaction_it_cannot_be_resumed(server: Server, work: str) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    client.declare("q")
+    client.fill("q", b"m")
+    client.get("q")
+    client.call(m.TxSelect(), shared.TxSelectOk)
+    if work == "publish":
+        client.fill("q", b"undone")
+    else:
+        client.ack(1)
+    client.drop()
+
+    client = server.client(channels=0)
+    refused(client, channel_id)
+    client.open_channel()
+    assert client.empty("q") == [b"m"]
+
+
+def test_with_a_branch_it_cannot_be_resumed(server: Server) -> None:
+    client = server.client(channels=0)
+    selected, started = open_channel(client), open_channel(client, 2)
+    for channel in (1, 2):
+        client.call(m.DtxSelect(), m.DtxSelectOk, channel)
+    client.call(m.DtxStart("branch"), m.DtxStartOk, 2)
+    client.drop()
+
+    client = server.client(channels=0)
+    refused(client, started, 2)
+    resume(client, selected)
+    client.call(m.DtxStart("another"), m.DtxStartOk)
+
+
+def test_a_consumer_without_its_queue_does_not_come_back(server: Server) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    client.declare("q")
+    client.declare("gone", exclusive=True)
+    client.consume("gone", "g")
+    client.consume("q", "c")
+    client.drop()
+
+    client = server.client(channels=0)
+    resume(client, channel_id)
+    client.fill("q", b"m")
+    assert client.bodies() == [b"m"]
+    client.declare("gone")
+    client.consume("gone", "g")
+
+
+def test_a_consumer_on_what_may_not_be_read_any_more_does_not_come_back(server: Server) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    client.declare("q")
+    client.consume("q", "c")
+    client.drop()
+    server.state.access.add(User("guest", "guest", permissions={"/": Permission(read="")}))
+
+    client = server.client(channels=0)
+    resume(client, channel_id)
+    client.fill("q", b"m")
+    client.expect_nothing()
+
+
+def test_in_strict_hands_consumers_go_on_and_tickets_do_not() -> None:
+    server = Server("spec")
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    number = client.call(
+        m.AccessRequest(realm="/data", active=True, read=True), shared.AccessRequestOk
+    ).ticket
+    client.call(m.QueueDeclare(ticket=number, queue="q"), shared.QueueDeclareOk)
+    client.call(m.BasicConsume(ticket=number, queue="q"), shared.BasicConsumeOk)
+    client.drop()
+
+    client = server.client(channels=0)
+    resume(client, channel_id)
+    [subscription] = server.vhost.queues["q"].subscriptions
+    assert subscription.owner is not None
+    client.send(m.QueueDeclare(ticket=number, queue="q"))
+    client.expect_connection_close(530)
+
+
+def test_it_keeps_its_id(server: Server) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    for _ in range(2):
+        client.drop()
+        client = server.client(channels=0)
+        resume(client, channel_id)
+
+
+@pytest.mark.rule("0-9/channel.resume/unknown-id")
+def test_an_unknown_id_is_not_found(server: Server) -> None:
+    client = server.client(channels=0)
+    refused(client, b"unknown")
+    refused(client, b"")
+    client.open_channel()
+
+
+@pytest.mark.rule("0-9/channel.resume/unknown-id")
+def test_a_channel_that_is_not_interrupted_cannot_be_resumed(server: Server) -> None:
+    client, other = server.client(channels=0), server.client(channels=0)
+    running, closed = open_channel(client), open_channel(client, 2)
+    client.close_channel(2)
+    refused(other, running)
+    refused(other, closed)
+    client.drop()
+    resume(other, running)
+    refused(other, running, 2)
+
+
+def test_what_is_closed_in_order_is_not_interrupted(server: Server) -> None:
+    client = server.client(channels=0)
+    by_client = open_channel(client)
+    client.call(shared.ConnectionClose(reply_code=200), shared.ConnectionCloseOk, 0)
+    client.drop()
+    client = server.client(channels=0)
+    by_error = open_channel(client)
+    client.send_frame(7, 1, b"")
+    client.expect_connection_close(501)
+    client = server.client(channels=0)
+    failed = open_channel(client)
+    client.send(m.QueueDeclare(queue="nobody", passive=True))
+    client.expect(shared.ChannelClose)
+    client.drop()
+    client = server.client(channels=0)
+    for channel_id in (by_client, by_error, failed):
+        refused(client, channel_id)
+
+
+def test_others_cannot_resume_it(server: Server) -> None:
+    server.state.add_virtual_host("/other")
+    for name in ("guest", "somebody"):
+        every = {"/": Permission(), "/other": Permission()}
+        server.state.access.add(User(name, "guest", permissions=every))
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    client.drop()
+    refused(server.client(channels=0, user="somebody"), channel_id)
+    refused(server.client(channels=0, virtual_host="/other"), channel_id)
+    resume(server.client(channels=0), channel_id)
+
+
+def test_a_connection_without_heartbeats_is_interrupted(server: Server) -> None:
+    client = server.client(channels=0, heartbeat=10)
+    channel_id = open_channel(client)
+    server.advance(60)
+    assert client.closed
+    resume(server.client(channels=0), channel_id)
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_a_connection_that_a_fault_breaks_off_is_interrupted(server: Server, reset: bool) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    [connection] = server.state.connections
+    connection.break_off(reset=reset)  # type: ignore[attr-defined]
+    resume(server.client(channels=0), channel_id)
+
+
+def test_no_more_than_a_hundred_are_kept_and_none_over_a_restart(server: Server) -> None:
+    client = server.client(channels=0)
+    ids = [open_channel(client, number) for number in range(1, 102)]
+    client.drop()
+    client = server.client(channels=0)
+    refused(client, ids[0])
+    resume(client, ids[1])
+    server.restart()
+    client = server.client(channels=0)
+    refused(client, ids[1])
+    refused(client, ids[-1])
+
+
+def test_a_channel_that_is_open_cannot_be_resumed_over(server: Server) -> None:
+    client = server.client()
+    client.send(m.ChannelResume(b"1"))
+    client.expect_connection_close(504)

@@ -1,0 +1,66 @@
+"""Trace frames: type 7."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from fakeamqp.model.errors import InternalError
+from fakeamqp.model.extensions import TraceFrame
+
+TRACE = 7
+
+
+@pytest.mark.rule("0-9/trace/discard")
+@pytest.mark.rule("0-9/frame/type-trace")
+def test_trace_frames_are_discarded_without_a_word(client: Client) -> None:
+    client.send_frame(TRACE, 0, b"anything")
+    client.send_frame(TRACE, 0, b"")
+    client.expect_nothing()
+    client.declare("alive")
+
+
+@pytest.mark.rule("0-9/trace/channel-zero")
+@pytest.mark.parametrize("channel", [1, 2])
+def test_trace_frames_are_for_channel_0(client: Client, channel: int) -> None:
+    client.send_frame(TRACE, channel, b"anything")
+    client.expect_connection_close(501)
+
+
+@pytest.mark.rule("0-9/trace/discard")
+def test_whoever_wants_to_sees_them(server: Server) -> None:
+    seen: list[TraceFrame] = []
+    server.state.extensions.trace_handlers += [seen.append, seen.append]
+    client = server.client()
+    client.send_frame(TRACE, 0, b"anything")
+    client.expect_nothing()
+    assert seen == [TraceFrame(client.connection.name, b"anything")] * 2
+
+
+def test_they_may_come_during_the_handshake(server: Server) -> None:
+    client = server.connect()
+    client.send_octets(client.protocol_header)
+    client.take_frame()
+    client.send_frame(TRACE, 0, b"")
+    client.expect_nothing()
+    assert not client.closed
+
+
+def test_a_handler_that_fails_ends_the_connection(server: Server) -> None:
+    def fail(_: TraceFrame) -> None:
+        raise InternalError("the handler has failed")
+
+    server.state.extensions.trace_handlers.append(fail)
+    client = server.client()
+    client.send_frame(TRACE, 0, b"")
+    client.expect_connection_close(541)
+
+
+def test_one_in_a_closing_connection_is_discarded(server: Server) -> None:
+    seen: list[TraceFrame] = []
+    server.state.extensions.trace_handlers.append(seen.append)
+    client = server.client()
+    client.send_frame(TRACE, 1, b"")
+    client.send_frame(TRACE, 0, b"")
+    client.expect_connection_close(501)
+    assert seen == []

@@ -1,0 +1,115 @@
+"""Class tunnel: requests, and who deals with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from fakeamqp.model.errors import InternalError
+from fakeamqp.model.extensions import Tunnel, TunnelRequest
+from fakeamqp.wire.amqp_0_9 import TunnelProperties
+from fakeamqp.wire.amqp_0_9 import methods as m
+
+
+def register(
+    server: Server, proxy_name: str, handle: Callable[[TunnelRequest], object] | None = None
+) -> list[TunnelRequest]:
+    """Have requests for a proxy put in a list."""
+    requests: list[TunnelRequest] = []
+    server.state.extensions.tunnels.append(Tunnel(proxy_name, handle or requests.append))
+    return requests
+
+
+def send(client: Client, body: bytes = b"data", channel: int = 1, **properties: object) -> None:
+    client.send_content(m.TunnelRequest({"kind": "test"}), TunnelProperties(**properties), body)  # type: ignore[arg-type]
+
+
+@pytest.mark.rule("0-9/tunnel/purpose")
+@pytest.mark.rule("0-9/tunnel/properties")
+@pytest.mark.rule("0-9/tunnel.request/content")
+@pytest.mark.rule("0-9/tunnel.request/meta-data")
+@pytest.mark.rule("0-9/tunnel/grammar")
+def test_a_request_goes_to_its_handler_and_is_not_answered(server: Server) -> None:
+    requests = register(server, "orders.*")
+    client = server.client()
+    send(
+        client,
+        b"x" * 5000,
+        headers={"n": 1},
+        proxy_name="orders.eu",
+        data_name="order",
+        durable=1,
+        broadcast=0,
+    )
+    client.expect_nothing()
+    assert requests == [
+        TunnelRequest(
+            meta_data={"kind": "test"},
+            headers={"n": 1},
+            proxy_name="orders.eu",
+            data_name="order",
+            durable=True,
+            broadcast=False,
+            body=b"x" * 5000,
+            connection=client.connection.name,
+            channel=1,
+            virtual_host="/",
+            user="guest",
+        )
+    ]
+
+
+def test_a_request_without_properties_is_for_the_proxy_without_a_name(server: Server) -> None:
+    named, unnamed = register(server, "?*"), register(server, "")
+    client = server.client()
+    send(client)
+    assert named == []
+    [request] = unnamed
+    assert (request.headers, request.proxy_name, request.data_name) == ({}, "", "")
+    assert (request.durable, request.broadcast) == (False, False)
+
+
+def test_what_is_broadcast_goes_to_all(server: Server) -> None:
+    lists = [register(server, name) for name in ("a", "b")]
+    client = server.client()
+    send(client, proxy_name="a", broadcast=1)
+    assert [len(each) for each in lists] == [1, 1]
+
+
+@pytest.mark.rule("0-9/tunnel/optional")
+def test_without_any_handler_requests_are_not_implemented(client: Client) -> None:
+    send(client, proxy_name="a")
+    close = client.expect_connection_close(540)
+    assert (close.class_id, close.method_id) == (110, 10)
+
+
+@pytest.mark.rule("0-9/tunnel/optional")
+def test_nobody_else_gets_a_request_for_an_unknown_proxy(server: Server) -> None:
+    requests = register(server, "a")
+    client = server.client()
+    send(client, proxy_name="b")
+    close = client.expect_connection_close(540)
+    assert "'b'" in close.reply_text
+    assert (close.class_id, close.method_id) == (110, 10)
+    assert requests == []
+
+
+def test_a_handler_that_fails_is_an_internal_error(server: Server) -> None:
+    def fail(_: TunnelRequest) -> None:
+        raise InternalError("the handler has failed")
+
+    register(server, "a", fail)
+    client = server.client()
+    send(client, proxy_name="a")
+    assert "the handler has failed" in client.expect_connection_close(541).reply_text
+
+
+def test_a_request_that_breaks_off_never_reaches_its_handler(server: Server) -> None:
+    requests = register(server, "*")
+    client = server.client()
+    client.send(m.TunnelRequest())
+    client.send(m.ChannelClose(reply_code=200))
+    client.expect_connection_close(501)
+    assert requests == []
