@@ -18,8 +18,10 @@ _TOGETHER = {
         "compat_tests/plugin/test_spark_fixtures.py",
         "examples/spark_",
     ),
-    # Its tests are the results of one run of another suite.
+    # The tests of each are the results of one run of other suites.
     "qpid": ("compat_tests/clients/test_qpid_python.py",),
+    "qpid over 0-9": ("compat_tests/clients/test_qpid_0_9.py",),
+    "txamqp": ("compat_tests/clients/test_txamqp.py",),
 }
 
 

@@ -107,9 +107,9 @@ def _load() -> tuple[Test, ...]:
 TESTS = _load()
 
 
-def listed(client: Python27) -> list[str]:
+def listed(client: Python27, module: str = MODULE) -> list[str]:
     """The names of all tests for brokers that the runner finds."""
-    done = client.run(_runner(client), "-m", MODULE, "--list", f"{MODULE}.*")
+    done = client.run(_runner(client), "-m", module, "--list", f"{module}.*")
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
