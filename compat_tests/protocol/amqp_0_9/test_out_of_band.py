@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.errors import InternalError
 from fakeamqp.model.extensions import MemoryTransport
 from fakeamqp.wire.amqp_0_9 import BasicProperties
@@ -163,6 +164,18 @@ def test_what_is_got_and_what_is_returned_go_out_of_band_too(
     client.publish(b"m", routing_key="nowhere", mandatory=True, channel=2)
     assert [client.take_frame().type for _ in range(3)] == [METHOD, HEADER, BODY]
     assert m.BasicReturn.decode(transport.receive(), client.grammar).reply_code == 312
+
+
+def test_the_content_of_a_response_goes_out_of_band_and_the_response_does_not(
+    client: Client, transport: MemoryTransport
+) -> None:
+    client.fill("q", b"m")
+    requester = Requester(client, 2)
+    requester.ask(m.BasicGet(queue="q"))
+    requester.response(m.BasicGetOk)
+    assert [client.take_frame().type for _ in range(2)] == [HEADER, BODY]
+    transport.receive()
+    assert transport.receive() == b"m"
 
 
 def test_a_blocked_publisher_is_held_back_out_of_band_too(

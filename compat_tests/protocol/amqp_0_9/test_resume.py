@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.protocol.amqp_0_9.files import consume, publish_file, take
+from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.access import Permission, User
 from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9.bodies import Body
 from fakeamqp.wire.amqp_0_9_1 import methods as shared
 
 
@@ -158,6 +161,75 @@ def test_with_a_branch_it_cannot_be_resumed(server: Server) -> None:
     refused(client, started, 2)
     resume(client, selected)
     client.call(m.DtxStart("another"), m.DtxStartOk)
+
+
+def test_consumers_of_every_class_go_on(server: Server) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    client.declare("q")
+    consume(client, tag="acked")
+    consume(client, tag="free", no_ack=True)
+    client.call(m.StreamConsume(queue="q", consumer_tag="stream"), m.StreamConsumeOk)
+    requester = Requester(client)
+    requester.consume("q", "messages")
+    client.drop()
+
+    client = server.client(channels=0)
+    resume(client, channel_id)
+    requester.client = client
+    for body in (b"first", b"second"):
+        publish_file(client, body)
+    files = [take(client) for _ in range(2)]
+    assert [(each.deliver.consumer_tag, each.body) for each in files] == [
+        ("acked", b"first"),
+        ("free", b"second"),
+    ]
+    client.drop()
+    assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"first"]
+
+    client = server.client(channels=0)
+    resume(client, channel_id)
+    assert take(client).deliver.redelivered
+    client.send_content(m.StreamPublish(routing_key="q"), None, b"third")
+    assert client.expect_content(m.StreamDeliver).method.consumer_tag == "stream"
+    requester.client = client
+    requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"fourth")))
+    asked = requester.transfer()
+    assert (asked.method.destination, asked.method.body.octets) == ("messages", b"fourth")
+
+
+def test_windows_of_every_class_are_as_they_were(server: Server) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    client.declare("q")
+    client.call(m.FileQos(prefetch_count=1), m.FileQosOk)
+    client.call(m.StreamQos(prefetch_count=5, consume_rate=10), m.StreamQosOk)
+    consume(client, tag="file")
+    client.call(m.StreamConsume(queue="q", consumer_tag="stream"), m.StreamConsumeOk)
+    requester = Requester(client)
+    requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
+    requester.consume("q", "messages")
+    client.drop()
+
+    client = server.client(channels=0)
+    resume(client, channel_id)
+    client.open_channel(2)
+    for body in (b"1", b"2"):
+        publish_file(client, body, channel=2)
+    assert take(client).body == b"1"
+    client.expect_nothing()
+    for body in (b"x" * 20, b"y"):
+        client.send_content(m.StreamPublish(routing_key="q"), None, body, channel=2)
+    assert client.expect_content(m.StreamDeliver).body == b"x" * 20
+    server.advance(1.9)
+    client.expect_nothing()
+    server.advance(0.2)
+    assert client.expect_content(m.StreamDeliver).body == b"y"
+    requester.client = client
+    for body in (b"3", b"4"):
+        client.publish(body, routing_key="q", channel=2)
+    assert requester.transfer().method.body.octets == b"3"
+    client.expect_nothing()
 
 
 def test_a_consumer_without_its_queue_does_not_come_back(server: Server) -> None:

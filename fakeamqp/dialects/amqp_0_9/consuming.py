@@ -60,6 +60,18 @@ class Consumers:
         """The channel is over."""
         self.stop()
 
+    def interrupted(self) -> tuple[int, int, int] | None:
+        """The limits of the channel's window. See `resume.Resumable`, here and below."""
+        if self.window is None:
+            return None
+        credit = self.window.credit
+        return credit.message_limit, credit.octet_limit, self.window.rate.octets_per_second
+
+    def resumed(self, kept: tuple[int, int, int]) -> None:
+        """Have a window with these limits."""
+        count, size, rate = kept
+        set_window(self, count=count, size=size, rate=rate, for_connection=False)
+
     def stop(self) -> None:
         """The channel is about to end: its consumers take nothing more."""
         for each in self.all():

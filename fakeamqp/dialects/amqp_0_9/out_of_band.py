@@ -105,10 +105,14 @@ class _Outbox:
         try:
             while position < len(octets):
                 frame_type, number, size = HEADER.unpack_from(octets, position)
-                start = position + FRAME_OVERHEAD - 1
-                self._transport.put(octets[start : start + size])
-                frames.append(frame(_PLACEHOLDERS[frame_type], number, b""))
-                position = start + size + 1
+                following = position + FRAME_OVERHEAD + size
+                placeholder = _PLACEHOLDERS.get(frame_type)
+                if placeholder is None:  # The response that a content follows: there is no such frame.
+                    frames.append(octets[position:following])
+                else:
+                    self._transport.put(octets[following - size - 1 : following - 1])
+                    frames.append(frame(placeholder, number, b""))
+                position = following
         except ModelError as problem:
             # Whoever delivers is in the middle of something: the end has to wait until that is done.
             self._broken = True

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from fakeamqp.dialects.amqp_0_9 import access, out_of_band
 from fakeamqp.dialects.amqp_0_9.dispatch import HANDLERS
+from fakeamqp.dialects.amqp_0_9.file.room import FileConsumer
 from fakeamqp.dialects.amqp_0_9.message import consuming
+from fakeamqp.dialects.amqp_0_9.stream import StreamConsumer
 from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
 from fakeamqp.dialects.connection_states import ConnectionState
 from fakeamqp.model.credit import Credit
@@ -103,11 +105,12 @@ def _again(subscription: Subscription) -> Consume:
     """The method that begins a consumer like this one, without an answer where it has the choice."""
     queue, no_ack, filter_ = subscription.queue.name, subscription.no_ack, dict(subscription.arguments)
     no_local, exclusive, tag = subscription.no_local, subscription.exclusive, subscription.tag
-    if isinstance(subscription.subscriber, consuming.Destination):
+    subscriber = subscription.subscriber
+    if isinstance(subscriber, consuming.Destination):
         return m.MessageConsume(0, queue, tag, no_local, no_ack, exclusive, filter_)
-    if subscription.content_class == "file":
-        return m.FileConsume(0, queue, tag, no_local, no_ack, exclusive, True, filter_)
-    if subscription.content_class == "stream":
+    if isinstance(subscriber, FileConsumer):
+        return m.FileConsume(0, queue, tag, no_local, subscriber.no_ack, exclusive, True, filter_)
+    if isinstance(subscriber, StreamConsumer):
         return m.StreamConsume(0, queue, tag, no_local, exclusive, True, filter_)
     return m.BasicConsume(0, queue, tag, no_local, no_ack, exclusive, True, filter_)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.subscription import Subscription
 
-__all__ = ["HANDLERS", "Streams"]
+__all__ = ["HANDLERS", "StreamConsumer", "Streams"]
 
 
 # --- consumers ---------------------------------------------------------------------------------------

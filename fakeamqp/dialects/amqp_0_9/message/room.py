@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9.message import delivering
 from fakeamqp.dialects.amqp_0_9.message.references import References
-from fakeamqp.model.credit import Gate
+from fakeamqp.model.credit import Credit, Gate
 from fakeamqp.model.delivery import Ledger, accept_all, reject_all, release_all
 from fakeamqp.wire.amqp_0_9 import methods as m
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9.channel_end import ChannelEnd
-    from fakeamqp.model.credit import Credit
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
     from fakeamqp.model.subscription import Subscription
@@ -112,6 +111,14 @@ class Messages:
         return others
 
     # --- the end --------------------------------------------------------------------------------------
+
+    def interrupted(self) -> tuple[int, int] | None:
+        """The limits of the channel's window. See `resume.Resumable`, here and below."""
+        return None if self.credit is None else (self.credit.message_limit, self.credit.octet_limit)
+
+    def resumed(self, kept: tuple[int, int]) -> None:
+        """Have a window with these limits."""
+        self.credit = Credit(*kept)
 
     def released(self) -> None:
         """The channel is over: what was not acknowledged returns (channel.close/cancels-consumers).
