@@ -36,6 +36,19 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize("what", ["round_trip", "get_reject_recover", "transactions", "errors"])
 def test_amqplib(what: str, broker: Broker) -> None:
+    run(broker, what)
+
+
+def test_a_redirected_connection(broker: Broker) -> None:
+    with Broker(seed=2) as elsewhere:
+        with broker.faults.redirect(f"{elsewhere.host}:{elsewhere.port}"):
+            run(broker, "round_trip")
+        assert elsewhere.queue("orders").exists
+        assert elsewhere.failures == ()
+    assert not broker.queue("orders").exists
+
+
+def run(broker: Broker, what: str) -> None:
     found = interpreter()
     assert found
     done = subprocess.run(

@@ -6,6 +6,7 @@ constants are missing in the definitions that it comes with.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -304,6 +305,31 @@ def test_ping(peer: Peer) -> None:
     for _ in range(3):
         answer = channel.channel_ping()
         assert (answer.method.klass.name, kind(answer)) == (b"channel", "ok")
+
+
+def test_a_channel_is_resumed(remote: Remote, peer: Peer, broker: Broker) -> None:
+    """What was answered on the lost connection is not done again, and consumers come back."""
+    channel = peer.client.channel(7)
+    channel_id = channel.channel_open().channel_id
+    by_requests(channel)
+    assert kind(channel.message_transfer(routing_key=b"orders", body=b"first")) == "ok"
+    assert kind(channel.message_consume(queue=b"orders", destination=b"d")) == "ok"
+    assert not peer.next(b"d").redelivered
+    peer.client.conn.io.sock.shutdown(socket.SHUT_RDWR)
+    assert broker.wait_for(lambda state: not state.connections)
+
+    again = Peer(remote, broker)
+    channel = again.client.channel(7)
+    assert kind(channel.channel_resume(channel_id=channel_id)) == "ok"
+    by_requests(channel)
+    # The client has heard nothing of its first request, let us say, so it sends that again.
+    assert kind(channel.message_transfer(routing_key=b"orders", body=b"first")) == "ok"
+    message = again.next(b"d")
+    assert (message.body, message.redelivered) == (b"first", True)
+    count(broker, 0, unacked=1)
+    message.ok()
+    count(broker, 0)
+    again.client.close()
 
 
 def test_what_comes_by_other_classes(peer: Peer, broker: Broker) -> None:

@@ -98,7 +98,14 @@ def run(broker: Broker, definition: Path, of_class: str, *, tests: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("of_class", "tests"), [("AccessTests", 1), ("FileTests", 7), ("StreamTests", 3), ("DtxTests", 3)]
+    ("of_class", "tests"),
+    [
+        ("AccessTests", 1),
+        ("DtxTests", 3),
+        ("FileTests", 7),
+        ("StreamTests", 3),
+        ("StructuredContentTests", 1),
+    ],
 )
 def test_other_classes(of_class: str, tests: int, broker: Broker, definition: Path) -> None:
     run(broker, definition, of_class, tests=tests)

@@ -152,6 +152,31 @@ class CheckedAccessTests(AccessTests):
         yield self.refused(channel.access_request(realm="/others", read=True), 403)
 
 
+class StructuredContentTests(OnBroker):
+    """A content can have others inside. The client sends and reads them, and has no other use for them."""
+
+    @inlineCallbacks
+    def test_contents_in_contents(self) -> Steps:
+        channel = self.channel
+        deep = Content("deep", properties={"content-type": "a/b"})
+        children = [Content("first", [deep]), Content("", properties={"priority": 1})]
+        outer = Content("outer" * 10_000, children, {"headers": {"number": 5}})
+        yield channel.queue_declare(queue="q", exclusive=True)
+        channel.basic_publish(routing_key="q", content=outer)
+        channel.basic_publish(routing_key="q", content=outer)
+        got = yield channel.basic_get(queue="q", no_ack=True)
+        self.same(outer, got.content)
+        yield channel.basic_consume(queue="q", no_ack=True)
+        delivered = yield self.received("basic.deliver")
+        self.same(outer, delivered.content)
+
+    def same(self, one: Content, other: Content) -> None:
+        self.assertEqual((one.body, one.properties), (other.body, other.properties))
+        self.assertEqual(len(one.children), len(other.children))
+        for first, second in zip(one.children, other.children, strict=True):
+            self.same(first, second)
+
+
 class FileTests(OnBroker):
     PROPERTIES = {  # noqa: RUF012
         "content-type": "text/plain",
