@@ -76,8 +76,9 @@ class Consumers:
         """The channel is about to end: its consumers take nothing more."""
         for each in self.all():
             each.shut()
-        if self.window is not None:
-            self.window.rate.stop()
+        for window in self.windows:
+            if not window.rate.subscriptions:
+                window.rate.stop()
 
 
 class Consumer:

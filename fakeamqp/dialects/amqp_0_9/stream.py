@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.dialects.amqp_0_9 import consuming, contents
 from fakeamqp.dialects.amqp_0_9.consuming import Consumer, Consumers
 from fakeamqp.dialects.amqp_0_9.contents import STREAM
-from fakeamqp.model.errors import ContentTooLarge
+from fakeamqp.model.errors import ContentTooLarge, NotImplementedHere
 from fakeamqp.model.message import StreamMessage
 from fakeamqp.wire.amqp_0_9 import methods as m
 from fakeamqp.wire.amqp_0_9.message_properties import StreamMessageProperties
@@ -105,6 +105,12 @@ def consume(channel: ChannelEnd, method: m.StreamConsume) -> None:
     """
     streams = channel.rooms(Streams)
     queue, tag = consuming.consumable(streams, method)
+    if queue.keeps_delivered:
+        raise NotImplementedHere(
+            f"queue '{queue.name}' in vhost '{channel.virtual_host.name}' wants acknowledgements, which class "
+            "stream has not",
+            ends_connection=False,
+        )
     consuming.start(StreamConsumer(streams, queue, tag, method), no_ack=True)
     if not method.no_wait:
         channel.send(m.StreamConsumeOk(consumer_tag=tag))

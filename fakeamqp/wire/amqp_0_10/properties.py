@@ -384,6 +384,9 @@ class ContentProperties(View):
     __slots__ = ("content",)
     HEADERS: ClassVar[tuple[str, str]] = ("content", "headers")
 
+    #: what class basic has not, or not so, and the same class of 0-9 has
+    SAME: ClassVar[tuple[str, ...]] = ()
+
     content: Any
     """FileProperties or StreamProperties."""
 
@@ -407,6 +410,8 @@ class ContentProperties(View):
             return properties
         view = kind._made_of(properties)
         view.content = view.content or next(iter(kind.ROLES))()
+        for name in kind.SAME:
+            setattr(view.content, name, getattr(properties, name, None))
         return view
 
     def encode(self) -> bytes:
@@ -420,7 +425,10 @@ class FileContentProperties(ContentProperties):
     __slots__ = ()
     PLACES: ClassVar[Mapping[str, Place]] = FILE
     ROLES: ClassVar[Mapping[type[Struct], str]] = {FileProperties: "content"}
+    SAME = ("filename", "cluster_id")
     delivery_mode = property(lambda self: DeliveryMode.PERSISTENT.value, doc="Always 2.")
+    filename = property(lambda self: self.content.filename, doc="The file's name, or None.")
+    cluster_id = property(lambda self: self.content.cluster_id, doc="The cluster's id, or None.")
 
 
 class StreamContentProperties(ContentProperties):

@@ -111,12 +111,13 @@ class Files(Consumers):
             self.uploads.broken_off(under_way[1].body_so_far)
         self.uploads.end()
         self.stop()
-        for consumer in self.all():
-            self.withdraw(consumer)
-        self.downloads.clear()
         outstanding = self.ledger.take_all()
         channel.note_settled("requeued", outstanding)
         release_all(outstanding, ending="lost")
+        # What is under way came after that, and was never sent.
+        for consumer in self.all():
+            self.withdraw(consumer)
+        self.downloads.clear()
 
 
 class FileConsumer(Consumer):

@@ -1,0 +1,271 @@
+"""Class dtx: the work of a channel, which somebody else completes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.protocol.amqp_0_9.files import consume, publish_file, take
+from compat_tests.protocol.amqp_0_9.test_file_staging import over_0_10
+from compat_tests.protocol.amqp_0_9.test_stream import publish as publish_stream
+from fakeamqp.model.errors import NotFound
+from fakeamqp.model.transactions import XaOutcome, Xid
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9_1 import methods as shared
+from fakeamqp.wire.amqp_0_10 import commands, structs
+from fakeamqp.wire.amqp_0_10.constants import XaStatus
+
+rule = pytest.mark.rule
+
+BRANCH = Xid(0, b"branch", b"")
+
+
+def started(server: Server, name: str = "branch") -> Client:
+    """A client whose work belongs to a branch; there is a queue "q"."""
+    client = server.client()
+    client.declare("q")
+    begin(client, name)
+    return client
+
+
+def begin(client: Client, name: str = "branch", channel: int = 1) -> None:
+    client.call(m.DtxSelect(), m.DtxSelectOk, channel)
+    client.call(m.DtxStart(dtx_identifier=name), m.DtxStartOk, channel)
+
+
+@rule("0-9/dtx/grammar", "0-9/dtx/optional", "0-9/dtx.select-ok/confirm", "0-9/dtx.start/starts")
+def test_publishes_wait_for_the_branch_to_be_committed(server: Server) -> None:
+    client = started(server)
+    client.publish(b"1", routing_key="q")
+    publish_file(client, b"2")
+    assert client.count("q") == 0
+    branches = server.vhost.branches
+    (view,) = branches.views()
+    assert (view.xid, view.working, view.publishes) == (BRANCH, 1, 2)
+    assert branches.commit(BRANCH, one_phase=True) is XaOutcome.OK
+    assert client.count("q") == 2
+    assert not len(branches)
+
+
+@rule("0-9/dtx.start/starts")
+def test_a_rollback_drops_publishes_and_gives_back_what_was_acked(server: Server) -> None:
+    setup = server.client()
+    setup.declare("q")
+    setup.fill("q", b"basic")
+    publish_file(setup, b"file")
+    client = started(server)
+    client.consume("q", "b")
+    client.ack(client.delivery().method.delivery_tag)
+    consume(client)
+    client.send(m.FileAck(delivery_tag=take(client).tag))
+    client.publish(b"new", routing_key="q")
+    client.call(shared.BasicCancel(consumer_tag="b"), shared.BasicCancelOk)
+    client.call(m.FileCancel(consumer_tag="t"), m.FileCancelOk)
+    assert server.vhost.branches.rollback(BRANCH) is XaOutcome.OK
+    assert setup.count("q") == 2
+    client.close_channel()
+    assert setup.count("q") == 2
+
+
+@rule("0-9/dtx.start/starts")
+def test_acks_are_done_with_the_commit(server: Server) -> None:
+    setup = server.client()
+    setup.declare("q")
+    setup.fill("q", b"1", b"2")
+    client = started(server)
+    client.consume("q", "b")
+    first, _ = client.delivery(), client.delivery()
+    client.ack(first.method.delivery_tag)
+    server.vhost.branches.commit(BRANCH, one_phase=True)
+    client.drop()
+    # What was not acknowledged was no work of the branch.
+    assert setup.empty("q") == [b"2"]
+
+
+@rule("0-9/dtx/model")
+@pytest.mark.parametrize("decide", ["commit", "rollback"])
+def test_a_coordinator_of_0_10_decides(server: Server, decide: str) -> None:
+    client = started(server)
+    client.publish(b"1", routing_key="q")
+    session = over_0_10(server).session()
+    xid = structs.Xid(format=0, global_id=b"branch", branch_id=b"")
+    prepared = session.call(commands.DtxPrepare(xid=xid))
+    assert prepared.status == XaStatus.XA_OK
+    assert client.count("q") == 0
+    command = commands.DtxCommit(xid=xid) if decide == "commit" else commands.DtxRollback(xid=xid)
+    assert session.call(command).status == XaStatus.XA_OK
+    assert client.count("q") == (1 if decide == "commit" else 0)
+
+
+@rule("0-9/dtx/model")
+def test_after_the_decision_the_channels_work_counts_by_itself(server: Server) -> None:
+    client = started(server)
+    server.vhost.branches.rollback(BRANCH)
+    client.publish(b"1", routing_key="q")
+    assert client.count("q") == 1
+    client.send(m.DtxStart(dtx_identifier="another"))
+    client.expect_channel_close(406)
+
+
+@rule("0-9/dtx/model")
+def test_a_channel_that_the_client_closes_has_done_its_work(server: Server) -> None:
+    client = started(server)
+    client.publish(b"1", routing_key="q")
+    client.close_channel()
+    (view,) = server.vhost.branches.views()
+    assert (view.working, view.publishes, view.outcome) == (0, 1, None)
+    assert server.vhost.branches.prepare(BRANCH) is XaOutcome.OK
+    server.restart()
+    server.vhost.branches.rollback(BRANCH)
+
+
+def _lose(client: Client) -> None:
+    client.drop()
+
+
+def _fail(client: Client) -> None:
+    client.send(shared.QueueDeclare(queue="missing", passive=True))
+    client.expect_channel_close(404)
+
+
+def _close_connection(client: Client) -> None:
+    client.call(shared.ConnectionClose(reply_code=200), shared.ConnectionCloseOk, 0)
+
+
+@rule("0-9/dtx/model")
+@pytest.mark.parametrize("end", [_lose, _fail, _close_connection])
+def test_a_channel_that_ends_otherwise_has_failed(server: Server, end: Callable[[Client], None]) -> None:
+    client = started(server)
+    client.publish(b"1", routing_key="q")
+    end(client)
+    branches = server.vhost.branches
+    assert branches.prepare(BRANCH) is XaOutcome.ROLLED_BACK
+    assert branches.rollback(BRANCH) is XaOutcome.OK
+    assert server.client().count("q") == 0
+
+
+def test_what_is_prepared_survives_a_restart(server: Server) -> None:
+    client = server.client()
+    client.declare("q", durable=True)
+    begin(client)
+    client.publish(b"1", routing_key="q", delivery_mode=2)
+    publish_file(client, b"2")
+    client.publish(b"3", routing_key="q", delivery_mode=1)
+    assert server.vhost.branches.prepare(BRANCH) is XaOutcome.OK
+    server.restart(crash=True)
+    other = server.client()
+    assert other.count("q") == 0
+    server.vhost.branches.commit(BRANCH)
+    assert other.count("q") == 2
+
+
+def test_a_branch_that_takes_too_long_is_rolled_back(server: Server) -> None:
+    client = started(server)
+    client.publish(b"1", routing_key="q")
+    server.advance(server.state.personality.amqp_0_10.branch_timeout + 1)
+    client.publish(b"2", routing_key="q")
+    assert server.vhost.branches.prepare(BRANCH) is XaOutcome.TIMED_OUT
+    server.vhost.branches.rollback(BRANCH)
+    assert client.count("q") == 0
+
+
+def test_several_channels_have_branches_of_their_own(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    begin(client, "one")
+    begin(client, "two", channel=2)
+    client.publish(b"1", routing_key="q")
+    client.publish(b"2", routing_key="q", channel=2)
+    server.vhost.branches.commit(Xid(0, b"two", b""), one_phase=True)
+    assert client.empty("q") == [b"2"]
+
+
+def test_streams_are_no_part_of_it(server: Server) -> None:
+    client = started(server)
+    publish_stream(client, b"1")
+    assert client.count("q") == 1
+
+
+# --- what is refused -----------------------------------------------------------------------------------
+
+
+@rule("0-9/dtx.select/sets-mode")
+def test_start_without_select(client: Client) -> None:
+    client.send(m.DtxStart(dtx_identifier="branch"))
+    client.expect_channel_close(406)
+
+
+@rule("0-9/dtx.select/sets-mode")
+def test_select_may_come_again(client: Client) -> None:
+    for _ in range(2):
+        client.call(m.DtxSelect(), m.DtxSelectOk)
+    client.call(m.DtxStart(dtx_identifier="branch"), m.DtxStartOk)
+    client.call(m.DtxSelect(), m.DtxSelectOk)
+
+
+@rule("0-9/dtx.start/identifier-not-null")
+def test_an_empty_identifier(client: Client) -> None:
+    client.call(m.DtxSelect(), m.DtxSelectOk)
+    client.send(m.DtxStart())
+    client.expect_connection_close(502)
+
+
+WORK: dict[str, Callable[[Client], None]] = {
+    "publish": lambda client: client.publish(b"1", routing_key="q"),
+    "consume": lambda client: client.send(shared.BasicConsume(queue="q", no_wait=True)),
+    "get": lambda client: client.send(shared.BasicGet(queue="q")),
+    "file.publish": lambda client: publish_file(client, b"1"),
+    "file.consume": lambda client: client.send(m.FileConsume(queue="q", no_wait=True)),
+    "stream.publish": lambda client: publish_stream(client, b"1"),
+    "stream.consume": lambda client: client.send(m.StreamConsume(queue="q", no_wait=True)),
+    "start": lambda client: client.send(m.DtxStart(dtx_identifier="first")),
+}
+
+
+@rule("0-9/dtx.start/first-on-channel")
+@pytest.mark.parametrize("work", WORK)
+def test_start_after_work(client: Client, work: str) -> None:
+    client.declare("q")
+    client.call(m.DtxSelect(), m.DtxSelectOk)
+    WORK[work](client)
+    client.take_octets()
+    client.send(m.DtxStart(dtx_identifier="branch"))
+    client.expect_channel_close(406)
+
+
+@rule("0-9/dtx.start-ok/failure")
+def test_an_identifier_in_use(server: Server) -> None:
+    client = started(server)
+    other = server.client()
+    other.call(m.DtxSelect(), m.DtxSelectOk)
+    other.send(m.DtxStart(dtx_identifier="branch"))
+    other.expect_channel_close(406)
+    # That was none of the other's business.
+    client.publish(b"1", routing_key="q")
+    server.vhost.branches.commit(BRANCH, one_phase=True)
+    assert client.count("q") == 1
+    other.open_channel()
+    begin(other)
+
+
+def test_a_channel_has_one_kind_of_transactions(server: Server) -> None:
+    client = server.client(channels=2)
+    client.call(m.TxSelect(), shared.TxSelectOk)
+    client.send(m.DtxSelect())
+    client.expect_channel_close(406)
+    begin(client, channel=2)
+    for method in (m.TxSelect(), m.TxCommit(), m.TxRollback()):
+        client.send(method, 2)
+        client.expect_channel_close(406, 2)
+        client.open_channel(2)
+
+
+def test_a_broken_off_branch_is_known_until_somebody_decides(server: Server) -> None:
+    started(server).drop()
+    branches = server.vhost.branches
+    assert len(branches) == 1
+    branches.rollback(BRANCH)
+    with pytest.raises(NotFound):
+        branches.rollback(BRANCH)

@@ -1,0 +1,176 @@
+"""file.ack and file.reject."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.protocol.amqp_0_9.files import bodies, consume, publish_file, take
+from fakeamqp.wire.amqp_0_9 import methods as m
+
+rule = pytest.mark.rule
+
+
+def left(client: Client, queue: str = "q") -> int:
+    """How many files there still are when the channel has given back what it holds."""
+    client.close_channel()
+    client.open_channel()
+    return client.count(queue)
+
+
+@pytest.fixture
+def three(client: Client) -> list[int]:
+    """The delivery tags of three files that the client was sent."""
+    client.declare("q")
+    for body in (b"1", b"2", b"3"):
+        publish_file(client, body)
+    consume(client)
+    return [take(client).tag for _ in range(3)]
+
+
+@rule("0-9/file.ack/semantics", "0-9/file/04")
+def test_a_single_ack_covers_one_file(client: Client, three: list[int]) -> None:
+    client.send(m.FileAck(delivery_tag=three[1]))
+    assert left(client) == 2
+
+
+@rule("0-9/file.ack/semantics")
+def test_a_multiple_ack_covers_all_up_to_its_tag(client: Client, three: list[int]) -> None:
+    client.send(m.FileAck(delivery_tag=three[1], multiple=True))
+    assert left(client) == 1
+
+
+@rule("0-9/file.ack/semantics")
+def test_tag_0_covers_all(client: Client, three: list[int]) -> None:
+    client.send(m.FileAck(delivery_tag=0, multiple=True))
+    client.send(m.FileAck(delivery_tag=0, multiple=True))
+    client.expect_nothing()
+    assert left(client) == 0
+
+
+@rule("0-9/file.ack/multiple-01")
+@pytest.mark.parametrize("multiple", [False, True])
+def test_only_what_was_delivered_can_be_acked(client: Client, three: list[int], multiple: bool) -> None:
+    client.send(m.FileAck(delivery_tag=99, multiple=multiple))
+    client.expect_channel_close(406)
+    client.open_channel()
+    assert client.count("q") == 3
+
+
+@rule("0-9/file.ack/multiple-01")
+@pytest.mark.parametrize("method", [m.FileAck(delivery_tag=0), m.FileReject(delivery_tag=0)])
+def test_tag_0_alone_is_none(client: Client, three: list[int], method: m.FileAck) -> None:
+    client.send(method)
+    client.expect_channel_close(406)
+
+
+@rule("0-9/file.deliver/staged-first", "0-9/file.ack/multiple-01")
+def test_what_is_still_being_staged_has_no_tag(client: Client) -> None:
+    client.declare("q")
+    for body in (b"1", b"2"):
+        publish_file(client, body)
+    consume(client)
+    tag = take(client).tag
+    client.expect(m.FileOpen)
+    client.send(m.FileAck(delivery_tag=0, multiple=True))
+    client.send(m.FileOpenOk())
+    client.expect_content(m.FileStage)
+    second = client.expect(m.FileDeliver)
+    assert second.delivery_tag != tag
+    client.send(m.FileAck(delivery_tag=second.delivery_tag))
+    client.expect_nothing()
+
+
+def test_no_class_settles_what_is_anothers(client: Client) -> None:
+    client.declare("q")
+    publish_file(client, b"file")
+    client.fill("q", b"basic")
+    consume(client, tag="f")
+    file = take(client)
+    client.consume("q", "b")
+    basic = client.delivery().method
+    assert basic.delivery_tag != file.tag
+    client.ack(0, multiple=True)
+    assert left(client) == 1
+    consume(client)
+    file = take(client)
+    client.ack(file.tag)
+    client.expect_channel_close(406)
+
+
+@rule("0-9/file.reject/01", "0-9/file.reject/02")
+def test_what_is_rejected_is_gone_or_dead_lettered(client: Client) -> None:
+    client.declare("dead")
+    client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    publish_file(client, b"body", filename="f")
+    consume(client)
+    client.send(m.FileReject(delivery_tag=take(client).tag))
+    assert (client.count("q"), client.count("dead")) == (0, 1)
+    consume(client, "dead", "d")
+    file = take(client)
+    assert (file.body, file.properties.filename) == (b"body", "f")
+    assert file.properties.headers is not None
+    assert file.properties.headers["x-first-death-queue"] == "q"
+
+
+@rule("0-9/file.reject/requeue-01")
+def test_the_channel_does_not_get_again_what_it_has_rejected(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    publish_file(client, b"body")
+    consume(client)
+    client.send(m.FileReject(delivery_tag=take(client).tag, requeue=True))
+    client.expect_nothing()
+    assert client.count("q") == 1
+    consume(client, tag="other", channel=2)
+    file = take(client, channel=2)
+    assert (file.body, file.deliver.redelivered) == (b"body", True)
+
+
+@rule("0-9/file.deliver/01")
+def test_a_file_that_comes_back_too_often_dies(spec: Server) -> None:
+    most = spec.state.personality.most_deliveries
+    assert most
+    client = spec.client()
+    client.declare("q")
+    publish_file(client, b"body")
+    for _ in range(most):
+        consume(client)
+        take(client)
+        client.close_channel()
+        client.open_channel()
+    assert client.count("q") == 0
+
+
+def test_what_was_not_acked_goes_back_with_its_channel(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    for body in (b"1", b"2"):
+        publish_file(client, body)
+    consume(client)
+    take(client)
+    client.expect(m.FileOpen)
+    other = server.client()
+    consume(other)
+    client.close_channel()
+    first, second = take(other), take(other)
+    assert [(each.body, each.deliver.redelivered) for each in (first, second)] == [
+        (b"1", True),
+        (b"2", False),
+    ]
+
+
+def test_a_channel_that_closes_gets_nothing_back(client: Client) -> None:
+    client.declare("q")
+    for body in (b"1", b"2"):
+        publish_file(client, body)
+    consume(client, tag="1")
+    take(client)
+    client.expect(m.FileOpen)
+    consume(client, tag="2")
+    client.close_channel()
+    client.open_channel()
+    client.expect_nothing()
+    assert client.count("q") == 2
+    consume(client)
+    assert bodies(client) == [b"1", b"2"]

@@ -1,0 +1,307 @@
+"""Staging, in both directions: open, open-ok, stage."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server
+from compat_tests.protocol.amqp_0_9.files import (
+    consume,
+    open_file,
+    publish,
+    publish_file,
+    stage,
+    stage_file,
+    take,
+)
+from compat_tests.protocol.amqp_0_10.contents import (
+    consume_files,
+    take_files,
+)
+from compat_tests.protocol.amqp_0_10.contents import (
+    publish_file as publish_over_0_10,
+)
+from compat_tests.protocol.amqp_0_10.driver import Server as Server010
+from fakeamqp.model.access import Permission, User
+from fakeamqp.wire.amqp_0_9 import FileProperties
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9_1 import methods as shared
+from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
+
+rule = pytest.mark.rule
+
+
+def begin_stage(client: Client, body: bytes, size: int, channel: int = 1) -> None:
+    """Send the beginning of a content."""
+    client.send(m.FileStage(), channel)
+    client.send_frame(2, channel, CONTENT_HEADER.pack(70, 0, size) + FileProperties().encode())
+    if body:
+        client.send_frame(3, channel, body)
+
+
+# --- from the client -----------------------------------------------------------------------------------
+
+
+@rule("0-9/file.open/requests-staging", "0-9/file.open-ok/staged-size", "0-9/file.stage/content")
+def test_several_contents_are_staged_in_the_order_of_open(client: Client) -> None:
+    client.declare("q")
+    assert open_file(client, 1, "a") == 0
+    assert open_file(client, 2, "b") == 0
+    stage(client, b"1", filename="a")
+    stage(client, b"22", filename="b")
+    publish(client, identifier="b")
+    publish(client, identifier="a")
+    consume(client)
+    first, second = take(client), take(client)
+    assert [(each.body, each.properties.filename) for each in (first, second)] == [(b"22", "b"), (b"1", "a")]
+
+
+@rule("0-9/file.open/content-size-01")
+def test_a_content_may_be_empty(client: Client) -> None:
+    client.declare("q")
+    publish_file(client, b"", filename="f")
+    consume(client)
+    file = take(client)
+    assert (file.opened.content_size, file.body, file.properties.filename) == (0, b"", "f")
+
+
+@rule("0-9/file.open/content-size-01")
+@pytest.mark.parametrize("body", [b"12345", b"123"])
+def test_a_content_of_another_size_than_announced(client: Client, body: bytes) -> None:
+    open_file(client, 4)
+    stage(client, body)
+    client.expect_channel_close(406)
+    client.open_channel()
+    # What is too short can be gone on with, and what is too long is nothing.
+    assert open_file(client, 4) == (3 if len(body) == 3 else 0)
+
+
+@rule("0-9/file.open/size-hint")
+def test_a_content_that_is_too_large_is_refused_at_once(client: Client) -> None:
+    largest = client.server.state.personality.largest_message
+    if not largest:
+        pytest.skip("this personality takes contents of any size")
+    client.send(m.FileOpen(identifier="f", content_size=largest + 1))
+    client.expect_channel_close(311)
+    client.open_channel()
+    assert open_file(client, largest) == 0
+
+
+@rule("0-9/file.open-ok/expects-stage")
+@pytest.mark.parametrize("method", [m.FileStage(), m.FileOpenOk()], ids=["stage", "open-ok"])
+def test_what_answers_nothing_ends_the_connection(client: Client, method: m.FileStage | m.FileOpenOk) -> None:
+    if isinstance(method, m.FileStage):
+        client.send_content(method, FileProperties(), b"")
+    else:
+        client.send(method)
+    client.expect_connection_close(503)
+
+
+@rule("0-9/file.open/restart", "0-9/file.open-ok/staged-size-01")
+def test_an_identifier_that_is_opened_again_goes_on(client: Client) -> None:
+    client.declare("q")
+    stage_file(client, b"body", filename="old")
+    assert open_file(client, 4) == 4
+    stage(client, b"", filename="new")
+    publish(client)
+    consume(client)
+    file = take(client)
+    assert (file.body, file.properties.filename) == (b"body", "new")
+
+
+@rule("0-9/file.open/restart")
+def test_another_size_is_another_content(client: Client) -> None:
+    stage_file(client, b"body")
+    assert open_file(client, 5) == 0
+
+
+@rule("0-9/file.open/restart", "0-9/file.open-ok/staged-size-01", "0-9/file.open-ok/staged-size-02")
+@pytest.mark.parametrize("how", ["transport", "restart of the channel", "method"])
+def test_a_stage_that_breaks_off_is_gone_on_with(server: Server, how: str) -> None:
+    client = server.client()
+    open_file(client, 10)
+    begin_stage(client, b"0123", 10)
+    client.send_frame(3, 1, b"45")
+    if how == "transport":
+        client.drop()
+    elif how == "method":
+        client.send(m.FileAck())
+        client.expect_connection_close(501)
+    else:
+        client.send(shared.ConnectionClose(reply_code=200), 0)
+        client.expect(shared.ConnectionCloseOk, 0)
+    client = server.client()
+    assert open_file(client, 10) == 6
+    stage(client, b"6789", filename="f")
+    client.declare("q")
+    publish(client)
+    consume(client)
+    file = take(client)
+    assert (file.body, file.properties.filename) == (b"0123456789", "f")
+
+
+@rule("0-9/file.open/restart")
+def test_what_one_channel_has_staged_another_goes_on_with_once_it_has_closed(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    stage_file(client, b"body")
+    client.send(m.FilePublish(routing_key="q", identifier="f"), 2)
+    client.expect_channel_close(404, 2)
+    client.open_channel(2)
+    client.close_channel()
+    assert open_file(client, 4, channel=2) == 4
+    stage(client, b"", channel=2)
+    publish(client, channel=2)
+    assert client.count("q", 2) == 1
+
+
+@rule("0-9/file.open/restart")
+def test_what_was_staged_whole_can_be_published_later(server: Server) -> None:
+    client = server.client()
+    stage_file(client, b"body")
+    client.drop()
+    client = server.client()
+    client.declare("q")
+    publish(client)
+    assert client.count("q") == 1
+
+
+def test_identifiers_are_each_users_own(server: Server) -> None:
+    client = server.client()
+    stage_file(client, b"body")
+    client.drop()
+    server.state.access.add(User("eve", "pw", (), {"/": Permission(".*", ".*", ".*")}))
+    other = server.client(user="eve", password="pw")
+    assert open_file(other, 4) == 0
+
+
+def test_a_restart_forgets_what_was_half_staged(server: Server) -> None:
+    client = server.client()
+    stage_file(client, b"body")
+    server.restart()
+    assert open_file(server.client(), 4) == 0
+
+
+@rule("0-9/content/child-contents")
+def test_what_a_content_holds_is_staged_with_it(client: Client) -> None:
+    inner = Child(60, b"\0\0", b"inner", (Child(70, b"\0\0", b"innermost"),))
+    client.declare("q")
+    open_file(client, 4)
+    client.send_content(m.FileStage(), FileProperties(), b"body", children=(inner,))
+    publish(client)
+    consume(client)
+    file = take(client)
+    assert (file.body, file.children) == (b"body", (inner,))
+
+
+@rule("0-9/content/class-id-matches")
+def test_a_header_of_another_class_ends_the_connection(client: Client) -> None:
+    open_file(client, 1)
+    client.send(m.FileStage())
+    client.send_frame(2, 1, CONTENT_HEADER.pack(60, 0, 1) + b"\0\0")
+    client.expect_connection_close(501)
+
+
+# --- to the client -------------------------------------------------------------------------------------
+
+
+@rule("0-9/file.open/either-side", "0-9/file.deliver/staged-first", "0-9/file.open-ok/expects-stage")
+def test_the_broker_opens_one_file_after_the_other(client: Client) -> None:
+    client.declare("q")
+    for body in (b"1", b"22"):
+        publish_file(client, body)
+    consume(client)
+    first = client.expect(m.FileOpen)
+    client.expect_nothing()
+    client.send(m.FileOpenOk())
+    assert client.expect_content(m.FileStage).body == b"1"
+    assert client.expect(m.FileDeliver).identifier == first.identifier
+    second = client.expect(m.FileOpen)
+    assert (second.content_size, second.identifier != first.identifier) == (2, True)
+    client.expect_nothing()
+
+
+@rule("0-9/file.open-ok/staged-size-01")
+def test_the_broker_sends_what_the_client_has_not(client: Client) -> None:
+    client.declare("q")
+    publish_file(client, b"0123456789")
+    consume(client)
+    assert take(client, held=7).body == b"789"
+
+
+def test_the_client_cannot_have_more_of_a_file_than_there_is(client: Client) -> None:
+    client.declare("q")
+    publish_file(client, b"body")
+    consume(client)
+    client.expect(m.FileOpen)
+    client.send(m.FileOpenOk(staged_size=5))
+    client.expect_channel_close(406)
+    client.open_channel()
+    assert client.count("q") == 1
+
+
+@rule("0-9/file.open/restart")
+def test_a_file_that_is_staged_again_has_the_same_identifier(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    publish_file(client, b"0123456789")
+    consume(client)
+    first = take(client)
+    client.drop()
+    client = server.client()
+    consume(client)
+    again = take(client, held=4)
+    assert (again.opened.identifier, again.body) == (first.opened.identifier, b"456789")
+    assert again.deliver.redelivered
+
+
+@rule("0-9/file.reject/after-staging")
+def test_a_large_file_goes_in_frames_that_fit(server: Server) -> None:
+    client = server.client(frame_max=4096)
+    client.declare("q")
+    body = bytes(range(256)) * 50
+    open_file(client, len(body))
+    client.send_content(m.FileStage(), FileProperties(), body, frame_size=4000)
+    publish(client)
+    consume(client)
+    assert take(client).body == body
+
+
+# --- with 0-10 -----------------------------------------------------------------------------------------
+
+
+def over_0_10(server: Server) -> Server010:
+    """The same broker, for clients of 0-10."""
+    same = Server010()
+    same.state, same.clock, same._port = server.state, server.clock, 60_000
+    return same
+
+
+def test_files_go_to_clients_of_0_10_and_come_from_them(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    publish_file(client, b"body", filename="f.txt", priority=3, message_id="id", headers={"n": 5})
+    session = over_0_10(server).session()
+    consume_files(session)
+    (file,) = take_files(session)
+    said = file.properties
+    assert (file.body, said.filename, said.priority, said.message_id) == (b"body", "f.txt", 3, "id")
+    assert said.headers == {"n": 5}
+    session.declare("r")
+    publish_over_0_10(session, b"back", "r", filename="back.txt", reply_to="answers")
+    consume(client, "r")
+    back = take(client)
+    assert (back.body, back.properties.filename, back.properties.reply_to) == (b"back", "back.txt", "answers")
+
+
+def test_what_is_half_staged_over_one_protocol_is_gone_on_with_over_the_other(server: Server) -> None:
+    client = server.client()
+    open_file(client, 10)
+    begin_stage(client, b"0123", 10)
+    client.drop()
+    session = over_0_10(server).session()
+    session.declare("q")
+    publish_over_0_10(session, b"0123456789")
+    client = server.client()
+    consume(client)
+    assert take(client).body == b"0123456789"
