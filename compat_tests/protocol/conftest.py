@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from compat_tests.conformance import DIALECT, SHARING, Catalogue, read_catalogue
-from compat_tests.protocol.driver import PROTOCOL_HEADERS, Client, Server
-from fakeamqp.dialects import negotiation
+from compat_tests.protocol.driver import Client, Server
 
 PERSONALITIES = ("rabbitmq-4.2", "spec")
 
@@ -29,7 +28,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     dialects = [
         dialect
         for dialect in SHARING
-        if PROTOCOL_HEADERS[dialect] in negotiation.DIALECTS
         if _may_speak(metafunc.definition, dialect) and any(_catalogue(dialect).same(id_) for id_ in ids)
     ]
     if dialects not in ([], [DIALECT]):

@@ -218,7 +218,7 @@ class Client:
             self.connection.pending()  # Nothing more is sent.
 
     def send_frame(self, frame_type: int, channel: int, payload: bytes) -> None:
-        payload = self._with_ticket(channel, payload) if frame_type == 1 else payload
+        payload = self.with_ticket(payload, channel) if frame_type == 1 else payload
         self.send_octets(frame(frame_type, channel, payload))
 
     def send(self, method: Method, channel: int = 1) -> None:
@@ -226,9 +226,10 @@ class Client:
 
     def method_frame(self, method: Method, channel: int = 1) -> bytes:
         """The octets of a method."""
-        return method_frame(channel, self._with_ticket(channel, method.encode()))
+        return method_frame(channel, self.with_ticket(method.encode(), channel))
 
-    def _with_ticket(self, channel: int, payload: bytes) -> bytes:
+    def with_ticket(self, payload: bytes, channel: int = 1) -> bytes:
+        """The payload of a method frame, with the channel's access ticket where it has none."""
         ticket = self._tickets.get(channel)
         if ticket and payload[4:6] == b"\0\0" and int.from_bytes(payload[:4], "big") in WITH_TICKET:
             return payload[:4] + ticket.to_bytes(2, "big") + payload[6:]
@@ -297,8 +298,12 @@ class Client:
             self._octets = self._octets[8 + size :]
             method = None
             if frame_type == 1:
-                method = METHODS[int.from_bytes(payload[:4], "big")].decode(payload, self.grammar)
+                method = self.read(payload)
             self._inbox.append(Frame(frame_type, channel, payload, method))
+
+    def read(self, payload: bytes) -> Method:
+        """The method that a frame holds."""
+        return METHODS[int.from_bytes(payload[:4], "big")].decode(payload, self.grammar)
 
     def take_frame(self) -> Frame:
         """The next frame."""
@@ -475,6 +480,13 @@ class Client:
 
     def reject(self, tag: int, *, requeue: bool = False, channel: int = 1) -> None:
         self.send(m.BasicReject(delivery_tag=tag, requeue=requeue), channel)
+
+    def recover(self, *, requeue: bool = True, channel: int = 1) -> None:
+        """Have all come again that is not settled. In 0-9 that has no answer."""
+        if self.server.dialect == "0-9":
+            self.send(m.BasicRecoverAsync(requeue=requeue), channel)
+        else:
+            self.call(m.BasicRecover(requeue=requeue), m.BasicRecoverOk, channel)
 
     def qos(self, count: int, *, size: int = 0, global_: bool = False, channel: int = 1) -> None:
         method = m.BasicQos(prefetch_count=count, prefetch_size=size, global_=global_)

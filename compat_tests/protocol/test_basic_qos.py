@@ -44,6 +44,7 @@ def test_a_size_of_zero_is_no_limit(spec: Server) -> None:
 
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-size-01")
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-size-window")
+@pytest.mark.dialects("0-9-1")
 def test_rabbitmq_has_no_octet_window(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send(m.BasicQos(prefetch_size=10))
@@ -108,6 +109,7 @@ def test_octets_of_the_connection_and_messages_of_the_channel_both_count(spec: S
 
 
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-both")
+@pytest.mark.dialects("0-9-1")
 def test_rabbitmq_needs_room_for_the_consumer_and_for_the_channel(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -219,6 +221,7 @@ def test_a_window_that_is_not_global_is_the_channels_by_the_letter(spec: Server)
 
 
 @pytest.mark.rule("0-9-1/basic.qos/global-connection")
+@pytest.mark.dialects("0-9-1")
 def test_a_global_window_is_shared_by_the_channel_in_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client(channels=2)
     client.declare("q")
@@ -236,6 +239,7 @@ def test_a_global_window_is_shared_by_the_channel_in_rabbitmq(rabbitmq: Server) 
 
 
 @pytest.mark.rule("0-9-1/basic.qos/global-connection")
+@pytest.mark.dialects("0-9-1")
 def test_a_window_that_is_not_global_is_each_new_consumers_in_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -285,6 +289,7 @@ def test_a_window_set_while_messages_are_out_counts_them_by_the_letter(spec: Ser
 
 
 @pytest.mark.rule("0-9-1/basic.qos/applies-until-changed")
+@pytest.mark.dialects("0-9-1")
 def test_a_new_window_holds_for_new_consumers_only_in_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")

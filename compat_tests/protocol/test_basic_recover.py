@@ -6,17 +6,13 @@ from compat_tests.protocol.driver import Client, Server
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 
-def recover(client: Client, *, requeue: bool = True, channel: int = 1) -> None:
-    client.call(m.BasicRecover(requeue=requeue), m.BasicRecoverOk, channel)
-
-
 @pytest.mark.rule("0-9-1/basic.recover/01")
 def test_recovered_messages_come_again_with_the_flag_set(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
     client.fill("q", b"1", b"2")
     assert client.bodies() == [b"1", b"2"]
-    recover(client)
+    client.recover()
     again = [client.delivery(), client.delivery()]
     client.expect_nothing()
     assert [(each.body, each.method.redelivered) for each in again] == [(b"1", True), (b"2", True)]
@@ -29,7 +25,7 @@ def test_all_that_is_unacknowledged_comes_again_under_new_tags(client: Client) -
     client.fill("q", b"1", b"2", b"3")
     assert client.bodies() == [b"1", b"2", b"3"]
     client.ack(1)
-    recover(client)
+    client.recover()
     again = [client.delivery(), client.delivery()]
     client.expect_nothing()
     assert [(each.body, each.method.delivery_tag) for each in again] == [(b"2", 4), (b"3", 5)]
@@ -37,7 +33,7 @@ def test_all_that_is_unacknowledged_comes_again_under_new_tags(client: Client) -
 
 @pytest.mark.rule("0-9-1/basic.recover/all-unacked")
 def test_nothing_to_recover_is_fine(client: Client) -> None:
-    recover(client)
+    client.recover()
     client.expect_nothing()
 
 
@@ -49,7 +45,7 @@ def test_messages_go_back_to_their_recipients_by_the_letter(spec: Server) -> Non
     client.consume("q", "b")
     client.fill("q", b"1", b"2", b"3")
     deliveries = [client.delivery() for _ in range(3)]
-    recover(client, requeue=False)
+    client.recover(requeue=False)
     again = [client.delivery() for _ in range(3)]
     client.expect_nothing()
     recipients = [(each.body, each.method.consumer_tag) for each in deliveries]
@@ -68,7 +64,7 @@ def test_a_message_whose_recipient_has_ended_returns_to_the_queue(spec: Server) 
     client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
     client.fill("q", b"got")
     client.get("q")
-    recover(client, requeue=False)
+    client.recover(requeue=False)
     assert client.empty("q") == [b"consumed", b"got"]
 
 
@@ -79,7 +75,7 @@ def test_a_message_sent_back_to_its_recipient_takes_one_place_in_the_window(spec
     client.consume("q")
     client.fill("q", b"1", b"2")
     assert client.bodies() == [b"1"]
-    recover(client, requeue=False)
+    client.recover(requeue=False)
     assert client.bodies() == [b"1"]
     client.ack(2)
     assert client.bodies() == [b"2"]
@@ -87,6 +83,7 @@ def test_a_message_sent_back_to_its_recipient_takes_one_place_in_the_window(spec
 
 @pytest.mark.rule("0-9-1/basic.recover/requeue-false")
 @pytest.mark.parametrize("method", [m.BasicRecover(), m.BasicRecoverAsync()], ids=lambda each: each.NAME)
+@pytest.mark.dialects("0-9-1")
 def test_rabbitmq_does_not_send_back_to_the_recipient(rabbitmq: Server, method: m.Method) -> None:
     client = rabbitmq.client()
     client.send(method)
@@ -105,7 +102,7 @@ def test_requeued_messages_may_go_to_another_consumer(server: Server) -> None:
     assert busy.bodies() == [b"m"]
     busy.call(m.BasicCancel(consumer_tag="busy"), m.BasicCancelOk)
     idle.consume("q", "idle")
-    recover(busy)
+    busy.recover()
     delivery = idle.delivery()
     assert (delivery.body, delivery.method.redelivered) == (b"m", True)
     busy.expect_nothing()
@@ -118,7 +115,7 @@ def test_messages_of_other_channels_stay_where_they_are(server: Server) -> None:
     client.fill("q", b"1", b"2")
     client.get("q", channel=1)
     client.get("q", channel=2)
-    recover(client, channel=1)
+    client.recover(channel=1)
     assert client.empty("q") == [b"1"]
     client.ack(1, channel=2)
     client.expect_nothing()
@@ -129,7 +126,7 @@ def test_old_tags_are_unknown_after_a_recovery(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"m")
     client.get("q")
-    recover(client)
+    client.recover()
     client.ack(1)
     assert client.expect_channel_close(406).reply_text == "PRECONDITION_FAILED - unknown delivery tag 1"
 

@@ -38,7 +38,8 @@ def test_a_channel_that_is_not_open_cannot_be_used(client: Client) -> None:
 def test_a_content_on_a_channel_that_is_not_open_is_refused(server: Server, frame_type: int) -> None:
     client = server.client()
     client.send_frame(frame_type, 7, b"\0\x3c" + bytes(12))
-    close = client.expect_connection_close(504 if server.state.personality.name == "spec" else 505)
+    unexpected = 505 if server.dialect == "0-9-1" else 501
+    close = client.expect_connection_close(504 if server.state.personality.name == "spec" else unexpected)
     assert (close.class_id, close.method_id) == (0, 0)
 
 
@@ -54,7 +55,8 @@ def test_a_channel_that_is_not_open_has_no_close_to_confirm(client: Client) -> N
 def test_an_open_channel_cannot_be_opened_again(client: Client) -> None:
     client.send(m.ChannelOpen())
     close = client.expect_connection_close(504)
-    assert close.reply_text == "CHANNEL_ERROR - second 'channel.open' seen"
+    if client.server.dialect == "0-9-1":
+        assert close.reply_text == "CHANNEL_ERROR - second 'channel.open' seen"
     assert (close.class_id, close.method_id) == (20, 10)
 
 
@@ -139,6 +141,7 @@ def test_a_client_may_open_a_channel_and_pause_it(spec: Server) -> None:
         )
     ],
 )
+@pytest.mark.dialects("0-9-1")
 def test_rabbitmq_does_not_let_the_client_pause_a_channel(rabbitmq: Server, about: str) -> None:
     client = rabbitmq.client()
     assert client.call(m.ChannelFlow(active=True), m.ChannelFlowOk).active
@@ -361,10 +364,10 @@ def test_a_socket_that_ends_before_close_ok_is_logged(
 def test_the_number_is_free_at_once(client: Client) -> None:
     client.send(m.ChannelClose(reply_code=200))
     client.send(m.ChannelOpen())
-    client.send(m.QueueDeclare(queue="q"))
+    client.send(m.BasicQos())
     client.expect(m.ChannelCloseOk)
     client.expect(m.ChannelOpenOk)
-    client.expect(m.QueueDeclareOk)
+    client.expect(m.BasicQosOk)
 
 
 @pytest.mark.rule("0-9-1/channel.close-ok/number-free")

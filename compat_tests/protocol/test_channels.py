@@ -86,9 +86,9 @@ def test_all_channels_see_the_queues_of_the_one_virtual_host(server: Server) -> 
 
 @pytest.mark.rule("0-9-1/channels/vhost-authorization")
 def test_a_user_may_work_in_one_virtual_host_and_not_in_another(server: Server) -> None:
-    server.state.add_virtual_host("theirs")
-    server.state.access.add(User("ann", "secret", (), {"theirs": Permission()}))
-    client = server.client(user="ann", password="secret", virtual_host="theirs")
+    server.state.add_virtual_host("/theirs")
+    server.state.access.add(User("ann", "secret", (), {"/theirs": Permission()}))
+    client = server.client(user="ann", password="secret", virtual_host="/theirs")
     client.declare("q")
     refused = server.connect()
     refused.send_octets(refused.protocol_header)

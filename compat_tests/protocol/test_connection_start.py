@@ -93,7 +93,8 @@ def test_the_server_says_what_it_is(server: Server) -> None:
     for name in ("product", "version", "platform", "copyright", "information"):
         assert isinstance(properties[name], str)
         assert properties[name]
-    assert (properties["product"] == "RabbitMQ") is (server.state.personality.name == "rabbitmq-4.2")
+    rabbitmq = server.state.personality.name == "rabbitmq-4.2" and server.dialect == "0-9-1"
+    assert (properties["product"] == "RabbitMQ") is rabbitmq
 
 
 @rule("0-9-1/connection.start/server-properties-required-fields")
@@ -218,6 +219,7 @@ def test_wrong_credentials_end_the_socket(
 
 @rule("0-9-1/connection.start-ok/authentication-failure")
 @pytest.mark.parametrize("response", [b"\0guest\0wrong", b"\0nobody\0guest", b"\0guest\0"])
+@pytest.mark.dialects("0-9-1")
 def test_rabbitmq_says_so_to_a_client_that_understands(rabbitmq: Server, response: bytes) -> None:
     rabbitmq.state.authentication_failure_delay = 3
     client, _ = begin(rabbitmq)

@@ -218,6 +218,7 @@ def test_methods_of_other_channels_may_come_within_a_content(connect: Callable[.
 
 
 @rule("0-9-1/content/interleave-channels")
+@pytest.mark.dialects("0-9-1")
 def test_contents_of_one_channel_do_not_mix(client: Client) -> None:
     announce(client, 4)
     announce(client, 4)
@@ -225,6 +226,7 @@ def test_contents_of_one_channel_do_not_mix(client: Client) -> None:
 
 
 @rule("0-9-1/content/sender-abort")
+@pytest.mark.dialects("0-9-1")
 def test_a_content_cannot_be_abandoned(server: Server) -> None:
     """The documents say both that it can and that it must not; RabbitMQ says not: see docs/decisions.md."""
     client, other = server.client(), server.client()

@@ -287,6 +287,7 @@ def test_auto_delete_is_ignored_for_a_queue_that_exists(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.declare/auto-delete-pre-existence")
+@pytest.mark.dialects("0-9-1")
 def test_auto_delete_is_compared_by_rabbitmq_and_the_setting_stays(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q", auto_delete=True)
@@ -675,6 +676,7 @@ def test_delete_ends_consumers(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.delete/cancels-consumers")
+@pytest.mark.dialects("0-9-1")
 def test_clients_that_wish_so_are_told_of_ended_consumers(server: Server) -> None:
     wishes = {"capabilities": {"consumer_cancel_notify": True}}
     told = server.client(channels=2, client_properties=wishes)

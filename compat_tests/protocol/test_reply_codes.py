@@ -87,6 +87,7 @@ def test_402_is_an_unknown_virtual_host_by_the_letter_and_530_by_rabbitmq(server
 
 
 @rule("0-9-1/reply-code/access-refused")
+@pytest.mark.dialects("0-9-1")
 def test_403_is_a_reserved_name(client: Client) -> None:
     client.send(m.ExchangeDeclare(exchange="amq.x", type="direct"))
     close = client.expect_channel_close(403)
@@ -178,6 +179,6 @@ def test_530_is_a_consumer_tag_used_twice(client: Client) -> None:
 
 @rule("0-9-1/reply-code/not-implemented")
 def test_540_is_a_method_the_server_does_not_know(client: Client) -> None:
-    client.send_frame(1, 1, arguments(70, 10))
+    client.send_frame(1, 1, arguments(130, 10))
     close = client.expect_connection_close(540)
-    assert (close.class_id, close.method_id) == (70, 10)
+    assert (close.class_id, close.method_id) == (130, 10)

@@ -233,6 +233,7 @@ def test_rolled_back_publishes_are_gone(client: Client) -> None:
 
 @pytest.mark.rule("0-9-1/tx.rollback/undoes-acks")
 @pytest.mark.parametrize("how", [m.BasicAck, m.BasicReject, m.BasicNack], ids=lambda each: each.NAME)
+@pytest.mark.dialects("0-9-1")
 def test_what_was_settled_is_outstanding_again_under_its_old_tag(client: Client, how: type[m.Method]) -> None:
     client.declare("q")
     client.fill("q", b"1", b"2", b"3")

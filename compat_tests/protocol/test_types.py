@@ -63,12 +63,13 @@ def test_an_octet_is_unsigned(client: Client, octet: int) -> None:
 
 
 @rule("0-9-1/types/bits-packed")
-def test_durable_is_the_second_bit_of_queue_declare(client: Client) -> None:
+def test_durable_is_the_second_bit_of_queue_declare(server: Server) -> None:
+    client = server.client()
     client.send_frame(1, 1, queue_declare("q", 0x02))
     client.expect(m.QueueDeclareOk)
     client.declare("q", durable=True)
-    client.send(m.QueueDeclare(queue="q"))
-    client.expect_channel_close(406)
+    server.restart()
+    server.client().declare("q", passive=True)
 
 
 @rule("0-9-1/types/bits-packed")
@@ -83,7 +84,7 @@ def test_a_server_packs_bits_from_the_lowest_up(client: Client) -> None:
     client.declare("q")
     client.publish(routing_key="q")
     client.get("q")
-    client.call(m.BasicRecover(requeue=True), m.BasicRecoverOk)
+    client.recover()
     client.send(m.BasicGet(queue="q"))
     get_ok = cut(client.take_octets())[0].payload
     assert get_ok[4:13] == (2).to_bytes(8, "big") + b"\x01"
