@@ -148,7 +148,7 @@ def test_a_virtual_host_is_opened_by_its_name() -> None:
 
 def test_a_client_of_another_protocol_is_told_so(broker: Broker) -> None:
     with socket.create_connection((broker.host, broker.port), 20) as sock:
-        sock.sendall(b"AMQP\x01\x01\x00\x09")
+        sock.sendall(b"AMQP\x01\x01\x00\x0b")
         assert sock.recv(8)[:4] == b"AMQP"
         assert sock.recv(1) == b""
 
