@@ -39,6 +39,8 @@ def set_window(credit: Credit | None, count: int, size: int, channels: Iterable[
         credit = Credit(count, size)
         for channel in channels:
             for subscription in channel.consumers.values():
+                if subscription.subscriber is not channel:
+                    continue  # Other classes have windows of their own.
                 if not subscription.no_ack and shares_windows(channel, subscription.queue):
                     credits = (*subscription.credits, credit)
                     subscription.depend_on((*subscription.limits, credit), credits)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from fakeamqp.wire.amqp_0_9.bodies import encode_body
 from fakeamqp.wire.amqp_0_9.methods import MessageTransfer
-from fakeamqp.wire.amqp_0_9.properties import BasicProperties
+from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.properties import Properties
 from fakeamqp.wire.amqp_0_10.crossing import EXPIRATION_HEADER, TYPE_HEADER, fits_short_string, ttl
 
@@ -75,8 +75,8 @@ FIELDS: Final[tuple[Place, ...]] = (
     Place("type", "", TYPE_HEADER, "the text in the header"),
     Place("user_id", "user_id", "", _TEXT),
     Place("app_id", "app_id", "", _TEXT),
-    Place("", "transaction_id", "x-amqp-0-9.transaction-id", "the text in the header; an empty one is none"),
-    Place("", "security_token", "x-amqp-0-9.security-token", "the octets in the header; none are none"),
+    Place("", "transaction_id", "x-amqp-0-9-transaction-id", "the text in the header; an empty one is none"),
+    Place("", "security_token", "x-amqp-0-9-security-token", "the octets in the header; none are none"),
 )
 """What message.transfer and class basic have in common, and what each has alone."""
 
@@ -94,7 +94,7 @@ class Transferred(NamedTuple):
 
 
 def from_transfer(method: MessageTransfer, payload: bytes, grammar: Grammar) -> BasicProperties:
-    """What a transfer says of its message, as class basic says it.
+    """What a transfer says of its message, as class basic of 0-9-1 says it, whose octets are the same.
 
     Args:
         method: the transfer.
@@ -107,7 +107,8 @@ def from_transfer(method: MessageTransfer, payload: bytes, grammar: Grammar) -> 
     headers = method.application_headers
     if headers:
         given["headers"] = headers
-        given["_raw_headers"] = (_table_of(method, payload), grammar)
+        # What was checked once may be joined by what the text's grammar knows not.
+        given["_raw_headers"] = (_table_of(method, payload), grammar.unchecked)
     properties = BasicProperties(**given)
     added = {place.header: getattr(method, place.field) for place in _OWN if getattr(method, place.field)}
     carried = dict(_carried(headers, expires=bool(method.ttl)))
@@ -165,9 +166,7 @@ def to_transfer(properties: AnyProperties) -> Transferred:
     if not isinstance(properties, Properties):
         # What came by another family of dialects has no table yet.
         properties = BasicProperties(headers=properties.headers)
-    if added or taken:
-        properties = properties.with_headers(added, taken)
-    return Transferred(values, properties.headers_table())
+    return Transferred(values, properties.headers_table(added, taken))
 
 
 def _suits(field: str, value: object) -> bool:

@@ -95,9 +95,14 @@ class Properties(Record):
             changed._raw_headers = octets, grammar
         return changed
 
-    def headers_table(self) -> bytes:
-        """The headers as a table, in the octets that they came with unless they have been changed since."""
-        return self._headers_octets()
+    def headers_table(
+        self, changes: Mapping[str, FieldInput | Removed] | None = None, remove: Iterable[str] = ()
+    ) -> bytes:
+        """The headers as a table, some set and some taken out; the others keep the octets they came with."""
+        octets, grammar = self._headers_as_read() or (encode_table(self.headers or {}), RABBITMQ)
+        if not changes and not remove:
+            return octets
+        return splice_table(octets, {**(changes or {}), **dict.fromkeys(remove, REMOVED)}, grammar.unchecked)
 
     def _headers_octets(self) -> bytes:
         """The table to write: as it was read, unless `headers` has been changed since."""

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.strategies import short_texts, tables
 from fakeamqp.model.properties import PlainProperties
-from fakeamqp.wire.amqp_0_9 import BasicProperties
+from fakeamqp.wire.amqp_0_9 import BasicProperties as BasicProperties09
 from fakeamqp.wire.amqp_0_9.bodies import Body
 from fakeamqp.wire.amqp_0_9.crossing import FIELDS, encode_transfer, from_transfer, to_transfer
 from fakeamqp.wire.amqp_0_9.methods import MessageTransfer
-from fakeamqp.wire.amqp_0_9_1 import BasicProperties as BasicProperties091
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
+from fakeamqp.wire.amqp_0_9_1 import BasicProperties
+from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ
 from fakeamqp.wire.amqp_0_10.crossing import EXPIRATION_HEADER, TYPE_HEADER
 from fakeamqp.wire.amqp_0_10.properties import TransferProperties
 from fakeamqp.wire.errors import FieldError
 
-TRANSACTION_ID = "x-amqp-0-9.transaction-id"
-SECURITY_TOKEN = "x-amqp-0-9.security-token"
+TRANSACTION_ID = "x-amqp-0-9-transaction-id"
+SECURITY_TOKEN = "x-amqp-0-9-security-token"
 BODY = Body(b"body")
 FULL = {
     "content_type": "text/plain",
@@ -111,7 +111,7 @@ def test_headers_keep_the_octets_they_came_with() -> None:
 # --- to a transfer -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("made", [BasicProperties, BasicProperties091, PlainProperties])
+@pytest.mark.parametrize("made", [BasicProperties, BasicProperties09, PlainProperties])
 def test_properties_of_any_dialect_have_their_fields_in_a_transfer(made: Any) -> None:
     method = written(made(**FULL, expiration="5000", headers={"n": 1}))
     assert method == MessageTransfer(**FULL, ttl=5000, application_headers={"n": 1}, body=BODY)
@@ -144,6 +144,15 @@ def test_headers_for_fields_of_a_transfer_become_those() -> None:
     assert written(BasicProperties(headers=odd)).application_headers == odd
 
 
+def test_headers_are_carried_whatever_names_and_tags_a_reader_knows() -> None:
+    octets = MessageTransfer(security_token=b"s", application_headers={"n": 1}).encode()
+    properties = from_transfer(MessageTransfer.decode(octets, PUBLISHED), octets, PUBLISHED)
+    assert properties.headers == {"n": 1, SECURITY_TOKEN: b"s"}
+    content = BasicProperties(expiration="soon", headers={"n": 1}).encode()
+    properties = BasicProperties.decode(content, 0, PUBLISHED)
+    assert written(properties).application_headers == {"n": 1, EXPIRATION_HEADER: "soon"}
+
+
 def test_a_body_goes_inline_or_by_reference() -> None:
     assert written(BasicProperties(), Body(b"r", by_reference=True)).body == Body(b"r", by_reference=True)
 
@@ -166,7 +175,7 @@ def test_a_transfer_comes_back_as_it_was(method: MessageTransfer) -> None:
 @examples(100)
 def test_a_transfer_comes_back_by_way_of_a_client_of_class_basic(method: MessageTransfer) -> None:
     octets = read(method).encode()
-    assert written(BasicProperties091.decode(octets, 0, RABBITMQ), Body()) == method
+    assert written(BasicProperties.decode(octets, 0, RABBITMQ), Body()) == method
 
 
 @given(st.data())

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9.message.room import Messages
 from fakeamqp.dialects.amqp_0_9.requests import Requests
+from fakeamqp.dialects.amqp_0_9_x.publishing import too_large
 from fakeamqp.dialects.amqp_0_9_x.replies import short_text
-from fakeamqp.model.errors import ContentTooLarge, PreconditionFailed
+from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.message import Message
 from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.wire.amqp_0_9 import methods as m
@@ -21,7 +22,7 @@ from fakeamqp.wire.amqp_0_9.crossing import from_transfer
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9.channel_end import ChannelEnd
     from fakeamqp.model.outcome import Outcome
-    from fakeamqp.wire.amqp_0_9.properties import BasicProperties
+    from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 
 __all__ = ["append", "checkpoint", "close", "open_", "resume", "transfer"]
 
@@ -38,7 +39,7 @@ def transfer(channel: ChannelEnd, method: m.MessageTransfer) -> None:
         AccessRefused: it is internal (message.transfer/destination-02), or ticket or permissions do not allow
             it (message.transfer/ticket-01).
         PreconditionFailed: the user-id is somebody else's.
-        ContentTooLarge: the message is larger than the broker takes.
+        ModelError: the message is larger than the broker takes.
     """
     channel.endpoint.publish_received()
     requests = channel.rooms(Requests)
@@ -90,7 +91,7 @@ def _publish(
     """
     largest = channel.personality.largest_message
     if largest and len(body) > largest:
-        raise ContentTooLarge(f"message size {len(body)} is larger than configured max size {largest}")
+        raise too_large(channel, len(body))
     virtual_host = channel.virtual_host
     now = channel.endpoint.broker.clock.time()
     message = Message(

@@ -1,0 +1,395 @@
+"""Class message: what its methods and frames are, and transfers to the broker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.protocol.amqp_0_9.requesting import Requester
+from fakeamqp.model.access import Permission, User
+from fakeamqp.model.ends import Histories
+from fakeamqp.wire.amqp_0_9 import METHODS
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9.bodies import Body
+from fakeamqp.wire.amqp_0_9.constants import FRAME_REQUEST
+from fakeamqp.wire.amqp_0_9.requests import Request, encode_request
+
+rule = pytest.mark.rule
+
+FULL: dict[str, Any] = {
+    "priority": 7,
+    "delivery_mode": 2,
+    "message_id": "m-1",
+    "correlation_id": "c-1",
+    "reply_to": "answers",
+    "content_type": "text/plain",
+    "content_encoding": "utf-8",
+    "user_id": "guest",
+    "app_id": "tests",
+    "transaction_id": "t-1",
+    "security_token": b"\0secret",
+    "application_headers": {"n": 1, "nested": {"t": True}},
+}
+
+
+@pytest.fixture
+def requester(client: Client) -> Requester:
+    """Requests on channel 1, with a queue "q"."""
+    client.declare("q")
+    return Requester(client)
+
+
+def transfer(routing_key: str = "q", body: bytes = b"body", **fields: Any) -> m.MessageTransfer:
+    return m.MessageTransfer(routing_key=routing_key, body=Body(body), **fields)
+
+
+# --- the class -----------------------------------------------------------------------------------------
+
+
+@rule("0-9/message/request-frames")
+@rule("0-9/message/symmetric")
+@rule("0-9/message.transfer/routing")
+def test_what_is_published_by_transfer_comes_by_transfer(requester: Requester) -> None:
+    requester.consume("q", "d")
+    requester.ask(transfer())
+    got = requester.transfer().method
+    assert (got.destination, got.exchange, got.routing_key) == ("d", "", "q")
+    assert (got.body.octets, got.redelivered) == (b"body", False)
+    requester.response(m.MessageOk)
+
+
+METHOD_FRAMES = [
+    m.MessageTransfer(),
+    m.MessageConsume(),
+    m.MessageCancel(),
+    m.MessageGet(),
+    m.MessageRecover(),
+    m.MessageOpen(),
+    m.MessageClose(),
+    m.MessageAppend(),
+    m.MessageCheckpoint(),
+    m.MessageResume(),
+    m.MessageQos(),
+    m.MessageOk(),
+    m.MessageEmpty(),
+    m.MessageReject(),
+    m.MessageOffset(),
+]
+
+
+@rule("0-9/message/request-frames")
+@pytest.mark.parametrize("method", METHOD_FRAMES, ids=lambda each: each.NAME)
+def test_methods_of_the_class_do_not_come_in_method_frames(client: Client, method: Any) -> None:
+    client.send(method)
+    close = client.expect_connection_close(503)
+    assert (close.class_id, close.method_id) == (120, method.METHOD_ID)
+
+
+@pytest.mark.parametrize(
+    "reply", [m.MessageOk(), m.MessageEmpty(), m.MessageReject(), m.MessageOffset(), m.ChannelOk()]
+)
+def test_replies_do_not_come_in_requests(requester: Requester, reply: Any) -> None:
+    requester.ask(reply)
+    requester.client.expect_connection_close(503)
+
+
+@rule("0-9/message/grammar")
+def test_each_method_is_answered_by_what_the_grammar_says(requester: Requester) -> None:
+    requester.call(m.MessageQos(prefetch_count=5), m.MessageOk)
+    requester.call(m.MessageGet(queue="q", destination="g"), m.MessageEmpty)
+    requester.call(transfer(), m.MessageOk)
+    requester.call(transfer("nowhere"), m.MessageReject)
+    requester.call(m.MessageGet(queue="q", destination="g"), m.MessageOk)
+    requester.transfer()
+    requester.call(m.MessageConsume(queue="q", destination="d"), m.MessageOk)
+    requester.call(m.MessageCancel(destination="d"), m.MessageOk)
+    requester.call(m.MessageOpen(reference=b"r"), m.MessageOk)
+    requester.call(m.MessageAppend(reference=b"r", octets=b"ab"), m.MessageOk)
+    requester.call(m.MessageCheckpoint(reference=b"r", identifier="i"), m.MessageOk)
+    assert requester.call(m.MessageResume(reference=b"s", identifier="i"), m.MessageOffset).value == 2
+    requester.call(m.MessageClose(reference=b"r"), m.MessageOk)
+    requester.call(m.MessageRecover(requeue=True), m.MessageOk)
+
+
+@rule("0-9/message/wip")
+def test_the_class_is_there(requester: Requester) -> None:
+    requester.call(m.MessageQos(), m.MessageOk)
+
+
+@rule("0-9/message/no-nowait")
+def test_no_method_of_the_class_can_do_without_its_answer() -> None:
+    fields = {name for each in METHODS.values() if each.CLASS_ID == 120 for name, _ in each.LAYOUT}
+    assert "no_wait" not in fields and "destination" in fields
+
+
+@rule("0-9/message.ok/completion")
+@rule("0-9/message.empty/empty")
+def test_ok_and_empty_have_no_fields(requester: Requester) -> None:
+    assert requester.call(m.MessageQos(), m.MessageOk).encode() == (120 << 16 | 500).to_bytes(4, "big")
+    empty = requester.call(m.MessageGet(queue="q"), m.MessageEmpty)
+    assert empty.encode() == (120 << 16 | 510).to_bytes(4, "big")
+
+
+# --- fields --------------------------------------------------------------------------------------------
+
+
+@rule("0-9/message.transfer/fields")
+@rule("0-9/message.transfer/headers-kept")
+def test_a_message_keeps_what_its_publisher_says_of_it(requester: Requester) -> None:
+    requester.publish("q", b"body", **FULL)
+    asked = requester.get("q")
+    assert asked is not None
+    got = asked.method
+    assert {name: getattr(got, name) for name in FULL} == FULL
+    assert len(got.LAYOUT) == 22 and got.LAYOUT[-1] == ("body", "content")
+
+
+@rule("0-9/message.transfer/headers-kept")
+def test_headers_keep_their_types(lenient: Server) -> None:
+    client = lenient.client()
+    client.declare("q")
+    tagged = b"\x01b" + b"b\x05" + b"\x01l" + b"l" + bytes(7) + b"\x09"
+    table = len(tagged).to_bytes(4, "big") + tagged
+    octets = m.MessageTransfer(routing_key="q").encode()[:-9] + table + bytes(5)
+    client.send_frame(FRAME_REQUEST, 1, encode_request(Request(1, 0, octets)))
+    client.send_frame(FRAME_REQUEST, 1, encode_request(Request(2, 0, m.MessageGet(queue="q").encode())))
+    assert client.take_octets().count(table) == 1
+
+
+def test_a_message_of_nothing_arrives(requester: Requester) -> None:
+    requester.publish("q", b"")
+    asked = requester.get("q")
+    assert asked is not None
+    assert (asked.method.body, asked.method.application_headers) == (Body(), {})
+
+
+@rule("0-9/message.transfer/timestamp")
+def test_the_broker_says_when_a_message_came(server: Server, requester: Requester) -> None:
+    requester.publish("q", b"", timestamp=17)
+    asked = requester.get("q")
+    assert asked is not None
+    assert asked.method.timestamp == int(server.clock.time())
+
+
+@rule("0-9/message.transfer/expiration")
+def test_the_broker_says_when_a_message_expires(server: Server, requester: Requester) -> None:
+    requester.publish("q", b"", ttl=10_000, expiration=17)
+    requester.publish("q", b"", ttl=1, expiration=17)
+    requester.publish("q", b"", expiration=17)
+    now = int(server.clock.time())
+    for ttl, expiration in ((10_000, now + 10), (1, now + 1), (0, 0)):
+        asked = requester.get("q")
+        assert asked is not None
+        assert (asked.method.ttl, asked.method.expiration) == (ttl, expiration)
+
+
+@rule("0-9/message.transfer/ttl")
+def test_a_message_is_discarded_when_its_time_is_over(server: Server, requester: Requester) -> None:
+    requester.publish("q", b"short", ttl=50)
+    requester.publish("q", b"longer", ttl=500)
+    server.advance(0.05)
+    asked = requester.get("q")
+    assert asked is not None and asked.method.body.octets == b"longer"
+    assert requester.get("q") is None
+
+
+@rule("0-9/message.transfer/ttl")
+def test_a_message_is_dead_lettered_when_its_time_is_over(server: Server, requester: Requester) -> None:
+    client = requester.client
+    client.declare("dead")
+    table = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    client.declare("dying", arguments=table)
+    requester.publish("dying", b"m", ttl=50, transaction_id="t")
+    server.advance(0.05)
+    asked = requester.get("dead")
+    assert asked is not None
+    got = asked.method
+    assert (got.body.octets, got.routing_key, got.ttl, got.transaction_id) == (b"m", "dead", 0, "t")
+    assert got.application_headers["x-death"][0]["reason"] == "expired"
+
+
+def test_a_user_id_must_be_the_publishers_own(lenient: Server) -> None:
+    requester = Requester(lenient.client())
+    requester.ask(transfer(user_id="nobody"))
+    requester.client.expect_channel_close(406)
+
+
+# --- destinations --------------------------------------------------------------------------------------
+
+
+@rule("0-9/message.transfer/destination-01")
+@rule("0-9/domain.destination/blank")
+def test_a_blank_destination_is_the_default_exchange(requester: Requester) -> None:
+    requester.publish("q", b"m")
+    assert requester.client.empty("q") == [b"m"]
+
+
+@rule("0-9/message.transfer/routing")
+def test_the_destination_is_an_exchange(requester: Requester) -> None:
+    requester.client.bind("q", "amq.topic", "a.*")
+    requester.publish("a.b", b"m", destination="amq.topic")
+    asked = requester.get("q")
+    assert asked is not None
+    assert (asked.method.exchange, asked.method.routing_key) == ("amq.topic", "a.b")
+
+
+@rule("0-9/message.transfer/destination-missing")
+def test_a_destination_that_there_is_not_closes_the_channel(requester: Requester) -> None:
+    requester.ask(transfer(destination="missing"))
+    requester.client.expect_channel_close(404)
+
+
+@rule("0-9/message.transfer/destination-02")
+def test_an_internal_exchange_is_no_destination(server: Server, requester: Requester) -> None:
+    server.vhost.create_exchange("inner", "fanout", internal=True)
+    requester.ask(transfer(destination="inner"))
+    requester.client.expect_channel_close(403)
+
+
+def test_a_destination_that_the_user_may_not_write_to_closes_the_channel(lenient: Server) -> None:
+    lenient.state.access.add(User("u", "p", (), {"/": Permission(write="^allowed$")}))
+    requester = Requester(lenient.client(user="u", password="p"))
+    requester.ask(transfer(destination="amq.direct"))
+    requester.client.expect_channel_close(403)
+
+
+@rule("0-9/message.transfer/ticket-01")
+@rule("0-9/message.consume/ticket-01")
+@rule("0-9/message.get/ticket-01")
+@pytest.mark.parametrize(
+    ("rights", "method"),
+    [
+        ("read", transfer()),
+        ("write", m.MessageConsume(queue="q", destination="d")),
+        ("write", m.MessageGet(queue="q")),
+    ],
+    ids=["transfer", "consume", "get"],
+)
+def test_a_ticket_must_give_the_right_that_a_method_needs(spec: Server, rights: str, method: Any) -> None:
+    spec.client().declare("q")
+    client = spec.client(channels=2)
+    request = m.AccessRequest(realm="/data", **{rights: True})
+    method.ticket = client.call(request, m.AccessRequestOk, 2).ticket
+    Requester(client, 2).ask(method)
+    client.expect_channel_close(403, 2)
+
+
+# --- what becomes of a message -------------------------------------------------------------------------
+
+
+@rule("0-9/message.transfer/01")
+@rule("0-9/message/01")
+def test_ok_says_that_the_broker_has_the_message_for_good(server: Server) -> None:
+    requester = Requester(server.client())
+    requester.client.declare("q", durable=True)
+    requester.publish("q", b"kept", delivery_mode=2)
+    requester.publish("q", b"lost", delivery_mode=1)
+    server.restart(crash=True)
+    assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"kept"]
+
+
+@rule("0-9/message.reject/rejects")
+def test_a_message_without_a_queue_is_rejected(requester: Requester) -> None:
+    reject = requester.call(transfer("nowhere"), m.MessageReject)
+    assert (reject.code, reject.text) == (0, "NO_ROUTE")
+
+
+@rule("0-9/message.transfer/immediate-01")
+@rule("0-9/domain.reject-code/01")
+def test_an_immediate_message_without_a_ready_consumer_is_rejected(requester: Requester) -> None:
+    reject = requester.call(transfer(immediate=True), m.MessageReject)
+    assert (reject.code, reject.text) == (1, "NO_CONSUMERS")
+    assert requester.get("q") is None
+    requester.consume("q", "d")
+    requester.ask(transfer(immediate=True))
+    assert requester.transfer().method.body.octets == b"body"
+    requester.response(m.MessageOk)
+
+
+def test_a_message_that_a_full_queue_refuses_is_rejected(requester: Requester) -> None:
+    table = {"x-max-length": 1, "x-overflow": "reject-publish"}
+    requester.client.declare("full", arguments=table)
+    requester.publish("full", b"first")
+    reject = requester.call(transfer("full"), m.MessageReject)
+    assert reject.code == 0 and "full" in reject.text
+
+
+def test_what_is_rejected_is_told_to_who_looks(server: Server, requester: Requester) -> None:
+    server.state.ends = Histories(10)
+    requester.call(transfer("nowhere", b"m"), m.MessageReject)
+    (returned,) = server.state.ends.returned
+    assert (returned.message.body, returned.code, returned.text) == (b"m", 0, "NO_ROUTE")
+
+
+@rule("0-9/message/03")
+def test_a_blocked_publisher_is_read_no_further(server: Server, requester: Requester) -> None:
+    client = requester.client
+    for connection in server.state.connections:
+        connection.set_blocked("low on memory")  # type: ignore[attr-defined]
+    client.inbox.clear()
+    client.send_octets(requester.request_octets(transfer()) + requester.request_octets(transfer()))
+    assert requester.response(m.MessageOk).first == 1
+    client.expect_nothing()
+    for connection in server.state.connections:
+        connection.set_blocked(None)  # type: ignore[attr-defined]
+    while (told := client.take_frame()).type == 1:
+        pass  # channel.flow, where the personality says so
+    assert told.type == 10
+    assert client.count("q") == 2
+
+
+def test_a_message_too_large_is_refused(lenient: Server) -> None:
+    server = Server(replace(lenient.state.personality, largest_message=4))
+    requester = Requester(server.client())
+    requester.client.declare("q")
+    requester.publish("q", b"1234")
+    requester.ask(transfer(body=b"12345"))
+    requester.client.expect_channel_close(406)
+
+
+# --- priorities ----------------------------------------------------------------------------------------
+
+
+@rule("0-9/message/06")
+@rule("0-9/message/07")
+def test_messages_of_higher_priority_go_first(spec: Server) -> None:
+    requester = Requester(spec.client())
+    requester.client.declare("q")
+    for priority in range(10):
+        requester.publish("q", b"%d" % priority, priority=priority)
+    requester.ask(m.MessageConsume(queue="q", destination="d", no_ack=True))
+    requester.response(m.MessageOk)
+    assert requester.bodies() == [b"%d" % priority for priority in reversed(range(10))]
+
+
+@rule("0-9/message/06")
+def test_clients_in_the_field_ask_for_levels_of_priority(lenient: Server) -> None:
+    requester = Requester(lenient.client())
+    requester.client.declare("q", arguments={"x-max-priority": 9})
+    for priority in (0, 9, 4):
+        requester.publish("q", b"%d" % priority, priority=priority)
+    requester.consume("q", "d", no_ack=True)
+    assert requester.bodies() == [b"9", b"4", b"0"]
+
+
+@rule("0-9/message/08")
+def test_messages_of_one_priority_keep_their_order(requester: Requester) -> None:
+    for number in range(6):
+        requester.publish("q", b"%d" % number, delivery_mode=1 + number % 2, priority=5)
+    requester.consume("q", "d", no_ack=True)
+    assert requester.bodies() == [b"%d" % number for number in range(6)]
+
+
+@rule("0-9/message/02")
+@rule("0-9/message/05")
+def test_of_a_full_queue_the_least_urgent_go_first(spec: Server) -> None:
+    requester = Requester(spec.client())
+    requester.client.declare("q", arguments={"x-max-length": 2})
+    requester.publish("q", b"urgent", priority=9)
+    requester.publish("q", b"not", priority=0)
+    requester.publish("q", b"a little", priority=4)
+    requester.consume("q", "d", no_ack=True)
+    assert requester.bodies() == [b"urgent", b"a little"]

@@ -1,0 +1,465 @@
+"""Transfers from the broker: consumers and their destinations, get, acknowledgement, recover, qos."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.protocol.amqp_0_9.requesting import Asked, Requester
+from fakeamqp.model.access import Permission, User
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9.bodies import Body
+
+rule = pytest.mark.rule
+
+
+@pytest.fixture
+def requester(client: Client) -> Requester:
+    """Requests on channel 1, with a queue "q"."""
+    client.declare("q")
+    return Requester(client)
+
+
+def other(server: Server) -> Requester:
+    """Requests on a connection of its own."""
+    return Requester(server.client())
+
+
+def take(requester: Requester, count: int) -> list[Asked]:
+    """So many transfers that have come, and no more."""
+    taken = [requester.transfer() for _ in range(count)]
+    requester.client.expect_nothing()
+    return taken
+
+
+def fill(requester: Requester, *bodies: bytes, queue: str = "q") -> None:
+    requester.client.fill(queue, *bodies)
+
+
+# --- acknowledgement -----------------------------------------------------------------------------------
+
+
+@rule("0-9/message.transfer/ack-by-response")
+@rule("0-9/message/10")
+def test_what_was_answered_ok_is_gone(server: Server, requester: Requester) -> None:
+    fill(requester, b"1", b"2", b"3")
+    requester.consume("q", "d")
+    taken = take(requester, 3)
+    requester.answer(taken[0].number)
+    requester.answer(taken[2].number)
+    requester.client.drop()
+    assert server.client().empty("q") == [b"2"]
+
+
+@rule("0-9/message.transfer/ack-by-response")
+@rule("0-9/response/range")
+def test_one_response_may_acknowledge_many(server: Server, requester: Requester) -> None:
+    fill(requester, b"1", b"2", b"3", b"4")
+    requester.consume("q", "d")
+    taken = take(requester, 4)
+    requester.answer(taken[0].number, offset=2)
+    requester.client.drop()
+    assert server.client().empty("q") == [b"4"]
+
+
+@rule("0-9/message.reject/rejects")
+@rule("0-9/message.transfer/ack-by-response")
+def test_what_was_rejected_is_discarded(server: Server, requester: Requester) -> None:
+    fill(requester, b"1")
+    requester.consume("q", "d")
+    requester.answer(take(requester, 1)[0].number, m.MessageReject(code=0, text="no good"))
+    requester.client.drop()
+    assert server.client().empty("q") == []
+
+
+@rule("0-9/message.reject/rejects")
+def test_what_was_rejected_is_dead_lettered(requester: Requester) -> None:
+    client = requester.client
+    client.declare("dead")
+    table = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    client.declare("dying", arguments=table)
+    fill(requester, b"1", queue="dying")
+    requester.consume("dying", "d")
+    requester.answer(take(requester, 1)[0].number, m.MessageReject())
+    assert client.empty("dead") == [b"1"]
+
+
+@rule("0-9/message/09")
+@rule("0-9/domain.no-ack/auto-ack")
+def test_without_acknowledgement_a_message_is_gone_when_it_is_sent(
+    server: Server, requester: Requester
+) -> None:
+    fill(requester, b"1", b"2")
+    requester.consume("q", "d", no_ack=True)
+    taken = take(requester, 2)
+    requester.answer(taken[0].number)
+    requester.answer(taken[1].number, m.MessageReject())
+    requester.client.drop()
+    assert server.client().empty("q") == []
+
+
+def test_what_was_not_answered_comes_back_when_the_channel_closes(requester: Requester) -> None:
+    client = requester.client
+    fill(requester, b"1", b"2")
+    requester.consume("q", "d")
+    take(requester, 2)
+    client.close_channel()
+    client.open_channel()
+    content = client.get("q")
+    assert content is not None and content.method.redelivered
+    assert content.body == b"1"
+
+
+def test_what_goes_back_goes_to_nobody_on_the_channel_that_closes(requester: Requester) -> None:
+    client = requester.client
+    fill(requester, b"1")
+    requester.consume("q", "d")
+    take(requester, 1)
+    client.consume("q", "t")
+    client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    client.expect_nothing()
+
+
+# --- consume and cancel --------------------------------------------------------------------------------
+
+
+@rule("0-9/message.consume/01")
+def test_a_queue_has_many_consumers(requester: Requester) -> None:
+    for number in range(20):
+        requester.consume("q", f"d{number}")
+    fill(requester, *[b"%d" % number for number in range(20)])
+    assert [asked.method.destination for asked in take(requester, 20)] == [f"d{n}" for n in range(20)]
+
+
+@rule("0-9/domain.destination/blank")
+def test_a_blank_destination_is_a_consumers_too(requester: Requester) -> None:
+    fill(requester, b"1")
+    requester.consume("q", "")
+    assert take(requester, 1)[0].method.destination == ""
+    requester.ask(m.MessageConsume(queue="q", destination=""))
+    requester.client.expect_connection_close(530)
+
+
+@rule("0-9/message.consume/queue-01")
+@rule("0-9/message.get/queue-01")
+@pytest.mark.parametrize("method", [m.MessageConsume(destination="d"), m.MessageGet()])
+def test_a_blank_name_without_a_current_queue_ends_the_connection(client: Client, method: Any) -> None:
+    Requester(client).ask(method)
+    client.expect_connection_close(530)
+
+
+def test_a_blank_name_is_the_current_queue(requester: Requester) -> None:
+    fill(requester, b"1")
+    requester.consume("", "d")
+    take(requester, 1)
+
+
+def test_an_unknown_queue_closes_the_channel(requester: Requester) -> None:
+    requester.ask(m.MessageConsume(queue="none", destination="d"))
+    requester.client.expect_channel_close(404)
+
+
+@rule("0-9/message.consume/destination-01")
+@pytest.mark.parametrize("channel", [1, 2])
+def test_a_destination_is_one_consumers_of_the_connection(server: Server, channel: int) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    Requester(client).consume("q", "d")
+    again = Requester(client, channel)
+    again.asked = 1 if channel == 1 else 0
+    again.ask(m.MessageConsume(queue="q", destination="d"))
+    client.expect_connection_close(530)
+
+
+@rule("0-9/message.consume/destination-02")
+def test_a_destination_of_another_channel_is_not_cancelled(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    Requester(client).consume("q", "d")
+    Requester(client, 2).ask(m.MessageCancel(destination="d"))
+    client.expect_connection_close(530)
+
+
+def test_two_connections_may_have_the_same_destination(server: Server, requester: Requester) -> None:
+    requester.consume("q", "d")
+    other(server).consume("q", "d")
+
+
+@rule("0-9/message.consume/exclusive-01")
+def test_exclusive_access_shuts_out_others(server: Server, requester: Requester) -> None:
+    requester.consume("q", "d", exclusive=True)
+    second = other(server)
+    second.ask(m.MessageConsume(queue="q", destination="d"))
+    second.client.expect_channel_close(403)
+
+
+@rule("0-9/message.consume/exclusive-01")
+def test_exclusive_access_is_refused_while_there_are_others(server: Server, requester: Requester) -> None:
+    requester.consume("q", "d")
+    second = other(server)
+    second.ask(m.MessageConsume(queue="q", destination="d", exclusive=True))
+    second.client.expect_channel_close(403)
+
+
+def test_a_local_consumer_gets_what_others_publish(server: Server, requester: Requester) -> None:
+    requester.consume("q", "d", no_local=True)
+    requester.publish("q", b"own")
+    requester.client.expect_nothing()
+    other(server).publish("q", b"others'")
+    assert take(requester, 1)[0].method.body.octets == b"others'"
+
+
+def test_a_filter_is_for_the_queue_to_read(lenient: Server) -> None:
+    requester = Requester(lenient.client())
+    requester.client.declare("q")
+    requester.consume("q", "low")
+    requester.consume("q", "high", filter={"x-priority": 5})
+    fill(requester, b"1")
+    assert take(requester, 1)[0].method.destination == "high"
+
+
+@rule("0-9/message.cancel/stops")
+def test_nothing_comes_after_a_cancel(requester: Requester) -> None:
+    requester.consume("q", "d")
+    fill(requester, b"1")
+    (asked,) = take(requester, 1)
+    requester.call(m.MessageCancel(destination="d"), m.MessageOk)
+    fill(requester, b"2")
+    requester.client.expect_nothing()
+    requester.answer(asked.number)
+    assert requester.client.empty("q") == [b"2"]
+
+
+@rule("0-9/message.cancel/01")
+def test_a_cancel_after_the_queue_has_gone_is_confirmed(server: Server, requester: Requester) -> None:
+    requester.consume("q", "d")
+    server.client().call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    requester.client.expect_nothing()
+    requester.call(m.MessageCancel(destination="d"), m.MessageOk)
+
+
+def test_a_cancel_of_what_is_no_destination_is_confirmed_and_does_nothing(requester: Requester) -> None:
+    requester.call(m.MessageCancel(destination="none"), m.MessageOk)
+
+
+def test_the_consumer_of_another_class_is_not_cancelled(requester: Requester) -> None:
+    requester.client.consume("q", "t")
+    requester.ask(m.MessageCancel(destination="t"))
+    requester.client.expect_connection_close(530)
+
+
+def test_flow_stops_transfers_too(requester: Requester) -> None:
+    requester.consume("q", "d")
+    requester.client.call(m.ChannelFlow(active=False), m.ChannelFlowOk)
+    fill(requester, b"1")
+    requester.client.expect_nothing()
+    requester.client.call(m.ChannelFlow(active=True), m.ChannelFlowOk)
+    take(requester, 1)
+
+
+# --- get -----------------------------------------------------------------------------------------------
+
+
+@rule("0-9/message.get/ok-and-transfer")
+def test_a_get_is_answered_and_a_transfer_follows(requester: Requester) -> None:
+    fill(requester, b"1", b"2")
+    requester.call(m.MessageGet(queue="q", destination="somewhere"), m.MessageOk)
+    (asked,) = take(requester, 1)
+    assert (asked.method.destination, asked.method.body.octets) == ("somewhere", b"1")
+    requester.answer(asked.number)
+    assert requester.client.empty("q") == [b"2"]
+
+
+@rule("0-9/message.get/empty")
+def test_a_get_from_an_empty_queue_is_told(requester: Requester) -> None:
+    requester.call(m.MessageGet(queue="q", destination="d"), m.MessageEmpty)
+    requester.client.expect_nothing()
+
+
+def test_what_was_got_and_not_answered_comes_back(server: Server, requester: Requester) -> None:
+    fill(requester, b"1", b"2")
+    requester.get("q")
+    requester.get("q", no_ack=True)
+    requester.client.drop()
+    assert server.client().empty("q") == [b"1"]
+
+
+def test_an_exclusive_consumer_shuts_out_a_get(spec: Server) -> None:
+    requester = Requester(spec.client())
+    requester.client.declare("q")
+    requester.consume("q", "d", exclusive=True)
+    second = other(spec)
+    second.ask(m.MessageGet(queue="q"))
+    second.client.expect_channel_close(403)
+
+
+# --- recover -------------------------------------------------------------------------------------------
+
+
+@rule("0-9/message.recover/01")
+@rule("0-9/message.recover/requeue")
+def test_a_recover_sends_again_to_where_it_was_sent(server: Server, requester: Requester) -> None:
+    requester.consume("q", "d")
+    fill(requester, b"1", b"2")
+    taken = take(requester, 2)
+    second = other(server)
+    second.consume("q", "e")
+    requester.answer(taken[0].number)
+    requester.call(m.MessageRecover(requeue=False), m.MessageOk)
+    (again,) = take(requester, 1)
+    assert (again.method.body.octets, again.method.redelivered) == (b"2", True)
+    assert again.number > taken[1].number
+    second.client.expect_nothing()
+
+
+@rule("0-9/message.recover/requeue")
+def test_a_recover_may_give_messages_to_anybody(server: Server, requester: Requester) -> None:
+    requester.consume("q", "d")
+    fill(requester, b"1", b"2")
+    take(requester, 2)
+    second = other(server)
+    second.consume("q", "e")
+    requester.call(m.MessageRecover(requeue=True), m.MessageOk)
+    taken = take(requester, 1) + take(second, 1)
+    assert sorted(asked.method.body.octets for asked in taken) == [b"1", b"2"]
+    assert all(asked.method.redelivered for asked in taken)
+
+
+def test_a_late_answer_to_what_was_sent_again_settles_nothing(server: Server, requester: Requester) -> None:
+    requester.consume("q", "d")
+    fill(requester, b"1")
+    (first,) = take(requester, 1)
+    requester.call(m.MessageRecover(requeue=False), m.MessageOk)
+    take(requester, 1)
+    requester.answer(first.number)
+    requester.client.drop()
+    assert server.client().empty("q") == [b"1"]
+
+
+@rule("0-9/message.recover/02")
+@pytest.mark.parametrize("select", [(m.TxSelect(), m.TxSelectOk), (m.DtxSelect(), m.DtxSelectOk)])
+def test_a_transacted_channel_recovers_nothing(requester: Requester, select: Any) -> None:
+    requester.client.call(*select)
+    requester.ask(m.MessageRecover())
+    requester.client.expect_channel_close(406)
+
+
+# --- qos -----------------------------------------------------------------------------------------------
+
+
+@rule("0-9/message.qos/prefetch-count-01")
+def test_no_more_is_sent_than_the_window_allows(requester: Requester) -> None:
+    requester.call(m.MessageQos(prefetch_count=2), m.MessageOk)
+    requester.consume("q", "d")
+    requester.consume("q", "e")
+    fill(requester, b"1", b"2", b"3", b"4")
+    taken = take(requester, 2)
+    requester.answer(taken[0].number)
+    assert take(requester, 1)[0].method.body.octets == b"3"
+
+
+@rule("0-9/message.qos/prefetch-count-01")
+def test_octets_count_as_well(requester: Requester) -> None:
+    requester.call(m.MessageQos(prefetch_size=5), m.MessageOk)
+    requester.consume("q", "d")
+    fill(requester, b"123", b"12", b"1")
+    taken = take(requester, 2)
+    requester.answer(taken[0].number)
+    take(requester, 1)
+
+
+@rule("0-9/message.qos/prefetch-size-01")
+def test_a_single_message_is_never_held_back(requester: Requester) -> None:
+    requester.call(m.MessageQos(prefetch_size=10), m.MessageOk)
+    requester.consume("q", "d")
+    fill(requester, b"x" * 100, b"y")
+    (asked,) = take(requester, 1)
+    requester.answer(asked.number)
+    take(requester, 1)
+
+
+def test_the_window_holds_for_consumers_that_are_there(requester: Requester) -> None:
+    requester.consume("q", "d")
+    fill(requester, b"1", b"2")
+    taken = take(requester, 2)
+    requester.call(m.MessageQos(prefetch_count=2), m.MessageOk)
+    fill(requester, b"3")
+    requester.client.expect_nothing()
+    requester.answer(taken[0].number)
+    take(requester, 1)
+    requester.ask(m.MessageQos(prefetch_count=4))
+    fill(requester, b"4", b"5", b"6")
+    requester.response(m.MessageOk)
+    take(requester, 2)
+
+
+def test_without_acknowledgement_there_is_no_window(requester: Requester) -> None:
+    requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
+    requester.consume("q", "d", no_ack=True)
+    fill(requester, b"1", b"2", b"3")
+    take(requester, 3)
+
+
+def test_a_get_needs_no_window(requester: Requester) -> None:
+    requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
+    fill(requester, b"1", b"2", b"3")
+    requester.consume("q", "d")
+    take(requester, 1)
+    assert requester.get("q") is not None
+
+
+def test_a_window_may_be_the_connections(server: Server) -> None:
+    client = server.client(channels=3)
+    client.declare("q")
+    requesters = {number: Requester(client, number) for number in (1, 2, 3)}
+    requesters[1].consume("q", "d1")
+    fill(requesters[1], b"0")
+    (first,) = take(requesters[1], 1)
+    requesters[2].call(m.MessageQos(prefetch_count=3, global_=True), m.MessageOk)
+    requesters[2].consume("q", "d2")
+    requesters[3].consume("q", "d3")
+    fill(requesters[1], *[b"%d" % number for number in range(1, 6)])
+    channels = [frame.channel for frame in client.inbox]
+    assert len(channels) == 2 and set(channels) != {1}
+    client.inbox.clear()
+    requesters[1].answer(first.number)
+    assert len(client.inbox) == 1
+
+
+def test_classes_have_windows_of_their_own(requester: Requester) -> None:
+    client = requester.client
+    client.declare("r")
+    requester.consume("q", "d")
+    client.consume("r", "t")
+    requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
+    client.fill("r", b"1", b"2")
+    assert client.bodies() == [b"1", b"2"]
+    requester.call(m.MessageQos(), m.MessageOk)
+    client.qos(1)
+    fill(requester, b"1", b"2")
+    take(requester, 2)
+
+
+# --- what else there is --------------------------------------------------------------------------------
+
+
+def test_transfers_and_deliveries_take_turns(requester: Requester) -> None:
+    client = requester.client
+    requester.consume("q", "d")
+    client.consume("q", "t")
+    requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"1")))
+    assert requester.transfer().method.body.octets == b"1"
+    requester.response(m.MessageOk)
+    client.fill("q", b"2")
+    assert client.delivery().body == b"2"
+
+
+def test_permissions_are_looked_at(lenient: Server) -> None:
+    lenient.client().declare("q")
+    lenient.state.access.add(User("u", "p", (), {"/": Permission(read="^allowed$")}))
+    for method in (m.MessageConsume(queue="q", destination="d"), m.MessageGet(queue="q")):
+        requester = Requester(lenient.client(user="u", password="p"))
+        requester.ask(method)
+        requester.client.expect_channel_close(403)

@@ -1,0 +1,367 @@
+"""References: bodies in pieces, in both directions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.protocol.amqp_0_9.requesting import Requester
+from fakeamqp.model.access import Permission, User
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9.bodies import Body
+
+rule = pytest.mark.rule
+
+R = b"\0reference"
+
+
+@pytest.fixture
+def requester(client: Client) -> Requester:
+    """Requests on channel 1, with a queue "q" that the loss of a connection does not touch."""
+    client.declare("q")
+    return Requester(client)
+
+
+def begin(requester: Requester, *pieces: bytes, name: bytes = R) -> None:
+    """Open a reference and append to it."""
+    requester.call(m.MessageOpen(reference=name), m.MessageOk)
+    append(requester, *pieces, name=name)
+
+
+def append(requester: Requester, *pieces: bytes, name: bytes = R) -> None:
+    for piece in pieces:
+        requester.call(m.MessageAppend(reference=name, octets=piece), m.MessageOk)
+
+
+def transfer(name: bytes = R, routing_key: str = "q", **fields: Any) -> m.MessageTransfer:
+    return m.MessageTransfer(routing_key=routing_key, body=Body(name, by_reference=True), **fields)
+
+
+def close(requester: Requester, *expected: type, name: bytes = R) -> list[int]:
+    """Close a reference: the requests that were answered then, each with its reply in order."""
+    requester.ask(m.MessageClose(reference=name))
+    covered: list[int] = []
+    replies: list[type] = []
+    while requester.client.inbox:
+        told = requester.response()
+        answered = range(told.first, told.first + told.offset + 1)
+        covered += answered
+        replies += [type(told.method)] * len(answered)
+    assert replies == list(expected)
+    return covered
+
+
+# --- from the client -----------------------------------------------------------------------------------
+
+
+@rule("0-9/message.transfer/body-reference")
+@rule("0-9/message.append/appends")
+def test_a_body_may_come_in_pieces(requester: Requester) -> None:
+    begin(requester, b"ab", b"", b"cd")
+    requester.ask(transfer(message_id="m"))
+    close(requester, m.MessageOk, m.MessageOk)
+    asked = requester.get("q")
+    assert asked is not None
+    assert (asked.method.body, asked.method.message_id) == (Body(b"abcd"), "m")
+    assert requester.get("q") is None
+
+
+@rule("0-9/message.close/01")
+def test_a_transfer_is_answered_when_its_reference_is_closed(requester: Requester) -> None:
+    begin(requester, b"a")
+    number = requester.ask(transfer())
+    requester.client.expect_nothing()
+    append(requester, b"b")
+    assert requester.client.count("q") == 0
+    assert close(requester, m.MessageOk, m.MessageOk) == [number, requester.asked]
+    assert requester.client.empty("q") == [b"ab"]
+
+
+@rule("0-9/message.open/scope")
+def test_a_reference_may_be_transferred_more_than_once(requester: Requester) -> None:
+    requester.client.declare("other")
+    begin(requester, b"a")
+    requester.ask(transfer(), transfer(routing_key="other"), transfer(routing_key="nowhere"))
+    close(requester, m.MessageOk, m.MessageOk, m.MessageReject, m.MessageOk)
+    assert requester.client.empty("q") == requester.client.empty("other") == [b"a"]
+
+
+@rule("0-9/message.open/scope")
+def test_a_reference_is_not_there_after_it_was_closed(requester: Requester) -> None:
+    begin(requester, b"a")
+    close(requester, m.MessageOk)
+    requester.call(m.MessageOpen(reference=R), m.MessageOk)
+    requester.ask(transfer())
+    close(requester, m.MessageOk, m.MessageOk)
+    assert requester.client.empty("q") == [b""]
+
+
+def test_references_do_not_mix(requester: Requester) -> None:
+    begin(requester, b"a", name=b"1")
+    begin(requester, b"b", name=b"2")
+    append(requester, b"a", name=b"1")
+    requester.ask(transfer(b"2"), transfer(b"1"))
+    close(requester, m.MessageOk, m.MessageOk, name=b"1")
+    close(requester, m.MessageOk, m.MessageOk, name=b"2")
+    assert requester.client.empty("q") == [b"aa", b"b"]
+
+
+def test_each_channel_has_references_of_its_own(server: Server) -> None:
+    client = server.client(channels=2)
+    begin(Requester(client, 1))
+    begin(Requester(client, 2))
+
+
+@rule("0-9/message.open/reference-01")
+@rule("0-9/message.resume/reference-01")
+@pytest.mark.parametrize("method", [m.MessageOpen(reference=R), m.MessageResume(reference=R, identifier="i")])
+def test_an_open_reference_cannot_be_opened(requester: Requester, method: Any) -> None:
+    begin(requester)
+    requester.ask(method)
+    requester.client.expect_channel_close(406)
+
+
+@rule("0-9/message.append/reference-01")
+@rule("0-9/message.close/reference-01")
+@rule("0-9/message.checkpoint/reference-01")
+@pytest.mark.parametrize(
+    "method",
+    [
+        m.MessageAppend(reference=R, octets=b"a"),
+        m.MessageClose(reference=R),
+        m.MessageCheckpoint(reference=R, identifier="i"),
+        transfer(),
+    ],
+    ids=lambda each: each.NAME,
+)
+def test_a_reference_must_be_open(requester: Requester, method: Any) -> None:
+    requester.ask(method)
+    requester.client.expect_channel_close(404)
+
+
+@pytest.mark.parametrize("fields", [{"destination": "missing"}, {"user_id": "nobody"}])
+def test_what_is_wrong_with_a_transfer_is_found_when_it_comes(lenient: Server, fields: Any) -> None:
+    requester = Requester(lenient.client())
+    begin(requester)
+    requester.ask(transfer(**fields))
+    requester.client.expect_channel_close(404 if "destination" in fields else 406)
+
+
+def test_an_exchange_that_has_gone_by_then_is_missing(requester: Requester) -> None:
+    client = requester.client
+    client.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)
+    begin(requester)
+    requester.ask(transfer(destination="x"))
+    client.call(m.ExchangeDelete(exchange="x"), m.ExchangeDeleteOk)
+    requester.ask(m.MessageClose(reference=R))
+    client.expect_channel_close(404)
+
+
+def test_what_is_appended_is_bounded(lenient: Server) -> None:
+    server = Server(replace(lenient.state.personality, largest_message=4))
+    requester = Requester(server.client())
+    begin(requester, b"12", name=b"1")
+    begin(requester, b"3", name=b"2")
+    close(requester, m.MessageOk, name=b"1")
+    append(requester, b"456", name=b"2")
+    requester.ask(m.MessageAppend(reference=b"2", octets=b"7"))
+    requester.client.expect_channel_close(311)
+
+
+def test_how_many_are_open_is_bounded(lenient: Server) -> None:
+    requester = Requester(lenient.client())
+    for number in range(1000):
+        begin(requester, name=b"%d" % number)
+    requester.ask(m.MessageOpen(reference=b"more"))
+    requester.client.expect_channel_close(506)
+
+
+# --- checkpoints ---------------------------------------------------------------------------------------
+
+
+@rule("0-9/message.checkpoint/saves")
+@rule("0-9/message.checkpoint/honour-offset")
+@rule("0-9/message.resume/offset")
+@rule("0-9/message.offset/value")
+@pytest.mark.parametrize("lost", ["channel", "connection"])
+def test_a_body_goes_on_where_it_was_at_its_checkpoint(
+    server: Server, requester: Requester, lost: str
+) -> None:
+    begin(requester, b"0123")
+    requester.call(m.MessageCheckpoint(reference=R, identifier="i"), m.MessageOk)
+    append(requester, b"lost")
+    if lost == "channel":
+        requester.client.close_channel()
+        requester.client.open_channel()
+        again = Requester(requester.client)
+    else:
+        requester.client.drop()
+        again = Requester(server.client())
+    offset = again.call(m.MessageResume(reference=b"s", identifier="i"), m.MessageOffset)
+    assert offset.encode() == (120 << 16 | 530).to_bytes(4, "big") + (4).to_bytes(8, "big")
+    append(again, b"4567", name=b"s")
+    again.ask(transfer(b"s"))
+    close(again, m.MessageOk, m.MessageOk, name=b"s")
+    assert again.client.empty("q") == [b"01234567"]
+
+
+@rule("0-9/message.open/channel-close")
+@rule("0-9/message.resume/offset")
+def test_what_has_no_checkpoint_begins_anew(server: Server, requester: Requester) -> None:
+    begin(requester, b"0123")
+    requester.client.drop()
+    again = Requester(server.client())
+    assert again.call(m.MessageResume(reference=R, identifier="i"), m.MessageOffset).value == 0
+    append(again, b"new")
+    again.ask(transfer())
+    close(again, m.MessageOk, m.MessageOk)
+    assert again.client.empty("q") == [b"new"]
+
+
+def test_the_last_checkpoint_counts_and_lasts_until_the_reference_is_closed(
+    server: Server, requester: Requester
+) -> None:
+    begin(requester, b"0")
+    requester.call(m.MessageCheckpoint(reference=R, identifier="i"), m.MessageOk)
+    append(requester, b"1")
+    requester.call(m.MessageCheckpoint(reference=R, identifier="i"), m.MessageOk)
+    requester.client.drop()
+    for _ in range(2):
+        again = Requester(server.client())
+        assert again.call(m.MessageResume(reference=R, identifier="i"), m.MessageOffset).value == 2
+        again.client.drop()
+    again = Requester(server.client())
+    again.call(m.MessageResume(reference=R, identifier="i"), m.MessageOffset)
+    close(again, m.MessageOk)
+    assert again.call(m.MessageResume(reference=R, identifier="i"), m.MessageOffset).value == 0
+
+
+def test_checkpoints_are_each_users_own(lenient: Server) -> None:
+    requester = Requester(lenient.client())
+    begin(requester, b"0")
+    requester.call(m.MessageCheckpoint(reference=R, identifier="i"), m.MessageOk)
+    lenient.state.access.add(User("eve", "pw", (), {"/": Permission()}))
+    eve = Requester(lenient.client(user="eve", password="pw"))
+    assert eve.call(m.MessageResume(reference=R, identifier="i"), m.MessageOffset).value == 0
+
+
+def test_a_restart_forgets_checkpoints(server: Server, requester: Requester) -> None:
+    begin(requester, b"0")
+    requester.call(m.MessageCheckpoint(reference=R, identifier="i"), m.MessageOk)
+    server.restart()
+    again = Requester(server.client())
+    assert again.call(m.MessageResume(reference=R, identifier="i"), m.MessageOffset).value == 0
+
+
+# --- to the client -------------------------------------------------------------------------------------
+
+FRAME_MAX = 4096
+
+
+def small(server: Server) -> Requester:
+    """Requests on a connection with the smallest frames, with a queue "q"."""
+    client = server.client(frame_max=FRAME_MAX)
+    client.declare("q")
+    return Requester(client)
+
+
+def fill(server: Server, *bodies: bytes, **properties: Any) -> None:
+    """Publish from a connection with larger frames."""
+    server.client().fill("q", *bodies, **properties)
+
+
+def receive(requester: Requester) -> tuple[bytes, Any, list[int]]:
+    """A message by reference: its body, the transfer, and the numbers of the requests."""
+    opened = requester.request(m.MessageOpen)
+    name = opened.method.reference
+    numbers, body = [opened.number], b""
+    while True:
+        asked = requester.request()
+        numbers.append(asked.number)
+        if isinstance(asked.method, m.MessageTransfer):
+            break
+        assert isinstance(asked.method, m.MessageAppend) and asked.method.reference == name
+        body += asked.method.octets
+    assert asked.method.body == Body(name, by_reference=True)
+    closed = requester.request(m.MessageClose)
+    assert closed.method.reference == name
+    return body, asked, [*numbers, closed.number]
+
+
+BODY = bytes(range(256)) * 40
+
+
+@rule("0-9/message.transfer/body-reference")
+@pytest.mark.parametrize("reserved", [True, False])
+def test_a_body_larger_than_a_frame_goes_by_reference(server: Server, reserved: bool) -> None:
+    client = server.client(frame_max=FRAME_MAX)
+    client.declare("q")
+    requester = Requester(client, reserved=reserved)
+    requester.consume("q", "d")
+    fill(server, BODY, message_id="m")
+    assert all(len(frame.payload) + 8 <= FRAME_MAX for frame in client.inbox)
+    assert max(len(frame.payload) + 8 for frame in client.inbox) == FRAME_MAX
+    body, asked, numbers = receive(requester)
+    assert body == BODY
+    assert (asked.method.destination, asked.method.message_id) == ("d", "m")
+    assert numbers == list(range(1, len(numbers) + 1))
+    requester.answer(1, offset=len(numbers) - 1)
+    client.expect_nothing()
+    assert client.count("q") == 0
+
+
+def test_a_body_goes_inline_as_long_as_it_fits(server: Server) -> None:
+    requester = small(server)
+    requester.consume("q", "d", no_ack=True)
+    empty = 20 + len(m.MessageTransfer(destination="d", routing_key="q").encode())
+    fill(server, b"x" * (FRAME_MAX - 8 - empty))
+    (frame,) = requester.client.inbox
+    assert len(frame.payload) + 8 == FRAME_MAX
+    assert requester.transfer().method.body.octets == b"x" * (FRAME_MAX - 8 - empty)
+    fill(server, b"x" * (FRAME_MAX - 8 - empty + 1))
+    body, _, numbers = receive(requester)
+    assert (len(body), len(numbers)) == (FRAME_MAX - 8 - empty + 1, 4)
+
+
+def test_there_is_no_need_to_answer_more_than_the_transfer(server: Server) -> None:
+    requester = small(server)
+    requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
+    requester.consume("q", "d")
+    fill(server, BODY, BODY[1:])
+    body, asked, _ = receive(requester)
+    requester.client.expect_nothing()
+    requester.answer(asked.number)
+    body, asked, _ = receive(requester)
+    assert body == BODY[1:]
+    requester.answer(asked.number, m.MessageReject())
+    requester.client.drop()
+    assert len(server.vhost.queues["q"].ready) == 0
+
+
+def test_every_reference_of_the_broker_has_another_name(server: Server) -> None:
+    requester = small(server)
+    requester.consume("q", "d", no_ack=True)
+    fill(server, BODY, BODY)
+    names = {receive(requester)[1].method.body.octets for _ in range(2)}
+    assert len(names) == 2
+
+
+def test_what_was_got_may_go_by_reference(server: Server) -> None:
+    requester = small(server)
+    fill(server, BODY)
+    requester.call(m.MessageGet(queue="q", destination="g"), m.MessageOk)
+    body, asked, _ = receive(requester)
+    assert (body, asked.method.destination) == (BODY, "g")
+
+
+@pytest.mark.parametrize("reply", [m.MessageReject(), m.MessageEmpty()])
+def test_only_ok_answers_what_is_no_transfer(server: Server, reply: Any) -> None:
+    requester = small(server)
+    requester.consume("q", "d")
+    fill(server, BODY)
+    _, _, numbers = receive(requester)
+    requester.answer(numbers[0], reply)
+    requester.client.expect_connection_close(503)

@@ -1,0 +1,536 @@
+"""Request and response frames, and class channel's ping, pong and ok."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server, content
+from compat_tests.protocol.amqp_0_9.requesting import Requester
+from fakeamqp.wire.amqp_0_9 import BasicProperties
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9.bodies import Body
+from fakeamqp.wire.amqp_0_9.constants import FRAME_REQUEST, FRAME_RESPONSE
+from fakeamqp.wire.amqp_0_9_x.frames import frame
+
+QOS = m.MessageQos(prefetch_count=1)
+CONTENT = content(Child(60, BasicProperties().encode(), b"body"))
+
+
+@pytest.fixture
+def requester(client: Client) -> Requester:
+    """Requests on channel 1 of an open connection."""
+    return Requester(client)
+
+
+def batching(server: Server) -> Server:
+    """A broker that answers equal requests at once."""
+    return server.varied(batches_responses=True)
+
+
+# --- layout --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9/request/layout")
+@pytest.mark.rule("0-9/response/layout")
+def test_frames_have_their_numbers_before_the_method(client: Client) -> None:
+    numbers = (1).to_bytes(8, "big") + (0).to_bytes(8, "big")
+    client.send_octets(frame(FRAME_REQUEST, 1, numbers + bytes(4) + QOS.encode()))
+    got = client.take_frame()
+    assert got.type == FRAME_RESPONSE
+    expected = (1).to_bytes(8, "big") + (1).to_bytes(8, "big") + (0).to_bytes(4, "big")
+    assert got.payload == expected + m.MessageOk().encode()
+
+
+@pytest.mark.rule("0-9/request/layout")
+@pytest.mark.parametrize("reserved", [True, False])
+def test_the_broker_writes_the_form_of_request_that_its_peer_writes(client: Client, reserved: bool) -> None:
+    requester = Requester(client, reserved=reserved)
+    requester.call(m.ChannelPing(), m.ChannelOk)
+    assert requester.request(m.ChannelPong).number == 1
+
+
+@pytest.mark.parametrize("frame_type", [FRAME_REQUEST, FRAME_RESPONSE])
+def test_a_frame_too_short_for_its_numbers_ends_the_connection(client: Client, frame_type: int) -> None:
+    client.send_frame(frame_type, 1, bytes(15))
+    client.expect_connection_close(501)
+
+
+@pytest.mark.parametrize("frame_type", [FRAME_REQUEST, FRAME_RESPONSE])
+def test_there_are_none_on_channel_0(client: Client, frame_type: int) -> None:
+    client.send_frame(frame_type, 0, bytes(20) + QOS.encode())
+    client.expect_connection_close(504)
+
+
+# --- requests of the client ----------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9/request/every-request-answered")
+@pytest.mark.rule("0-9/request/hold-forever")
+def test_every_request_is_answered(requester: Requester) -> None:
+    requester.ask(QOS, m.MessageRecover(requeue=True), m.MessageOpen(reference=b"r"))
+    covered: list[int] = []
+    while requester.client.inbox:
+        told = requester.response(m.MessageOk)
+        covered += range(told.first, told.first + told.offset + 1)
+    assert covered == [1, 2, 3]
+
+
+@pytest.mark.rule("0-9/request/request-id-increments")
+@pytest.mark.parametrize("number", [0, 3, 1 << 63])
+def test_a_number_that_is_not_the_next_ends_the_connection(
+    server: Server, requester: Requester, number: int
+) -> None:
+    other = Requester(server.client())
+    requester.call(QOS, m.MessageOk)
+    requester.repeat(QOS, number)
+    requester.client.expect_connection_close(503)
+    other.call(QOS, m.MessageOk)
+
+
+@pytest.mark.rule("0-9/request/per-channel-sequences")
+def test_each_channel_counts_on_its_own(server: Server) -> None:
+    client = server.client(channels=2)
+    for number in (1, 2):
+        requester = Requester(client, number)
+        requester.ask(QOS)
+        assert requester.response()[:2] == (1, 1)
+
+
+@pytest.mark.rule("0-9/request/per-channel-sequences")
+def test_a_channel_that_is_opened_again_counts_anew(requester: Requester) -> None:
+    requester.call(QOS, m.MessageOk)
+    requester.client.close_channel()
+    requester.client.open_channel()
+    again = Requester(requester.client)
+    again.ask(QOS)
+    assert again.response()[:2] == (1, 1)
+
+
+@pytest.mark.rule("0-9/request/in-order-of-issue")
+def test_requests_are_carried_out_as_they_come(requester: Requester) -> None:
+    declare = m.QueueDeclare(queue="q")
+    requester.ask(declare, m.MessageTransfer(routing_key="q", body=Body(b"a")), m.QueuePurge(queue="q"))
+    requester.response(m.QueueDeclareOk)
+    requester.response(m.MessageOk)
+    assert requester.response(m.QueuePurgeOk).method.message_count == 1
+
+
+@pytest.mark.rule("0-9/request/no-method-semantics-change")
+def test_a_request_may_carry_any_method(requester: Requester) -> None:
+    assert requester.call(m.QueueDeclare(queue="q"), m.QueueDeclareOk).queue == "q"
+    requester.call(m.QueueBind(queue="q", exchange="amq.fanout"), m.QueueBindOk)
+    requester.call(m.TxSelect(), m.TxSelectOk)
+    requester.call(m.BasicConsume(queue="q", consumer_tag="t"), m.BasicConsumeOk)
+    requester.call(m.ChannelFlow(active=True), m.ChannelFlowOk)
+    requester.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    requester.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    requester.client.open_channel()
+
+
+@pytest.mark.rule("0-9/request/no-method-semantics-change")
+def test_an_error_closes_the_channel_as_ever(requester: Requester) -> None:
+    requester.ask(m.QueueDeclare(queue="none", passive=True))
+    close = requester.client.expect_channel_close(404)
+    assert (close.class_id, close.method_id) == (50, 10)
+
+
+def test_a_method_that_there_is_not_is_told_as_ever(requester: Requester) -> None:
+    numbers = (1).to_bytes(8, "big") + bytes(8) + bytes(4)
+    requester.client.send_frame(FRAME_REQUEST, 1, numbers + (200 << 16 | 1).to_bytes(4, "big"))
+    requester.client.expect_connection_close(540)
+
+
+@pytest.mark.rule("0-9/request/no-method-semantics-change")
+def test_the_content_of_a_reply_comes_behind_the_response(requester: Requester) -> None:
+    client = requester.client
+    client.declare("q")
+    client.fill("q", b"body", message_id="m")
+    requester.ask(m.BasicGet(queue="q", no_ack=True))
+    assert requester.response(m.BasicGetOk).first == 1
+    assert [client.take_frame().type for _ in range(2)] == [2, 3]
+    requester.call(QOS, m.MessageOk)
+
+
+@pytest.mark.rule("0-9/request/no-method-semantics-change")
+def test_content_may_follow_a_request(requester: Requester) -> None:
+    client = requester.client
+    client.declare("q")
+    publish = m.BasicPublish(routing_key="q")
+    client.send_octets(requester.request_octets(publish) + CONTENT)
+    client.inbox.clear()
+    assert client.empty("q") == [b"body"]
+
+
+@pytest.mark.rule("0-9/request/every-request-answered")
+@pytest.mark.rule("0-9/response/generic-ok")
+def test_a_method_without_an_answer_is_answered_by_ok_when_all_of_it_has_come(spec: Server) -> None:
+    requester = Requester(spec.client(), channel=1)
+    client = requester.client
+    client.send_octets(requester.request_octets(m.BasicPublish(exchange="amq.fanout")))
+    client.expect_nothing()
+    client.send_octets(CONTENT)
+    assert requester.response(m.MessageOk).first == 1
+    requester.call(m.BasicRecover(requeue=True), m.MessageOk)
+
+
+def test_clients_in_the_field_get_no_answer_to_what_has_none(lenient: Server) -> None:
+    requester = Requester(lenient.client())
+    requester.ask(m.BasicRecover(requeue=True))
+    requester.client.expect_nothing()
+    requester.repeat(m.BasicRecover(requeue=True), 1)
+    requester.client.expect_nothing()
+    requester.call(QOS, m.MessageOk)
+
+
+@pytest.mark.rule("0-9/request/no-method-semantics-change")
+def test_a_request_can_open_the_channel(server: Server) -> None:
+    requester = Requester(server.client(channels=0))
+    assert requester.call(m.ChannelOpen(), m.ChannelOpenOk).channel_id
+    requester.call(QOS, m.MessageOk)
+
+
+def test_a_request_on_a_channel_that_is_not_open_can_do_nothing_else(server: Server) -> None:
+    Requester(client := server.client(channels=0)).ask(QOS)
+    client.expect_connection_close(504)
+
+
+def test_a_first_request_that_is_not_the_first_does_not_open_the_channel(server: Server) -> None:
+    Requester(client := server.client(channels=0)).repeat(m.ChannelOpen(), 2)
+    client.expect_connection_close(503)
+
+
+def test_a_response_on_a_channel_that_is_not_open_ends_the_connection(server: Server) -> None:
+    Requester(client := server.client(channels=0)).answer(1)
+    client.expect_connection_close(504)
+
+
+def test_what_comes_while_the_channel_closes_is_discarded(requester: Requester) -> None:
+    client = requester.client
+    requester.ask(m.MessageConsume(queue="none"), QOS)
+    requester.answer(7)
+    assert client.expect(m.ChannelClose).reply_code == 404
+    client.expect_nothing()
+    client.send(m.ChannelCloseOk())
+    client.open_channel()
+
+
+# --- responses of the broker ---------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9/response/response-id-increments")
+def test_each_response_has_the_next_number(requester: Requester) -> None:
+    for number in range(1, 6):
+        requester.ask(QOS)
+        assert requester.response().number == number
+
+
+@pytest.mark.rule("0-9/request/batch-or-single")
+@pytest.mark.rule("0-9/response/range")
+def test_equal_answers_to_requests_of_one_turn_go_as_one(server: Server) -> None:
+    requester = Requester(batching(server).client())
+    requester.ask(QOS, QOS, m.MessageRecover(requeue=True))
+    assert requester.response(m.MessageOk)[:3] == (1, 1, 2)
+    requester.ask(QOS)
+    assert requester.response(m.MessageOk)[:3] == (2, 4, 0)
+    requester.client.expect_nothing()
+
+
+@pytest.mark.rule("0-9/request/batch-or-single")
+def test_clients_in_the_field_get_one_response_to_each_request(lenient: Server) -> None:
+    requester = Requester(lenient.client())
+    requester.ask(QOS, QOS)
+    assert [requester.response()[:3] for _ in range(2)] == [(1, 1, 0), (2, 2, 0)]
+
+
+@pytest.mark.rule("0-9/response/identical-only")
+def test_different_answers_are_never_one(server: Server) -> None:
+    requester = Requester(batching(server).client())
+    requester.client.declare("q")
+    empty = m.MessageGet(queue="q")
+    requester.ask(QOS, QOS, empty, empty, m.ChannelPong(), QOS)
+    assert [requester.response()[:3] for _ in range(4)] == [(1, 1, 1), (2, 3, 1), (3, 5, 0), (4, 6, 0)]
+
+
+@pytest.mark.rule("0-9/response/identical-only")
+def test_a_failure_is_in_no_range(server: Server) -> None:
+    requester = Requester(batching(server).client())
+    requester.ask(QOS, m.MessageCheckpoint(reference=b"none"))
+    assert requester.response(m.MessageOk)[:3] == (1, 1, 0)
+    requester.client.expect_channel_close(404)
+
+
+@pytest.mark.rule("0-9/response/range")
+def test_what_follows_an_answer_comes_behind_it(server: Server) -> None:
+    requester = Requester(batching(server).client())
+    client = requester.client
+    client.declare("q")
+    client.fill("q", b"a")
+    requester.ask(QOS, m.MessageConsume(queue="q", destination="d"), QOS)
+    assert requester.response(m.MessageOk)[:3] == (1, 1, 1)
+    assert requester.transfer().method.body.octets == b"a"
+    assert requester.response(m.MessageOk)[:3] == (2, 3, 0)
+
+
+# --- repeated requests ---------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9/request/duplicate-detection")
+def test_a_request_that_comes_again_is_answered_again_and_not_carried_out(requester: Requester) -> None:
+    client = requester.client
+    client.declare("q")
+    transfer = m.MessageTransfer(routing_key="q", body=Body(b"once"))
+    requester.ask(transfer)
+    first = requester.response(m.MessageOk)
+    requester.repeat(transfer, 1)
+    assert requester.response(m.MessageOk) == first
+    assert client.count("q") == 1
+    requester.call(QOS, m.MessageOk)
+
+
+@pytest.mark.rule("0-9/request/duplicate-detection")
+def test_one_of_a_batch_is_answered_by_that_batch_again(server: Server) -> None:
+    requester = Requester(batching(server).client())
+    requester.ask(QOS, QOS, QOS)
+    first = requester.response()
+    requester.repeat(QOS, 2)
+    assert requester.response() == first
+
+
+@pytest.mark.rule("0-9/request/duplicate-detection")
+def test_a_request_that_comes_again_before_it_is_answered_is_answered_once(requester: Requester) -> None:
+    client = requester.client
+    client.declare("q")
+    requester.call(m.MessageOpen(reference=b"r"), m.MessageOk)
+    transfer = m.MessageTransfer(routing_key="q", body=Body(b"r", by_reference=True))
+    requester.ask(transfer)
+    requester.repeat(transfer, 2)
+    client.expect_nothing()
+    requester.ask(m.MessageClose(reference=b"r"))
+    covered = 0
+    while client.inbox:
+        covered += 1 + requester.response(m.MessageOk).offset
+    assert covered == 2
+    assert client.count("q") == 1
+
+
+@pytest.mark.rule("0-9/request/response-mark")
+@pytest.mark.rule("0-9/response/cumulative-ack")
+def test_responses_up_to_the_mark_are_forgotten(requester: Requester) -> None:
+    for _ in range(3):
+        requester.call(QOS, m.MessageOk)
+    requester.mark = 2
+    requester.call(QOS, m.MessageOk)
+    requester.repeat(QOS, 3)
+    assert requester.response().number == 3
+    requester.repeat(QOS, 2)
+    requester.client.expect_connection_close(503)
+
+
+@pytest.mark.rule("0-9/request/response-mark")
+def test_a_mark_that_goes_back_changes_nothing(requester: Requester) -> None:
+    requester.call(QOS, m.MessageOk)
+    requester.mark = 1
+    requester.call(QOS, m.MessageOk)
+    requester.mark = 0
+    requester.call(QOS, m.MessageOk)
+
+
+@pytest.mark.rule("0-9/request/response-mark")
+def test_a_mark_beyond_the_last_response_ends_the_connection(requester: Requester) -> None:
+    requester.mark = 1
+    requester.ask(QOS)
+    requester.client.expect_connection_close(503)
+
+
+def test_what_is_remembered_is_bounded(lenient: Server) -> None:
+    requester = Requester(lenient.client())
+    for _ in range(1001):
+        requester.call(QOS, m.MessageOk)
+    requester.repeat(QOS, 2)
+    assert requester.response().number == 2
+    requester.repeat(QOS, 1)
+    requester.client.expect_connection_close(503)
+
+
+# --- requests of the broker ----------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9/channel.ping/ok-reply")
+@pytest.mark.rule("0-9/channel.ping/issues-pong")
+@pytest.mark.rule("0-9/channel.pong/not-a-response")
+@pytest.mark.rule("0-9/channel.ok/completion")
+def test_a_ping_is_answered_and_a_pong_follows(requester: Requester) -> None:
+    assert requester.call(m.ChannelPing(), m.ChannelOk).encode() == (20 << 16 | 80).to_bytes(4, "big")
+    asked = requester.request(m.ChannelPong)
+    requester.answer(asked.number, m.ChannelOk())
+    requester.client.expect_nothing()
+
+
+@pytest.mark.rule("0-9/channel.pong/ok-reply")
+def test_a_pong_is_answered(requester: Requester) -> None:
+    requester.call(m.ChannelPong(), m.ChannelOk)
+    requester.client.expect_nothing()
+
+
+@pytest.mark.rule("0-9/channel.ping/issues-pong")
+@pytest.mark.rule("0-9/channel.pong/ok-reply")
+def test_pings_and_pongs_may_go_in_method_frames(client: Client) -> None:
+    client.call(m.ChannelPing(), m.ChannelOk)
+    client.expect(m.ChannelPong)
+    client.send(m.ChannelOk())
+    client.call(m.ChannelPong(), m.ChannelOk)
+    client.expect_nothing()
+
+
+def test_an_ok_that_answers_no_pong_ends_the_connection(client: Client) -> None:
+    client.send(m.ChannelOk())
+    client.expect_connection_close(503)
+
+
+def pings(requester: Requester, count: int) -> None:
+    """Have the broker send so many requests."""
+    for _ in range(count):
+        requester.call(m.ChannelPing(), m.ChannelOk)
+        requester.request(m.ChannelPong)
+
+
+@pytest.mark.rule("0-9/request/per-channel-sequences")
+@pytest.mark.rule("0-9/request/response-mark")
+def test_requests_of_the_broker_count_and_say_what_it_has_processed(requester: Requester) -> None:
+    requester.call(m.ChannelPing(), m.ChannelOk)
+    assert requester.request()[:2] == (1, 0)
+    requester.answer(1, m.ChannelOk())
+    requester.call(m.ChannelPing(), m.ChannelOk)
+    assert requester.request()[:2] == (2, 1)
+
+
+@pytest.mark.rule("0-9/response/range")
+def test_a_response_may_answer_several_requests_of_the_broker(requester: Requester) -> None:
+    pings(requester, 3)
+    requester.answer(1, m.ChannelOk(), offset=2)
+    requester.answer(1, m.ChannelOk())
+    requester.client.expect_connection_close(503)
+
+
+@pytest.mark.rule("0-9/response/range")
+def test_a_range_may_include_what_was_answered_before(requester: Requester) -> None:
+    pings(requester, 3)
+    requester.answer(2, m.ChannelOk())
+    requester.answer(1, m.ChannelOk(), offset=2)
+    requester.call(QOS, m.MessageOk)
+
+
+@pytest.mark.rule("0-9/response/response-id-increments")
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_response_that_is_not_the_next_ends_the_connection(requester: Requester, number: int) -> None:
+    pings(requester, 1)
+    requester.answer(1, m.ChannelOk(), number=number)
+    requester.client.expect_connection_close(503)
+
+
+def test_a_response_that_comes_again_changes_nothing(requester: Requester) -> None:
+    pings(requester, 2)
+    requester.answer(1, m.ChannelOk())
+    requester.answer(2, m.ChannelOk(), number=1)
+    requester.answer(2, m.ChannelOk())
+    requester.call(QOS, m.MessageOk)
+
+
+@pytest.mark.parametrize(("first", "offset"), [(0, 0), (0, 1), (2, 0), (1, 1), (1, (1 << 32) - 1)])
+def test_a_response_to_no_request_ends_the_connection(
+    server: Server, requester: Requester, first: int, offset: int
+) -> None:
+    other = Requester(server.client())
+    pings(requester, 1)
+    requester.answer(first, m.ChannelOk(), offset=offset)
+    requester.client.expect_connection_close(503)
+    other.call(QOS, m.MessageOk)
+
+
+@pytest.mark.parametrize("reply", [m.MessageOk(), m.QueueDeclareOk(), QOS])
+def test_a_response_by_another_method_ends_the_connection(requester: Requester, reply: Any) -> None:
+    pings(requester, 1)
+    requester.answer(1, reply)
+    requester.client.expect_connection_close(503)
+
+
+# --- after a reconnect ---------------------------------------------------------------------------------
+
+
+def resumed(server: Server, lost: Requester, channel_id: bytes) -> Requester:
+    """The same channel on a new connection, after the old one was lost."""
+    lost.client.drop()
+    client = server.client(channels=0)
+    client.call(m.ChannelResume(channel_id=channel_id), m.ChannelOk)
+    requester = Requester(client)
+    requester.asked, requester.answered, requester.mark = lost.asked, lost.answered, lost.mark
+    return requester
+
+
+@pytest.fixture
+def trusting(server: Server) -> Server:
+    """A broker that asks for no access tickets, since a channel that is resumed has none."""
+    return server.varied(checks_tickets=False)
+
+
+@pytest.fixture
+def losing(trusting: Server) -> Client:
+    """A client that will lose its connection."""
+    return trusting.client()
+
+
+@pytest.fixture
+def channel_id(losing: Client) -> bytes:
+    """What channel 2, which is open by then, can be resumed by."""
+    found = losing.call(m.ChannelOpen(), m.ChannelOpenOk, channel=2).channel_id
+    assert isinstance(found, bytes)
+    return found
+
+
+@pytest.mark.rule("0-9/request/failover-reissue")
+def test_what_was_answered_on_a_lost_connection_is_not_carried_out_again(
+    trusting: Server, losing: Client, channel_id: bytes
+) -> None:
+    losing.declare("q", durable=True)
+    lost = Requester(losing, 2)
+    transfer = m.MessageTransfer(routing_key="q", body=Body(b"once"))
+    lost.ask(transfer)
+    remembered = lost.response()
+    requester = resumed(trusting, lost, channel_id)
+    requester.repeat(transfer, 1)
+    assert requester.response() == remembered
+    assert requester.client.count("q") == 1
+    requester.ask(QOS)
+    assert requester.response()[:2] == (2, 2)
+
+
+@pytest.mark.rule("0-9/request/failover-reissue")
+def test_a_request_that_was_lost_is_carried_out(trusting: Server, losing: Client, channel_id: bytes) -> None:
+    losing.declare("q", durable=True)
+    requester = resumed(trusting, Requester(losing, 2), channel_id)
+    requester.publish("q", b"late")
+    assert requester.client.count("q") == 1
+
+
+@pytest.mark.rule("0-9/request/failover-reissue")
+def test_numbers_of_the_broker_have_no_gap(trusting: Server, losing: Client, channel_id: bytes) -> None:
+    lost = Requester(losing, 2)
+    pings(lost, 3)
+    lost.answer(1, m.ChannelOk())
+    requester = resumed(trusting, lost, channel_id)
+    assert [requester.request(m.ChannelPong)[:2] for _ in range(2)] == [(2, 1), (3, 1)]
+    requester.answer(
+        2, m.MessageOk()
+    )  # What the lost connection has not brought: an answer to what was asked.
+    requester.answer(3, m.ChannelOk())
+    requester.call(m.ChannelPing(), m.ChannelOk)
+    assert requester.request(m.ChannelPong)[:2] == (4, 3)
+
+
+def test_a_request_cannot_resume_a_channel(trusting: Server, losing: Client, channel_id: bytes) -> None:
+    losing.drop()
+    again = trusting.client(channels=0)
+    Requester(again).ask(m.ChannelResume(channel_id=channel_id))
+    again.expect_connection_close(503)
