@@ -39,6 +39,13 @@ def test_amqplib(what: str, broker: Broker) -> None:
     run(broker, what)
 
 
+def test_access_tickets_that_are_checked() -> None:
+    """The client asks for a ticket, and shows it by itself from then on."""
+    with Broker(seed=1, personality="spec") as broker:
+        run(broker, "round_trip")
+        assert broker.failures == ()
+
+
 def test_a_redirected_connection(broker: Broker) -> None:
     with Broker(seed=2) as elsewhere:
         with broker.faults.redirect(f"{elsewhere.host}:{elsewhere.port}"):
