@@ -44,7 +44,13 @@ def _amqp_0_8(header: bytes) -> Callable[[BrokerState, PeerAddress, _Notify], Co
         from fakeamqp.wire.amqp_0_9 import version_0_8
 
         return amqp_0_9.Endpoint(
-            state, peer, notify, vocabulary=version_0_8, protocol_header=header, version=(8, 0)
+            state,
+            peer,
+            notify,
+            vocabulary=version_0_8,
+            protocol_header=header,
+            version=(8, 0),
+            dialect="0-8",
         )
 
     return connection

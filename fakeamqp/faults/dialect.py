@@ -134,7 +134,12 @@ class Dialect(Protocol):
         """Whether a unit in whole frames begins with one of these prefixes; a heartbeat always counts."""
 
 
-_MODULES = {"0-9-1": "fakeamqp.faults.amqp_0_9_1", "0-10": "fakeamqp.faults.amqp_0_10"}
+_MODULES = {
+    "0-8": "fakeamqp.faults.amqp_0_9.version_0_8",
+    "0-9": "fakeamqp.faults.amqp_0_9",
+    "0-9-1": "fakeamqp.faults.amqp_0_9_1",
+    "0-10": "fakeamqp.faults.amqp_0_10",
+}
 
 
 @cache

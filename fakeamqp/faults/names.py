@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 from fakeamqp.faults.dialect import dialect_named
 
 __all__ = ["names_in"]
 
-# Most rules are about 0-9-1, and loading the commands of 0-10 takes a tenth of a second.
+# Most rules are about 0-9-1, and loading all that is known of the others takes a tenth of a second for each.
 _OF_0_10 = {
     "connection": "start start-ok secure secure-ok tune tune-ok open open-ok redirect close close-ok",
     "session": "attach attached detach detached request-timeout timeout command-point expected confirmed "
@@ -23,10 +24,37 @@ _OF_0_10 = {
     "stream": "qos qos-ok consume consume-ok cancel publish return deliver",
 }
 
+_OF_0_9 = {
+    "connection": "start start-ok secure secure-ok tune tune-ok open open-ok redirect close close-ok",
+    "channel": "open open-ok flow flow-ok close close-ok resume ping pong ok",
+    "access": "request request-ok",
+    "exchange": "declare declare-ok delete delete-ok bound bound-ok",
+    "queue": "declare declare-ok bind bind-ok unbind unbind-ok purge purge-ok delete delete-ok",
+    "basic": "qos qos-ok consume consume-ok cancel cancel-ok publish return deliver get get-ok "
+    "get-empty ack reject recover recover-sync recover-sync-ok",
+    "file": "qos qos-ok consume consume-ok cancel cancel-ok open open-ok stage publish return "
+    "deliver ack reject",
+    "stream": "qos qos-ok consume consume-ok cancel cancel-ok publish return deliver",
+    "tx": "select select-ok commit commit-ok rollback rollback-ok",
+    "dtx": "select select-ok start start-ok",
+    "tunnel": "request",
+    "message": "transfer consume cancel get recover open close append checkpoint resume qos ok "
+    "empty reject offset",
+}
+_NOT_IN_0_8 = ("message.", "channel.resume", "channel.ping", "channel.pong", "channel.ok")
+
 
 @cache
 def names_in(dialect: str) -> tuple[str, ...]:
     """The names of the methods of a dialect, heartbeats left out."""
     if dialect == "0-10":
-        return tuple(f"{each}.{name}" for each, names in _OF_0_10.items() for name in names.split())
+        return _spelled(_OF_0_10)
+    if dialect == "0-9":
+        return _spelled(_OF_0_9)
+    if dialect == "0-8":
+        return tuple(name for name in _spelled(_OF_0_9) if not name.startswith(_NOT_IN_0_8))
     return tuple(dialect_named(dialect).kinds)
+
+
+def _spelled(listed: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{each}.{name}" for each, names in listed.items() for name in names.split())

@@ -260,7 +260,8 @@ class FaultTap:
             if unit.name not in self._wanted["received"]:
                 return False
             if unit.told and not unit.has_content:
-                return self._consider(wire, unit)
+                early = unit.inline and self._consider(wire, unit, part="header")
+                return early or self._consider(wire, unit)
             if dialect.stands_alone(frame_type):
                 return False  # Its other frames may come between those of something else.
             if not wire.line.channel_open(channel):

@@ -94,6 +94,11 @@ class Unit:
         raise NotImplementedError
 
     @property
+    def inline(self) -> bool:
+        """Whether its message is in the method, and no frames of a content follow."""
+        return False
+
+    @property
     def told(self) -> bool:
         """Whether all of the method is there, if not all of its content."""
         return True

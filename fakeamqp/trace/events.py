@@ -52,11 +52,12 @@ class FrameEvent(Event):
 
     Args:
         direction: "received" by the broker, or "sent" by it.
-        type: in 0-9-1 1 method, 2 content header, 3 content body, 8 heartbeat; in 0-10 the flags and the
-            type of the segment, `flags << 8 | type`: see `fakeamqp.wire.framing`.
+        type: in 0-9-1 1 method, 2 content header, 3 content body, 8 heartbeat, in 0-9 also 9 request, 10
+            response and others; in 0-10 the flags and the type of the segment, `flags << 8 | type`: see
+            `fakeamqp.wire.framing`.
         channel: its number.
         payload: what it held; of a long one only the beginning.
-        dialect: "0-9-1" or "0-10".
+        dialect: "0-8", "0-9", "0-9-1" or "0-10".
     """
 
     direction: Literal["received", "sent"]
@@ -72,7 +73,10 @@ class FrameEvent(Event):
 
     @property
     def part(self) -> Part:
-        """What it holds: "method" (in 0-10 a command or a control), "header", "body", "heartbeat", or ""."""
+        """What it holds: "method" (in 0-10 a command or a control), "header", "body", "heartbeat", or "".
+
+        A request or a response of 0-9 holds a method.
+        """
         return self._reader.part(self.type, self.payload)
 
     @property
@@ -90,7 +94,8 @@ class FrameEvent(Event):
 
     @property
     def properties(self) -> Any:
-        """The properties in a content header: `BasicProperties`, in 0-10 `TransferProperties`.
+        """The properties in a content header: `BasicProperties`, in 0-9 also those of other classes, in 0-10
+        `TransferProperties`.
 
         None for other frames and for one that cannot be read.
         """

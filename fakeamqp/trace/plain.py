@@ -11,17 +11,22 @@ Every event has
 | `name` | what it is: "basic.publish", "content header", "connected", "published", ... |
 | `text` | the same in one line for people |
 
-A frame also has `dialect` ("0-9-1" or "0-10"), `direction` ("received" by the broker or "sent" by it),
-`channel`, `type` (a number, see `fakeamqp.wire.framing`), `part` ("method", "header", "body", "heartbeat" or
-"" where it is none of these), `size` (octets of payload), `cut` (true where only the beginning of the payload
-was kept), `readable` (false where the octets cannot be decoded, or not all of them are there), and
+A frame also has `dialect` ("0-8", "0-9", "0-9-1" or "0-10"), `direction` ("received" by the broker or "sent"
+by it), `channel`, `type` (a number, see `fakeamqp.wire.framing`), `part` ("method", "header", "body",
+"heartbeat" or "" where it is none of these), `size` (octets of payload), `cut` (true where only the beginning
+of the payload was kept), `readable` (false where the octets cannot be decoded, or not all of them are there),
+and
 
 - a method `fields`: {name: value}, all but the reserved ones; null where it cannot be read. In 0-10 that is a
-  control or a command, which may also have `sync`; sets of ids are text such as "0-4,7"
+  control or a command, which may also have `sync`; sets of ids are text such as "0-4,7". In 0-9 one that came
+  as a request has `request`: {"id", "response_mark"}, one that came as a response `response`: {"id",
+  "request_id", "batch_offset"}, and the body of a transfer that is a reference is called `reference`
 - a content header `class_id`, `body_size` and `properties`: {name: value}, those that are present; null where
   they cannot be read. In 0-10 there is no class id, the size is what message-properties say, properties have
-  the names of 0-9-1, and `structs` has them as they are: {struct: {field: value}}
-- a content body `body`: its octets.
+  the names of 0-9-1, and `structs` has them as they are: {struct: {field: value}}. In 0-9 there is `weight`,
+  how many contents are inside this one
+- a content body `body`: its octets
+- a trace frame of 0-9 `octets`: what is in it.
 
 A connection event has `event` and `detail`, an event of the model `event` and `facts`: {name: value}.
 

@@ -50,12 +50,18 @@ class Reader(Protocol):
     def ends_content(self, kind: int) -> bool | None:
         """Whether nothing of the content follows this frame; None where the size of the body tells."""
 
+    def contents_within(self, kind: int, payload: bytes) -> int:
+        """How many contents come, by a header, before the body that it announces."""
+
+    def body_within(self, method: Any) -> bytes | None:
+        """The body that a method has in itself, without further frames; None where it has none."""
+
     def values(self, record: Any) -> Iterator[tuple[str, Any]]:
         """The fields of a method or of properties, those that say nothing left out; secrets are `Hidden`."""
 
     def columns(self, method: Any, direction: str) -> dict[str, Any]:
         """What a method says of exchange, routing_key, queue, consumer_tag, delivery_tag, redelivered and
-        reply_code, as far as it does.
+        reply_code, as far as it does; of one that has its body in itself, also the message_id and body_size.
         """
 
     def columns_of_content(self, kind: int, payload: bytes, direction: str) -> dict[str, Any]:
@@ -69,11 +75,19 @@ class Reader(Protocol):
     def redacted(self, kind: int, payload: bytes, channel: int) -> bytes:
         """The same payload with as many asterisks in the place of what is secret."""
 
+    def is_dissected(self, kind: int) -> bool:
+        """Whether Wireshark shows what is in such frames."""
+
     def filled(self, kind: int, payload: Cut) -> tuple[bytes, str]:
         """A payload that can stand for one of which the end is missing, and what is wrong with it."""
 
 
-_MODULES = {"0-9-1": "fakeamqp.trace.amqp_0_9_1", "0-10": "fakeamqp.trace.amqp_0_10"}
+_MODULES = {
+    "0-8": "fakeamqp.trace.amqp_0_9.version_0_8",
+    "0-9": "fakeamqp.trace.amqp_0_9",
+    "0-9-1": "fakeamqp.trace.amqp_0_9_1",
+    "0-10": "fakeamqp.trace.amqp_0_10",
+}
 
 
 @cache

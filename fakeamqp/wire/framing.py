@@ -5,7 +5,9 @@ kind, a channel and a payload, and a `Framing` knows the rest. The kind is a num
 
 | Dialect | Kind |
 |---|---|
-| 0-9, 0-9-1 | the frame's type: 1 method, 2 content header, 3 content body, 8 heartbeat |
+| 0-9-1 | the frame's type: 1 method, 2 content header, 3 content body, 8 heartbeat |
+| 0-8 | the same, and 4 to 6 out-of-band, 7 trace |
+| 0-9 | the same, and 9 request, 10 response: both hold a method |
 | 0-10 | flags and type of the segment, `flags << 8 | type`; types: 0 control, 1 command, 2 header, 3 body |
 
 Of a 0-10 frame that is on the wrong track bit 16 of the kind is set: so it can be written again as it was.
@@ -74,10 +76,18 @@ class Framing(Protocol):
 _MODULES = {
     "0-9-1": "fakeamqp.wire.amqp_0_9_x.framing",
     "0-10": "fakeamqp.wire.amqp_0_10.framing",
+    "0-9": "fakeamqp.wire.amqp_0_9.framing",
+    "0-8": "fakeamqp.wire.amqp_0_9.framing_0_8",
 }
 DIALECTS = tuple(_MODULES)
-"""The names of the dialects whose frames are known."""
-_BY_HEADER = {b"AMQP\0\0\x09\x01": "0-9-1", b"AMQP\1\1\0\x0a": "0-10"}
+"""The names of the dialects whose frames are known, the most common first."""
+_BY_HEADER = {
+    b"AMQP\0\0\x09\x01": "0-9-1",
+    b"AMQP\1\1\0\x0a": "0-10",
+    b"AMQP\1\1\0\x09": "0-9",
+    b"AMQP\1\1\x08\0": "0-8",
+    b"AMQP\1\1\x09\1": "0-8",
+}
 
 
 @cache

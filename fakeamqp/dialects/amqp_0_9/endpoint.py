@@ -45,9 +45,9 @@ class Endpoint(FramedEnd[ChannelEnd]):
         vocabulary: the methods of 0-9, or those of 0-8.
         protocol_header: what the client has begun with.
         version: what connection.start answers to that (connection.start/version-fields).
+        dialect: what that is called.
     """
 
-    dialect = "0-9"
     vocabulary: Vocabulary
 
     TRANSITIONS = CONNECTION_TRANSITIONS
@@ -64,7 +64,9 @@ class Endpoint(FramedEnd[ChannelEnd]):
         vocabulary: Vocabulary = m,
         protocol_header: bytes = PROTOCOL_HEADER,
         version: tuple[int, int] = (VERSION_MAJOR, VERSION_MINOR),
+        dialect: str = "0-9",
     ) -> None:
+        self.dialect = dialect
         super().__init__(
             state,
             peer,

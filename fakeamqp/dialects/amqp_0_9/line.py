@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.dialects.amqp_0_9.message.room import Messages
+from fakeamqp.dialects.amqp_0_9.requests import Requests
 from fakeamqp.dialects.amqp_0_9_x import line
+from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
+from fakeamqp.wire.amqp_0_9.requests import Request, Response
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects.amqp_0_9.channel_end import ChannelEnd
+    from fakeamqp.dialects.amqp_0_9.endpoint import Endpoint
+    from fakeamqp.wire.amqp_0_9_x.method import Method
 
 __all__ = ["Line"]
 
 
 class Line(line.Line):
-    """One connection as fault rules see it. Nothing is confirmed to publishers of 0-9."""
+    """One connection as fault rules see it. Of publishes only those that are requests are counted."""
 
     __slots__ = ()
 
-    dialect = "0-9"
+    _endpoint: Endpoint
+
+    @property
+    def dialect(self) -> str:
+        """What the client speaks: "0-9", or "0-8", which is a variation of it."""
+        return self._endpoint.dialect
+
+    # --- publishes ------------------------------------------------------------------------------------
 
     def take_unsecured(self, number: int, frames: bytes) -> None:
         """Go on with a publish that a crash will take away: nobody was told that it is safe."""
@@ -23,7 +42,9 @@ class Line(line.Line):
         self.take(frames)
 
     def confirm_now(self) -> None:
-        """Confirm nothing."""
+        """Send the responses that wait for more of their kind."""
+        for channel in list(self._endpoint.channels.values()):
+            channel.end_turn()
 
     def next_publish(self, number: int) -> int | None:
         """Publishes have no numbers."""
@@ -34,3 +55,51 @@ class Line(line.Line):
 
     def confirm_singly(self, number: int) -> None:
         """Confirm nothing."""
+
+    # --- requests and responses -----------------------------------------------------------------------
+
+    def skip_request(self, number: int, request: Request, answer: Method | None) -> None:
+        """Count a request that never comes, and answer it, or (None) leave it open for ever."""
+        channel = self._open_channel(number)
+        if channel is None:
+            return
+        requests = channel.rooms(Requests)
+        requests.memory.reserved = request.reserved
+        incoming = requests.memory.incoming
+        with suppress(ProtocolError):  # A number that makes no sense is not counted.
+            if not incoming.receive(request.request_id, request.response_mark):
+                return
+            if answer is None:
+                incoming.leave(request.request_id)
+            else:
+                requests.answer(request.request_id, answer)
+
+    def skip_response(self, number: int, response: Response) -> None:
+        """Count a response that never comes: what it answers stays open."""
+        channel = self._open_channel(number)
+        if channel is not None:
+            outgoing = channel.rooms(Requests).memory.outgoing
+            if response.response_id == outgoing.mark + 1:
+                outgoing.mark += 1
+
+    def next_request(self, number: int) -> Request:
+        """The numbers for one more request to the client: what answers it changes nothing."""
+        channel = self._open_channel(number)
+        if channel is None:
+            return Request(0, 0, b"")
+        memory = channel.rooms(Requests).memory
+        return Request(memory.outgoing.send((), None), memory.outgoing.mark, b"", memory.reserved)
+
+    def requested_messages(self, number: int, first: int, offset: int) -> tuple[tuple[str, Any], ...]:
+        """The queue and the message of each transfer that a response to these requests is about."""
+        channel = self._open_channel(number)
+        if channel is None:
+            return ()
+        outstanding = channel.rooms(Messages).ledger.outstanding
+        found = [each for request, each in outstanding.items() if first <= request <= first + offset]
+        return tuple((delivery.queue.name, delivery.queued.message) for delivery in found)
+
+    def _open_channel(self, number: int) -> ChannelEnd | None:
+        channel: Any = self._channel(number)
+        found: ChannelEnd | None = channel
+        return found

@@ -58,11 +58,13 @@ class Replace(Action):
         properties = (*subject.properties, "headers")
         known = (*subject.fields, *properties, "body", "channel", "properties")
         for name, value in changes.items():
-            if name in subject.fields:
+            is_field, is_property = name in subject.fields, name in properties
+            if is_field:
                 self._fields[name] = value
-            elif name in properties:
+            # What is a field in one dialect may be a property in another; each method has but one of them.
+            if is_property and (subject.has_content or not is_field):
                 self._properties[name] = value
-            else:
+            if not is_field and not is_property:
                 raise FaultError(f"{subject} has no {name!r} to be replaced{near_match(name, known)}")
         for name in self._properties:
             if name not in properties:

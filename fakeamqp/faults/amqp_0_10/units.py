@@ -155,8 +155,8 @@ class CommandUnit(Unit):
         return look(self, name)
 
     def tells_early(self, name: str) -> bool:
-        """The routing key of a transfer is in its header."""
-        return name != "routing_key"
+        """The routing key of a transfer is in its header, and so is what is a field in other dialects."""
+        return name in ("exchange", "channel") or name in self.dialect.kinds[self.name].fields
 
     def note_destinations(self) -> None:
         """The queues that a transfer goes to."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.faults.dialect import Way
 from fakeamqp.wire.amqp_0_9_x.frames import (
@@ -60,28 +60,35 @@ def _truncated(unit: Unit) -> bytes:
     return _framed(unit, unit.frames[:-1]) + whole
 
 
-def _cut_arguments(unit: Unit) -> bytes:
+def _cut_arguments(unit: Any) -> bytes:
     """A whole frame whose method ends in the midst of its arguments."""
-    kind, payload = unit.frames[0]
-    return _framed(unit, [(kind, payload[: max(5, len(payload) - 3)]), *unit.frames[1:]])
+    payload = unit.payload
+    return _framed(unit, [unit.first_frame(payload[: max(5, len(payload) - 3)]), *unit.frames[1:]])
 
 
-def _with_ids(unit: Unit, class_id: int | None, method_id: int | None) -> bytes:
-    kind, payload = unit.frames[0]
+def _with_ids(unit: Any, class_id: int | None, method_id: int | None) -> bytes:
+    payload = unit.payload
     ids = payload[:2] if class_id is None else class_id.to_bytes(2, "big")
     ids += payload[2:4] if method_id is None else method_id.to_bytes(2, "big")
-    return _framed(unit, [(kind, ids + payload[4:]), *unit.frames[1:]])
+    return _framed(unit, [unit.first_frame(ids + payload[4:]), *unit.frames[1:]])
+
+
+def _pieces(unit: Unit) -> list[tuple[int, bytes]]:
+    """Method, header and bodies. Who has the message in the method is given a header that does not belong."""
+    if unit.has_content:
+        return unit.frames
+    return [unit.frames[0], (FRAME_CONTENT_HEADER, CONTENT_HEADER.pack(unit.index >> 16, 0, 0) + bytes(2))]
 
 
 def _resized(unit: Unit, more: int) -> list[tuple[int, bytes]]:
-    header = unit.frames[1][1]
+    method, (_, header), *rest = _pieces(unit)
     class_id, weight, size = CONTENT_HEADER.unpack_from(header)
     payload = CONTENT_HEADER.pack(class_id, weight, max(0, size + more)) + header[CONTENT_HEADER.size :]
-    return [unit.frames[0], (FRAME_CONTENT_HEADER, payload), *unit.frames[2:]]
+    return [method, (FRAME_CONTENT_HEADER, payload), *rest]
 
 
 def _longer_body(unit: Unit) -> bytes:
-    return _framed(unit, [*unit.frames, (FRAME_BODY, b"more than was announced")])
+    return _framed(unit, [*_pieces(unit), (FRAME_BODY, b"more than was announced")])
 
 
 def _shorter_body(unit: Unit) -> bytes:
@@ -90,13 +97,14 @@ def _shorter_body(unit: Unit) -> bytes:
 
 
 def _reordered(unit: Unit, order: tuple[int, ...]) -> bytes:
-    frames = [unit.frames[each] for each in order if each < len(unit.frames)]
-    return _framed(unit, [*frames, *unit.frames[max(order) + 1 :]])
+    pieces = _pieces(unit)
+    frames = [pieces[each] for each in order if each < len(pieces)]
+    return _framed(unit, [*frames, *pieces[max(order) + 1 :]])
 
 
 def _body_before_header(unit: Unit) -> bytes:
-    body = unit.frames[2:] or [(FRAME_BODY, b"?")]
-    return _framed(unit, [unit.frames[0], *body, unit.frames[1]])
+    method, header, *rest = _pieces(unit)
+    return _framed(unit, [method, *(rest or [(FRAME_BODY, b"?")]), header])
 
 
 MALFORMATIONS: dict[str, Way] = {
@@ -118,11 +126,11 @@ MALFORMATIONS: dict[str, Way] = {
     ),
     "body-before-header": Way("its body comes before its header", _body_before_header, content_only=True),
     "header-without-method": Way(
-        "its content without the method", lambda unit: _framed(unit, unit.frames[1:]), content_only=True
+        "its content without the method", lambda unit: _framed(unit, _pieces(unit)[1:]), content_only=True
     ),
     "second-header": Way(
         "with two headers",
-        lambda unit: _framed(unit, [*unit.frames[:2], *unit.frames[1:]]),
+        lambda unit: _framed(unit, [*_pieces(unit)[:2], *_pieces(unit)[1:]]),
         content_only=True,
     ),
     "garbage": Way(

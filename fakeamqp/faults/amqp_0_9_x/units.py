@@ -188,15 +188,15 @@ class FamilyUnit(Unit):
         frames = list(self.frames)
         made = changed_method(self.method, fields or {})
         if made is not None:
-            frames[0] = self._first_frame(made)
+            frames[0] = self.first_frame(made.encode())
         if self.has_content and (properties or body is not None):
             frames[1:] = self._changed_content(properties or {}, body)
         number = self.channel if channel is None else channel
         return self._marked(type(self)(self.line, self.direction, number, frames))
 
-    def _first_frame(self, method: Method) -> tuple[int, bytes]:
+    def first_frame(self, payload: bytes) -> tuple[int, bytes]:
         """The frame with another method in the place of its own."""
-        return FRAME_METHOD, method.encode()
+        return FRAME_METHOD, payload
 
     def _changed_content(self, changes: Mapping[str, Any], body: bytes | None) -> list[tuple[int, bytes]]:
         known = self.properties or self._describing()()
@@ -236,7 +236,7 @@ class FamilyUnit(Unit):
 
     def with_method(self, method: Method) -> Self:
         """A copy with another method in the place of its own."""
-        frames = [self._first_frame(method), *self.frames[1:]]
+        frames = [self.first_frame(method.encode()), *self.frames[1:]]
         return self._marked(type(self)(self.line, self.direction, self.channel, frames))
 
     # --- what becomes of it ---------------------------------------------------------------------------

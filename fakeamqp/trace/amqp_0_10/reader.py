@@ -81,6 +81,14 @@ class _Reader:
         """The flags say it."""
         return kind >> 8 & _END == _END
 
+    def contents_within(self, kind: int, payload: bytes) -> int:
+        """There is no such thing."""
+        return 0
+
+    def body_within(self, method: Any) -> bytes | None:
+        """There is no such thing."""
+        return None
+
     def values(self, record: Any) -> Iterator[tuple[str, Any]]:
         """All of a control or a command; of properties the structs, and in them what is there."""
         if isinstance(record, Packed):
@@ -159,6 +167,10 @@ class _Reader:
     def redacted(self, kind: int, payload: bytes, channel: int) -> bytes:
         """See `secrets`."""
         return redacted(kind, payload)
+
+    def is_dissected(self, kind: int) -> bool:
+        """All there are."""
+        return True
 
     def filled(self, kind: int, payload: Cut) -> tuple[bytes, str]:
         """Only bodies are so long."""

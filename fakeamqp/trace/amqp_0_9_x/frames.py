@@ -137,8 +137,12 @@ class Words:
             if index:
                 values["method"] = self.vocabulary.name(index) or f"{index >> 16}.{index & 0xFFFF}"
         for name, value in values.items():
-            if not name.startswith("reserved_") and value is not None and value is not False and value != {}:
+            if self.worth_showing(record, name, value):
                 yield self.field_words(name.rstrip("_"), value)
+
+    def worth_showing(self, record: Record, name: str, value: Any) -> bool:
+        """Whether a field says anything."""
+        return not name.startswith("reserved_") and value is not None and value is not False and value != {}
 
     def field_words(self, name: str, value: Any) -> str:
         """One field and what it says."""

@@ -87,6 +87,10 @@ class FamilyReader:
         """0-9-1 has no such thing."""
         return 0
 
+    def body_within(self, method: Any) -> bytes | None:
+        """0-9-1 has no such thing."""
+        return None
+
     def values(self, record: Any) -> Iterator[tuple[str, Any]]:
         """All but the reserved ones."""
         secret = self._vocabulary.secret_fields
@@ -134,6 +138,10 @@ class FamilyReader:
     def redacted(self, kind: int, payload: bytes, channel: int) -> bytes:
         """See `secrets`."""
         return self.secrets.redacted(kind, payload, channel)
+
+    def is_dissected(self, kind: int) -> bool:
+        """All that 0-9-1 has."""
+        return True
 
     def filled(self, kind: int, payload: Cut) -> tuple[bytes, str]:
         """A body with zeros; of other frames nothing but the kind or the body's size is left."""

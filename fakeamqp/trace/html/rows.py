@@ -58,16 +58,40 @@ _REFUSALS = frozenset(
 
 
 class _Content:
-    """A method whose content is still coming: its row, and how many octets are due where a header says so."""
+    """A method whose content is still coming: its row, and what is due of it where a header says so."""
 
-    __slots__ = ("due", "has_header", "kept", "row", "whole")
+    __slots__ = ("has_header", "kept", "levels", "row", "whole")
 
     def __init__(self, row: list[Any]) -> None:
         self.row = row
         self.has_header = False
-        self.due: int | None = None
+        self.levels: list[list[int]] = []
+        """How many contents and how many octets are due: of the content, of one in it, and so on."""
         self.kept = bytearray()
         self.whole = True
+
+    def announce(self, within: int, size: int) -> None:
+        """A header has come, of the content or of the next one in it."""
+        if self.levels:
+            self.levels[-1][0] -= 1
+        self.levels.append([within, size])
+
+    def expects_header(self) -> bool:
+        """Whether a header may come."""
+        return not self.has_header or bool(self.levels and self.levels[-1][0])
+
+    def take(self, size: int) -> bool:
+        """So many octets of a body have come. False: they were not due."""
+        if not self.levels or self.levels[-1][0] or size > self.levels[-1][1]:
+            return False
+        self.levels[-1][1] -= size
+        return True
+
+    def settle(self) -> bool:
+        """Leave what is whole. True: so is all of it."""
+        while self.levels and not any(self.levels[-1]):
+            self.levels.pop()
+        return not self.levels
 
 
 class Rows:
@@ -138,6 +162,11 @@ class Rows:
             self.connections[connection]["virtual_host"] = getattr(method, "virtual_host", "")
         elif method.NAME == "basic.publish":
             self._queues.published(place, method, row)
+        body = reader.body_within(method)
+        if body is not None:
+            row[13] = len(body)
+            if body:
+                row[12] = self._put(_body(body[:_MOST_BODY], len(body)))
         if reader.begins_content(event.type, event.payload):
             self._contents[place] = _Content(row)
 
@@ -149,29 +178,33 @@ class Rows:
         reader = reader_of(event.dialect)
         ends = reader.ends_content(event.type)
         row = content.row
+        outermost = len(content.levels) <= 1
         if event.part == "header":
-            if content.has_header:
+            if not content.expects_header():
                 return False
             properties = event.properties
-            if properties is not None:
-                row[11] = self._put(_bounded(_fields(reader.values(properties), absent=False)))
-            elif ends is None:
+            if properties is None and ends is None:
                 return False
+            size = (reader.body_size(event.type, event.payload) or 0) if ends is None else 0
+            if not content.has_header:
+                if properties is not None:
+                    row[11] = self._put(_bounded(_fields(reader.values(properties), absent=False)))
+                row[13] = size
             content.has_header = True
-            content.due = reader.body_size(event.type, event.payload) if ends is None else None
-            row[13] = content.due or 0
+            if ends is None:
+                content.announce(reader.contents_within(event.type, event.payload), size)
         else:
             if ends is None:
-                if content.due is None or event.size > content.due:
+                if not content.take(event.size):
                     return False
-                content.due -= event.size
             else:
                 row[13] = max(0, row[13]) + event.size
-            if content.whole and len(content.kept) < _MOST_BODY:
-                content.kept += event.payload
-            content.whole = content.whole and event.size == len(event.payload)
+            if outermost:
+                if content.whole and len(content.kept) < _MOST_BODY:
+                    content.kept += event.payload
+                content.whole = content.whole and event.size == len(event.payload)
         row[0].append(number)
-        if ends or (ends is None and not content.due):
+        if ends or (ends is None and content.settle()):
             self._store_body(content)
             del self._contents[place]
         return True

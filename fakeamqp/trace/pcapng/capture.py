@@ -191,4 +191,6 @@ def _octets(event: FrameEvent, redact: bool) -> tuple[bytes, str]:
         comment = f"{event.name} of {payload.size} octets, of which the trace has {len(payload)}: "
         payload, remark = reader_of(event.dialect).filled(event.type, payload)
         comment += remark
+    elif not reader_of(event.dialect).is_dissected(event.type):
+        comment = event.text
     return framing_of(event.dialect).frame(event.type, event.channel, payload), comment

@@ -196,6 +196,16 @@ class Gathering:
         """What has come of the body of the outermost content."""
         return b"".join(self._levels[0].body) if self._levels else b""
 
+    @property
+    def wants_header(self) -> bool:
+        """Whether a content is to begin: the outermost, or one that another still misses."""
+        return not self._levels or self._levels[-1].wants_child
+
+    @property
+    def at_the_body(self) -> bool:
+        """Whether all that is due is of the body of the outermost content."""
+        return len(self._levels) == 1 and not self._levels[0].wants_child
+
     def add_header(self, payload: bytes) -> Content | None:
         """A content header has come; returns the content if it is whole.
 

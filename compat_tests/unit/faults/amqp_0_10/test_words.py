@@ -92,7 +92,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
         "return_message() is for basic.publish, not for a message.transfer",
     ),
     (
-        lambda f: f.on("message.transfer", direction="sent").malform("bad-frame-end"),
+        lambda f: f.on("message.transfer", direction="sent", dialect="0-10").malform("bad-frame-end"),
         "malform cannot be 'bad-frame-end'",
     ),
     (
