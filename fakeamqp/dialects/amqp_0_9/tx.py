@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fakeamqp.dialects.amqp_0_9.message.room import Messages
 from fakeamqp.model.delivery import release_all
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.transactions import Transaction
@@ -48,6 +49,7 @@ def rollback(channel: ChannelEnd, method: m.TxRollback) -> None:
     undone = _transaction(channel).rollback()
     channel.send(m.TxRollbackOk())
     if channel.personality.amqp_0_9.rollback_redelivers:
+        undone = channel.rooms(Messages).put_back(undone)
         channel.note_settled("requeued", undone)
         release_all([each for each in undone if not each.queue.redeliver(each)])
     else:

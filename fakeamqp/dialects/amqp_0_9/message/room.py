@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9.message import delivering
 from fakeamqp.dialects.amqp_0_9.message.references import References
-from fakeamqp.model.credit import Credit, Gate
+from fakeamqp.model.credit import Credit
 from fakeamqp.model.delivery import Ledger, accept_all, reject_all, release_all
 from fakeamqp.wire.amqp_0_9 import methods as m
 
@@ -126,10 +126,6 @@ class Messages:
         What was appended to references is dropped, but for what was checkpointed
         (message.open/channel-close).
         """
-        closed = Gate()
-        closed.shut()
-        for subscription in self.subscriptions:
-            subscription.depend_on((closed,), ())
         outstanding = self.ledger.take_all()
         self.channel.note_settled("requeued", outstanding)
         release_all(outstanding, ending="lost")
