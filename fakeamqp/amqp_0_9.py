@@ -1,4 +1,7 @@
-"""What a test hands in for clients of AMQP 0-9: realms, tunnels, out-of-band transports, trace frames."""
+"""What tests hand in for clients of AMQP 0-9: realms, tunnels, out-of-band transports, trace frames.
+
+What they decide for them is there as well: see `coordinator`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from fakeamqp.coordinator import Coordinator
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.inspect import WaitTimeout, remark
 from fakeamqp.inspect.frozen import frozen
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Amqp09",
     "BadRegistration",
+    "Coordinator",
     "MemoryTransport",
     "OutOfBandTransport",
     "Registration",
@@ -163,6 +168,19 @@ class Amqp09:
         _check_name("a realm", name)
         with self._engine:
             self._state.virtual_host(virtual_host).realms.add(name, users)
+
+    def coordinator(self, virtual_host: str = "/") -> Coordinator:
+        """Who decides about the distributed transactions (dtx) of clients in a virtual host.
+
+        Args:
+            virtual_host: where.
+
+        Raises:
+            NotAllowed, InvalidPath: there is no such virtual host.
+        """
+        with self._engine:
+            self._state.virtual_host(virtual_host)
+        return Coordinator(self._engine, self._state, virtual_host)
 
     def tunnel(self, proxy_name: str, handler: Callable[[TunnelRequest], object]) -> Registration:
         """Have `handler` deal with tunnel requests for a proxy; without one the broker refuses them (540).

@@ -2,7 +2,7 @@
 
 After start the channel's publishes and settlements are the work of a branch. Its coordinator is whoever knows
 the identifier: a client of 0-10, to which it is the xid of format 0 with the identifier as global id and no
-branch id, or the program that has the broker (`Broker.amqp_0_9`). A channel takes part in one branch.
+branch id, or the program that has the broker (`Amqp09.coordinator`). A channel takes part in one branch.
 """
 
 from __future__ import annotations

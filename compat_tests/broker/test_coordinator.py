@@ -1,0 +1,98 @@
+"""Distributed transactions of 0-9, with a test for a coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from compat_tests.broker.test_amqp_0_9 import Client
+from fakeamqp import Broker
+from fakeamqp.amqp_0_9 import Coordinator
+from fakeamqp.model.errors import ModelError
+from fakeamqp.wire.amqp_0_9 import BasicProperties
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(clock="virtual") as broker:
+        yield broker
+
+
+@pytest.fixture
+def coordinator(broker: Broker) -> Coordinator:
+    return broker.amqp_0_9.coordinator()
+
+
+def publish(client: Client, body: bytes) -> None:
+    frames = content_frames(1, 60, BasicProperties(delivery_mode=2).encode(), body, 4000)
+    client.send_octets(method_frame(1, m.BasicPublish(routing_key="q").encode()) + b"".join(frames))
+
+
+@pytest.fixture
+def client(broker: Broker) -> Iterator[Client]:
+    """A client that has published to a durable queue "q" in transaction "t"."""
+    client = Client(broker)
+    client.call(m.QueueDeclare(queue="q", durable=True), m.QueueDeclareOk)
+    client.call(m.DtxSelect(), m.DtxSelectOk)
+    client.call(m.DtxStart(dtx_identifier="t"), m.DtxStartOk)
+    publish(client, b"body")
+    assert count(client) == 0
+    yield client
+    client.close()
+
+
+def count(client: Client) -> int:
+    return client.call(m.QueueDeclare(queue="q", passive=True), m.QueueDeclareOk).message_count
+
+
+@pytest.mark.rule("0-9/dtx/model")
+@pytest.mark.parametrize("prepared", [False, True])
+def test_commit(client: Client, coordinator: Coordinator, prepared: bool) -> None:
+    (transaction,) = coordinator.transactions
+    assert transaction == ("t", "active", 1, 0)
+    if prepared:
+        assert coordinator.prepare("t")
+        assert coordinator.transactions[0].state == "prepared"
+    assert count(client) == 0
+    assert coordinator.commit("t")
+    assert count(client) == 1
+    assert coordinator.transactions == ()
+    publish(client, b"on its own")
+    assert count(client) == 2
+
+
+@pytest.mark.rule("0-9/dtx/model")
+def test_rollback(client: Client, coordinator: Coordinator) -> None:
+    coordinator.rollback("t")
+    assert count(client) == 0
+    assert coordinator.transactions == ()
+    assert "0 transactions" in repr(coordinator)
+
+
+def test_what_takes_too_long_cannot_be_committed(
+    client: Client, coordinator: Coordinator, broker: Broker
+) -> None:
+    broker.clock.advance(61)
+    assert not coordinator.prepare("t")
+    assert not coordinator.commit("t")
+    assert count(client) == 0
+    assert coordinator.transactions == ()
+
+
+def test_what_is_prepared_outlasts_a_crash(client: Client, coordinator: Coordinator, broker: Broker) -> None:
+    assert coordinator.prepare("t")
+    broker.restart(crash=True)
+    assert [each.identifier for each in coordinator.transactions] == ["t"]
+    assert coordinator.commit("t")
+    assert broker.queue("q").messages[0].body == b"body"
+
+
+def test_transactions_that_there_are_not(coordinator: Coordinator, broker: Broker) -> None:
+    for decide in (coordinator.prepare, coordinator.commit, coordinator.rollback):
+        with pytest.raises(ModelError, match="no branch"):
+            decide("unknown")
+    with pytest.raises(ModelError):
+        broker.amqp_0_9.coordinator("/missing")
