@@ -1,0 +1,158 @@
+"""Transfers of 0-9 to clients of 0-9-1 and 0-10, and theirs to consumers of class message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from compat_tests.protocol import driver
+from compat_tests.protocol.amqp_0_9.driver import Client as OldClient
+from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
+from fakeamqp.dialects import PeerAddress
+from fakeamqp.wire.amqp_0_9 import FileProperties
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9.bodies import Body
+from fakeamqp.wire.amqp_0_10 import structs
+
+ID = UUID("cbf34e70-07a2-4447-b2aa-a660a88ac96b")
+FIELDS: dict[str, Any] = {
+    "priority": 7,
+    "delivery_mode": 2,
+    "message_id": str(ID),
+    "correlation_id": "c-1",
+    "reply_to": "answers",
+    "content_type": "text/plain",
+    "content_encoding": "utf-8",
+    "user_id": "guest",
+    "app_id": "tests",
+    "application_headers": {"n": 1},
+}
+OWN = {"transaction_id": "t-1", "security_token": b"\0secret"}
+HEADERS = {"n": 1, "x-amqp-0-9-transaction-id": "t-1", "x-amqp-0-9-security-token": b"\0secret"}
+
+
+@dataclass
+class World:
+    """One broker with a queue "q" and a client of each dialect."""
+
+    server: Server
+    message: Requester
+    old: OldClient
+    usual: driver.Client
+    session: Session
+
+    def subscribe(self) -> None:
+        self.session.subscribe("q")
+        self.session.flow(UNLIMITED)
+        self.session.flow(UNLIMITED, unit=1)
+
+    def got(self) -> m.MessageTransfer:
+        """What a client of class message gets from the queue."""
+        asked = self.message.get("q", no_ack=True)
+        assert asked is not None
+        method = asked.method
+        assert isinstance(method, m.MessageTransfer)
+        return method
+
+
+@pytest.fixture
+def world() -> World:
+    server = Server("rabbitmq-4.2")
+    old = OldClient(server, PeerAddress(port=40_009))
+    old.protocol_header = driver.PROTOCOL_HEADERS["0-9"]
+    old.handshake()
+    old.open_channel()
+    old.declare("q")
+    return World(server, Requester(old), old, server.client(), server.session())
+
+
+def test_a_transfer_to_a_client_of_0_9_1(world: World) -> None:
+    world.message.publish("q", b"body", ttl=5000, **FIELDS, **OWN)
+    content = world.usual.get("q")
+    assert content is not None
+    got = content.properties
+    assert (content.body, content.method.routing_key) == (b"body", "q")
+    texts = {name: value for name, value in FIELDS.items() if name != "application_headers"}
+    assert {name: getattr(got, name) for name in texts} == texts
+    assert (got.expiration, got.headers) == ("5000", HEADERS)
+    assert got.timestamp == int(world.server.clock.time())
+
+
+def test_a_transfer_to_a_consumer_of_class_basic(world: World) -> None:
+    world.message.publish("q", b"body", **FIELDS)
+    content = world.old.get("q")
+    assert content is not None
+    assert (content.body, content.properties.headers) == (b"body", {"n": 1})
+
+
+def test_a_transfer_to_a_client_of_0_10(world: World) -> None:
+    world.message.publish("q", b"body", ttl=5000, **FIELDS, **OWN)
+    world.server.advance(1)
+    world.subscribe()
+    got = world.session.transfer()
+    assert (got.body, got.delivery.exchange, got.delivery.routing_key) == (b"body", "", "q")
+    assert (got.delivery.priority, got.delivery.delivery_mode, got.delivery.ttl) == (7, 2, 4000)
+    message = got.message
+    assert (message.content_type, message.content_encoding) == ("text/plain", "utf-8")
+    assert (message.message_id, message.correlation_id, message.user_id) == (ID, b"c-1", b"guest")
+    assert message.reply_to == structs.ReplyTo(routing_key="answers")
+    assert message.application_headers == HEADERS
+
+
+def test_a_message_of_0_9_1_comes_by_transfer(world: World) -> None:
+    values = {name: value for name, value in FIELDS.items() if name != "application_headers"}
+    world.usual.publish(
+        b"body", routing_key="q", expiration="5000", timestamp=17, headers=HEADERS, type="t", **values
+    )
+    got = world.got()
+    assert {name: getattr(got, name) for name in {**values, **OWN}} == {**values, **OWN}
+    assert got.application_headers == {"n": 1, "x-jms-type": "t"}
+    assert (got.body, got.ttl, got.timestamp) == (Body(b"body"), 5000, 17)
+    assert got.expiration == int(world.server.clock.time()) + 5
+
+
+def test_a_message_of_0_10_comes_by_transfer(world: World) -> None:
+    world.session.publish(
+        b"body",
+        key="q",
+        delivery_mode=2,
+        priority=7,
+        ttl=5000,
+        message=structs.MessageProperties(
+            message_id=ID,
+            correlation_id=b"c-1",
+            reply_to=structs.ReplyTo("amq.direct", "k"),
+            content_type="text/plain",
+            application_headers={"n": 1},
+        ),
+    )
+    got = world.got()
+    assert (got.body, got.delivery_mode, got.priority, got.ttl) == (Body(b"body"), 2, 7, 5000)
+    assert (got.message_id, got.correlation_id, got.reply_to) == (str(ID), "c-1", "amq.direct/k")
+    assert (got.content_type, got.application_headers) == ("text/plain", {"n": 1})
+
+
+def test_a_transfer_comes_back_by_way_of_a_client_of_0_9_1(world: World) -> None:
+    world.message.publish("q", b"body", ttl=5000, **FIELDS, **OWN)
+    content = world.usual.get("q")
+    assert content is not None
+    world.usual.publish_octets(content.properties.encode(), content.body, routing_key="q")
+    got = world.got()
+    assert {name: getattr(got, name) for name in {**FIELDS, **OWN}} == {**FIELDS, **OWN}
+    assert got.ttl == 5000
+
+
+def test_files_are_not_for_class_message(world: World) -> None:
+    old = world.old
+    old.call(m.FileOpen(identifier="f", content_size=4), m.FileOpenOk)
+    old.send_content(m.FileStage(), FileProperties(filename="n"), b"file")
+    old.send(m.FilePublish(routing_key="q", identifier="f"))
+    assert world.message.get("q") is None
+    world.message.consume("q", "d")
+    old.publish(b"basic", routing_key="q")
+    assert world.message.bodies() == [b"basic"]
+    assert old.count("q") == 1
