@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Generator
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 # Imported before anything is frozen: it asks the collector who knows a random number generator.
@@ -30,6 +32,20 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
             gc.collect()
             gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(scope="session")
+def spark_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's cache folder with all that fast mode needs. Making that takes a quarter of a minute."""
+    from fakeamqp.spark.session.fast import FastModeUnavailable, prepare
+    from fakeamqp.spark.session.installation import find_installation
+
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        with suppress(FastModeUnavailable):  # Sessions are the usual ones then, and say why.
+            prepare(find_installation())
+    return folder
 
 
 @pytest.hookimpl(optionalhook=True)

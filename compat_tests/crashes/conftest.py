@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from compat_tests.crashes.extent import AT_LENGTH
 from compat_tests.crashes.lanes import Lane
 from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
 from fakeamqp.spark import SessionError
@@ -18,6 +19,15 @@ def java() -> None:
         find_installation()
     except SessionError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(java: None, request: pytest.FixtureRequest) -> Iterator[None]:
+    """What the pipelines start from in fast mode."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not AT_LENGTH:
+            patch.setenv("XDG_CACHE_HOME", str(request.getfixturevalue("spark_cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import Self
 
+from compat_tests.crashes.extent import AT_LENGTH
+
 if TYPE_CHECKING:
     from compat_tests.crashes.lanes import Lane
 
@@ -46,7 +48,12 @@ class Incarnation:
     def __init__(self, folder: Path, lanes: Sequence[Lane], *, to_the_end: bool = False) -> None:
         number = len(list(folder.glob("job-*.json")))
         job = folder / f"job-{number}.json"
-        job.write_text(json.dumps({"to_the_end": to_the_end, "lanes": [lane.job() for lane in lanes]}))
+        what = {
+            "to_the_end": to_the_end,
+            "fast": not AT_LENGTH,
+            "lanes": [lane.job() for lane in lanes],
+        }
+        job.write_text(json.dumps(what))
         self.output = folder / f"output-{number}"
         with self.output.open("wb") as output:
             # A session of its own: Spark's workers make process groups, but stay in the session.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 pytest.importorskip("pyspark")
@@ -257,10 +259,11 @@ class TestWithJava:
         assert {name for name in left if not name.startswith("runpytest-")} == set()
         assert "WARN" not in result.stderr.str()
 
-    def test_fast_mode_makes_its_cache_and_bears_with_a_broken_one(
-        self, run_tests_apart, monkeypatch, tmp_path
+    def test_fast_mode_uses_its_cache_and_bears_with_a_broken_one(
+        self, run_tests_apart, monkeypatch, tmp_path, spark_cache
     ):
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        own = shutil.copytree(spark_cache, tmp_path / "own", symlinks=True)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(own))
         result = run_tests_apart(
             """
             import os
@@ -286,6 +289,7 @@ class TestWithJava:
                 [cache] = pathlib.Path(os.environ["XDG_CACHE_HOME"], "fakeamqp", "spark").iterdir()
                 assert home == str(cache / "home")
                 archive = cache / "classes.jsa"
+                assert archive.stat().st_mtime < os.stat(__file__).st_mtime, "made again"
                 archive.chmod(0o644)
                 with archive.open("r+b") as file:
                     file.write(bytes(4096))
