@@ -1,35 +1,50 @@
-"""How processes share the suite under pytest-xdist: test by test, but all that starts a Spark in one process.
+"""How processes share the suite under pytest-xdist: file by file, but all that starts a Spark in one.
 
-A Java takes a gigabyte and both processors for seconds. xdist's own groups are written into the ids of tests,
-which pytest reads no longer since 9.2; the scheduler here goes by the files that the tests are in.
+A Java takes a gigabyte and both processors for seconds. What the tests of a file share, such as a RabbitMQ,
+is made once. Where single tests take long they are handed out one by one. xdist's own groups are written into
+the ids of tests, which pytest reads no longer since 9.2; the scheduler here goes by the files of the tests.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
 __all__ = ["Scheduler"]
 
-_TOGETHER = {
-    "spark": (
-        "compat_tests/spark/",
-        "compat_tests/crashes/",
-        "compat_tests/benchmarks/test_trace_soak.py",
-        "compat_tests/plugin/test_spark_fixtures.py",
-        "examples/spark_",
-    ),
-    # The tests of each are the results of one run of other suites.
-    "qpid": ("compat_tests/clients/test_qpid_python.py",),
-    "qpid over 0-9": ("compat_tests/clients/test_qpid_0_9.py",),
-    "txamqp": ("compat_tests/clients/test_txamqp.py",),
-}
+_SPARK = "spark"
+_STARTS_SPARK = (
+    "compat_tests/spark/",
+    "compat_tests/crashes/",
+    "compat_tests/benchmarks/test_trace_soak.py",
+    "compat_tests/plugin/test_spark_fixtures.py",
+    "examples/spark_",
+)
+_ONE_BY_ONE = (
+    "compat_tests/benchmarks/",
+    "compat_tests/cli/",
+    "compat_tests/faults/",
+    "compat_tests/fuzz/",
+    "compat_tests/pages/",
+    "compat_tests/plugin/",
+)
 
 
 class Scheduler(LoadScopeScheduling):
-    """Hands out tests one by one, but together what belongs together. The largest lot is handed out first."""
+    """Hands out lots as they are found: that of Spark, the longest, first, and what is quick last."""
+
+    def __init__(self, config: Any, log: Any = None) -> None:
+        super().__init__(config, log)
+        # Not by the number of tests, which does not say how long they take.
+        config.option.loadscopereorder = False
 
     def _split_scope(self, nodeid: str) -> str:
-        for lot, files in _TOGETHER.items():
-            if nodeid.startswith(files):
-                return lot
-        return nodeid
+        if nodeid.startswith(_STARTS_SPARK):
+            return _SPARK
+        return nodeid if nodeid.startswith(_ONE_BY_ONE) else nodeid.partition("::")[0]
+
+    def _assign_work_unit(self, node: Any) -> None:
+        if _SPARK in self.workqueue:
+            self.workqueue.move_to_end(_SPARK, last=False)
+        super()._assign_work_unit(node)
