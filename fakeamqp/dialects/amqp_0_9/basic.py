@@ -12,7 +12,7 @@ from fakeamqp.dialects.amqp_0_9_x import delivering
 from fakeamqp.dialects.amqp_0_9_x.settling import refusal, release_kept, send_again, settle
 from fakeamqp.dialects.amqp_0_9_x.windows import set_documented_window, shares_windows
 from fakeamqp.model.delivery import accept_all
-from fakeamqp.model.errors import AccessRefused, PreconditionFailed
+from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.subscription import Subscription
 from fakeamqp.wire.amqp_0_9 import methods as m
 
@@ -106,13 +106,7 @@ def get(channel: ChannelEnd, method: m.BasicGet) -> None:
     channel.use_ticket(method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
     queue = channel.virtual_host.queue(name, channel.endpoint)
-    exclusive = queue.exclusive_subscription
-    if (
-        channel.personality.exclusive_consumer_blocks_get
-        and exclusive is not None
-        and exclusive.owner is not channel.endpoint
-    ):
-        raise AccessRefused(f"queue '{name}' in vhost '{channel.virtual_host.name}' in exclusive use")
+    channel.check_get(queue)
     taken = queue.get(channel.endpoint, no_ack=method.no_ack, group=channel, content_class=_CLASS)
     if taken is None:
         channel.send(m.BasicGetEmpty())

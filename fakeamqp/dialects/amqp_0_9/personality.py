@@ -1,7 +1,7 @@
 """What 0-9 makes of a personality: where its text is plain, it counts, whoever's behaviour the broker shows.
 
-RabbitMQ answers the header of 0-9 and then does what it does in 0-9-1. Clients that are written for 0-9 expect
-what they were promised: the choices here are no longer anybody's.
+RabbitMQ answers the header of 0-9 and then does what it does in 0-9-1. Clients that are written for 0-9
+expect what they were promised: the choices here are no longer anybody's.
 """
 
 from __future__ import annotations

@@ -107,8 +107,8 @@ def consume(channel: ChannelEnd, method: m.StreamConsume) -> None:
     queue, tag = consuming.consumable(streams, method)
     if queue.keeps_delivered:
         raise NotImplementedHere(
-            f"queue '{queue.name}' in vhost '{channel.virtual_host.name}' wants acknowledgements, which class "
-            "stream has not",
+            f"queue '{queue.name}' in vhost '{channel.virtual_host.name}' wants acknowledgements, which "
+            "class stream has not",
             ends_connection=False,
         )
     consuming.start(StreamConsumer(streams, queue, tag, method), no_ack=True)

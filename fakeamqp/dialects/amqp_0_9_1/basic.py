@@ -14,7 +14,7 @@ from fakeamqp.dialects.amqp_0_9_x.settling import refusal, release_kept, send_ag
 from fakeamqp.dialects.amqp_0_9_x.windows import set_documented_window, set_window, shares_windows
 from fakeamqp.model.credit import Credit, Limit
 from fakeamqp.model.delivery import accept_all
-from fakeamqp.model.errors import AccessRefused, NotAllowed, PreconditionFailed
+from fakeamqp.model.errors import NotAllowed, PreconditionFailed
 from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.model.subscription import Subscription
@@ -172,13 +172,7 @@ def get(channel: ChannelEnd, method: m.BasicGet) -> None:
     name = channel.queue_name(method.queue)
     channel.authorise("read", "queue", name)
     queue = channel.virtual_host.queue(name, channel.endpoint)
-    exclusive = queue.exclusive_subscription
-    if (
-        channel.personality.exclusive_consumer_blocks_get
-        and exclusive is not None
-        and exclusive.owner is not channel.endpoint
-    ):
-        raise AccessRefused(f"queue '{name}' in vhost '{channel.virtual_host.name}' in exclusive use")
+    channel.check_get(queue)
     taken = queue.get(channel.endpoint, no_ack=method.no_ack, group=channel)
     if taken is None:
         channel.send(m.BasicGetEmpty())

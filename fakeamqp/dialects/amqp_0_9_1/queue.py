@@ -11,7 +11,6 @@ from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
-    from fakeamqp.model.queues import Queue
 
 __all__ = ["HANDLERS"]
 
@@ -51,18 +50,9 @@ def declare(channel: ChannelEnd, method: m.QueueDeclare) -> None:
             m.QueueDeclareOk(
                 queue=queue.name,
                 message_count=len(queue.ready),
-                consumer_count=_consumer_count(channel, queue),
+                consumer_count=channel.consumer_count(queue),
             )
         )
-
-
-def _consumer_count(channel: ChannelEnd, queue: Queue) -> int:
-    """Active consumers; paused ones count by personality (channel.flow/paused-consumer-count)."""
-    if not queue.reports_consumers:
-        return 0
-    if channel.personality.paused_consumers_count:
-        return queue.consumer_count
-    return sum(not subscription.stopped for subscription in queue.subscriptions)
 
 
 def _declare_reply_address(channel: ChannelEnd, name: str, method: m.QueueDeclare) -> None:
@@ -116,14 +106,7 @@ def purge(channel: ChannelEnd, method: m.QueuePurge) -> None:
     """Drop all messages that await delivery."""
     name = channel.queue_name(method.queue)
     channel.authorise("read", "queue", name)
-    count = channel.virtual_host.queue(name, channel.endpoint).purge()
-    channel.virtual_host.note(
-        "queue purged",
-        queue=name,
-        messages=count,
-        connection=channel.endpoint.name,
-        channel=channel.number,
-    )
+    count = channel.purge(name)
     if not method.no_wait:
         channel.send(m.QueuePurgeOk(message_count=count))
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9_x.replies import Reply
     from fakeamqp.model.access import Action
     from fakeamqp.model.message import Message
+    from fakeamqp.model.queues import Queue
     from fakeamqp.model.reply_to import ReplyAddress
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Settlement
@@ -206,6 +207,44 @@ class ChannelEnd:
         if self.current_queue is None:
             raise NotFound("no previously declared queue")
         return self.current_queue
+
+    def check_get(self, queue: Queue) -> None:
+        """May a single message be got from the queue?
+
+        Raises:
+            AccessRefused: another connection consumes exclusively (basic.get/exclusive-consumer).
+        """
+        exclusive = queue.exclusive_subscription
+        if (
+            self.personality.exclusive_consumer_blocks_get
+            and exclusive is not None
+            and exclusive.owner is not self.endpoint
+        ):
+            raise AccessRefused(f"queue '{queue.name}' in vhost '{self.virtual_host.name}' in exclusive use")
+
+    def consumer_count(self, queue: Queue) -> int:
+        """Active consumers; paused ones count by personality (channel.flow/paused-consumer-count)."""
+        if not queue.reports_consumers:
+            return 0
+        if self.personality.paused_consumers_count:
+            return queue.consumer_count
+        return sum(not subscription.stopped for subscription in queue.subscriptions)
+
+    def purge(self, name: str) -> int:
+        """Drop all messages of a queue that await delivery; answers with how many.
+
+        Raises:
+            NotFound, ResourceLocked: see `VirtualHost.queue`.
+        """
+        count = self.virtual_host.queue(name, self.endpoint).purge()
+        self.virtual_host.note(
+            "queue purged",
+            queue=name,
+            messages=count,
+            connection=self.endpoint.name,
+            channel=self.number,
+        )
+        return count
 
     # --- end ------------------------------------------------------------------------------------------
 

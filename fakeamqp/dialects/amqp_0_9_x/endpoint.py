@@ -426,7 +426,7 @@ class FramedEnd(ConnectionEnd, Generic[C]):
         word = words.get(self.state, self.state.name.lower())
         return ProtocolError(condition, f"unexpected method in connection state {word}")
 
-    def fail(self, number: int, problem: ModelError) -> None:
+    def fail(self, number: int, problem: ModelError | ProtocolError) -> None:
         """Something is wrong that no method of the client's has caused just now."""
         self._method = 0
         self._fail(number, problem)

@@ -49,6 +49,10 @@ class Vocabulary(Protocol):
         """channel.flow."""
 
     @property
+    def ChannelFlowOk(self) -> _Make:
+        """channel.flow-ok."""
+
+    @property
     def ChannelClose(self) -> _Make:
         """channel.close."""
 

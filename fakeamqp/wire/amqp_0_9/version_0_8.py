@@ -19,6 +19,7 @@ from fakeamqp.wire.amqp_0_9.methods import (
     ChannelClose,
     ChannelCloseOk,
     ChannelFlow,
+    ChannelFlowOk,
     ConnectionSecure,
     ConnectionTune,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "ChannelClose",
     "ChannelCloseOk",
     "ChannelFlow",
+    "ChannelFlowOk",
     "ChannelOpenOk",
     "ConnectionClose",
     "ConnectionCloseOk",

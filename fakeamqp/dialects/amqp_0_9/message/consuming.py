@@ -8,7 +8,7 @@ from fakeamqp.dialects.amqp_0_9.message import delivering
 from fakeamqp.dialects.amqp_0_9.message.room import Destination, Messages
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.delivery import release_all
-from fakeamqp.model.errors import AccessRefused, NotAllowed, PreconditionFailed
+from fakeamqp.model.errors import NotAllowed, PreconditionFailed
 from fakeamqp.model.subscription import Subscription
 from fakeamqp.wire.amqp_0_9 import methods as m
 
@@ -106,13 +106,7 @@ def cancel(channel: ChannelEnd, method: m.MessageCancel) -> None:
 def get(channel: ChannelEnd, method: m.MessageGet) -> None:
     """Have one message sent to a destination, or learn that there is none (message.get/*)."""
     queue = _readable(channel, method.ticket, method.queue)
-    exclusive = queue.exclusive_subscription
-    if (
-        channel.personality.exclusive_consumer_blocks_get
-        and exclusive is not None
-        and exclusive.owner is not channel.endpoint
-    ):
-        raise AccessRefused(f"queue '{queue.name}' in vhost '{channel.virtual_host.name}' in exclusive use")
+    channel.check_get(queue)
     taken = queue.get(channel.endpoint, no_ack=method.no_ack, group=channel, content_class=_CONTENT_CLASS)
     if taken is None:
         channel.send(m.MessageEmpty())
