@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, T
 from fakeamqp.dialects.amqp_0_9 import access
 from fakeamqp.dialects.amqp_0_9.dispatch import HANDLERS
 from fakeamqp.dialects.amqp_0_9.dtx import WORK
+from fakeamqp.dialects.amqp_0_9.fitting import fits
 from fakeamqp.dialects.amqp_0_9.requests import Requests
 from fakeamqp.dialects.amqp_0_9_x import channel_end, delivering
 from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
@@ -22,7 +23,7 @@ from fakeamqp.model.errors import NotAllowed
 from fakeamqp.model.message import Child
 from fakeamqp.wire.amqp_0_9 import contents
 from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import method_frame
+from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER, method_frame
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9.endpoint import Endpoint
@@ -227,6 +228,8 @@ class ChannelEnd(channel_end.ChannelEnd):
         children: Sequence[Child] = (),
     ) -> None:
         """Send a method with its content; `properties` are flags and list."""
+        if not self._can_be_sent(properties):
+            return
         limit, inner = self.endpoint.body_limit, [_content(child) for child in children]
         frames = contents.content_frames(self.number, class_id, properties, body, limit, inner)
         requests = self._rooms.get(Requests)
@@ -236,18 +239,24 @@ class ChannelEnd(channel_end.ChannelEnd):
     def send_message(self, method: Method, message: Message) -> None:
         """See the base class."""
         requests = self._rooms.get(Requests)
+        octets = _octets(message)
         if message.children or (requests is not None and requests.under_way is not None):
-            octets = _octets(message)
             self.send_content(method, method.CLASS_ID, octets, message.body, message.children)
-        else:
+        elif self._can_be_sent(octets):
             super().send_message(method, message)
+
+    def _can_be_sent(self, properties: bytes) -> bool:
+        return fits(self, CONTENT_HEADER.size + len(properties), "a content header")
 
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
         """See `model.subscription.Subscriber`."""
         if not message.children:
-            super().deliver(subscription, message, redelivered, delivery)
+            if self._can_be_sent(_octets(message)):
+                super().deliver(subscription, message, redelivered, delivery)
+            elif delivery is not None:
+                self.ledger.add(delivery)
             return
         tag = self.ledger.next_tag() if delivery is None else self.ledger.add(delivery)
         tap = self.endpoint.broker.tap

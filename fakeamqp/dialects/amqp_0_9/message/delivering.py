@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
+from fakeamqp.dialects.amqp_0_9.fitting import fits
 from fakeamqp.dialects.amqp_0_9.requests import Requests
 from fakeamqp.wire.amqp_0_9 import methods as m
 from fakeamqp.wire.amqp_0_9.bodies import Body
@@ -65,6 +66,10 @@ def transfer(
     if by_reference:
         reference = messages.next_reference()
         octets = encode_transfer(method, table, Body(reference, by_reference=True))
+        if not fits(channel, len(octets) + requests.overhead, "a transfer"):
+            if delivery is not None:
+                messages.ledger.enter(requests.memory.outgoing.send((), None), delivery)
+            return
         _send_body(requests, reference, message.body, room - _BESIDES_PIECE - len(reference))
     number = requests.memory.outgoing.last + 1
     if delivery is not None:

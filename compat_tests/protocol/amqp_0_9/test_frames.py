@@ -1,0 +1,93 @@
+"""Frames of 0-9: on which channels they travel, and in which order a method is looked at."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import PROTOCOL_HEADER, Client, Server
+from compat_tests.protocol.octets import arguments, cut
+from fakeamqp.wire.amqp_0_9 import BasicProperties
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9_x.frames import content_frames
+
+rule = pytest.mark.rule
+
+
+@rule("0-9/frame/channel-global")
+def test_what_concerns_the_connection_comes_on_channel_0_and_the_rest_on_its_channel(server: Server) -> None:
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.login()
+    client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=4096), 0)
+    client.send(m.ConnectionOpen(virtual_host="/"), 0)
+    assert {frame.channel for frame in cut(client.take_octets())} == {0}
+    client.open_channel(7)
+    client.declare("q", channel=7)
+    client.publish(routing_key="q", channel=7)
+    client.send(m.BasicGet(queue="q"), 7)
+    frames = cut(client.take_octets())
+    assert [(frame.type, frame.channel) for frame in frames] == [(1, 7), (2, 7), (3, 7)]
+
+
+@rule("0-9/frame/channel-global")
+def test_methods_of_a_channel_do_not_belong_on_channel_0(client: Client) -> None:
+    client.send(m.QueueDeclare(queue="q"), 0)
+    assert client.expect(m.ConnectionClose, 0).reply_code in (503, 504)
+
+
+@rule("0-9/frame/method-processing")
+def test_the_context_of_a_method_is_looked_at_before_its_arguments(client: Client) -> None:
+    """A channel that is not open, and a type of exchange that does not exist."""
+    client.send(m.ExchangeDeclare(exchange="x", type="no-such"), 9)
+    client.expect_connection_close(504)
+
+
+@rule("0-9/frame/method-processing")
+def test_a_method_is_unpacked_before_it_is_carried_out(client: Client) -> None:
+    client.send_frame(1, 1, arguments(50, 10, b"\0\0", b"\x05q"))
+    client.expect_connection_close(501)
+
+
+@rule("0-9/frame/undeliverable-size")
+def test_who_cannot_be_sent_a_header_loses_the_connection_and_is_told_why(server: Server) -> None:
+    publisher, reader = server.client(), server.client(frame_max=4096)
+    publisher.declare("q")
+    publisher.publish(routing_key="q", headers={"long": "x" * 8000})
+    reader.consume("q")
+    reader.expect_nothing()
+    server.advance(0)
+    close = reader.expect_connection_close(501)
+    assert "content header of 80" in close.reply_text and "4096" in close.reply_text
+    assert publisher.count("q") == 1, "it is still there for others"
+
+
+@rule("0-9/frame/undeliverable-size")
+@pytest.mark.parametrize("how", ["got", "returned"])
+def test_what_is_asked_for_or_returned_has_to_fit_too(server: Server, how: str) -> None:
+    publisher, reader = server.client(), server.client(frame_max=4096)
+    publisher.declare("q")
+    if how == "got":
+        publisher.publish(routing_key="q", headers={"long": "x" * 8000})
+        reader.send(m.BasicGet(queue="q"))
+    else:
+        header = BasicProperties(headers={"long": "x" * 4050}).encode()
+        reader.send(m.BasicPublish(routing_key="nowhere", mandatory=True))
+        reader.send_octets(b"".join(content_frames(1, 60, header, b"", 4088)))
+    server.advance(0)
+    if how == "got":
+        reader.expect_connection_close(501)
+        assert publisher.count("q") == 1
+    else:
+        assert len(reader.expect_content(m.BasicReturn).properties.headers["long"]) == 4050, "it fits"
+
+
+@rule("0-9/frame/undeliverable-size")
+def test_others_get_what_does_not_fit(server: Server) -> None:
+    publisher, small, large = server.client(), server.client(frame_max=4096), server.client()
+    publisher.declare("q")
+    small.consume("q")
+    large.consume("q")
+    publisher.fill("q", b"1", b"2", headers={"long": "x" * 8000})
+    server.advance(0)
+    small.expect_connection_close(501)
+    assert sorted(large.bodies()) == [b"1", b"2"]
