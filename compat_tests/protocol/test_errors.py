@@ -35,6 +35,7 @@ def test_a_missing_entity_ends_the_channel_only(connect: Callable[..., Client]) 
 
 
 @rule("0-9-1/errors/operational-is-channel")
+@rule("0-9-1/reply-code/access-refused")
 def test_missing_rights_end_the_channel_only(server: Server) -> None:
     server.state.access.add(User("worker", "secret", permissions={"/": Permission(configure="^mine")}))
     client = server.client(channels=2, user="worker", password="secret")

@@ -13,7 +13,6 @@ from compat_tests.protocol import driver
 from fakeamqp.dialects import PeerAddress
 from fakeamqp.model.personality import Personality
 from fakeamqp.wire.amqp_0_9 import BasicProperties, FileProperties, StreamProperties, TunnelProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
 from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER, frame, split_body
 from fakeamqp.wire.amqp_0_9_x.method import Method
 from fakeamqp.wire.amqp_0_9_x.properties import Properties
@@ -110,10 +109,6 @@ class Client(driver.Client):
             assert (part.type, part.channel) == (3, channel), f"expected a content body, got {part}"
             body += part.payload
         return Child(class_id, header.payload[CONTENT_HEADER.size :], body, children)
-
-    def recover(self, *, requeue: bool = False, channel: int = 1) -> None:
-        """basic.recover, which has no reply."""
-        self.send(m.BasicRecover(requeue=requeue), channel)
 
 
 def content(child: Child, channel: int = 1, frame_size: int = 100_000) -> bytes:

@@ -188,6 +188,7 @@ def test_a_ticket_ends_when_the_access_rules_change(spec: Server) -> None:
     client.expect_channel_close(403)
 
 
+@pytest.mark.rule("0-9/access/do-not-trust")
 def test_permissions_hold_whatever_the_ticket(spec: Server) -> None:
     spec.state.access.add(User("limited", "secret", permissions={"/": Permission("^mine", ".*", ".*")}))
     client = spec.client(user="limited", password="secret")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9.access import belongs
 from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError, stripped
+from fakeamqp.model.declarations import check_name
 from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
 from fakeamqp.wire.amqp_0_9 import methods as m
 
@@ -47,7 +48,8 @@ def _create(channel: ChannelEnd, method: m.ExchangeDeclare, name: str) -> None:
         if isinstance(alternate, str):
             channel.authorise("read", "exchange", name)
             channel.authorise("write", "exchange", alternate)
-        virtual_host.declare_exchange(
+        check_name(channel.personality, "exchange", name)
+        virtual_host.create_exchange(
             name,
             method.type,
             durable=method.durable,

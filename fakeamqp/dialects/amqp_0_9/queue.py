@@ -39,7 +39,7 @@ def declare(channel: ChannelEnd, method: m.QueueDeclare) -> None:
             m.QueueDeclareOk(
                 queue=queue.name,
                 message_count=len(queue.ready),
-                consumer_count=_consumer_count(channel, queue),
+                consumer_count=channel.consumer_count(queue),
             )
         )
 
@@ -88,15 +88,6 @@ def _own(channel: ChannelEnd, name: str) -> Queue:
         raise ProtocolError(channel.personality.amqp_0_9.declaring_locked_queue, str(problem)) from None
 
 
-def _consumer_count(channel: ChannelEnd, queue: Queue) -> int:
-    """Active consumers; paused ones count by personality (channel.flow/paused-consumer-count)."""
-    if not queue.reports_consumers:
-        return 0
-    if channel.personality.paused_consumers_count:
-        return queue.consumer_count
-    return sum(not subscription.stopped for subscription in queue.subscriptions)
-
-
 # --- bindings ----------------------------------------------------------------------------------------
 
 
@@ -118,7 +109,9 @@ def bind(channel: ChannelEnd, method: m.QueueBind) -> None:
 def unbind(channel: ChannelEnd, method: m.QueueUnbind) -> None:
     """Undo `bind`."""
     queue_name, exchange_name, key = _ends(channel, method)
-    exchange, queue = _found(channel, exchange_name, queue_name)
+    # Without one of them only the channel ends (queue.unbind/queue-02, exchange-03).
+    exchange = channel.virtual_host.exchange(exchange_name)
+    queue = channel.virtual_host.queue(queue_name, channel.endpoint)
     strict = channel.personality.unbinding_missing_is_an_error
     if strict and exchange.binding(queue, key, method.arguments) is None:
         raise _failure(channel, f"queue '{queue_name}' is not bound to exchange '{exchange_name}' by '{key}'")
@@ -141,7 +134,7 @@ def _ends(channel: ChannelEnd, method: m.QueueBind | m.QueueUnbind) -> tuple[str
 
 
 def _found(channel: ChannelEnd, exchange: str, queue: str) -> tuple[Exchange, Queue]:
-    """The ends of a binding.
+    """The ends of a binding that is to be.
 
     Raises:
         NotFound: one of them is not there (queue.bind/queue-queue-existence, queue.bind/failure).
@@ -166,14 +159,7 @@ def purge(channel: ChannelEnd, method: m.QueuePurge) -> None:
     name = channel.queue_name(method.queue)
     channel.use_ticket(method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
-    count = channel.virtual_host.queue(name, channel.endpoint).purge()
-    channel.virtual_host.note(
-        "queue purged",
-        queue=name,
-        messages=count,
-        connection=channel.endpoint.name,
-        channel=channel.number,
-    )
+    count = channel.purge(name)
     if not method.no_wait:
         channel.send(m.QueuePurgeOk(message_count=count))
 

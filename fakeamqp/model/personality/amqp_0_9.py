@@ -40,7 +40,7 @@ class Amqp09Choices:
     exclusive_implies_auto_delete: bool = False
     """queue.declare/exclusive-implies-auto-delete: an exclusive queue goes with its last consumer."""
     failed_bindings_end_connections: bool = False
-    """queue.bind/failure, queue.unbind/01: where exchange, queue or binding are missing."""
+    """queue.bind/failure, queue.unbind/01: where a binding cannot be, or one to be undone is not there."""
 
     # --- transactions --------------------------------------------------------------------------------
     rollback_redelivers: bool = True

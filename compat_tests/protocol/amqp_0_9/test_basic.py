@@ -1,0 +1,222 @@
+"""Class basic of 0-9, where its text or its clients want something else than 0-9-1."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.protocol.octets import cut, short_string
+from fakeamqp.wire.amqp_0_9 import BasicProperties
+from fakeamqp.wire.amqp_0_9 import methods as m
+
+rule = pytest.mark.rule
+
+
+@rule("0-9/basic/grammar")
+@rule("0-9/basic.recover/asynchronous")
+def test_some_methods_are_answered_and_others_are_not(client: Client) -> None:
+    client.declare("q")
+    client.call(m.BasicQos(prefetch_count=10), m.BasicQosOk)
+    client.publish(routing_key="q")
+    client.expect_nothing()
+    client.call(m.BasicConsume(queue="q", consumer_tag="t"), m.BasicConsumeOk)
+    tag = client.delivery().method.delivery_tag
+    client.ack(tag)
+    client.publish(routing_key="q")
+    client.reject(client.delivery().method.delivery_tag)
+    client.expect_nothing()
+    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
+    client.call(m.BasicGet(queue="q"), m.BasicGetEmpty)
+    for requeue in (False, True):
+        client.recover(requeue=requeue)
+        client.expect_nothing()
+    client.fill("q", b"1")
+    assert client.get("q") is not None
+    client.expect_nothing()
+
+
+VALUES: dict[str, tuple[int, object, bytes]] = {
+    "content_type": (15, "a/b", short_string("a/b")),
+    "content_encoding": (14, "gzip", short_string("gzip")),
+    "headers": (13, {"n": None}, b"\0\0\0\x03\x01nV"),
+    "delivery_mode": (12, 1, b"\x01"),
+    "priority": (11, 3, b"\x03"),
+    "correlation_id": (10, "c", b"\x01c"),
+    "reply_to": (9, "r", b"\x01r"),
+    "expiration": (8, "99999", short_string("99999")),
+    "message_id": (7, "m", b"\x01m"),
+    "timestamp": (6, 258, bytes(6) + b"\x01\x02"),
+    "type": (5, "t", b"\x01t"),
+    "user_id": (4, "guest", short_string("guest")),
+    "app_id": (3, "a", b"\x01a"),
+    "cluster_id": (2, "x", b"\x01x"),
+}
+
+
+@rule("0-9/basic/properties-order")
+@pytest.mark.parametrize("name", VALUES)
+def test_each_property_has_its_flag(client: Client, name: str) -> None:
+    flag, value, octets = VALUES[name]
+    client.declare("q")
+    client.publish(routing_key="q", **{name: value})
+    client.send(m.BasicGet(queue="q"))
+    header = cut(client.take_octets())[1].payload
+    assert header[12:] == (1 << flag).to_bytes(2, "big") + octets
+
+
+@rule("0-9/basic/properties-order")
+@rule("0-9/basic/property-cluster-id")
+def test_all_properties_arrive_in_their_order(client: Client) -> None:
+    client.declare("q")
+    sent = BasicProperties(**{name: value for name, (_, value, _) in VALUES.items()})
+    client.publish_octets(sent.encode(), routing_key="q")
+    client.send(m.BasicGet(queue="q"))
+    header = cut(client.take_octets())[1].payload
+    assert header[12:] == b"\xff\xfc" + b"".join(octets for _, _, octets in VALUES.values())
+
+
+# --- consume, get ------------------------------------------------------------------------------------
+
+
+@rule("0-9/basic.consume/filter")
+@pytest.mark.parametrize("filter_", [{}, {"anything": 1}])
+def test_a_filter_that_nobody_knows_filters_nothing(client: Client, filter_: dict[str, object]) -> None:
+    client.declare("q")
+    client.fill("q", b"1")
+    client.call(m.BasicConsume(queue="q", filter=filter_), m.BasicConsumeOk)
+    assert client.delivery().body == b"1"
+
+
+@rule("0-9/basic.get-ok/message-count")
+@rule("0-9/basic.get-empty/cluster-id")
+def test_get_says_how_many_are_left(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"1", b"2", b"3")
+    got = client.get("q")
+    assert got is not None and got.method.message_count == 2
+    client.empty("q")
+    assert client.call(m.BasicGet(queue="q"), m.BasicGetEmpty).cluster_id == ""
+
+
+@pytest.mark.parametrize("no_ack", [False, True])
+def test_a_consumer_does_not_get_what_its_own_connection_publishes_if_it_says_so(
+    server: Server, no_ack: bool
+) -> None:
+    """basic.consume/no-local."""
+    client, other = server.client(), server.client()
+    client.declare("q")
+    client.consume("q", no_local=True, no_ack=no_ack)
+    client.fill("q", b"own")
+    client.expect_nothing()
+    other.fill("q", b"foreign")
+    assert client.bodies() == [b"foreign"]
+    assert other.empty("q") == [b"own"]
+
+
+def test_an_immediate_message_that_nobody_waits_for_comes_back(client: Client) -> None:
+    """basic.publish/immediate."""
+    client.declare("q")
+    client.publish(b"now", routing_key="q", immediate=True)
+    returned = client.expect_content(m.BasicReturn)
+    assert (returned.method.reply_code, returned.body) == (313, b"now")
+    client.consume("q", no_ack=True)
+    client.publish(b"now", routing_key="q", immediate=True)
+    assert client.delivery().body == b"now"
+    client.expect_nothing()
+
+
+@rule("0-9/server-model/auto-transactions")
+def test_every_publish_counts_at_once_and_so_does_every_acknowledgement(client: Client) -> None:
+    client.open_channel(2)
+    client.declare("q")
+    client.publish(routing_key="q")
+    assert client.count("q", 2) == 1
+    assert client.get("q") is not None
+    client.ack(1)
+    client.drop()
+
+
+# --- qos ---------------------------------------------------------------------------------------------
+
+
+def test_a_window_in_octets_applies_to_consumers_that_there_are(client: Client) -> None:
+    """basic.qos/prefetch-size: one message is always let through where nothing is outstanding."""
+    client.declare("q")
+    client.consume("q")
+    client.qos(0, size=50)
+    client.fill("q", *[b"nine octs"] * 10)
+    assert len(client.bodies()) == 5
+    client.ack(0, multiple=True)
+    assert len(client.bodies()) == 5
+    client.fill("q", b"x" * 53)
+    client.expect_nothing()
+    client.ack(0, multiple=True)
+    assert client.bodies() == [b"x" * 53]
+
+
+def test_a_global_window_is_one_for_the_whole_connection(client: Client) -> None:
+    """basic.qos/global."""
+    client.open_channel(2)
+    client.declare("q")
+    client.qos(2, global_=True)
+    client.consume("q")
+    client.consume("q", channel=2)
+    client.fill("q", b"1", b"2", b"3")
+    assert sum(frame.type == 3 for frame in client.inbox) == 2
+
+
+# --- ack, reject, recover ----------------------------------------------------------------------------
+
+
+@rule("0-9/basic.ack/multiple-01")
+@pytest.mark.parametrize("multiple", [False, True])
+def test_a_tag_that_was_never_delivered_is_not_acknowledged(client: Client, multiple: bool) -> None:
+    client.ack(99, multiple=multiple)
+    client.expect_channel_close(406)
+
+
+@rule("0-9/basic.reject/03")
+@rule("0-9/basic.reject/requeue-false")
+def test_what_is_rejected_without_requeue_does_not_come_back(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"1", b"2")
+    client.consume("q")
+    client.reject(client.delivery().method.delivery_tag)
+    assert client.bodies() == [b"2"]
+    client.recover(requeue=True)
+    assert client.bodies() == [b"2"]
+
+
+def test_recover_gives_again_to_the_consumer_that_had_it(server: Server) -> None:
+    """basic.recover/requeue: zero means the original recipient, in order."""
+    client = server.client(channels=2)
+    client.declare("q")
+    client.consume("q")
+    client.fill("q", b"1", b"2")
+    assert client.bodies() == [b"1", b"2"]
+    client.consume("q", channel=2)
+    client.recover(requeue=False)
+    again = [client.delivery(), client.delivery()]
+    assert [(each.body, each.method.redelivered) for each in again] == [(b"1", True), (b"2", True)]
+    client.expect_nothing()
+
+
+def test_recover_with_requeue_gives_to_anybody(server: Server) -> None:
+    """basic.recover/requeue."""
+    client = server.client(channels=2)
+    client.declare("q")
+    tag = client.consume("q")
+    client.fill("q", b"1")
+    assert client.bodies() == [b"1"]
+    client.call(m.BasicCancel(consumer_tag=tag), m.BasicCancelOk)
+    client.consume("q", channel=2)
+    client.recover(requeue=True)
+    assert client.delivery(2).method.redelivered is True
+
+
+@rule("0-9/basic.recover/02")
+def test_there_is_no_recover_in_a_transaction_to_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.recover(requeue=True)
+    assert 400 <= client.expect(m.ChannelClose).reply_code < 500

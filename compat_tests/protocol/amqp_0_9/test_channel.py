@@ -1,0 +1,107 @@
+"""Channels of 0-9: how they begin, pause and end. What is work in progress there has tests of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from fakeamqp.wire.amqp_0_9 import methods as m
+
+rule = pytest.mark.rule
+
+
+@rule("0-9/channel/grammar")
+def test_a_channel_is_opened_used_and_closed(server: Server) -> None:
+    client = server.client(channels=0)
+    client.call(m.ChannelOpen(), m.ChannelOpenOk)
+    client.declare("q")
+    client.call(m.ChannelFlow(active=True), m.ChannelFlowOk)
+    client.call(m.ChannelClose(), m.ChannelCloseOk)
+    client.call(m.ChannelOpen(), m.ChannelOpenOk)
+
+
+@rule("0-9/channel/grammar")
+@pytest.mark.parametrize("opened", [False, True], ids=["before-open", "after-close"])
+def test_a_channel_that_is_not_open_takes_no_methods(server: Server, opened: bool) -> None:
+    client = server.client(channels=0)
+    if opened:
+        client.open_channel()
+        client.close_channel()
+    client.send(m.QueueDeclare(queue="q"))
+    client.expect_connection_close(504)
+
+
+@rule("0-9/channel.open-ok/channel-id")
+def test_every_channel_has_an_id_of_its_own(server: Server) -> None:
+    ids = []
+    for _ in range(2):
+        client = server.client(channels=0)
+        ids += [client.call(m.ChannelOpen(), m.ChannelOpenOk, number).channel_id for number in (1, 2)]
+        client.close_channel(1)
+        ids.append(client.call(m.ChannelOpen(), m.ChannelOpenOk, 1).channel_id)
+    assert len(set(ids)) == 6
+    assert all(ids)
+
+
+@rule("0-9/channels/multiple")
+def test_a_connection_has_many_channels_or_as_few_as_one(server: Server) -> None:
+    many = server.client(channels=100)
+    for number in range(1, 101):
+        many.declare(f"q{number}", channel=number)
+    server.client(channel_max=1).declare("q")
+
+
+@rule("0-9/channel.flow/finish-frame")
+def test_a_delivery_that_has_begun_is_finished_and_then_there_is_a_pause(server: Server) -> None:
+    client = server.client(frame_max=4096)
+    client.declare("q")
+    client.consume("q")
+    client.publish(b"x" * 20_000, routing_key="q", frame_size=4088)
+    client.send(m.ChannelFlow(active=False))
+    client.publish(b"later", routing_key="q")
+    assert client.delivery().body == b"x" * 20_000
+    assert client.expect(m.ChannelFlowOk).active is False
+    client.expect_nothing()
+    client.call(m.ChannelFlow(active=True), m.ChannelFlowOk)
+    assert client.delivery().body == b"later"
+
+
+@rule("0-9/channel.flow/finish-frame")
+def test_one_channel_pauses_and_others_do_not(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    client.declare("other")
+    client.consume("q")
+    client.consume("other", channel=2)
+    client.call(m.ChannelFlow(active=False), m.ChannelFlowOk)
+    client.fill("q", b"held")
+    client.fill("other", b"goes on")
+    assert client.delivery(2).body == b"goes on"
+    client.expect_nothing()
+
+
+@rule("0-9/server-model/consumers-per-channel")
+def test_a_consumer_ends_with_its_channel(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    client.consume("q")
+    assert client.declare("q", channel=2).consumer_count == 1
+    client.close_channel()
+    assert client.declare("q", channel=2).consumer_count == 0
+
+
+@rule("0-9/server-model/distinct-replies")
+def test_what_comes_meanwhile_is_told_from_the_reply(client: Client) -> None:
+    client.declare("q")
+    client.consume("q")
+    client.publish(b"first", routing_key="q")
+    client.send(m.QueueDeclare(queue="other"))
+    assert client.delivery().body == b"first"
+    assert client.expect(m.QueueDeclareOk).queue == "other"
+
+
+@rule("0-9/server-model/optional-classes")
+@pytest.mark.parametrize("class_id", [85, 130, 9999])
+def test_a_class_that_is_not_there_is_refused(client: Client, class_id: int) -> None:
+    client.send_frame(1, 1, class_id.to_bytes(2, "big") + b"\x00\x0a\x00")
+    assert client.expect(m.ConnectionClose, 0).reply_code in (503, 540)

@@ -1,0 +1,104 @@
+"""Opening, redirecting and closing a connection of 0-9."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import PROTOCOL_HEADER, Client, Server
+from fakeamqp.wire.amqp_0_9 import methods as m
+
+rule = pytest.mark.rule
+
+
+def tuned(server: Server, **tune_ok: int) -> Client:
+    """A client that is about to open a virtual host."""
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    client.login()
+    client.expect(m.ConnectionTune, 0)
+    client.send(m.ConnectionTuneOk(**{"channel_max": 2047, "frame_max": 131072, **tune_ok}), 0)
+    return client
+
+
+@rule("0-9/connection/grammar")
+@rule("0-9/connection.open-ok/known-hosts")
+@rule("0-9/domain.known-hosts/use")
+def test_a_connection_is_opened_step_by_step_and_closed(server: Server) -> None:
+    client = tuned(server)
+    open_ok = client.call(m.ConnectionOpen(virtual_host="/"), m.ConnectionOpenOk, 0)
+    assert open_ok.known_hosts == "", "there is no other host"
+    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
+    client.expect_end_after_close()
+
+
+@rule("0-9/connection/grammar")
+@pytest.mark.parametrize(
+    "method",
+    [m.ConnectionTuneOk(), m.ConnectionOpen(virtual_host="/"), m.ChannelOpen()],
+    ids=lambda each: each.NAME,
+)
+def test_no_step_comes_before_its_time(server: Server, method: m.ConnectionOpen) -> None:
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    client.send(method, 0 if method.CLASS_ID == 10 else 1)
+    client.expect_silent_end()
+
+
+def test_the_server_says_who_it_is_in_types_that_every_client_can_read(server: Server) -> None:
+    """Tests of clients go by the name of the product: what is spoken here is not what RabbitMQ speaks."""
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    start = client.expect(m.ConnectionStart, 0)
+    assert start.server_properties["product"] != "RabbitMQ"
+    kinds = {type(value) for value in start.server_properties.values()}
+    assert kinds <= {str, bool, dict}
+
+
+@rule("0-9/connection.tune/channel-max-meaning")
+def test_channel_max_is_how_many_channels_there_may_be(server: Server) -> None:
+    client = tuned(server, channel_max=3)
+    client.call(m.ConnectionOpen(virtual_host="/"), m.ConnectionOpenOk, 0)
+    for number in (1, 2, 3):
+        client.open_channel(number)
+    client.send(m.ChannelOpen(), 4)
+    assert client.expect(m.ConnectionClose, 0).reply_code in (504, 530)
+
+
+@rule("0-9/connection.tune/frame-max-meaning")
+@pytest.mark.parametrize("limit", [4096, 5000])
+def test_no_frame_is_longer_than_frame_max(server: Server, limit: int) -> None:
+    client = server.client(frame_max=limit)
+    client.declare("q")
+    client.publish(b"x" * 20_000, routing_key="q", frame_size=limit - 8)
+    client.send(m.BasicGet(queue="q"))
+    bodies = [frame.payload for frame in client.inbox if frame.type == 3]
+    assert b"".join(bodies) == b"x" * 20_000
+    assert max(len(body) for body in bodies) + 8 == limit
+
+
+@rule("0-9/connection.open/capabilities")
+def test_capabilities_that_nobody_knows_change_nothing(server: Server) -> None:
+    client = tuned(server)
+    client.call(m.ConnectionOpen(virtual_host="/", capabilities="foo bar"), m.ConnectionOpenOk, 0)
+
+
+# --- heartbeats --------------------------------------------------------------------------------------
+
+
+@rule("0-9/heartbeat/negotiated")
+def test_heartbeats_come_at_the_interval_that_was_agreed(server: Server) -> None:
+    client = server.client(heartbeat=1)
+    server.advance(1.1)
+    assert {(frame.type, frame.channel) for frame in client.inbox} == {(8, 0)}
+    silent = server.client(heartbeat=0)
+    server.advance(1000)
+    silent.expect_nothing()
+    assert not silent.closed
+
+
+@rule("0-9/heartbeat/channel-zero")
+def test_a_heartbeat_on_a_channel_is_a_frame_error(client: Client) -> None:
+    client.send_frame(8, 1, b"")
+    client.expect_connection_close(501)

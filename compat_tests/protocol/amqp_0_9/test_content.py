@@ -1,0 +1,149 @@
+"""Contents of 0-9: their header, what breaks them off, and contents inside of contents."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server
+from compat_tests.protocol.octets import cut, short_string
+from fakeamqp.wire.amqp_0_9 import BasicProperties, StreamProperties
+from fakeamqp.wire.amqp_0_9 import methods as m
+
+rule = pytest.mark.rule
+
+
+@rule("0-9/content/header-layout")
+def test_a_content_header_has_class_weight_size_flags_and_values(client: Client) -> None:
+    client.declare("q")
+    client.publish(b"12345", routing_key="q", content_type="text/plain", priority=3)
+    client.send(m.BasicGet(queue="q"))
+    header = cut(client.take_octets())[1]
+    assert header.type == 2
+    assert header.payload == struct.pack(">HHQH", 60, 0, 5, 0x8800) + short_string("text/plain") + b"\x03"
+
+
+@rule("0-9/content/incomplete")
+@rule("0-9/content/sender-abort")
+@rule("0-9/reply-code/no-unexpected-frame")
+@pytest.mark.parametrize("begun", [False, True], ids=["before-its-header", "in-its-body"])
+def test_a_content_that_another_method_breaks_off_is_a_frame_error(client: Client, begun: bool) -> None:
+    client.declare("q")
+    client.send(m.BasicPublish(routing_key="q"))
+    if begun:
+        client.send_frame(2, 1, struct.pack(">HHQH", 60, 0, 5, 0))
+        client.send_frame(3, 1, b"123")
+    client.send(m.QueueDeclare(queue="other"))
+    client.expect_connection_close(501)
+
+
+@rule("0-9/reply-code/no-unexpected-frame")
+@pytest.mark.parametrize("kind", [2, 3], ids=["header", "body"])
+def test_a_content_without_a_method_is_no_505(client: Client, kind: int) -> None:
+    client.send_frame(kind, 1, struct.pack(">HHQH", 60, 0, 0, 0))
+    assert client.expect(m.ConnectionClose, 0).reply_code in (501, 503)
+
+
+@rule("0-9/content/class-id-matches")
+def test_a_header_of_another_class_is_a_frame_error(client: Client) -> None:
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send_frame(2, 1, struct.pack(">HHQH", 70, 0, 0, 0))
+    client.expect_connection_close(501)
+
+
+@rule("0-9/content/channel-zero")
+@pytest.mark.parametrize("kind", [2, 3], ids=["header", "body"])
+def test_no_content_travels_on_channel_0(client: Client, kind: int) -> None:
+    client.send_frame(kind, 0, struct.pack(">HHQH", 60, 0, 0, 0))
+    client.expect_connection_close(504)
+
+
+@rule("0-9/content/flags-continuation")
+@pytest.mark.parametrize("more", [1, 2])
+def test_flags_go_on_in_further_fields(client: Client, more: int) -> None:
+    client.declare("q")
+    words = struct.pack(">H", 0x0800 | 1) + b"\x00\x01" * (more - 1) + b"\x00\x00"
+    client.publish_octets(words + b"\x07", b"body", routing_key="q")
+    got = client.get("q")
+    assert got is not None
+    assert (got.properties, got.body) == (BasicProperties(priority=7), b"body")
+
+
+CHILDREN = (
+    Child(60, BasicProperties(content_type="first").encode(), b"a" * 5000),
+    Child(60, BasicProperties().encode(), b"", (Child(60, BasicProperties(priority=1).encode(), b"inner"),)),
+)
+
+
+@rule("0-9/content/weight")
+@rule("0-9/content/child-contents")
+def test_children_travel_with_their_content_to_any_depth(server: Server) -> None:
+    client = server.client(frame_max=4096)
+    client.declare("q")
+    client.send_content(
+        m.BasicPublish(routing_key="q"),
+        BasicProperties(type="parent"),
+        b"own body",
+        children=CHILDREN,
+        frame_size=4088,
+    )
+    client.send(m.BasicGet(queue="q", no_ack=True))
+    got = client.expect_content(m.BasicGetOk)
+    assert (got.properties.type, got.body) == ("parent", b"own body")
+    assert got.children == CHILDREN
+
+
+@rule("0-9/content/weight")
+@rule("0-9/content/child-contents")
+def test_a_content_is_whole_when_all_its_children_are(client: Client) -> None:
+    client.open_channel(2)
+    client.declare("q")
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send_frame(2, 1, struct.pack(">HHQH", 60, 1, 0, 0))
+    assert client.count("q", 2) == 0
+    client.send_frame(2, 1, struct.pack(">HHQH", 60, 0, 2, 0))
+    client.send_frame(3, 1, b"ab")
+    assert client.count("q", 2) == 1
+
+
+@rule("0-9/content/weight")
+def test_a_method_in_the_place_of_a_child_is_a_frame_error(client: Client) -> None:
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send_frame(2, 1, struct.pack(">HHQH", 60, 1, 0, 0))
+    client.send(m.QueueDeclare(queue="q"))
+    client.expect_connection_close(501)
+
+
+@rule("0-9/content/max-weight")
+def test_a_weight_has_sixteen_bits(client: Client) -> None:
+    """All but the last of 65535 children: the content is not whole. The last makes it so."""
+    client.open_channel(2)
+    client.declare("q")
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send_frame(2, 1, struct.pack(">HHQH", 60, 65535, 0, 0))
+    for _ in range(65534):
+        client.send_frame(2, 1, struct.pack(">HHQH", 60, 0, 0, 0))
+    assert client.count("q", 2) == 0
+    client.send_frame(2, 1, struct.pack(">HHQH", 60, 0, 0, 0))
+    assert client.count("q", 2) == 1
+
+
+@rule("0-9/content/mixed-classes")
+@rule("0-9/queue/any-content")
+def test_a_queue_holds_contents_of_several_classes_and_gives_each_to_its_own_consumers(
+    client: Client,
+) -> None:
+    client.declare("q")
+    client.send_content(m.StreamPublish(routing_key="q"), StreamProperties(content_type="s"), b"stream 1")
+    client.publish(b"basic", routing_key="q")
+    client.send_content(m.StreamPublish(routing_key="q"), StreamProperties(), b"stream 2")
+    assert client.empty("q") == [b"basic"]
+    client.send(m.StreamConsume(queue="q", consumer_tag="s"))
+    client.expect(m.StreamConsumeOk)
+    assert client.expect_content(m.StreamDeliver).body == b"stream 1"
+    assert client.expect_content(m.StreamDeliver).body == b"stream 2"
+    client.publish(b"more basic", routing_key="q")
+    client.expect_nothing()
+    client.consume("q", "b")
+    assert client.delivery().body == b"more basic"

@@ -1,0 +1,90 @@
+"""Names and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from fakeamqp.wire.amqp_0_9 import methods as m
+
+rule = pytest.mark.rule
+
+
+@rule("0-9/domain.consumer-tag/scope")
+@rule("0-9/basic.consume/consumer-tag-01")
+@pytest.mark.parametrize("channel", [1, 2])
+def test_a_connection_has_one_consumer_of_a_name(server: Server, channel: int) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    client.consume("q", "t")
+    client.send(m.BasicConsume(queue="q", consumer_tag="t"), channel)
+    client.expect_connection_close(530)
+
+
+@rule("0-9/basic.consume/consumer-tag-02")
+def test_a_consumer_is_cancelled_on_its_own_channel_only(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    client.consume("q", "t")
+    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk, 2)
+    client.fill("q", b"1")
+    assert client.delivery().body == b"1"
+
+
+@rule("0-9/domain.consumer-tag/scope")
+def test_two_connections_may_use_one_tag(connect: Callable[..., Client]) -> None:
+    one, other = connect(), connect()
+    one.declare("q")
+    assert one.consume("q", "t") == other.consume("q", "t") == "t"
+
+
+@rule("0-9/domain.consumer-tag/scope")
+def test_a_tag_is_free_again_when_its_consumer_has_ended(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    client.consume("q", "t")
+    client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
+    client.consume("q", "t", channel=2)
+    client.close_channel(2)
+    client.consume("q", "t")
+
+
+@rule("0-9/domain.exchange-name/characters")
+@pytest.mark.parametrize("name", ["ex_1", "A", "x" * 127])
+def test_names_of_exchanges_have_digits_letters_and_underscores(client: Client, name: str) -> None:
+    client.call(m.ExchangeDeclare(exchange=name, type="direct"), m.ExchangeDeclareOk)
+    client.call(m.ExchangeDeclare(exchange=name, passive=True), m.ExchangeDeclareOk)
+
+
+@rule("0-9/domain.queue-name/characters")
+@pytest.mark.parametrize("name", ["q_1", "A", "x" * 127])
+def test_names_of_queues_have_digits_letters_and_underscores(client: Client, name: str) -> None:
+    assert client.declare(name).queue == name
+
+
+@rule("0-9/domain.no-ack/auto-ack")
+@rule("0-9/basic/09")
+@rule("0-9/server-model/ack-removes")
+def test_without_acknowledgements_what_was_delivered_is_gone(connect: Callable[..., Client]) -> None:
+    client = connect()
+    client.declare("q")
+    client.fill("q", b"1", b"2")
+    client.consume("q", no_ack=True)
+    assert client.bodies() == [b"1", b"2"]
+    client.drop()
+    assert connect().count("q") == 0
+
+
+@rule("0-9/basic/10")
+@rule("0-9/server-model/ack-removes")
+def test_with_acknowledgements_what_was_not_acknowledged_comes_again(connect: Callable[..., Client]) -> None:
+    client = connect()
+    client.declare("q")
+    client.fill("q", b"1", b"2", b"3", b"4")
+    client.consume("q")
+    assert len(client.bodies()) == 4
+    client.ack(2, multiple=True)
+    client.drop()
+    assert connect().empty("q") == [b"3", b"4"]

@@ -1,0 +1,112 @@
+"""How channels and connections end, and the codes that say why."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from fakeamqp.wire.amqp_0_9 import constants
+from fakeamqp.wire.amqp_0_9 import methods as m
+
+rule = pytest.mark.rule
+
+CHANNEL_ERROR = m.QueueDeclare(queue="missing", passive=True)
+CONNECTION_ERROR = m.ExchangeDeclare(exchange="x", type="no-such-type")
+
+
+@rule("0-9/errors/close-handshake")
+def test_a_connection_is_not_ended_before_its_close_was_answered(client: Client) -> None:
+    client.send(CONNECTION_ERROR)
+    client.expect(m.ConnectionClose, 0)
+    client.expect_nothing()
+    assert not client.closed, "the reply code must not be lost"
+    client.send(m.ConnectionCloseOk(), 0)
+    assert client.closed
+
+
+@rule("0-9/errors/close-ok-answer")
+def test_close_is_answered_with_close_ok(client: Client) -> None:
+    client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
+    client.expect_end_after_close()
+
+
+@rule("0-9/errors/close-ok-answer")
+def test_a_close_that_says_nothing_is_one_too(client: Client) -> None:
+    """Clients in the field leave all its fields blank."""
+    client.call(m.ChannelClose(), m.ChannelCloseOk)
+    client.call(m.ConnectionClose(), m.ConnectionCloseOk, 0)
+
+
+@rule("0-9/errors/fail-fast")
+def test_nothing_goes_on_where_an_error_has_been(client: Client) -> None:
+    client.send(CHANNEL_ERROR)
+    client.send(m.QueueDeclare(queue="never"))
+    client.publish(routing_key="never")
+    client.expect_channel_close(404)
+    client.expect_nothing()
+    client.open_channel()
+    client.send(m.QueueDeclare(queue="never", passive=True))
+    client.expect_channel_close(404)
+    client.open_channel()
+    client.send(CONNECTION_ERROR)
+    client.send(m.QueueDeclare(queue="never"))
+    client.expect_connection_close(503)
+
+
+@rule("0-9/connection.close/stability")
+@pytest.mark.parametrize("close", [m.ConnectionClose(reply_code=200), m.ConnectionCloseOk()])
+def test_a_connection_that_closes_hears_nothing_but_the_answer(
+    client: Client, close: m.ConnectionClose
+) -> None:
+    client.send(CONNECTION_ERROR)
+    client.expect(m.ConnectionClose, 0)
+    client.send(m.QueueDeclare(queue="q"))
+    client.send(m.ChannelOpen(), 5)
+    client.expect_nothing()
+    client.send(close, 0)  # One that has crossed the other is answered: or both would wait for ever.
+    if isinstance(close, m.ConnectionClose):
+        client.expect(m.ConnectionCloseOk, 0)
+        client.send(m.ConnectionCloseOk(), 0)
+    assert client.closed
+
+
+@rule("0-9/channel.close/stability")
+@pytest.mark.parametrize("close", [m.ChannelClose(reply_code=200), None], ids=["crossed", "answered"])
+def test_a_channel_that_closes_hears_nothing_but_the_answer(
+    client: Client, close: m.ChannelClose | None
+) -> None:
+    client.send(CHANNEL_ERROR)
+    client.expect(m.ChannelClose)
+    client.send(m.QueueDeclare(queue="q"))
+    client.publish(routing_key="q")
+    client.expect_nothing()
+    if close is not None:
+        client.call(close, m.ChannelCloseOk)
+    client.send(m.ChannelCloseOk())
+    client.open_channel()
+    client.send(m.QueueDeclare(queue="q", passive=True))
+    client.expect_channel_close(404)
+
+
+@rule("0-9/reply-code/no-route")
+@rule("0-9/server-model/unroutable-choice")
+def test_a_mandatory_message_without_a_route_comes_back_with_312(client: Client) -> None:
+    client.publish(b"dropped", routing_key="nowhere")
+    client.expect_nothing()
+    client.publish(b"wanted", routing_key="nowhere", mandatory=True)
+    returned = client.expect_content(m.BasicReturn)
+    assert (returned.method.reply_code, returned.body) == (constants.NO_ROUTE, b"wanted") == (312, b"wanted")
+
+
+@rule("0-9/reply-code/no-unexpected-frame")
+def test_there_is_no_code_for_unexpected_frames() -> None:
+    assert 505 not in constants.SOFT_ERRORS | constants.HARD_ERRORS
+
+
+@rule("0-9/errors/code-first-digit")
+@rule("0-9/errors/code-second-digit")
+def test_every_code_is_soft_or_hard(server: Server) -> None:
+    assert {311, 312, 313, 403, 404, 405, 406} <= constants.SOFT_ERRORS
+    assert {320, 402, 501, 502, 503, 504, 506, 530, 540, 541} == constants.HARD_ERRORS
+    assert not constants.SOFT_ERRORS & constants.HARD_ERRORS

@@ -1,0 +1,163 @@
+"""Class exchange of 0-9, where its text or its clients want something else than 0-9-1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from fakeamqp.model.access import Permission
+from fakeamqp.wire.amqp_0_9 import methods as m
+
+rule = pytest.mark.rule
+
+
+def declare(client: Client, exchange: str = "x", kind: str = "direct", **arguments: object) -> None:
+    client.call(m.ExchangeDeclare(exchange=exchange, type=kind, **arguments), m.ExchangeDeclareOk)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("amq.direct", marks=rule("0-9/exchange-type.direct/instances")),
+        pytest.param("", marks=rule("0-9/exchange-type.direct/instances")),
+        pytest.param("amq.fanout", marks=rule("0-9/exchange-type.fanout/instance")),
+        pytest.param("amq.topic", marks=rule("0-9/exchange-type.topic/implement")),
+        pytest.param("amq.match", marks=rule("0-9/exchange-type.headers/implement")),
+        "amq.headers",
+    ],
+)
+@pytest.mark.parametrize("host", ["/", "/other"])
+def test_every_virtual_host_has_the_exchanges_of_the_text(server: Server, name: str, host: str) -> None:
+    server.state.add_virtual_host(host)
+    server.state.access.users["guest"].permissions[host] = Permission()
+    server.state.access.changed()
+    client = server.client(virtual_host=host)
+    client.call(m.ExchangeDeclare(exchange=name, passive=True), m.ExchangeDeclareOk)
+
+
+@rule("0-9/exchange-type.direct/auto-binding")
+def test_every_queue_is_bound_to_the_default_exchange_by_its_name(client: Client) -> None:
+    client.declare("q")
+    client.publish(routing_key="q")
+    assert client.empty("q") == [b"body"]
+
+
+@rule("0-9/exchange.declare/exchange-reserved")
+def test_reserved_names_are_refused_to_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.send(m.ExchangeDeclare(exchange="amq.mine", type="direct"))
+    client.expect_channel_close(403)
+
+
+@rule("0-9/exchange.declare/exchange-reserved")
+def test_reserved_names_are_refused_as_clients_expect_it(lenient: Server) -> None:
+    client = lenient.client()
+    client.send(m.ExchangeDeclare(exchange="amq.mine", type="direct"))
+    client.expect_connection_close(530)
+
+
+@rule("0-9/exchange.declare/name-pattern")
+def test_names_have_a_pattern_to_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.send(m.ExchangeDeclare(exchange="a b", type="direct"))
+    client.expect_channel_close(406)
+    client.open_channel()
+    declare(client, "a-b_c.d:1")
+
+
+@rule("0-9/exchange.declare/name-pattern")
+def test_a_type_has_a_pattern_too(spec: Server) -> None:
+    client = spec.client()
+    client.send(m.ExchangeDeclare(exchange="ok", type="a b"))
+    client.expect_connection_close(503)
+
+
+@rule("0-9/exchange.declare/durable-sticky")
+@rule("0-9/exchange.declare/auto-delete-sticky")
+@pytest.mark.parametrize(
+    "again", [{"durable": True}, {"auto_delete": True}, {"durable": True, "auto_delete": True}]
+)
+def test_a_flag_of_an_exchange_that_there_is_does_not_count(
+    server: Server, client: Client, again: dict[str, bool]
+) -> None:
+    declare(client)
+    declare(client, **again)
+    exchange = server.vhost.exchanges["x"]
+    assert not exchange.durable and not exchange.auto_delete
+
+
+@rule("0-9/exchange.declare/auto-delete")
+def test_an_exchange_that_no_queue_uses_any_more_is_deleted(client: Client) -> None:
+    declare(client, auto_delete=True)
+    client.declare("q")
+    client.bind("q", "x", "k")
+    client.call(m.QueueUnbind(queue="q", exchange="x", routing_key="k"), m.QueueUnbindOk)
+    client.send(m.ExchangeDeclare(exchange="x", passive=True))
+    client.expect_channel_close(404)
+
+
+@rule("0-9/exchange.declare/internal")
+@rule("0-9/basic.publish/exchange-02")
+def test_an_internal_exchange_takes_nothing_from_publishers(client: Client) -> None:
+    declare(client, internal=True)
+    client.publish(exchange="x")
+    client.expect_channel_close(403)
+
+
+@rule("0-9/exchange.declare/passive")
+def test_a_passive_declare_creates_nothing(client: Client) -> None:
+    for _ in range(2):
+        client.send(m.ExchangeDeclare(exchange="x", type="direct", passive=True))
+        client.expect_channel_close(404)
+        client.open_channel()
+
+
+@rule("0-9/exchange.declare/arguments-passive")
+def test_arguments_of_a_passive_declare_do_not_count(client: Client) -> None:
+    declare(client)
+    declare(client, passive=True, arguments={"alternate-exchange": "other", "any": 1})
+
+
+@rule("0-9/exchange.delete/if-unused")
+def test_an_exchange_in_use_is_kept_where_the_client_says_so(client: Client) -> None:
+    declare(client)
+    client.declare("q")
+    client.bind("q", "x")
+    client.send(m.ExchangeDelete(exchange="x", if_unused=True))
+    client.expect_channel_close(406)
+    client.open_channel()
+    client.publish(exchange="x")
+    assert client.count("q") == 1
+
+
+@rule("0-9/basic.publish/missing-exchange")
+def test_nothing_is_published_to_an_exchange_that_is_not_there(client: Client) -> None:
+    client.publish(exchange="missing")
+    client.expect_channel_close(404)
+
+
+def test_the_type_of_an_exchange_does_not_change(connect: Callable[..., Client]) -> None:
+    """exchange.declare/type-typed: a connection exception, unlike RabbitMQ's."""
+    client = connect()
+    client.send(m.ExchangeDeclare(exchange="amq.direct", type="topic"))
+    client.expect_connection_close(530)
+
+
+@rule("0-9/exchange/extensions")
+def test_rabbitmqs_further_types_are_there_too(lenient: Server) -> None:
+    client = lenient.client()
+    declare(client, kind="x-random")
+    client.declare("q")
+    client.bind("q", "x")
+    client.publish(exchange="x")
+    assert client.count("q") == 1
+
+
+@pytest.mark.parametrize("kind", ["nosuch", "DIRECT", ""])
+def test_an_unknown_type_ends_the_connection(server: Server, kind: str) -> None:
+    """exchange.declare/type-support: RabbitMQ 4 has an exception of the channel for it in 0-9-1."""
+    client = server.client()
+    client.send(m.ExchangeDeclare(exchange="x", type=kind))
+    client.expect_connection_close(503)

@@ -1,0 +1,318 @@
+"""Class queue of 0-9, where its text or its clients want something else than 0-9-1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from fakeamqp.wire.amqp_0_9 import methods as m
+
+rule = pytest.mark.rule
+
+
+# --- declare -----------------------------------------------------------------------------------------
+
+
+@rule("0-9/queue/grammar")
+def test_every_method_is_answered_with_its_own(client: Client) -> None:
+    client.call(m.QueueDeclare(queue="q"), m.QueueDeclareOk)
+    client.call(m.QueueBind(queue="q", exchange="amq.direct", routing_key="k"), m.QueueBindOk)
+    client.call(m.QueueUnbind(queue="q", exchange="amq.direct", routing_key="k"), m.QueueUnbindOk)
+    client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    client.expect_nothing()
+
+
+@rule("0-9/queue.declare/queue-reserved-prefix")
+def test_reserved_names_are_refused(client: Client) -> None:
+    client.send(m.QueueDeclare(queue="amq.mine"))
+    client.expect_connection_close(530)
+
+
+@rule("0-9/queue.declare/durable-pre-existence")
+@pytest.mark.parametrize("durable", [True, False])
+def test_durable_does_not_count_for_a_queue_that_there_is(
+    server: Server, client: Client, durable: bool
+) -> None:
+    client.declare("q", durable=durable)
+    client.declare("q", durable=not durable)
+    assert server.vhost.queues["q"].durable is durable
+
+
+@rule("0-9/queue.declare/exclusive-02")
+@rule("0-9/queue.declare/exclusive-consume")
+@pytest.mark.parametrize("method", [m.QueueDeclare(queue="q"), m.QueueDeclare(queue="q", exclusive=True)])
+def test_an_exclusive_queue_of_others_is_refused_to_the_letter(spec: Server, method: m.QueueDeclare) -> None:
+    owner, other = spec.client(), spec.client()
+    owner.declare("q", exclusive=True)
+    other.send(method)
+    other.expect_connection_close(504)
+
+
+@rule("0-9/queue.declare/exclusive-02")
+def test_an_exclusive_queue_of_others_is_refused_as_clients_expect_it(lenient: Server) -> None:
+    owner, other = lenient.client(), lenient.client()
+    owner.declare("q", exclusive=True)
+    other.send(m.QueueDeclare(queue="q"))
+    other.expect_channel_close(405)
+
+
+@rule("0-9/queue.declare/exclusive-consume")
+def test_an_exclusive_queue_is_consumed_from_by_its_own_connection(connect: Callable[..., Client]) -> None:
+    owner, other = connect(), connect()
+    owner.declare("q", exclusive=True)
+    owner.consume("q")
+    other.send(m.BasicConsume(queue="q"))
+    other.expect_channel_close(405)
+
+
+@rule("0-9/queue.declare/exclusive-implies-auto-delete")
+def test_an_exclusive_queue_goes_with_its_last_consumer_to_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q", exclusive=True)
+    tag = client.consume("q")
+    client.call(m.BasicCancel(consumer_tag=tag), m.BasicCancelOk)
+    client.send(m.QueueDeclare(queue="q", passive=True))
+    client.expect_channel_close(404)
+
+
+@rule("0-9/queue.declare/exclusive-implies-auto-delete")
+def test_an_exclusive_queue_goes_with_its_connection(lenient: Server) -> None:
+    """Clients in the field consume from one again and again."""
+    client, other = lenient.client(), lenient.client()
+    client.declare("q", exclusive=True)
+    tag = client.consume("q")
+    client.call(m.BasicCancel(consumer_tag=tag), m.BasicCancelOk)
+    client.consume("q")
+    client.drop()
+    other.send(m.QueueDeclare(queue="q", passive=True))
+    other.expect_channel_close(404)
+
+
+def test_the_owner_may_declare_its_exclusive_queue_without_the_flag(client: Client) -> None:
+    client.declare("q", exclusive=True)
+    client.fill("q", b"1")
+    assert client.declare("q").message_count == 1
+
+
+@rule("0-9/queue.declare/passive")
+def test_a_passive_declare_creates_nothing_and_knows_no_arguments(client: Client) -> None:
+    for _ in range(2):
+        client.send(m.QueueDeclare(queue="q", passive=True))
+        client.expect_channel_close(404)
+        client.open_channel()
+    client.declare("q")
+    assert client.declare("q", passive=True, arguments={"x-anything": 1}).queue == "q"
+
+
+@rule("0-9/queue.declare-ok/message-count")
+def test_declare_ok_says_how_many_messages_there_are(client: Client) -> None:
+    assert client.declare("q").message_count == 0
+    client.fill("q", b"1", b"2")
+    assert client.declare("q").message_count == 2
+
+
+# --- bind, unbind ------------------------------------------------------------------------------------
+
+FAILING = [
+    m.QueueBind(queue="q", exchange="missing"),
+    m.QueueBind(queue="missing", exchange="amq.direct"),
+]
+
+
+@rule("0-9/queue.bind/failure")
+@rule("0-9/queue.bind/queue-queue-existence")
+@pytest.mark.parametrize("method", FAILING, ids=["exchange", "queue"])
+def test_a_bind_that_fails_ends_the_connection_to_the_letter(spec: Server, method: m.QueueBind) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.send(method)
+    client.expect_connection_close(404)
+
+
+@rule("0-9/queue.bind/failure")
+@rule("0-9/queue.bind/queue-queue-existence")
+@pytest.mark.parametrize("method", FAILING, ids=["exchange", "queue"])
+def test_a_bind_that_fails_ends_the_channel_as_clients_expect_it(
+    lenient: Server, method: m.QueueBind
+) -> None:
+    client = lenient.client()
+    client.declare("q")
+    client.send(method)
+    client.expect_channel_close(404)
+
+
+@rule("0-9/queue.bind/transient-exchange")
+def test_a_durable_queue_is_not_bound_to_a_transient_exchange_to_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.call(m.ExchangeDeclare(exchange="x", type="direct"), m.ExchangeDeclareOk)
+    client.declare("transient")
+    client.bind("transient", "x")
+    client.declare("durable", durable=True)
+    client.send(m.QueueBind(queue="durable", exchange="x"))
+    client.expect_connection_close(530)
+
+
+@rule("0-9/queue.bind/internal-exchange")
+def test_nothing_is_bound_to_an_internal_exchange(client: Client) -> None:
+    client.call(m.ExchangeDeclare(exchange="x", type="direct", internal=True), m.ExchangeDeclareOk)
+    client.declare("q")
+    client.send(m.QueueBind(queue="q", exchange="x"))
+    client.expect_connection_close(530)
+
+
+@rule("0-9/queue.bind/durable-exchange")
+def test_bindings_among_durable_ones_survive_a_restart(server: Server) -> None:
+    client = server.client()
+    client.call(m.ExchangeDeclare(exchange="x", type="direct", durable=True), m.ExchangeDeclareOk)
+    client.declare("q", durable=True)
+    client.bind("q", "x", "k")
+    server.restart()
+    client = server.client()
+    client.publish(exchange="x", routing_key="k")
+    assert client.empty("q") == [b"body"]
+
+
+def test_the_default_exchange_may_be_bound_to(client: Client) -> None:
+    client.declare("q")
+    client.bind("q", "", "k")
+    client.publish(routing_key="k")
+    client.publish(routing_key="q")
+    assert client.empty("q") == [b"body", b"body"]
+    client.call(m.QueueUnbind(queue="q", exchange="", routing_key="k"), m.QueueUnbindOk)
+    client.publish(routing_key="k")
+    assert client.empty("q") == []
+
+
+@rule("0-9/queue.bind/once-per-queue")
+def test_a_queue_gets_one_copy_however_many_bindings_match(client: Client) -> None:
+    client.declare("q")
+    for pattern in ("a.*", "*.b", "#"):
+        client.bind("q", "amq.topic", pattern)
+    client.publish(exchange="amq.topic", routing_key="a.b")
+    assert client.count("q") == 1
+
+
+@pytest.mark.parametrize(
+    ("queue", "exchange"),
+    [
+        pytest.param("missing", "amq.direct", marks=rule("0-9/queue.unbind/queue-02")),
+        pytest.param("q", "missing", marks=rule("0-9/queue.unbind/exchange-03")),
+    ],
+)
+def test_nothing_is_unbound_where_there_is_nothing(client: Client, queue: str, exchange: str) -> None:
+    client.declare("q")
+    client.send(m.QueueUnbind(queue=queue, exchange=exchange))
+    client.expect_channel_close(404)
+
+
+# --- blank names -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(
+            m.QueueBind(exchange="amq.direct", routing_key="k"),
+            marks=rule("0-9/queue.bind/queue-empty-queue"),
+        ),
+        pytest.param(m.QueuePurge(), marks=rule("0-9/queue.purge/queue-01")),
+        pytest.param(m.QueueDelete(), marks=rule("0-9/queue.delete/queue-01")),
+        pytest.param(m.BasicConsume(), marks=rule("0-9/basic.consume/queue-01")),
+        pytest.param(m.BasicGet(), marks=rule("0-9/basic.get/queue-01")),
+    ],
+    ids=lambda method: method.NAME,
+)
+def test_a_blank_name_wants_a_queue_that_was_declared_on_the_channel(
+    server: Server, method: m.QueuePurge
+) -> None:
+    client = server.client(channels=2)
+    client.declare("q", channel=2)
+    client.send(method)
+    client.expect_connection_close(530)
+
+
+# --- purge, delete -----------------------------------------------------------------------------------
+
+
+@rule("0-9/queue.purge/01")
+@rule("0-9/queue.purge/no-undo")
+def test_what_was_purged_is_gone_for_good(server: Server, client: Client) -> None:
+    client.declare("q", durable=True)
+    client.fill("q", b"1", b"2", delivery_mode=2)
+    assert client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk).message_count == 2
+    assert client.get("q") is None
+    server.restart()
+    assert server.client().get("q") is None
+
+
+@rule("0-9/queue.purge/02")
+def test_what_is_not_acknowledged_in_a_transaction_is_not_purged(server: Server, client: Client) -> None:
+    client.declare("q")
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.fill("q", b"1")
+    client.call(m.TxCommit(), m.TxCommitOk)
+    assert client.get("q") is not None
+    assert client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk).message_count == 0
+    client.close_channel()
+    client.open_channel()
+    assert client.empty("q") == [b"1"]
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(m.QueuePurge(queue="missing"), marks=rule("0-9/queue.purge/queue-02")),
+        pytest.param(m.QueueDelete(queue="missing"), marks=rule("0-9/queue.delete/queue-02")),
+        pytest.param(m.QueueDelete(queue="missing", if_empty=True), marks=rule("0-9/queue.delete/queue-02")),
+    ],
+    ids=["purge", "delete", "if-empty"],
+)
+def test_a_queue_that_is_not_there_is_a_404(client: Client, method: m.QueueDelete) -> None:
+    client.send(method)
+    client.expect_channel_close(404)
+
+
+@rule("0-9/queue.delete/if-unused-01")
+def test_a_queue_with_consumers_is_kept_where_the_client_says_so(client: Client) -> None:
+    client.open_channel(2)
+    client.declare("q")
+    client.consume("q", channel=2)
+    client.send(m.QueueDelete(queue="q", if_unused=True))
+    client.expect_channel_close(406)
+    client.open_channel()
+    assert client.declare("q", passive=True).consumer_count == 1
+
+
+@rule("0-9/queue.delete/if-empty-01")
+def test_a_queue_with_messages_is_kept_where_the_client_says_so(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"1")
+    client.send(m.QueueDelete(queue="q", if_empty=True))
+    client.expect_channel_close(406)
+    client.open_channel()
+    assert client.count("q") == 1
+
+
+# --- bindings that are not there ---------------------------------------------------------------------
+
+
+@rule("0-9/queue.unbind/01")
+def test_undoing_what_is_not_bound_ends_the_connection_to_the_letter(spec: Server) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.send(m.QueueUnbind(queue="q", exchange="amq.direct", routing_key="k"))
+    client.expect_connection_close(404)
+
+
+@rule("0-9/queue.bind/exchange-exchange-existence")
+def test_nothing_is_bound_to_an_exchange_that_is_not_there(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.send(m.QueueBind(queue="q", exchange="missing"))
+    if server.state.personality.name == "spec":
+        client.expect_connection_close(404)
+    else:
+        client.expect_channel_close(404)

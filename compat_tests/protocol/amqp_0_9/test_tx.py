@@ -1,0 +1,85 @@
+"""Class tx of 0-9, where its text or its clients want something else than 0-9-1."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from fakeamqp.wire.amqp_0_9 import methods as m
+
+rule = pytest.mark.rule
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(m.TxCommit(), marks=rule("0-9/tx.commit/needs-select")),
+        pytest.param(m.TxRollback(), marks=rule("0-9/tx.rollback/needs-select")),
+    ],
+    ids=["commit", "rollback"],
+)
+def test_there_is_no_end_without_a_beginning(client: Client, method: m.TxCommit) -> None:
+    client.send(method)
+    client.expect_channel_close(406)
+
+
+@rule("0-9/tx.rollback/undoes-acks")
+def test_what_a_rollback_gives_back_is_delivered_again_at_once(lenient: Server) -> None:
+    """Clients in the field wait for it, without basic.recover, which the text forbids there."""
+    client = lenient.client()
+    client.declare("q")
+    client.fill("q", b"1", b"2")
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.consume("q")
+    assert client.bodies() == [b"1", b"2"]
+    client.ack(2, multiple=True)
+    client.publish(b"dropped", routing_key="q")
+    client.call(m.TxRollback(), m.TxRollbackOk)
+    assert client.bodies() == [b"1", b"2"]
+    client.ack(0, multiple=True)
+    client.call(m.TxCommit(), m.TxCommitOk)
+    client.close_channel()
+    client.open_channel()
+    assert client.count("q") == 0
+
+
+@rule("0-9/tx.rollback/undoes-acks")
+@pytest.mark.parametrize("how", [m.BasicAck, m.BasicReject], ids=lambda each: each.NAME)
+def test_what_was_settled_is_outstanding_again_under_its_old_tag(
+    spec: Server, how: type[m.BasicAck | m.BasicReject]
+) -> None:
+    client = spec.client()
+    client.declare("q")
+    client.fill("q", b"1", b"2", b"3")
+    client.call(m.TxSelect(), m.TxSelectOk)
+    for _ in range(3):
+        client.get("q")
+    client.send(how(delivery_tag=2))
+    client.call(m.TxRollback(), m.TxRollbackOk)
+    client.call(m.BasicGet(queue="q"), m.BasicGetEmpty)
+    client.ack(2, multiple=True)
+    client.call(m.TxCommit(), m.TxCommitOk)
+    client.close_channel()
+    client.open_channel()
+    assert client.empty("q") == [b"3"]
+
+
+@rule("0-9/tx.rollback/undoes-acks")
+def test_what_was_got_and_settled_goes_back_to_its_queue(lenient: Server) -> None:
+    client = lenient.client()
+    client.declare("q")
+    client.fill("q", b"1", b"2")
+    client.call(m.TxSelect(), m.TxSelectOk)
+    for _ in range(2):
+        client.get("q")
+    client.ack(1)
+    client.call(m.TxRollback(), m.TxRollbackOk)
+    again = client.get("q")
+    assert again is not None
+    assert (again.body, again.method.redelivered) == (b"1", True)
+    client.ack(2)
+    client.ack(again.method.delivery_tag)
+    client.call(m.TxCommit(), m.TxCommitOk)
+    client.close_channel()
+    client.open_channel()
+    assert client.count("q") == 0
