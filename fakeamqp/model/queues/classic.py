@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from fakeamqp.model.delivery import Delivery, resume_credits
 from fakeamqp.model.queues.browsing import Browser
@@ -301,7 +302,7 @@ class ClassicQueue(Queue):
     def _suits(self, subscription: Subscription, queued: QueuedMessage) -> bool:
         """Whether this subscription may have this message (domain.no-local, basic.reject/requeue-01)."""
         return subscription.suits(queued.message) and (
-            queued.avoid is None or queued.avoid is not subscription.group
+            queued.avoid is None or not queued.avoids(subscription.group)
         )
 
     def _show(self, browser: Browser) -> None:
@@ -358,9 +359,7 @@ class ClassicQueue(Queue):
         """See the base class."""
         self.used()
         queued = self._live_head()
-        if content_class is not None or (
-            queued is not None and queued.avoid is not None and queued.avoid is group
-        ):
+        if content_class is not None or (queued is not None and queued.avoids(group)):
             queued = self._next_for(group, content_class)
         if queued is None:
             return None
@@ -380,7 +379,7 @@ class ClassicQueue(Queue):
         """The first message that a channel may get which wants one of a class, or of any."""
         for queued in self.ready:
             if (
-                (queued.avoid is None or queued.avoid is not group)
+                not queued.avoids(group)
                 and (content_class is None or queued.message.content_class == content_class)
                 and not self._expired(queued)
             ):
@@ -441,10 +440,11 @@ class ClassicQueue(Queue):
     ) -> None:
         """See the base class; what comes back without a mark counts as never sent."""
         returned = []
+        avoided = None if avoid is None else ref(avoid)
         for delivery in deliveries:
             self.unacked.pop(delivery, None)
             queued = delivery.queued
-            queued.avoid = avoid
+            queued.avoid = avoided
             if not redelivered or self._comes_back(queued):
                 returned.append(queued)
         if self.deleted or not returned:

@@ -16,6 +16,8 @@ from fakeamqp.model.queues.rotation import Rotation
 from fakeamqp.model.realms import FIRST_REALM
 
 if TYPE_CHECKING:
+    from weakref import ref
+
     from fakeamqp.model.binding import Binding
     from fakeamqp.model.ends import DropReason
     from fakeamqp.model.message import Message
@@ -39,8 +41,8 @@ NOT_SECURED = "the broker crashed before the publisher was told that it has the 
 class QueuedMessage:
     """A message in one queue. Unlike the message itself this is the queue's own and changes.
 
-    `returns` counts how often it was delivered and came back unsettled, `avoid` is the group that must not
-    have it again.
+    `returns` counts how often it was delivered and came back unsettled. `avoid` refers to the group that must
+    not have it again, and does not keep that alive.
     """
 
     __slots__ = ("avoid", "enqueued_at", "expires_at", "message", "position", "redelivered", "returns")
@@ -52,7 +54,11 @@ class QueuedMessage:
         self.enqueued_at = enqueued_at
         self.redelivered = False
         self.returns = 0
-        self.avoid: object = None
+        self.avoid: ref[object] | None = None
+
+    def avoids(self, group: object) -> bool:
+        """Whether this group must not have it again."""
+        return self.avoid is not None and group is not None and self.avoid() is group
 
     @property
     def offset(self) -> int | None:

@@ -235,6 +235,7 @@ class Requests:
     def interrupted(self) -> Memory | None:
         """What a channel that resumes this one goes on with. See `resume.Resumable`, here and below."""
         self.memory.incoming.flush()
+        self.memory.outgoing.void()
         return self.memory if self.memory.used else None
 
     def resumed(self, kept: Memory) -> None:

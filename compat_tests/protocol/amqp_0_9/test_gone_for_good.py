@@ -1,0 +1,41 @@
+"""What is left of channels that have ended: nothing that nobody needs."""
+
+from __future__ import annotations
+
+import gc
+
+from compat_tests.protocol.amqp_0_9.driver import Server
+from compat_tests.protocol.amqp_0_9.requesting import Requester
+from fakeamqp.dialects.amqp_0_9_x.channel_end import ChannelEnd
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9_1 import methods as shared
+
+
+def channels() -> list[ChannelEnd]:
+    gc.collect()
+    return [each for each in gc.get_objects() if isinstance(each, ChannelEnd)]
+
+
+def test_a_message_does_not_keep_the_channel_that_would_not_have_it(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.publish(routing_key="q")
+    client.call(m.BasicConsume(queue="q"), shared.BasicConsumeOk)
+    client.reject(client.delivery().method.delivery_tag, requeue=True)
+    client.drop()
+    del client
+    server.vhost.interrupted_channels.clear()
+    assert not channels()
+    assert server.client().get("q") is not None
+
+
+def test_what_is_kept_of_an_interrupted_channel_does_not_keep_it(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.publish(routing_key="q")
+    Requester(client).consume("q")
+    client.drop()
+    server.vhost.queues["q"].purge()
+    assert len(server.vhost.interrupted_channels) == 1
+    del client
+    assert not channels()
