@@ -15,7 +15,7 @@ import difflib
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ DIALECTS = (DIALECT, "0-9", "0-10")
 #: Those that share their octets, so that one test can run over both.
 SHARING = (DIALECT, "0-9")
 #: Those whose every rule must have a test or an exception; the others are on their way.
-COMPLETE = frozenset((DIALECT, "0-10"))
+COMPLETE = frozenset(DIALECTS)
 #: whose behaviour stands beside the documents
 _OTHER = {DIALECT: "RabbitMQ", "0-9": "clients in the field", "0-10": "real brokers"}
 #: how a rule can be shown, for those that every release must show
@@ -49,6 +49,8 @@ class Rule:
     same_as: str | None = None
     wip: bool = False
     """The document calls it work in progress."""
+    refuses: bool = False
+    """It says what becomes of who does wrong."""
 
     @property
     def section(self) -> str:
@@ -99,7 +101,8 @@ def read_catalogue(dialect: str = DIALECT, folder: Path = RULES) -> Catalogue:
         if entry["id"] in rules:
             raise ValueError(f"rule {entry['id']!r} is there twice")
         names = ("id", "level", "testable", "summary", "same_as", "wip")
-        rules[entry["id"]] = Rule(**{name: entry[name] for name in names if name in entry})
+        facts = {name: entry[name] for name in names if name in entry}
+        rules[entry["id"]] = Rule(**facts, refuses="on_failure" in entry or "scope" in entry)
     exceptions: dict[str, str] = {}
     for entry in _entries(folder / f"exceptions-{dialect}.toml", "exception"):
         if entry["id"] in exceptions:
@@ -160,27 +163,41 @@ def marks_in(source: str, known: Container[str] = ()) -> Iterator[tuple[str, tup
     In place of an f-string such as `f"0-9-1/tx/{name}"` come those `known` ids that it can become with a
     string of the same file.
     """
+    for argument, said, strings in _marks(source):
+        if isinstance(argument, str):
+            yield argument, said
+        else:
+            before, behind = argument
+            ids = (f"{before}{string}{behind}" for string in strings)
+            yield from ((id_, said) for id_ in ids if id_ in known)
+
+
+@cache
+def _marks(source: str) -> list[tuple[str | tuple[str, str], tuple[str, ...], list[str]]]:
+    """Of each mark: its argument, of an f-string what is around the expression; the dialects; all strings."""
     tree = ast.parse(source)
-    strings = {
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    strings = sorted(
+        {
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+    )
     module: tuple[str, ...] = ()
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and "pytestmark" in map(ast.unparse, statement.targets):
             module = _dialects_in([statement.value])
+    marks: list[tuple[str | tuple[str, str], tuple[str, ...], list[str]]] = []
     for statement in tree.body:
         said = module
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
             said = _dialects_in(statement.decorator_list) or module
         for argument in _arguments("rule", statement):
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-                yield argument.value, said
+                marks.append((argument.value, said, strings))
             elif isinstance(argument, ast.JoinedStr):
-                before, behind = _around(argument)
-                ids = (f"{before}{string}{behind}" for string in sorted(strings))
-                yield from ((id_, said) for id_ in ids if id_ in known)
+                marks.append((_around(argument), said, strings))
+    return marks
 
 
 def _dialects_in(marks: list[ast.expr]) -> tuple[str, ...]:

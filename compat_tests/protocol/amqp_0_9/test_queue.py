@@ -316,3 +316,23 @@ def test_nothing_is_bound_to_an_exchange_that_is_not_there(server: Server) -> No
         client.expect_connection_close(404)
     else:
         client.expect_channel_close(404)
+
+
+# --- limits ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("consume", "reply"),
+    [
+        pytest.param(m.FileConsume, m.FileConsumeOk, marks=rule("0-9/file.consume/01")),
+        pytest.param(m.StreamConsume, m.StreamConsumeOk, marks=rule("0-9/stream.consume/01")),
+    ],
+    ids=["file", "stream"],
+)
+def test_a_queue_has_many_consumers_of_any_class(
+    client: Client, consume: type[m.FileConsume], reply: type[m.FileConsumeOk]
+) -> None:
+    client.declare("q")
+    tags = {client.call(consume(queue="q"), reply).consumer_tag for _ in range(20)}
+    assert len(tags) == 20
+    assert client.declare("q").consumer_count == 20
