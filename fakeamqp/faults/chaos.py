@@ -45,8 +45,8 @@ class _Kind(NamedTuple):
     methods: tuple[str, ...]
     make: Callable[[Random], list[Action]]
     direction: str | None = None
-    only: str | None = None
-    """The one dialect in which it happens, where it is not all."""
+    only: tuple[str, ...] = ()
+    """The dialects in which it happens, where it is not all."""
 
 
 class _Soon(actions.Action):
@@ -212,7 +212,9 @@ class _CancelConsumers(_Soon):
             super().act(flight)
 
 
+_FAMILY = ("0-9-1", "0-9", "0-8")
 _WORK_0_9_1 = ("basic.publish", "basic.ack", "basic.get", "basic.consume", "queue.declare", "queue.bind")
+_WORK_0_9_X = (*_WORK_0_9_1, "message.transfer", "message.consume", "message.get")
 _WORK_0_10 = (
     "message.transfer",
     "message.accept",
@@ -227,7 +229,10 @@ _PUBLISHES = ("basic.publish", "message.transfer")
 _DELIVERIES = ("basic.deliver", "message.transfer")
 
 FAULTS: dict[str, _Kind] = {
-    "nack": _Kind(("basic.publish",), lambda draw: [actions.Nack()]),
+    "nack": _Kind(("basic.publish",), lambda draw: [actions.Nack()], only=("0-9-1",)),
+    "rejected-transfer": _Kind(
+        ("message.transfer",), lambda draw: [actions.Nack()], "received", only=("0-9",)
+    ),
     "return": _Kind(("basic.publish",), lambda draw: [actions.Return(312, "NO_ROUTE")]),
     "lost-publish": _Kind(_PUBLISHES, _lost, "received"),
     "duplicate-publish": _Kind(_PUBLISHES, lambda draw: [actions.Duplicate(1)], "received"),
@@ -240,6 +245,7 @@ FAULTS: dict[str, _Kind] = {
             "message.accept",
             "message.release",
             "message.reject",
+            "message.ok",
         ),
         _delay,
         "received",
@@ -247,7 +253,7 @@ FAULTS: dict[str, _Kind] = {
     "lost-confirm": _Kind((CONFIRM,), _lost),
     "late-confirm": _Kind((CONFIRM,), _delay),
     "false-nack": _Kind((CONFIRM,), lambda draw: [actions.Nack()]),
-    "late-completion": _Kind(("session.completed",), _delay, "sent", only="0-10"),
+    "late-completion": _Kind(("session.completed",), _delay, "sent", only=("0-10",)),
     "late-delivery": _Kind(_DELIVERIES, _delay, "sent"),
     "duplicate-delivery": _Kind(_DELIVERIES, lambda draw: [actions.Duplicate(1)], "sent"),
     "cut-delivery": _Kind(
@@ -268,10 +274,10 @@ FAULTS: dict[str, _Kind] = {
     "flow": _Kind(("basic.publish",), _while("stop its channel", _flow)),
     "cancel-consumers": _Kind(("basic.ack",), lambda draw: [_CancelConsumers()], "received"),
     "restart": _Kind(_PUBLISHES, lambda draw: [_Restart()], "received"),
-    "close-channel": _Kind(_WORK_0_9_1, _close_channel, "received", only="0-9-1"),
-    "close-connection": _Kind(_WORK_0_9_1, _close_connection, "received", only="0-9-1"),
-    "failed-command": _Kind(_WORK_0_10, _fail, "received", only="0-10"),
-    "forced-close": _Kind(_WORK_0_10, _force_close, "received", only="0-10"),
+    "close-channel": _Kind(_WORK_0_9_X, _close_channel, "received", only=_FAMILY),
+    "close-connection": _Kind(_WORK_0_9_X, _close_connection, "received", only=_FAMILY),
+    "failed-command": _Kind(_WORK_0_10, _fail, "received", only=("0-10",)),
+    "forced-close": _Kind(_WORK_0_10, _force_close, "received", only=("0-10",)),
     "crash": _Kind(_PUBLISHES, lambda draw: [actions.Crash(_moment(draw), True)], "received"),
     "malformed": _Kind(
         ("basic.deliver", "basic.get-ok"),
@@ -281,7 +287,7 @@ FAULTS: dict[str, _Kind] = {
         ("message.transfer",),
         lambda draw: [actions.Malform(draw.choice(("bad-flags", "unknown-type", "unknown-method")))],
         "sent",
-        only="0-10",
+        only=("0-10",),
     ),
 }
 """By name: the faults that can be drawn."""
@@ -289,6 +295,7 @@ FAULTS: dict[str, _Kind] = {
 PROFILES: dict[str, dict[str, float]] = {
     "gentle": {
         "nack": 0.03,
+        "rejected-transfer": 0.03,
         "late-publish": 0.03,
         "late-confirm": 0.05,
         "late-completion": 0.02,
@@ -312,6 +319,7 @@ PROFILES: dict[str, dict[str, float]] = {
     },
     "broker": {
         "nack": 0.03,
+        "rejected-transfer": 0.03,
         "return": 0.01,
         "close-channel": 0.01,
         "close-connection": 0.005,
@@ -539,7 +547,7 @@ class _Die(Rule):
             name
             for name in self._kinds
             if self.subject.confirms
-            or (unit.name in FAULTS[name].methods and FAULTS[name].only in (None, unit.dialect.name))
+            or (unit.name in FAULTS[name].methods and _happens_in(FAULTS[name], unit.dialect.name))
         ]
         self.actions = self.chaos.draw(unit, kinds, confirms=self.subject.confirms) if kinds else []
         return bool(self.actions)
@@ -552,6 +560,10 @@ class _Die(Rule):
     def sentence(self) -> str:
         """What it does just now."""
         return "chaos: " + ", then ".join(action.words for action in self.actions)
+
+
+def _happens_in(kind: _Kind, dialect: str) -> bool:
+    return not kind.only or dialect in kind.only
 
 
 def _is_amount(number: float) -> bool:

@@ -22,7 +22,7 @@ __all__ = ["Dialect", "Kind", "Way", "check_dialect", "dialect_named"]
 
 
 class Kind(NamedTuple):
-    """What there is to know of all methods of one name; in 0-10 that is a command or a control.
+    """What there is to know of all methods of one name; in 0-10 those are commands or controls.
 
     Args:
         directions: in which it goes, of "received" (by the broker) and "sent".

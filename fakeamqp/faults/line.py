@@ -23,7 +23,7 @@ class Line(Protocol):
 
     @property
     def dialect(self) -> str:
-        """What it speaks: "0-9-1" or "0-10"."""
+        """What it speaks, as `wire.framing` names it: "0-9-1", for one."""
 
     @property
     def client_name(self) -> str | None:
@@ -98,7 +98,7 @@ class Line(Protocol):
 
 
 class CountingLine(Line, Protocol):
-    """One connection of 0-9-1: there publishes and deliveries are counted, and settled by their numbers."""
+    """One connection of 0-9-1 or 0-9: there deliveries are counted, and in 0-9-1 publishes as well."""
 
     def take_unsecured(self, number: int, frames: bytes) -> None:
         """Go on with a publish that a crash will take away before it is confirmed."""

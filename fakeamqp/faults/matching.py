@@ -80,7 +80,7 @@ def conditions(
             value, str
         ):
             _check_exchange_type(value, exchange_types)
-        early = name in _EARLY or (name in subject.fields and name not in _ASKED_OF_ALL)
+        early = name in _EARLY or (name not in _ASKED_OF_ALL and name in subject.fields)
         made.append(Condition(name, value, _comparison(name, value), early and not callable(value)))
     return made
 

@@ -63,8 +63,8 @@ class Faults:
                 "received" where they go both ways.
             connection: only on this one: its name, its short name in the trace, the name the client gave
                 itself, or one of `Broker.connections`.
-            dialect: only on connections that speak this one: "0-9-1" or "0-10". Without it a name that is in
-                both, such as "queue.declare", is about both.
+            dialect: only on connections that speak this one: "0-9-1", "0-10", "0-9" or "0-8". Without it a
+                name that is in several, such as "queue.declare", is about all of them.
             part: "header" has the rule look when the content header has come, before any body.
             optional: do not complain if it never fires.
             wanted: what must be so: `exchange`, `routing_key` (a topic pattern), `queue` (that a publish goes
@@ -157,7 +157,7 @@ class Faults:
     def redirect(self, host: str, *, known_hosts: Iterable[str] = ()) -> Redirection:
         """Send clients that open a connection to another broker; `remove` ends it.
 
-        AMQP 0-10 has words for that (connection.redirect); clients of 0-9-1 are served as ever.
+        AMQP 0-10, 0-9 and 0-8 have words for that (connection.redirect); clients of 0-9-1 are served as ever.
 
         Args:
             host: where to go, such as "other.example:5672".
@@ -245,8 +245,9 @@ class Faults:
         """Send a client something that no broker would send just now.
 
         Args:
-            what: octets as they are, or a method of `fakeamqp.wire.amqp_0_9_1.methods`; for 0-10 one of
-                `fakeamqp.wire.amqp_0_10.commands` or `controls`.
+            what: octets as they are, or a method of `fakeamqp.wire.amqp_0_9_1.methods`; for 0-9 one of
+                `fakeamqp.wire.amqp_0_9.methods`, for 0-10 of `fakeamqp.wire.amqp_0_10.commands` or of
+                `controls`.
             connection: which; all open ones that speak this dialect when left out.
             channel: of the method.
             body: makes a content follow the method.

@@ -21,6 +21,11 @@ __all__ = ["CONFIRM", "Subject", "subject_of"]
 
 CONFIRM = "confirm"
 """A basic.ack or basic.nack by which the broker confirms one publish."""
+_INSTEAD = {
+    "0-10": ": completion tells a publisher, so look at on('session.completed', direction='sent')",
+    "0-9": ": responses tell who sends transfers, so look at on('message.ok', direction='sent')",
+}
+"""What tells a publisher that the broker has its message."""
 _HEARTBEAT_CONTROL = "connection.heartbeat"
 """What 0-10 calls a heartbeat."""
 
@@ -83,7 +88,7 @@ def subject_of(said: tuple[str, ...], direction: str | None, dialect: str | None
     """What names, patterns, "heartbeat" and "confirm" stand for.
 
     Without a direction it is that in which the methods go; of those that go both ways, the ones received.
-    Without a dialect they are those of all dialects: 0-9-1 and 0-10 have a queue.declare each.
+    Without a dialect they are those of all dialects: each has a queue.declare, for one.
 
     Raises:
         FaultError: there is no such method, or it never goes in that direction.
@@ -102,10 +107,7 @@ def subject_of(said: tuple[str, ...], direction: str | None, dialect: str | None
                 "'confirm' stands for itself, and is always sent; make another rule for the rest"
             )
         if "0-9-1" not in known:
-            raise FaultError(
-                f"there are no publisher confirms in {dialect}: completion tells a publisher, so look at "
-                "on('session.completed', direction='sent')"
-            )
+            raise FaultError(f"there are no publisher confirms in {dialect}{_INSTEAD.get(dialect or '', '')}")
         names = dialect_named("0-9-1").confirms
         return Subject(said, names, "sent", frozenset(("0-9-1",)), True, dialect)
     named = [name for each in said for name in _named(each, known)]

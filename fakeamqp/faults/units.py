@@ -1,6 +1,6 @@
 """What a rule looks at: a method with its content, or a heartbeat, on its way in one direction.
 
-Each dialect has its own, in `amqp_0_9_1.units` and `amqp_0_10.units`; here is what they have in common.
+Each dialect has its own, in `units` of its package; here is what they have in common.
 What is called a method here is a command or a control in 0-10, and a channel is a session's.
 """
 

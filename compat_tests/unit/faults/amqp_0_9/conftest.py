@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client
+from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.unit.faults.amqp_0_9.server import FaultServer
+from fakeamqp.faults import Faults
+
+
+@pytest.fixture
+def server() -> FaultServer:
+    return FaultServer()
+
+
+@pytest.fixture
+def faults(server: FaultServer) -> Faults:
+    return server.faults
+
+
+@pytest.fixture
+def client(server: FaultServer) -> Client:
+    """A client that has declared a queue "q"."""
+    client = server.client()
+    client.declare("q")
+    return client
+
+
+@pytest.fixture(params=[True, False], ids=["reserved octets", "no reserved octets"])
+def requester(server: FaultServer, request: pytest.FixtureRequest) -> Requester:
+    """The same, by requests of either form."""
+    return server.requester(reserved=request.param)

@@ -1,0 +1,54 @@
+"""A broker with faults and without sockets, for raw clients of 0-9."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat_tests.protocol.amqp_0_9.driver import Server
+from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.protocol.fault_host import FaultHost
+from fakeamqp.faults import Faults
+from fakeamqp.faults.line import Host
+from fakeamqp.model.personality import Personality
+from fakeamqp.trace import ConnectionEvent, Recorder
+
+__all__ = ["FaultServer"]
+
+
+class FaultServer(Server):
+    """A `Server` with `faults`; what goes over the wire is recorded."""
+
+    def __init__(self, name: str | Personality = "rabbitmq-4.2", **state: Any) -> None:
+        super().__init__(name, **state)
+        self.recorder = self.onlooker = Recorder(self.clock.now)
+        self.state.tap = self.recorder
+        self.restarts: list[bool] = []
+        host: Host = FaultHost(self)
+        self.faults = Faults(host)
+
+    def restart(self, *, crash: bool = False, durable: bool = True) -> None:
+        self.restarts.append(crash)
+        super().restart(crash=crash)
+
+    def settle(self) -> None:
+        """Have done what is to be done as soon as possible."""
+        self.advance(0)
+
+    @property
+    def said(self) -> list[str]:
+        """What the trace tells of faults."""
+        return [
+            event.detail
+            for event in self.recorder.trace().events
+            if isinstance(event, ConnectionEvent) and event.event == "fault"
+        ]
+
+    def requester(self, queue: str = "q", *, reserved: bool = True) -> Requester:
+        """A client that has declared a queue and goes on by requests."""
+        client = self.client()
+        client.declare(queue)
+        return Requester(client, reserved=reserved)
+
+    def bodies(self, queue: str = "q") -> list[bytes]:
+        """What is ready in a queue."""
+        return [queued.message.body for queued in self.vhost.queues[queue].ready]

@@ -1,0 +1,277 @@
+"""Methods that come, also in requests and responses: what rules see of them, and what becomes of them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Child, Client
+from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.unit.faults.amqp_0_9.server import FaultServer
+from fakeamqp.faults import Faults, Unit
+from fakeamqp.wire.amqp_0_9 import BasicProperties, FileProperties, StreamProperties
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9.bodies import Body
+
+
+def seen(rule: Any) -> list[Unit]:
+    units: list[Unit] = []
+    rule.call(units.append)
+    return units
+
+
+APPLES = m.MessageTransfer(
+    destination="e",
+    routing_key="a.b",
+    priority=4,
+    ttl=5000,
+    correlation_id="c-1",
+    content_type="text/plain",
+    application_headers={"shop": "north", "n": 1},
+    body=Body(b"two apples"),
+)
+
+
+# --- what a rule is about -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"exchange": "e"},
+        {"destination": "e"},
+        {"routing_key": "a.*"},
+        {"routing_key": re.compile("^a")},
+        {"queue": "q"},
+        {"exchange_type": "topic"},
+        {"body": b"two apples"},
+        {"body": re.compile("apples")},
+        {"headers": {"shop": "north"}},
+        {"content_type": "text/plain"},
+        {"priority": 4},
+        {"ttl": 5000},
+        {"expiration": "5000"},
+        {"correlation_id": "c-1"},
+        {"channel": 1},
+        {"dialect": "0-9"},
+        {"part": "header"},
+        pytest.param({"body": lambda body: len(body) == 10}, id="a function of the body"),
+    ],
+    ids=str,
+)
+def test_conditions_of_transfers(requester: Requester, faults: Faults, wanted: dict[str, Any]) -> None:
+    requester.client.call(m.ExchangeDeclare(exchange="e", type="topic"), m.ExchangeDeclareOk)
+    requester.client.bind("q", "e", "#")
+    requester.client.declare("other")
+    rule = faults.on("message.transfer", **wanted)
+    requester.publish("other", b"other")
+    requester.call(APPLES, m.MessageOk)
+    assert rule.hits == (2 if {"channel", "dialect", "part"} & wanted.keys() else 1)
+
+
+@pytest.mark.parametrize(
+    ("methods", "wanted"),
+    [
+        (("queue.declare",), {"queue": "new", "ticket": 0}),
+        (("queue.*",), {"queue": "new", "durable": True}),
+        (("message.consume",), {"queue": "q", "destination": "d"}),
+        (("message.cancel",), {"queue": "q"}),
+        (("message.ok",), {"queue": "q", "body": b"two apples", "routing_key": "q", "exchange": ""}),
+        (("message.reject",), {"body": b"three", "code": 0}),
+        (("tx.*",), {}),
+        (("channel.ping",), {}),
+    ],
+    ids=str,
+)
+def test_other_methods(
+    requester: Requester, faults: Faults, methods: tuple[str, ...], wanted: dict[str, Any]
+) -> None:
+    rule = faults.on(*methods, direction="received", **wanted)
+    requester.client.call(m.QueueDeclare(queue="new", durable=True), m.QueueDeclareOk)
+    requester.publish("q", b"two apples", b"three")
+    requester.consume("q")
+    one, other = requester.transfer(), requester.transfer()
+    requester.answer(one.number)
+    requester.answer(other.number, m.MessageReject(0, "no"))
+    requester.call(m.MessageCancel(destination="d"), m.MessageOk)
+    requester.call(m.ChannelPing(), m.ChannelOk)
+    requester.request(m.ChannelPong)
+    requester.client.call(m.TxSelect(), m.TxSelectOk)
+    assert rule.hits == 1
+
+
+def test_a_rule_of_one_dialect_never_fires_on_another(server: FaultServer, faults: Faults) -> None:
+    of_0_9_1 = faults.on("basic.publish", dialect="0-9-1", optional=True)
+    of_0_9 = faults.on("basic.publish", dialect="0-9")
+    of_0_8 = faults.on("basic.publish", dialect="0-8", optional=True)
+    shared = faults.on("basic.publish")
+    client = server.client()
+    client.declare("q")
+    client.publish(b"x", routing_key="q")
+    assert (of_0_9_1.hits, of_0_9.hits, of_0_8.hits, shared.hits) == (0, 1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "properties", "wanted"),
+    [
+        (m.BasicPublish(routing_key="q"), BasicProperties(message_id="1"), {"message_id": "1"}),
+        (
+            m.StreamPublish(routing_key="q"),
+            StreamProperties(content_type="a/b", headers={"n": 1}),
+            {"content_type": "a/b", "headers": {"n": 1}, "queue": "q"},
+        ),
+    ],
+    ids=["basic", "stream"],
+)
+def test_contents_of_other_classes(
+    client: Client, faults: Faults, method: Any, properties: Any, wanted: dict[str, Any]
+) -> None:
+    units = seen(faults.on(method.NAME, exchange="", routing_key="q", body=b"two apples", **wanted))
+    client.send_content(method, properties, b"two apples")
+    client.send_content(method, type(properties)(), b"two apples")
+    client.send_content(method, properties, b"two")
+    assert [unit.properties for unit in units] == [properties]
+
+
+def test_a_staged_file_has_its_own_properties(client: Client, faults: Faults) -> None:
+    units = seen(faults.on("file.stage", filename="report", body=b"abc"))
+    client.call(m.FileOpen(identifier="f", content_size=3), m.FileOpenOk)
+    client.send_content(m.FileStage(), FileProperties(filename="report"), b"abc")
+    assert [unit.name for unit in units] == ["file.stage"]
+
+
+def test_contents_inside_contents_are_passed_on(client: Client, faults: Faults) -> None:
+    units = seen(faults.on("basic.publish", body=b"outer"))
+    children = [Child(60, b"\0\0", b"inner", (Child(80, b"\0\0"),)), Child(70, b"\0\0", b"other")]
+    client.send_content(m.BasicPublish(routing_key="q"), None, b"outer", children=children, frame_size=2)
+    client.send_content(m.BasicPublish(routing_key="q"), None, b"outer")
+    assert [unit.body for unit in units] == [b"outer", b"outer"]
+    client.send(m.BasicGet(queue="q", no_ack=True))
+    got = client.expect_content(m.BasicGetOk)
+    assert (got.body, got.children) == (b"outer", tuple(children))
+
+
+def test_a_content_whose_body_is_changed_keeps_those_inside(client: Client, faults: Faults) -> None:
+    faults.on("basic.publish").replace(body=b"changed", priority=3)
+    children = [Child(60, b"\0\0", b"inner")]
+    client.send_content(m.BasicPublish(routing_key="q"), BasicProperties(type="t"), b"x", children=children)
+    client.send(m.BasicGet(queue="q", no_ack=True))
+    got = client.expect_content(m.BasicGetOk)
+    assert (got.body, got.children) == (b"changed", tuple(children))
+    assert got.properties == BasicProperties(type="t", priority=3)
+
+
+def test_what_is_no_content_after_all_goes_its_way(client: Client, faults: Faults) -> None:
+    rule = faults.on("basic.publish").drop()
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send(m.BasicGet(queue="q"))
+    client.expect_connection_close(501)
+    assert rule.hits == 0
+
+
+# --- what becomes of it -------------------------------------------------------------------------------
+
+
+def test_a_lost_request_keeps_its_place(server: FaultServer, requester: Requester, faults: Faults) -> None:
+    faults.on("message.transfer", body=b"two").drop()
+    for body in (b"one", b"two", b"three"):
+        requester.ask(m.MessageTransfer(routing_key="q", body=Body(body)))
+    assert [requester.response(m.MessageOk).first for _ in range(2)] == [1, 3]
+    assert not requester.client.inbox
+    assert server.bodies() == [b"one", b"three"]
+
+
+def test_a_lost_response_leaves_the_message_open(
+    server: FaultServer, requester: Requester, faults: Faults
+) -> None:
+    requester.publish("q", b"one", b"two")
+    requester.consume("q")
+    one, two = requester.transfer(), requester.transfer()
+    rule = faults.on("message.ok", direction="received").drop().once()
+    requester.answer(one.number)
+    requester.answer(two.number)
+    assert rule.hits == 1
+    requester.client.drop()
+    assert server.bodies() == [b"one"]
+
+
+def test_a_transfer_is_rejected(server: FaultServer, requester: Requester, faults: Faults) -> None:
+    faults.on("message.transfer", routing_key="q").nack().once()
+    reply = requester.call(m.MessageTransfer(routing_key="q", body=Body(b"no")), m.MessageReject)
+    assert reply.code == 0
+    requester.publish("q", b"yes")
+    assert server.bodies() == [b"yes"]
+
+
+def test_a_publish_that_is_refused_is_lost(server: FaultServer, client: Client, faults: Faults) -> None:
+    faults.on("basic.publish").nack().once()
+    client.publish(b"no", routing_key="q")
+    client.publish(b"yes", routing_key="q")
+    assert server.bodies() == [b"yes"]
+    assert "no confirms on this channel: the message is lost, untold" in server.said
+
+
+def test_a_publish_comes_back(server: FaultServer, client: Client, faults: Faults) -> None:
+    faults.on("basic.publish").return_message(312)
+    client.publish(b"apples", routing_key="q", exchange="")
+    returned = client.expect_content(m.BasicReturn)
+    assert (returned.method.reply_code, returned.method.routing_key, returned.body) == (312, "q", b"apples")
+    assert server.bodies() == []
+
+
+def test_a_transfer_with_other_values(requester: Requester, faults: Faults) -> None:
+    headers = {"x": 5, "tag": 1.5}
+    faults.on("message.transfer").replace(
+        body=lambda body: body + b"!", headers=headers, priority=7, routing_key="q", type="t", user_id="guest"
+    )
+    requester.call(APPLES.__class__(routing_key="nowhere", body=Body(b"x"), app_id="a"), m.MessageOk)
+    faults.clear()
+    got = requester.get("q")
+    assert got is not None
+    assert got.method.body == Body(b"x!")
+    assert (got.method.priority, got.method.app_id, got.method.user_id) == (7, "a", "guest")
+    assert got.method.application_headers.items() >= headers.items()
+
+
+def test_a_transfer_that_is_copied_is_recognised(
+    server: FaultServer, requester: Requester, faults: Faults
+) -> None:
+    faults.on("message.transfer").duplicate()
+    number = requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"x")))
+    assert [requester.response(m.MessageOk)[:2] for _ in range(2)] == [(1, number), (1, number)]
+    assert server.bodies() == [b"x"]
+
+
+def test_a_publish_that_is_copied_comes_twice(server: FaultServer, client: Client, faults: Faults) -> None:
+    faults.on("basic.publish").duplicate()
+    client.publish(b"x", routing_key="q")
+    assert server.bodies() == [b"x", b"x"]
+
+
+def test_what_is_behind_waits(server: FaultServer, requester: Requester, faults: Faults) -> None:
+    rule = faults.on("message.transfer", body=b"one").hold().once()
+    requester.ask(
+        m.MessageTransfer(routing_key="q", body=Body(b"one")),
+        m.MessageTransfer(routing_key="q", body=Body(b"two")),
+    )
+    assert server.bodies() == []
+    rule.release()
+    told = [requester.response(m.MessageOk) for _ in range(len(requester.client.inbox))]
+    assert [(each.first, each.offset) for each in told] in ([(1, 0), (2, 0)], [(1, 1)])
+    assert server.bodies() == [b"one", b"two"]
+
+
+def test_a_channel_is_closed_for_a_request(requester: Requester, faults: Faults) -> None:
+    faults.on("message.transfer").close_channel(404).once()
+    requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"x")))
+    close = requester.client.expect(m.ChannelClose)
+    assert (close.reply_code, close.class_id, close.method_id) == (404, 120, 10)
+
+
+def test_a_connection_is_closed_for_a_publish(client: Client, faults: Faults) -> None:
+    faults.on("basic.publish").close_connection(541)
+    client.publish(b"x", routing_key="q")
+    close = client.expect_connection_close(541)
+    assert (close.class_id, close.method_id) == (60, 40)

@@ -1,0 +1,182 @@
+"""Methods that are to be sent, also in requests and responses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client
+from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.unit.faults.amqp_0_9.server import FaultServer
+from fakeamqp.faults import FaultError, Faults
+from fakeamqp.faults.dialect import dialect_named
+from fakeamqp.wire.amqp_0_9 import BasicProperties, StreamProperties
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9.bodies import Body
+from fakeamqp.wire.amqp_0_9_1 import methods as shared
+from fakeamqp.wire.framing import framing_of
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"queue": "q"},
+        {"destination": "d"},
+        {"exchange": ""},
+        {"routing_key": "q"},
+        {"body": b"two apples"},
+        {"headers": {"shop": "north"}},
+        {"priority": 4},
+        {"redelivered": False},
+    ],
+    ids=str,
+)
+def test_conditions_of_deliveries(requester: Requester, faults: Faults, wanted: dict[str, Any]) -> None:
+    rule = faults.on("message.transfer", direction="sent", **wanted)
+    requester.publish("q", b"two apples", priority=4, application_headers={"shop": "north"})
+    requester.consume("q")
+    requester.transfer()
+    assert rule.hits == 1
+
+
+def test_a_delivery_is_lost_and_comes_back(server: FaultServer, requester: Requester, faults: Faults) -> None:
+    faults.on("message.transfer", direction="sent", body=b"one").drop().once()
+    requester.publish("q", b"one", b"two")
+    requester.consume("q")
+    assert requester.bodies() == [b"two"]
+    requester.client.drop()
+    assert server.bodies() == [b"one", b"two"]
+
+
+def test_a_delivery_that_is_copied_has_a_number_of_its_own(requester: Requester, faults: Faults) -> None:
+    faults.on("message.transfer", direction="sent").duplicate()
+    requester.publish("q", b"x")
+    requester.consume("q")
+    one, other = requester.transfer(), requester.transfer()
+    assert one.number != other.number
+    assert one.method == other.method
+    requester.answer(other.number)
+    requester.answer(one.number)
+    requester.client.declare("other")
+    requester.publish("other", b"y")  # Both answers are fine: the connection is still there.
+
+
+def test_a_delivery_of_class_basic_has_a_tag_of_its_own(client: Client, faults: Faults) -> None:
+    faults.on("basic.deliver").duplicate()
+    client.consume("q", "t")
+    client.publish(b"x", routing_key="q")
+    tags = [client.expect_content(m.BasicDeliver).method.delivery_tag for _ in range(2)]
+    assert len(set(tags)) == 2
+
+
+def test_a_delivery_with_other_values(requester: Requester, faults: Faults) -> None:
+    faults.on("message.transfer", direction="sent").replace(
+        body="changed", redelivered=True, content_type="x/y", headers={"a": 1}
+    )
+    requester.publish("q", b"x", app_id="a", application_headers={"b": 2})
+    requester.consume("q")
+    method = requester.transfer().method
+    assert (method.body, method.redelivered, method.content_type) == (Body(b"changed"), True, "x/y")
+    assert (method.app_id, method.application_headers) == ("a", {"a": 1})
+
+
+def test_a_response_comes_late(server: FaultServer, requester: Requester, faults: Faults) -> None:
+    rule = faults.on("message.ok", direction="sent").hold()
+    requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"x")))
+    assert not requester.client.inbox
+    assert server.bodies() == [b"x"]
+    rule.release()
+    assert requester.response(m.MessageOk).first == 1
+
+
+def test_contents_of_other_classes(client: Client, faults: Faults) -> None:
+    rule = faults.on("stream.deliver", queue="q", content_type="a/b").replace(body=b"changed")
+    client.call(m.StreamConsume(queue="q", consumer_tag="t"), m.StreamConsumeOk)
+    client.send_content(m.StreamPublish(routing_key="q"), StreamProperties(content_type="a/b"), b"x")
+    assert client.expect_content(m.StreamDeliver).body == b"changed"
+    assert rule.hits == 1
+
+
+@pytest.mark.parametrize("how", sorted(dialect_named("0-9").malformations))
+@pytest.mark.parametrize("what", ["basic.deliver", "message.transfer", "message.ok"])
+def test_malformed_deliveries_are_malformed(faults: Faults, server: FaultServer, how: str, what: str) -> None:
+    way = dialect_named("0-9").malformations[how]
+    if what == "message.ok" and how == "cut-arguments":
+        return  # It has none.
+    if way.content_only and what == "message.ok":
+        with pytest.raises(FaultError, match="is for methods with a content"):
+            faults.on(what, direction="sent", dialect="0-9").malform(how)
+        return
+    well = _delivered(FaultServer())
+    rule = faults.on(what, direction="sent", dialect="0-9").malform(how)
+    broken = _delivered(server)
+    assert rule.hits >= 1
+    assert broken != well
+    assert len(framing_of("0-9").cut(broken)) >= 1
+
+
+def _delivered(server: FaultServer) -> bytes:
+    """What goes to a client that has a message delivered by class message and one by class basic."""
+    requester = server.requester()
+    client = requester.client
+    client.publish(b"two apples", routing_key="q")
+    requester.ask(m.MessageConsume(queue="q", destination="d"))
+    client.send(m.QueueDeclare(queue="r", no_wait=True))
+    client.send(m.BasicConsume(queue="r", consumer_tag="t", no_wait=True))
+    client.publish(b"three", routing_key="r")
+    return client.take_octets()
+
+
+def test_what_is_sent_because_the_test_asks_for_it(requester: Requester, faults: Faults) -> None:
+    requester.publish("q", b"x")  # By that the broker knows in which form the client writes requests.
+    sent = m.MessageTransfer(destination="d", routing_key="k")
+    assert faults.send(sent, channel=1, body=b"hello", priority=3) == 1
+    asked = requester.transfer()
+    assert asked.number == 1
+    assert (asked.method.body, asked.method.priority, asked.method.routing_key) == (Body(b"hello"), 3, "k")
+    requester.answer(asked.number)
+    faults.send(m.ChannelPing(), channel=1)
+    assert requester.request(m.ChannelPing).number == 2
+    faults.send(m.BasicDeliver(consumer_tag="t"), channel=1, body=b"x", content_type="a/b")
+    got = requester.client.expect_content(m.BasicDeliver)
+    assert (got.body, got.properties) == (b"x", BasicProperties(content_type="a/b"))
+    faults.send(m.StreamDeliver(consumer_tag="t"), channel=1, body=b"x", content_type="a/b")
+    assert requester.client.expect_content(m.StreamDeliver).properties == StreamProperties(content_type="a/b")
+    faults.send(m.ConnectionRedirect(host="h"))
+    assert requester.client.expect(m.ConnectionRedirect, 0).host == "h"
+
+
+def test_only_methods_of_0_9_are_sent_to_its_clients(client: Client, faults: Faults) -> None:
+    with pytest.raises(FaultError, match=r"octets or a method of AMQP 0-9, not BasicNack"):
+        faults.send(shared.BasicNack())
+
+
+def test_flow(client: Client, faults: Faults) -> None:
+    flow = faults.channel_flow(channel=1)
+    assert client.expect(m.ChannelFlow).active is False
+    client.send(m.ChannelFlowOk(active=False))
+    flow.remove()
+    assert client.expect(m.ChannelFlow).active is True
+
+
+def test_who_opens_a_connection_is_sent_elsewhere(server: FaultServer, faults: Faults) -> None:
+    redirection = faults.redirect("other.example:5673", known_hosts=["third.example"])
+    redirect = _tuned(server).call(m.ConnectionOpen(virtual_host="/"), m.ConnectionRedirect, 0)
+    assert (redirect.host, redirect.known_hosts) == ("other.example:5673", "third.example")
+    assert redirection.hits == 1
+    _tuned(server).call(m.ConnectionOpen(virtual_host="/", insist=True), shared.ConnectionOpenOk, 0)
+    redirection.remove()
+    _tuned(server).call(m.ConnectionOpen(virtual_host="/"), shared.ConnectionOpenOk, 0)
+    assert redirection.hits == 1
+
+
+def _tuned(server: FaultServer) -> Client:
+    """A client that has yet to open a virtual host."""
+    client = server.connect()
+    client.send_octets(client.protocol_header)
+    client.expect(shared.ConnectionStart, 0)
+    client.login()
+    client.expect(shared.ConnectionTune, 0)
+    client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072), 0)
+    return client
