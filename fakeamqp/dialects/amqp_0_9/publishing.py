@@ -45,8 +45,10 @@ def _publish(channel: ChannelEnd, target: Target, content: Content[BasicProperti
     if largest and len(content.body) > largest:
         raise too_large(channel, len(content.body))
     properties = content.properties
-    meaningful = is_meaningful(properties)
-    authorise(channel, target, key=not meaningful)
+    meaningful = content.octets != b"\0\0" and is_meaningful(properties)
+    fresh = target.checked != channel.access.version
+    if fresh:
+        authorise(channel, target, key=not meaningful)
     message: Message
     make = StructuredMessage if content.children else Message
     message = make(
@@ -61,7 +63,7 @@ def _publish(channel: ChannelEnd, target: Target, content: Content[BasicProperti
     if isinstance(message, StructuredMessage):
         message.children = content.children
     if meaningful:
-        examine(channel, message, properties, True)
+        examine(channel, message, properties, fresh)
     virtual_host = channel.virtual_host
     if channel.transaction is None:
         outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
