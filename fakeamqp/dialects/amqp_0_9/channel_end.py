@@ -135,8 +135,8 @@ class ChannelEnd(channel_end.ChannelEnd):
         self.perform(payload)
         due = self._due
         if due is not None and due.method is m.BasicPublish and not self.personality.amqp_0_9.checks_tickets:
-            # Publishers repeat themselves to the octet; with their properties read once, this is 1.5 times the
-            # messages per second (measured). A ticket would have to be looked at every time.
+            # Publishers repeat themselves to the octet; with their properties read once this is 1.5 times
+            # the messages per second (measured). A ticket would have to be looked at every time.
             if len(self._publishes) >= _MOST_REMEMBERED:
                 self._publishes.clear()
             self._publishes[payload] = due
