@@ -14,6 +14,8 @@ from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 __all__ = [
     "active_timers",
+    "connection_closes",
+    "gone",
     "inconsistencies",
     "left_behind",
     "serves_others",
@@ -36,11 +38,11 @@ def settled_fate(client: Client) -> str:
         return "finished"
     assert endpoint in client.server.state.connections or endpoint.state.name == "CLOSING"
     if endpoint.state.name == "CLOSING":
-        closes = [frame.method for frame in client.inbox if isinstance(frame.method, m.ConnectionClose)]
+        closes = connection_closes(client)
         assert closes, "a connection is closing, yet its client was not told"
         assert closes[-1].reply_code >= 300 and closes[-1].reply_text, f"a close without a reason: {closes}"
         after = client.inbox[max(n for n, each in enumerate(client.inbox) if each.method is closes[-1]) + 1 :]
-        assert all(isinstance(each.method, m.ConnectionCloseOk) for each in after), (
+        assert all(each.method and each.method.NAME == "connection.close-ok" for each in after), (
             f"more after the close: {after}"
         )
         return "closing"
@@ -48,8 +50,14 @@ def settled_fate(client: Client) -> str:
     return "open"
 
 
+def connection_closes(client: Client) -> list[Any]:
+    """What the broker has said to end a connection."""
+    methods = (frame.method for frame in client.inbox)
+    return [method for method in methods if method is not None and method.NAME == "connection.close"]
+
+
 def endpoint_of(connection: Connection) -> Any:
-    """The 0-9-1 endpoint, or None while none was chosen."""
+    """The endpoint of its dialect, or None while none was chosen."""
     return getattr(connection, "chosen", connection)
 
 
@@ -75,6 +83,14 @@ def queues(state: BrokerState) -> Iterator[Queue]:
 def active_timers(state: BrokerState) -> list[str]:
     """What all timers still to run are for."""
     return [timer.words for timer in state.timers.pending()]
+
+
+def gone(client: Client) -> None:
+    """The transport is lost. Of what the client has done in distributed transactions nothing comes."""
+    client.drop()
+    assert client.closed
+    for virtual_host in client.server.state.virtual_hosts.values():
+        virtual_host.branches.abandon(prepared=True)
 
 
 def left_behind(state: BrokerState, connection: Connection) -> list[str]:

@@ -7,12 +7,12 @@ Hypothesis can shrink freely.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from compat_tests.fuzz.streams import RECORDINGS, Recording, recordings
+from compat_tests.fuzz.streams import Recording
 
 __all__ = ["ON_OCTETS", "Chunks", "Mutation", "change_octets", "chunked", "chunkings", "mutated", "streams"]
 
@@ -33,12 +33,12 @@ def mutations() -> st.SearchStrategy[list[Mutation]]:
     return st.lists(one, min_size=1, max_size=5)
 
 
-def mutated(pieces: Recording, changes: list[Mutation]) -> bytes:
-    """The stream with all changes made."""
+def mutated(pieces: Recording, changes: list[Mutation], sources: Sequence[Recording]) -> bytes:
+    """The stream with all changes made; frames are spliced in from `sources`."""
     frames = list(pieces)
     for what, where, how, octets in changes:
         if what in ON_FRAMES and frames:
-            _change_frames(frames, what, where % len(frames), how, octets)
+            _change_frames(frames, what, where % len(frames), how, octets, sources)
     stream = bytearray(b"".join(frames))
     for what, where, how, octets in changes:
         if what in ON_OCTETS and stream:
@@ -46,7 +46,9 @@ def mutated(pieces: Recording, changes: list[Mutation]) -> bytes:
     return bytes(stream)
 
 
-def _change_frames(frames: list[bytes], what: str, at: int, how: int, octets: bytes) -> None:
+def _change_frames(
+    frames: list[bytes], what: str, at: int, how: int, octets: bytes, sources: Sequence[Recording]
+) -> None:
     frame = frames[at]
     other = how % len(frames)
     if what == "swap":
@@ -56,7 +58,7 @@ def _change_frames(frames: list[bytes], what: str, at: int, how: int, octets: by
     elif what == "repeat":
         frames[at:at] = [frame] * (1 + how % 3)
     elif what == "splice":
-        source = RECORDINGS[octets[0] % len(RECORDINGS)]
+        source = sources[octets[0] % len(sources)]
         first = how % len(source)
         frames[at:at] = source[first : first + 1 + octets[-1] % 6]
     elif len(frame) > 8 or frame[:1] == b"\x08":  # The protocol header has none of these fields.
@@ -93,9 +95,9 @@ def change_octets(stream: bytearray, what: str, at: int, how: int, octets: bytes
         del stream[at:]
 
 
-def streams(personality: str) -> st.SearchStrategy[bytes]:
-    """What a client of this personality sends, mutated."""
-    return st.builds(mutated, st.sampled_from(recordings(personality)), mutations())
+def streams(recordings: Sequence[Recording]) -> st.SearchStrategy[bytes]:
+    """One of these recordings, mutated."""
+    return st.builds(mutated, st.sampled_from(recordings), mutations(), st.just(recordings))
 
 
 def chunkings() -> st.SearchStrategy[Chunks]:

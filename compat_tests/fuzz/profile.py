@@ -15,7 +15,7 @@ __all__ = ["FACTOR", "examples"]
 FACTOR = float(os.environ.get("FAKEAMQP_FUZZ", "1"))
 
 
-def examples(count: int, **more: object) -> settings:
+def examples(count: float, **more: object) -> settings:
     """Settings for a test of `count` examples, times the factor that was asked for."""
     return settings(
         max_examples=max(1, int(count * FACTOR)),

@@ -53,16 +53,22 @@ _legal_name = re.compile(r"[A-Za-z$#][A-Za-z0-9_$#]*").fullmatch
 class Client:
     """Writes what a client sends. `strict` leaves out of tables what the documents' grammar does not have."""
 
+    header = PROTOCOL_HEADER
+
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
 
     def frame(self, channel: int, method: Method) -> bytes:
         """A method frame."""
+        return method_frame(channel, self.payload(channel, method))
+
+    def payload(self, channel: int, method: Method) -> bytes:
+        """The octets of a method, wherever they go."""
         if self.strict:
             for name, kind in method.LAYOUT:
                 if kind == "table":
                     setattr(method, name, _published(getattr(method, name)))
-        return method_frame(channel, method.encode())
+        return method.encode()
 
     def handshake(
         self, *, heartbeat: int = 0, frame_max: int = 131072, properties: dict[str, Any] = CAPABILITIES
@@ -73,7 +79,7 @@ class Client:
         )
         tune_ok = m.ConnectionTuneOk(channel_max=2047, frame_max=frame_max, heartbeat=heartbeat)
         return [
-            PROTOCOL_HEADER,
+            self.header,
             self.frame(0, start_ok),
             self.frame(0, tune_ok),
             self.frame(0, m.ConnectionOpen(virtual_host="/")),

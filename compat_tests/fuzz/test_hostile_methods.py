@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz import hostile
 from compat_tests.fuzz.profile import examples
-from compat_tests.fuzz.test_mutated_streams import PERSONALITIES, check_stream
+from compat_tests.fuzz.subjects import PERSONALITIES
+from compat_tests.fuzz.test_mutated_streams import check_stream
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties

@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz import mutations
 from compat_tests.fuzz.checks import (
+    connection_closes,
     endpoint_of,
+    gone,
     inconsistencies,
     left_behind,
     serves_others,
@@ -25,13 +27,12 @@ from compat_tests.fuzz.checks import (
 )
 from compat_tests.fuzz.mutations import Chunks, chunked
 from compat_tests.fuzz.profile import FACTOR, examples
-from compat_tests.fuzz.streams import recordings
+from compat_tests.fuzz.subjects import SUBJECTS, Subject, on_each, speaking_0_9_1
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.dialects.amqp_0_9_1 import Endpoint
-from fakeamqp.dialects.amqp_0_9_1.channel_end import ChannelEnd
+from fakeamqp.dialects.amqp_0_9_x.channel_end import ChannelEnd
+from fakeamqp.dialects.amqp_0_9_x.endpoint import FramedEnd
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
-PERSONALITIES = ("rabbitmq-4.2", "spec")
 STREAMS = 10_000
 
 
@@ -54,9 +55,8 @@ def check_stream(server: Server, stream: bytes, sizes: Chunks, reads: bool, wait
     server.advance(wait)
     assert client.inbox is not None, "what was sent in between is whole frames, too"
     if len(stream) % 4 == 0:  # Not each time: the next client is half of the work.
-        serves_others(server)
-    client.drop()
-    assert client.closed
+        serves_others(speaking_0_9_1(server))
+    gone(client)
     assert not (found := left_behind(server.state, client.connection)), found
     assert not server.state.connections
     assert not (problems := inconsistencies(server.state)), problems
@@ -64,62 +64,63 @@ def check_stream(server: Server, stream: bytes, sizes: Chunks, reads: bool, wait
     return fate
 
 
-@pytest.mark.parametrize("personality", PERSONALITIES)
+@on_each
 @pytest.mark.parametrize("sizes", [(), (1,), (7, 300)], ids=["whole", "octets", "chunks"])
-def test_recordings_are_what_valid_clients_send(personality: str, sizes: Chunks) -> None:
+def test_recordings_are_what_valid_clients_send(subject: Subject, sizes: Chunks) -> None:
     """Else the mutations would start from streams that end at the first frame."""
-    for recording in recordings(personality):
-        server = Server(personality)
+    for recording in subject.recordings:
+        server = subject.server()
         client = server.connect(port=40_000)
         feed(client, b"".join(recording), sizes, reads=True)
-        closes = [frame.method for frame in client.inbox if isinstance(frame.method, m.ConnectionClose)]
-        assert not closes, closes
+        assert not (closes := connection_closes(client)), closes
         assert settled_fate(client) in ("open", "finished")
         assert isinstance(recording[-1], bytes)
-        client.drop()
-        assert not left_behind(server.state, client.connection)
+        gone(client)
+        assert not (found := left_behind(server.state, client.connection)), found
 
 
-@pytest.mark.parametrize("personality", PERSONALITIES)
-@pytest.mark.parametrize("recording", range(len(recordings("spec"))))
-def test_vanishing_at_every_octet_leaves_nothing(personality: str, recording: int) -> None:
-    stream = b"".join(recordings(personality)[recording])
-    # The longest one consists of bodies, in which one octet is like another.
+@pytest.mark.parametrize(
+    ("subject", "recording"),
+    [(subject, number) for subject in SUBJECTS for number in range(len(subject.recordings))],
+    ids=str,
+)
+def test_vanishing_at_every_octet_leaves_nothing(subject: Subject, recording: int) -> None:
+    stream = b"".join(subject.recordings[recording])
+    # The longest ones consist of bodies, in which one octet is like another.
     for end in range(0, len(stream), 1 if len(stream) < 3000 else 37):
-        server = Server(personality)
+        server = subject.server()
         client = server.connect(port=40_000)
         client.send_octets(stream[:end])
         assert not client.closed
-        client.drop()
-        assert client.closed
+        gone(client)
         assert not (found := left_behind(server.state, client.connection)), (end, found)
         assert not server.state.connections
         assert not (problems := inconsistencies(server.state)), (end, problems)
 
 
-@pytest.mark.parametrize("personality", PERSONALITIES)
-def test_mutated_streams(personality: str) -> None:
+@on_each
+def test_mutated_streams(subject: Subject) -> None:
     fates: Counter[str] = Counter()
     runs = count()
 
-    @examples(STREAMS // len(PERSONALITIES))
+    @examples(STREAMS * subject.share)
     @given(
-        stream=mutations.streams(personality),
+        stream=mutations.streams(subject.recordings),
         sizes=mutations.chunkings(),
         reads=st.booleans(),
         wait=st.sampled_from([0, 0.02, 11, 61, 121]),
     )
     def run(stream: bytes, sizes: Chunks, reads: bool, wait: float) -> None:
         next(runs)
-        fates[check_stream(Server(personality), stream, sizes, reads, wait)] += 1
+        fates[check_stream(subject.server(), stream, sizes, reads, wait)] += 1
 
     run()
-    assert next(runs) >= FACTOR * STREAMS // len(PERSONALITIES)
+    assert next(runs) >= FACTOR * STREAMS * subject.share
     # The mutations are worth something only if they break some streams and leave others whole.
     assert all(fates[fate] for fate in ("open", "closing", "finished")), fates
 
 
-def random_stream(personality: str, random: Random) -> bytes:
+def random_stream(subject: Subject, random: Random) -> bytes:
     """A mutated recording without Hypothesis, which would keep things in memory itself."""
     changes = [
         (
@@ -130,7 +131,7 @@ def random_stream(personality: str, random: Random) -> bytes:
         )
         for _ in range(random.randint(1, 3))
     ]
-    return mutations.mutated(random.choice(recordings(personality)), changes)
+    return mutations.mutated(random.choice(subject.recordings), changes, subject.recordings)
 
 
 def empty(server: Server) -> None:
@@ -144,20 +145,20 @@ def empty(server: Server) -> None:
 
 def alive(kind: type) -> list[object]:
     gc.collect()
-    return [each for each in gc.get_objects() if type(each) is kind]
+    return [each for each in gc.get_objects() if isinstance(each, kind)]
 
 
-@pytest.mark.parametrize("personality", PERSONALITIES)
-def test_memory_does_not_grow(personality: str) -> None:
+@on_each
+def test_memory_does_not_grow(subject: Subject) -> None:
     """After twelve hundred broken connections a broker is no larger than after three hundred."""
     random = Random(1)
-    server = Server(personality)
+    server = subject.server()
 
     def memory_after(connections: int) -> int:
         for _ in range(connections):
             client = server.connect(port=40_000)
-            feed(client, random_stream(personality, random), (), reads=True)
-            client.drop()
+            feed(client, random_stream(subject, random), (), reads=True)
+            gone(client)
             empty(server)
         del client
         gc.collect()
@@ -169,20 +170,20 @@ def test_memory_does_not_grow(personality: str) -> None:
         after = memory_after(900)
     finally:
         tracemalloc.stop()
-    assert not alive(Endpoint)
+    assert not alive(FramedEnd)
     # One small object left behind by each connection would be some 200 octets each.
     assert after - before < 900 * 100, f"{after - before} octets more after 900 more connections"
     assert len(server.state.timers._heap) < 200
 
 
-@pytest.mark.parametrize("personality", PERSONALITIES)
-def test_messages_do_not_keep_what_their_publisher_had(personality: str) -> None:
+@on_each
+def test_messages_do_not_keep_what_their_publisher_had(subject: Subject) -> None:
     """They know who published them; what that connection had to remember to serve its client is gone."""
-    for recording in recordings(personality):
-        server = Server(personality)
+    for recording in subject.recordings:
+        server = subject.server()
         client = server.connect(port=40_000)
         feed(client, b"".join(recording), (), reads=True)
-        client.drop()
+        gone(client)
         endpoint = endpoint_of(client.connection)
         assert not alive(ChannelEnd)
         assert not endpoint.channels and not endpoint.known_properties and not endpoint._partial

@@ -15,7 +15,7 @@ from compat_tests.fuzz import mutations
 from compat_tests.fuzz.checks import inconsistencies, queues
 from compat_tests.fuzz.profile import examples
 from compat_tests.fuzz.streams import RECORDINGS, Client, recordings
-from compat_tests.fuzz.test_mutated_streams import PERSONALITIES
+from compat_tests.fuzz.subjects import PERSONALITIES
 from fakeamqp import Broker
 from fakeamqp.model.state import BrokerState
 from fakeamqp.wire.amqp_0_9_1 import methods as m
@@ -90,7 +90,7 @@ def test_mutated_streams(personality: str) -> None:
 
         @examples(150)
         @given(
-            stream=mutations.streams(personality),
+            stream=mutations.streams(recordings(personality)),
             sizes=st.just(()) | st.lists(st.integers(50, 700), min_size=1, max_size=3).map(tuple),
             reset=st.booleans(),
         )

@@ -29,6 +29,7 @@ from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.queues.queue import NOT_TAKEN_BACK
 from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.wire.amqp_0_9_x.frames import method_frame
 
 TO_DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
 LONGEST_SHORT = 3
@@ -643,6 +644,9 @@ class _Recorder:
 
     def __init__(self) -> None:
         self.octets = b""
+
+    def method_frame(self, method: m.Method, channel: int) -> bytes:
+        return method_frame(channel, method.encode())
 
     def send_octets(self, octets: bytes) -> None:
         self.octets += octets
