@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
-from compat_tests.protocol.amqp_0_9.files import consume, publish_file, take
+from compat_tests.protocol.amqp_0_9.files import consume, publish_file, stage_file, take
 from compat_tests.protocol.amqp_0_9.test_file_staging import over_0_10
 from compat_tests.protocol.amqp_0_9.test_stream import publish as publish_stream
 from fakeamqp.model.errors import NotFound
@@ -180,6 +180,15 @@ def test_several_channels_have_branches_of_their_own(server: Server) -> None:
     client.publish(b"2", routing_key="q", channel=2)
     server.vhost.branches.commit(Xid(0, b"two", b""), one_phase=True)
     assert client.empty("q") == [b"2"]
+
+
+def test_who_has_gone_gets_nothing_back(server: Server) -> None:
+    client = started(server)
+    stage_file(client, b"1")
+    client.send(m.FilePublish(routing_key="nobody", identifier="f", mandatory=True))
+    client.close_channel()
+    server.vhost.branches.commit(BRANCH, one_phase=True)
+    client.expect_nothing()
 
 
 def test_streams_are_no_part_of_it(server: Server) -> None:

@@ -200,6 +200,18 @@ def test_with_nowait_there_is_no_answer(client: Client) -> None:
     client.expect_nothing()
 
 
+@rule("0-9/file.consume/01")
+def test_many_consumers_take_turns(server: Server) -> None:
+    client = server.client(channels=16)
+    client.declare("q")
+    for number in range(1, 17):
+        consume(client, tag=str(number), channel=number)
+    other = server.client()
+    for number in range(1, 17):
+        publish_file(other, b"%d" % number)
+        assert take(client, channel=number).body == b"%d" % number
+
+
 @rule("0-9/file.cancel/stops", "0-9/file.cancel-ok/tag")
 def test_cancel_ends_deliveries_and_leaves_what_was_delivered(client: Client) -> None:
     client.declare("q")
@@ -237,10 +249,13 @@ def test_what_is_under_way_to_a_cancelled_consumer_goes_back(client: Client) -> 
 def test_a_tag_that_is_none_of_the_class_is_confirmed_and_nothing_else(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
-    for tag in ("t", "unknown"):
+    client.call(m.StreamConsume(queue="q", consumer_tag="s"), m.StreamConsumeOk)
+    for tag in ("t", "s", "unknown"):
         assert client.call(m.FileCancel(consumer_tag=tag), m.FileCancelOk).consumer_tag == tag
     client.fill("q", b"body")
     assert client.delivery().body == b"body"
+    client.send_content(m.StreamPublish(routing_key="q"), body=b"body")
+    client.expect_content(m.StreamDeliver)
 
 
 def test_the_queue_of_a_consumer_is_deleted(client: Client) -> None:
@@ -322,6 +337,7 @@ def test_without_acknowledgements_there_is_no_window_and_files_are_gone(client: 
     consume(client, no_ack=True)
     for body in (b"11", b"22"):
         publish_file(client, body)
+    assert not len(client.server.vhost.queues["q"].ready)  # Both are on their way.
     assert bodies(client) == [b"11", b"22"]
     client.close_channel()
     client.open_channel()

@@ -97,6 +97,14 @@ def test_what_answers_nothing_ends_the_connection(client: Client, method: m.File
     client.expect_connection_close(503)
 
 
+def test_too_many_contents_that_nobody_publishes(client: Client) -> None:
+    for number in range(1000):
+        open_file(client, 1, str(number))
+    open_file(client, 1, "999")
+    client.send(m.FileOpen(identifier="one more", content_size=1))
+    client.expect_connection_close(506)
+
+
 @rule("0-9/file.open/restart", "0-9/file.open-ok/staged-size-01")
 def test_an_identifier_that_is_opened_again_goes_on(client: Client) -> None:
     client.declare("q")
@@ -206,6 +214,7 @@ def test_a_header_of_another_class_ends_the_connection(client: Client) -> None:
 
 
 @rule("0-9/file.open/either-side", "0-9/file.deliver/staged-first", "0-9/file.open-ok/expects-stage")
+@rule("0-9/file.deliver/asynchronous")
 def test_the_broker_opens_one_file_after_the_other(client: Client) -> None:
     client.declare("q")
     for body in (b"1", b"22"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client, Content, Server
+from compat_tests.protocol.amqp_0_9.driver import Child, Client, Content, Server
 from compat_tests.protocol.amqp_0_9.files import speaking_0_9_1
 from compat_tests.protocol.amqp_0_9.test_file_staging import over_0_10
 from compat_tests.protocol.amqp_0_10.contents import consume_stream, publish_packet, take_packets
@@ -135,6 +135,20 @@ def test_other_classes_get_none_and_are_not_held_up(client: Client) -> None:
     assert bodies(client) == [b"stream"]
 
 
+@rule("0-9/content/child-contents")
+def test_what_a_content_holds_goes_with_it(client: Client) -> None:
+    inner = (Child(60, b"\0\0", b"inner", (Child(70, b"\0\0", b"innermost"),)),)
+    client.declare("q")
+    consume(client)
+    client.send_content(m.StreamPublish(routing_key="q"), StreamProperties(), b"body", children=inner)
+    content = take(client)
+    assert (content.body, content.children) == (b"body", inner)
+    mandatory = m.StreamPublish(routing_key="nobody", mandatory=True)
+    client.send_content(mandatory, StreamProperties(), b"body", children=inner)
+    returned = client.expect_content(m.StreamReturn)
+    assert (returned.body, returned.children) == (b"body", inner)
+
+
 def test_clients_of_other_protocols(server: Server) -> None:
     client = server.client()
     client.declare("q")
@@ -209,6 +223,19 @@ def test_no_local_and_nowait(server: Server) -> None:
     assert bodies(client) == [b"other's"]
     client.send(m.StreamCancel(consumer_tag="t", no_wait=True))
     client.expect_nothing()
+
+
+@rule("0-9/stream.consume/01")
+def test_many_consumers_take_turns(server: Server) -> None:
+    client = server.client(channels=16)
+    client.declare("q")
+    for number in range(1, 17):
+        consume(client, tag=str(number), channel=number)
+    for number in range(1, 17):
+        publish(client, b"%d" % number)
+    assert [take(client, channel=number).body for number in range(1, 17)] == [
+        b"%d" % number for number in range(1, 17)
+    ]
 
 
 @rule("0-9/stream.cancel/stops-shortly", "0-9/stream.cancel-ok/tag")

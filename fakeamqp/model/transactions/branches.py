@@ -307,7 +307,6 @@ class Branches:
     def abandon(self, *, prepared: bool = False) -> None:
         """The broker goes: branches that are not prepared are rolled back and forgotten, or all are."""
         self._working.clear()
-        self._enlisted.clear()
         for xid, branch in list(self._known.items()):
             if prepared or not branch.in_doubt:
                 del self._known[xid]

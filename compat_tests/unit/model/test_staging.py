@@ -1,0 +1,191 @@
+"""Contents on their way by staging, without a dialect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.unit.model.readers import Reader
+from compat_tests.unit.model.transactions.bench import Bench
+from fakeamqp.model.delivery import Delivery
+from fakeamqp.model.errors import IllegalArgument, IllegalState, NotFound, ResourceError
+from fakeamqp.model.message import Child, FileMessage, Message
+from fakeamqp.model.properties import PlainProperties
+from fakeamqp.model.staging import Description, Download, Downloads, Staged, Uploads
+from fakeamqp.model.window import Window
+
+DESCRIPTION = Description(PlainProperties(app_id="a"), "encoding", b"octets", (Child(60, b"\0\0", b"inner"),))
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+@pytest.fixture
+def uploads(bench: Bench) -> Uploads:
+    return Uploads(bench.host, "guest")
+
+
+# --- uploads -------------------------------------------------------------------------------------------
+
+
+def test_a_content_is_there_once_all_of_it_is(uploads: Uploads) -> None:
+    done: list[Staged] = []
+    assert uploads.open("f", 4) == 0
+    upload = uploads.find("f")
+    uploads.take(upload, done.append)
+    assert not done and not upload.staged.complete
+    uploads.stage(DESCRIPTION, b"body")
+    (staged,) = done
+    assert staged.complete
+    message = staged.message("x", "k", "somebody")
+    assert isinstance(message, FileMessage)
+    assert (message.exchange, message.routing_key, message.body) == ("x", "k", b"body")
+    assert (message.properties.app_id, message.encoding, message.properties_octets) == (
+        "a",
+        "encoding",
+        b"octets",
+    )
+    assert (message.publisher, message.children) == ("somebody", DESCRIPTION.children)
+    with pytest.raises(NotFound):
+        uploads.find("f")
+
+
+def test_stages_answer_opens_in_order_but_for_what_is_opened_again(uploads: Uploads) -> None:
+    uploads.open("a", 1)
+    uploads.open("b", 2)
+    uploads.open("a", 1)
+    uploads.stage(DESCRIPTION, b"22")
+    assert uploads.find("b").staged.complete
+    uploads.stage(DESCRIPTION, b"1")
+    assert uploads.find("a").staged.complete
+    with pytest.raises(IllegalState):
+        uploads.stage(DESCRIPTION, b"")
+
+
+@pytest.mark.parametrize(("body", "kept"), [(b"123", 3), (b"12345", 0)])
+def test_a_size_that_is_not_what_was_said(uploads: Uploads, body: bytes, kept: int) -> None:
+    uploads.open("f", 4)
+    with pytest.raises(IllegalArgument, match=f"has {len(body)} octets, and 4 were announced"):
+        uploads.stage(DESCRIPTION, body)
+    assert uploads.open("f", 4) == kept
+
+
+def test_what_breaks_off_is_gone_on_with_by_the_same_user(bench: Bench, uploads: Uploads) -> None:
+    uploads.open("f", 4)
+    uploads.broken_off(b"bo")
+    assert uploads.open("f", 4) == 2
+    uploads.broken_off(b"too much")
+    uploads.broken_off(b"nobody waits for this")
+    uploads.end()
+    assert Uploads(bench.host, "eve").open("f", 4) == 0
+    again = Uploads(bench.host, "guest")
+    assert again.open("f", 4) == 2
+    again.stage(DESCRIPTION, b"dy")
+    assert bytes(again.find("f").staged.octets) == b"body"
+
+
+def test_there_is_a_limit_to_what_nobody_publishes(uploads: Uploads) -> None:
+    for number in range(1000):
+        uploads.open(str(number), 1)
+    uploads.open("0", 1)
+    with pytest.raises(ResourceError):
+        uploads.open("one more", 1)
+
+
+# --- downloads -----------------------------------------------------------------------------------------
+
+
+class Client:
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def ask(self, download: Download) -> None:
+        self.told.append(("ask", download.message.body))
+
+    def send_rest(self, download: Download, offset: int) -> None:
+        self.told.append(("rest", download.message.body[offset:]))
+
+    def hand_over(self, download: Download) -> None:
+        self.told.append(("deliver", download.message.body))
+
+    def news(self) -> list[tuple[Any, ...]]:
+        told, self.told = self.told, []
+        return told
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client()
+
+
+@pytest.fixture
+def downloads(client: Client) -> Downloads:
+    return Downloads(client)
+
+
+def files(bench: Bench, tag: str, *bodies: bytes, clock: float = 0.0) -> list[Download]:
+    """Files on their way to one consumer."""
+    queue = bench.host.queues.get("q") or bench.queue("q")
+    reader = Reader(queue, tag)
+    for body in bodies:
+        bench.publish("q", body)
+    deliveries: list[Delivery] = reader.deliveries
+    reader.cancel()
+    return [Download(reader.subscription, each.queued.message, False, each) for each in deliveries]
+
+
+def test_one_file_goes_after_the_other(bench: Bench, client: Client, downloads: Downloads) -> None:
+    for each in files(bench, "t", b"one", b"two"):
+        downloads.add(each)
+    assert client.news() == [("ask", b"one")]
+    downloads.opened(2)
+    assert client.news() == [("rest", b"e"), ("deliver", b"one"), ("ask", b"two")]
+    with pytest.raises(IllegalArgument, match="has 3 octets, not 4"):
+        downloads.opened(4)
+    downloads.opened(3)
+    assert client.news() == [("rest", b""), ("deliver", b"two")]
+    with pytest.raises(IllegalState):
+        downloads.opened(0)
+
+
+def test_what_is_withdrawn_is_not_delivered(bench: Bench, client: Client, downloads: Downloads) -> None:
+    first, second = files(bench, "a", b"1", b"2")
+    (third,) = files(bench, "b", b"3")
+    for each in (first, second, third):
+        downloads.add(each)
+    client.news()
+    assert downloads.withdraw(first.subscription) == [first, second]
+    assert downloads.withdraw(first.subscription) == []
+    downloads.opened(0)
+    assert client.news() == [("rest", b"1"), ("ask", b"3")]
+    assert list(downloads) == [third]
+    downloads.clear()
+    assert not list(downloads)
+
+
+def test_an_identifier_is_the_same_for_the_same_message_only(bench: Bench) -> None:
+    one, other = files(bench, "t", b"body", b"body")
+    again = Download(one.subscription, one.message, True, one.delivery)
+    assert one.identifier == again.identifier != other.identifier
+
+
+# --- windows -------------------------------------------------------------------------------------------
+
+
+def test_a_window_counts_messages_octets_and_time(bench: Bench) -> None:
+    window = Window(bench.state.timers, "file")
+    message = Message("", "q", PlainProperties(), b"0123456789")
+    assert window.credit.open and window.rate.open
+    window.resize(count=1, size=0, rate=5)
+    window.take(message)
+    assert (window.credit.open, window.rate.open) == (False, False)
+    window.credit.refill(message)
+    bench.advance(1.9)
+    assert (window.credit.open, window.rate.open) == (True, False)
+    bench.advance(0.2)
+    assert window.rate.open

@@ -1,0 +1,78 @@
+"""Properties of files and streams as a message has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fakeamqp.wire.amqp_0_9.message_properties import FileMessageProperties, StreamMessageProperties
+from fakeamqp.wire.amqp_0_9.properties import BasicProperties, FileProperties, StreamProperties
+from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
+from fakeamqp.wire.amqp_0_10.properties import ContentProperties
+from fakeamqp.wire.errors import FieldError
+
+KINDS: dict[Any, Any] = {FileMessageProperties: FileProperties, StreamMessageProperties: StreamProperties}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_they_are_read_and_written_like_the_generated_ones(kind: Any) -> None:
+    values = {name: 5 if number in ("octet", "timestamp") else "x" for name, number in kind.LAYOUT}
+    values["headers"] = {"n": 1}
+    octets = KINDS[kind](**values).encode()
+    properties = kind.decode(octets, 0, RABBITMQ)
+    assert isinstance(properties, kind)
+    assert {name: getattr(properties, name) for name in values} == values
+    assert properties.encode() == octets
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_class_has_not_is_absent_and_stays_so(kind: Any) -> None:
+    properties = kind(content_type="a/b")
+    absent = set(BasicProperties.__slots__) - set(dict(kind.LAYOUT)) - {"_raw_headers", "cluster_id"}
+    assert {name: getattr(properties, name) for name in absent - {"delivery_mode"}} == dict.fromkeys(
+        absent - {"delivery_mode"}
+    )
+    changed = properties.replace(expiration=None, type=None, content_type=None)
+    assert isinstance(changed, kind)
+    assert changed.content_type is None
+    with pytest.raises(FieldError):
+        properties.replace(expiration="5")
+    with pytest.raises(FieldError):
+        properties.replace(nonsense=None)
+
+
+def test_files_are_there_to_last() -> None:
+    assert FileMessageProperties().delivery_mode == 2
+    assert StreamMessageProperties().delivery_mode is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_headers_can_be_added(kind: Any) -> None:
+    properties = kind(content_type="a/b").with_headers({"x": 1})
+    assert isinstance(properties, kind)
+    assert (properties.headers, properties.content_type) == ({"x": 1}, "a/b")
+
+
+def test_what_others_say_is_taken_over_as_far_as_it_goes() -> None:
+    basic = BasicProperties(content_type="a/b", priority=3, message_id="id", expiration="5", headers={"n": 1})
+    file = FileMessageProperties.of(basic)
+    assert file == FileMessageProperties(content_type="a/b", priority=3, message_id="id", headers={"n": 1})
+    stream = StreamMessageProperties.of(basic)
+    assert stream == StreamMessageProperties(content_type="a/b", priority=3, headers={"n": 1})
+
+
+def test_files_cross_to_0_10_and_back() -> None:
+    properties = FileMessageProperties(
+        content_type="a/b",
+        filename="f",
+        cluster_id="c",
+        reply_to="r",
+        message_id="id",
+        priority=3,
+        timestamp=5,
+    )
+    there = ContentProperties.of("0-10 file", properties)
+    assert (there.content.filename, there.content.cluster_id) == ("f", "c")
+    read = ContentProperties.decode("0-10 file", there.encode())
+    assert FileMessageProperties.of(read) == properties
