@@ -146,11 +146,37 @@ def test_what_a_handler_raises_reaches_the_test(broker: Broker, client: Client, 
     assert "the handler of tunnel proxy 'proxy' has failed" in close.reply_text and "oops" in close.reply_text
     assert tunnel.error is error
     with pytest.raises(type(error)):
-        tunnel.wait(2)
+        tunnel.wait(2, timeout=1000)
     with pytest.raises(WaitTimeout):  # It is said once.
         tunnel.wait(2, timeout=0)
     broker.amqp_0_9.raise_errors()
     assert broker.failures == ()
+
+
+def test_of_several_errors_the_first_is_kept(broker: Broker) -> None:
+    errors = [ValueError("first"), ValueError("second")]
+
+    def fail(_: TunnelRequest) -> None:
+        raise errors[tunnel.calls - 1]
+
+    tunnel = broker.amqp_0_9.tunnel("proxy", fail)
+    for _ in errors:
+        client = Client(broker)
+        client.tunnel("proxy")
+        assert client.expect(m.ConnectionClose).reply_code == 541
+        client.close()
+    assert tunnel.error is errors[0]
+
+
+def test_who_interrupts_the_program_interrupts_it(broker: Broker) -> None:
+    def interrupt(_: TunnelRequest) -> None:
+        raise KeyboardInterrupt
+
+    tunnel = broker.amqp_0_9.tunnel("proxy", interrupt)
+    request = TunnelRequest({}, {}, "proxy", "", False, False, b"", "c", 1, "/", "guest")
+    with pytest.raises(KeyboardInterrupt):
+        broker.look(lambda state: state.extensions.tunnel(request))
+    assert tunnel.error is None
 
 
 def test_errors_are_raised_for_who_does_not_wait(broker: Broker, client: Client) -> None:

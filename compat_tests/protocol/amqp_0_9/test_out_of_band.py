@@ -209,8 +209,12 @@ def test_frames_of_a_closing_channel_are_discarded_with_their_payloads(
 
 def test_a_transport_that_fails_ends_the_connection(server: Server, client: Client) -> None:
     class Broken(MemoryTransport):
+        failed = False
+
         def put(self, payload: bytes) -> None:
-            raise InternalError("the transport has failed")
+            if not self.failed:
+                self.failed = True
+                raise InternalError("the transport has failed")
 
     server.state.extensions.transports["broken"] = Broken()
     client.call(m.ChannelOpen(out_of_band="broken"), shared.ChannelOpenOk, 3)

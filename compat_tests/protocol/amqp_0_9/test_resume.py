@@ -8,7 +8,9 @@ from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import consume, publish_file, take
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.access import Permission, User
+from fakeamqp.model.extensions import MemoryTransport
 from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9 import version_0_8
 from fakeamqp.wire.amqp_0_9.bodies import Body
 from fakeamqp.wire.amqp_0_9_1 import methods as shared
 
@@ -50,6 +52,7 @@ def test_every_channel_has_an_id_of_its_own(server: Server) -> None:
 @pytest.mark.rule("0-9/channel.resume/resumes")
 @pytest.mark.rule("0-9/channel/grammar")
 @pytest.mark.rule("0-9/channel.ok/completion")
+@pytest.mark.rule("0-9/channel.resume/optional")
 def test_a_channel_is_resumed_on_another_connection(server: Server) -> None:
     client = server.client(channels=0)
     channel_id = open_channel(client, 3)
@@ -147,6 +150,70 @@ def test_in_the_midst_of_a_transaction_it_cannot_be_resumed(server: Server, work
     refused(client, channel_id)
     client.open_channel()
     assert client.empty("q") == [b"m"]
+
+
+def test_work_before_an_interruption_counts(server: Server) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    client.declare("q")
+    client.call(m.DtxSelect(), m.DtxSelectOk)
+    client.fill("q", b"m")
+    client.drop()
+
+    client = server.client(channels=0)
+    resume(client, channel_id)
+    client.send(m.DtxStart("branch"))
+    client.expect_channel_close(406)
+
+
+def test_its_out_of_band_transport_is_as_it_was(server: Server) -> None:
+    transport = server.state.extensions.transports["memory"] = MemoryTransport()
+    client = server.client(channels=0)
+    client.send(m.ChannelOpen(out_of_band="memory"))
+    channel_id = m.ChannelOpenOk.decode(client.take_frame().payload, client.grammar).channel_id
+    client.drop()
+
+    client = server.client(channels=0)
+    resume(client, channel_id)
+    transport.send(m.QueueDeclare(queue="q").encode())
+    client.send_frame(4, 1, b"")
+    client.expect(shared.QueueDeclareOk)
+
+
+def test_consumers_are_what_they_were(server: Server) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    client.declare("q")
+    consumer = m.BasicConsume(queue="q", no_local=True, filter={"x-priority": 5})
+    client.call(consumer, shared.BasicConsumeOk)
+    client.drop()
+
+    client, other = server.client(channels=0), server.client()
+    other.consume("q")
+    resume(client, channel_id)
+    client.fill("q", b"its own")
+    client.expect_nothing()
+    assert other.bodies() == [b"its own"]
+    other.fill("q", b"another's", b"one more")
+    assert client.bodies() == [b"another's", b"one more"]
+
+
+@pytest.mark.rule("0-9/domain.consumer-tag/scope")
+def test_a_tag_that_the_connection_has_already_is_in_the_way(server: Server) -> None:
+    client = server.client(channels=0)
+    channel_id = open_channel(client)
+    client.declare("q")
+    client.consume("q", "tag")
+    client.drop()
+
+    client = server.client()
+    client.consume("q", "tag")
+    client.send(m.ChannelResume(channel_id), 2)
+    client.expect_connection_close(530)
+    client = server.client(channels=0)
+    resume(client, channel_id)
+    client.fill("q", b"m")
+    assert client.bodies() == [b"m"]
 
 
 def test_with_a_branch_it_cannot_be_resumed(server: Server) -> None:
@@ -371,6 +438,20 @@ def test_no_more_than_a_hundred_are_kept_and_none_over_a_restart(server: Server)
     client = server.client(channels=0)
     refused(client, ids[1])
     refused(client, ids[-1])
+
+
+def test_channels_of_0_8_are_not_kept(server: Server) -> None:
+    client = server.connect()
+    client.send_octets(version_0_8.PROTOCOL_HEADERS[0])
+    client.take_frame()
+    client.login()
+    client.take_frame()
+    client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072, heartbeat=0), 0)
+    client.send(m.ConnectionOpen(virtual_host="/"), 0)
+    client.send(m.ChannelOpen())
+    assert len(server.state.connections) == 1
+    client.drop()
+    assert len(server.vhost.interrupted_channels) == 0
 
 
 def test_a_channel_that_is_open_cannot_be_resumed_over(server: Server) -> None:

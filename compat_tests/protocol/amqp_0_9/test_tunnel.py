@@ -80,7 +80,7 @@ def test_what_is_broadcast_goes_to_all(server: Server) -> None:
 
 @pytest.mark.rule("0-9/tunnel/optional")
 def test_without_any_handler_requests_are_not_implemented(client: Client) -> None:
-    send(client, proxy_name="a")
+    client.send(m.TunnelRequest())
     close = client.expect_connection_close(540)
     assert (close.class_id, close.method_id) == (110, 10)
 

@@ -36,6 +36,13 @@ def test_numbers_go_round_and_pass_over_those_in_use(realms: Realms) -> None:
     assert numbers[-2:] == [0xFFFF, 2]
 
 
+def test_tickets_expire_when_realms_change(realms: Realms) -> None:
+    realms.add("/admin")
+    ticket = grant(realms, "a")
+    realms.add("/admin", ["somebody"])
+    assert not realms.is_valid(ticket)
+
+
 def test_a_ticket_that_has_expired_is_in_nobodys_way(state: BrokerState, realms: Realms) -> None:
     grant(realms, "a", exclusive=True)
     with pytest.raises(AccessRefused, match="exclusive use"):

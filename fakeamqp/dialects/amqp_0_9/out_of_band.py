@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
-from fakeamqp.dialects.connection_states import ConnectionState
 from fakeamqp.model.errors import ModelError, NotImplementedHere
 from fakeamqp.wire.amqp_0_9.constants import (
     FRAME_BODY,
@@ -58,8 +57,6 @@ def receive(endpoint: Endpoint, frame_type: int, number: int, payload: bytes) ->
         ProtocolError: the channel was not opened with a transport for it (oob/unconfigured), or the transport
             has no payload for it, or there is one in the frame.
     """
-    if endpoint.state is ConnectionState.CLOSING:
-        return
     channel = endpoint.channels.get(number)
     if channel is None or channel.transport is None:
         endpoint.note_method(0)

@@ -19,7 +19,6 @@ from fakeamqp.dialects.amqp_0_9.file.room import FileConsumer
 from fakeamqp.dialects.amqp_0_9.message import consuming
 from fakeamqp.dialects.amqp_0_9.stream import StreamConsumer
 from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
-from fakeamqp.dialects.connection_states import ConnectionState
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.errors import ModelError, NotAllowed, NotFound
 from fakeamqp.model.transactions import Transaction
@@ -65,13 +64,12 @@ class Interrupted:
 
 
 def keep(endpoint: Endpoint) -> None:
-    """The transport is about to be lost: keep the open channels of a connection that has not been closed."""
-    known = m.ChannelResume.INDEX in endpoint.vocabulary.METHODS  # In 0-8 nobody could resume them.
-    if not known or endpoint.state is not ConnectionState.OPEN or endpoint.user is None:
-        return
+    """The transport is about to be lost: keep the open channels, of which a closed connection has none."""
+    if m.ChannelResume.INDEX not in endpoint.vocabulary.METHODS:
+        return  # In 0-8 nobody could resume them.
     for channel in endpoint.open_channels:
         if not _in_transaction(channel):
-            _store(channel).keep(endpoint.user.name, channel.channel_id, _picture(channel))
+            _store(channel).keep(channel.user.name, channel.channel_id, _picture(channel))
 
 
 def _in_transaction(channel: ChannelEnd) -> bool:
