@@ -8,7 +8,7 @@ to it. Everything that arrives is kept in `Client.inbox` until a test takes it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -136,6 +136,10 @@ class Content:
     body: bytes
 
 
+def _is(frame: Frame, method: type[Method], channel: int) -> bool:
+    return frame.channel == channel and frame.method is not None and frame.method.INDEX == method.INDEX
+
+
 class Server:
     """A broker without sockets."""
 
@@ -203,6 +207,7 @@ class Client:
         self.connection = accept(server.state, peer, lambda _connection: None)
         published = server.state.personality.published_field_grammar
         self.protocol_header = PROTOCOL_HEADERS[server.dialect]
+        self.methods: Mapping[int, type[Method]] = METHODS
         self.grammar = PUBLISHED.unchecked if published else RABBITMQ
         self.header = b""
         """Octets that came before the first frame: a refused protocol header."""
@@ -235,16 +240,13 @@ class Client:
             return payload[:4] + ticket.to_bytes(2, "big") + payload[6:]
         return payload
 
-    def _ask_for_ticket(self, channel: int) -> None:
+    def ask_for_ticket(self, channel: int) -> None:
+        """Get a ticket that the channel's methods show from now on."""
         request = m.AccessRequest(realm="/data", passive=True, active=True, write=True, read=True)
         self.send(request, channel)
-        inbox = self.inbox
-        [answer] = [
-            each for each in inbox if each.channel == channel and isinstance(each.method, m.AccessRequestOk)
-        ]
-        inbox.remove(answer)
-        assert isinstance(answer.method, m.AccessRequestOk)
-        self._tickets[channel] = answer.method.ticket
+        [answer] = [each for each in self.inbox if _is(each, m.AccessRequestOk, channel)]
+        self._inbox.remove(answer)
+        self._tickets[channel] = int.from_bytes(answer.payload[4:], "big")
 
     def publish(
         self,
@@ -303,7 +305,7 @@ class Client:
 
     def read(self, payload: bytes) -> Method:
         """The method that a frame holds."""
-        return METHODS[int.from_bytes(payload[:4], "big")].decode(payload, self.grammar)
+        return self.methods[int.from_bytes(payload[:4], "big")].decode(payload, self.grammar)
 
     def take_frame(self) -> Frame:
         """The next frame."""
@@ -313,11 +315,10 @@ class Client:
     def expect(self, method_class: type[M], channel: int = 1) -> M:
         """The next frame, which must be this method on this channel."""
         got = self.take_frame()
-        fits = got.method is not None and got.method.INDEX == method_class.INDEX
-        assert fits, f"expected {method_class.__name__}, got {got}"
+        assert _is(got, method_class, got.channel), f"expected {method_class.__name__}, got {got}"
         assert got.channel == channel, f"expected channel {channel}, got {got}"
         if method_class.INDEX == m.ChannelOpenOk.INDEX and self.server.asks_for_tickets:
-            self._ask_for_ticket(channel)
+            self.ask_for_ticket(channel)
         if isinstance(got.method, method_class):
             return got.method
         return method_class.decode(

@@ -19,7 +19,7 @@ from fakeamqp.dialects.amqp_0_9.states import CONNECTION_TRANSITIONS
 from fakeamqp.dialects.amqp_0_9_x.endpoint import FramedEnd
 from fakeamqp.wire.amqp_0_9 import methods as m
 from fakeamqp.wire.amqp_0_9.constants import FRAME_TRACE, PROTOCOL_HEADER, VERSION_MAJOR, VERSION_MINOR
-from fakeamqp.wire.amqp_0_9.frames import FRAME_TYPES, OUT_OF_BAND
+from fakeamqp.wire.amqp_0_9.frames import FRAME_TYPES, FRAME_TYPES_0_8, OUT_OF_BAND
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9.vocabulary import Vocabulary
@@ -51,7 +51,6 @@ class Endpoint(FramedEnd[ChannelEnd]):
     vocabulary: Vocabulary
 
     TRANSITIONS = CONNECTION_TRANSITIONS
-    FRAME_TYPES = FRAME_TYPES
     OPENING = frozenset(("channel.open", "channel.resume"))
     REPLIES = REPLIES
 
@@ -67,6 +66,7 @@ class Endpoint(FramedEnd[ChannelEnd]):
         dialect: str = "0-9",
     ) -> None:
         self.dialect = dialect
+        self.frame_types = FRAME_TYPES if m.ChannelPing.INDEX in vocabulary.METHODS else FRAME_TYPES_0_8
         super().__init__(
             state,
             peer,

@@ -30,7 +30,7 @@ class Endpoint(FramedEnd[ChannelEnd]):
     dialect = "0-9-1"
 
     TRANSITIONS = CONNECTION_TRANSITIONS
-    FRAME_TYPES = frozenset((FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY, FRAME_HEARTBEAT))
+    frame_types = frozenset((FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY, FRAME_HEARTBEAT))
     REPLIES = REPLIES
 
     def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:

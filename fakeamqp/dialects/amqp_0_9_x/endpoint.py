@@ -69,7 +69,7 @@ class FramedEnd(ConnectionEnd, Generic[C]):
         personality: whose behaviour it shows, as clients of the dialect are to see it.
     """
 
-    FRAME_TYPES: ClassVar[frozenset[int]]
+    frame_types: frozenset[int]
     """The types that frames may have."""
     OPENING: ClassVar[frozenset[str]] = frozenset(("channel.open",))
     """The methods that open a channel."""
@@ -238,7 +238,7 @@ class FramedEnd(ConnectionEnd, Generic[C]):
         position = 0
         end = len(data)
         channels = self.channels
-        frame_types = self.FRAME_TYPES
+        frame_types = self.frame_types
         unpack_header = FRAME_HEADER.unpack_from
         while True:
             number = 0
@@ -393,7 +393,7 @@ class FramedEnd(ConnectionEnd, Generic[C]):
         """A frame that cannot be right, told from its first seven octets."""
         self._method = 0
         self._unframed = True
-        if frame_type not in self.FRAME_TYPES:
+        if frame_type not in self.frame_types:
             raise ProtocolError(
                 "frame-error",
                 f"type {frame_type}, unknown",

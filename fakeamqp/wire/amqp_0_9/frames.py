@@ -10,7 +10,7 @@ from typing import Final
 
 from fakeamqp.wire.amqp_0_9 import constants as c
 
-__all__ = ["FRAME_NAMES", "FRAME_TYPES", "OUT_OF_BAND"]
+__all__ = ["FRAME_NAMES", "FRAME_TYPES", "FRAME_TYPES_0_8", "OUT_OF_BAND"]
 
 #: frame type -> name
 FRAME_NAMES: Final[dict[int, str]] = {
@@ -27,5 +27,7 @@ FRAME_NAMES: Final[dict[int, str]] = {
 }
 #: every type that the documents define
 FRAME_TYPES: Final = frozenset(FRAME_NAMES)
+#: those of 0-8
+FRAME_TYPES_0_8: Final = FRAME_TYPES - {c.FRAME_REQUEST, c.FRAME_RESPONSE}
 #: those whose payload travels elsewhere (0-9/oob/format)
 OUT_OF_BAND: Final = frozenset((c.FRAME_OOB_METHOD, c.FRAME_OOB_HEADER, c.FRAME_OOB_BODY))

@@ -1,0 +1,96 @@
+"""AMQP 0-8: what the broker of 0-9 says in other numbers, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9 import version_0_8 as old
+
+HEADERS = [b"AMQP\x01\x01\x08\x00", b"AMQP\x01\x01\x09\x01"]
+
+
+@pytest.fixture(params=HEADERS, ids=["8-0", "9-1"])
+def older(server: Server, request: pytest.FixtureRequest) -> Client:
+    """A client of 0-8 that has sent nothing yet."""
+    client = server.connect()
+    client.protocol_header = request.param
+    client.methods = old.METHODS
+    return client
+
+
+def opened(client: Client) -> Client:
+    client.handshake()
+    client.call(m.ChannelOpen(), old.ChannelOpenOk)
+    return client
+
+
+def test_start_says_which_version_it_is(older: Client) -> None:
+    older.send_octets(older.protocol_header)
+    start = older.expect(old.ConnectionStart, 0)
+    assert (start.version_major, start.version_minor) == (8, 0)
+
+
+def test_a_message_goes_there_and_back(older: Client) -> None:
+    client = opened(older)
+    client.declare("q")
+    client.bind("q", "amq.topic", "a.#")
+    client.publish(b"1", exchange="amq.topic", routing_key="a.b", content_type="text/plain")
+    client.publish(b"2", exchange="amq.topic", routing_key="a.c")
+    got = client.get("q")
+    assert got is not None
+    assert (got.body, got.properties.content_type) == (b"1", "text/plain")
+    client.call(old.BasicConsume(queue="q", consumer_tag="t"), m.BasicConsumeOk)
+    assert client.delivery().body == b"2"
+
+
+def test_consume_is_read_with_and_without_a_table(older: Client) -> None:
+    client = opened(older)
+    client.declare("q")
+    for tag, table in (("with", bytes(4)), ("without", b"")):
+        consume = old.BasicConsume(queue="q", consumer_tag=tag).encode()
+        client.send_frame(1, 1, consume + table)
+        assert client.expect(m.BasicConsumeOk).consumer_tag == tag
+
+
+def test_a_connection_is_closed_by_other_numbers(older: Client) -> None:
+    client = opened(older)
+    client.send(m.ExchangeDeclare(exchange="x", type="no-such-type"))
+    close = client.expect(old.ConnectionClose, 0)
+    assert (old.ConnectionClose.METHOD_ID, close.reply_code) == (60, 503)
+    client.send(old.ConnectionCloseOk(), 0)
+    assert client.closed
+
+
+def test_a_client_may_close_too(older: Client) -> None:
+    client = opened(older)
+    client.call(m.ChannelClose(), m.ChannelCloseOk)
+    client.call(old.ConnectionClose(reply_code=200), old.ConnectionCloseOk, 0)
+    client.expect_end_after_close()
+
+
+@pytest.mark.parametrize(
+    "method", [m.ChannelResume(b"x"), m.ChannelPing(), m.MessageGet(queue="q")], ids=lambda each: each.NAME
+)
+def test_what_0_9_has_added_is_not_there(older: Client, method: m.ChannelPing) -> None:
+    client = opened(older)
+    client.send(method)
+    assert client.expect(old.ConnectionClose, 0).reply_code == 540
+
+
+def test_there_are_no_request_frames(older: Client) -> None:
+    client = opened(older)
+    client.send_frame(9, 1, bytes(20) + m.ChannelPing().encode())
+    if older.server.state.personality.name == "spec":
+        client.expect_silent_end()
+    else:
+        assert client.expect(old.ConnectionClose, 0).reply_code == 501
+
+
+def test_files_and_streams_are_there(older: Client) -> None:
+    client = opened(older)
+    client.declare("q")
+    client.send_content(m.StreamPublish(routing_key="q"), body=b"s")
+    client.call(old.StreamConsume(queue="q"), m.StreamConsumeOk)
+    assert client.expect_content(m.StreamDeliver).body == b"s"
