@@ -31,7 +31,9 @@ demo: $(VENV)/.demo ## Show pika and aio-pika apps using the broker
 	@echo "That was pytest talking to a real AMQP broker inside its own process."
 	@echo "Read examples/ next: every folder is an app, its tests and a page about them."
 
+# Compiled beforehand: the workers of Spark and other processes of tests may not keep what they compile.
 test: $(VENV)/.test ## Run every test of the project
+	@$(PY) -m compileall -q -j 0 fakeamqp pytest_plugin
 	$(PY) -m pytest compat_tests examples $(SHARED) --timeout=300 --benchmark-skip $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.test ## Run the fuzz tests at twenty times their length, with new examples
