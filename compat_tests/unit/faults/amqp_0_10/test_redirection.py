@@ -48,7 +48,7 @@ def test_one_that_nobody_met_is_complained_of(faults: Faults) -> None:
         faults.verify()
 
 
-@pytest.mark.parametrize("host", ["", "x" * 70_000, 5672])
+@pytest.mark.parametrize("host", ["", "x" * 256, 5672])
 def test_a_host_is_a_name(faults: Faults, host: str) -> None:
     with pytest.raises(FaultError, match="named by a str"):
         faults.redirect(host)
