@@ -89,8 +89,8 @@ class Words09(Words):
         held = self.held(frame_type, payload)
         if held is None:
             return super().describe(frame_type, payload)
-        name, *rest = super().describe(FRAME_METHOD, held.method).partition(" ")
-        return f"{name.rstrip(':')} {held}{':' * name.endswith(':')}{''.join(rest)}"
+        name = self.method_name(held.method)
+        return f"{name} {held}{super().describe(FRAME_METHOD, held.method).removeprefix(name)}"
 
     def words(self, frame_type: int, payload: bytes) -> list[str] | None:
         """See the base class."""

@@ -13,6 +13,17 @@ __all__ = ["Queues", "queues_of"]
 Place: TypeAlias = tuple[int, int, int]
 
 _MOST_WAITING = 200
+_CONSUMES = frozenset(("basic.consume", "file.consume", "stream.consume"))
+_CONSUMED = frozenset(f"{name}-ok" for name in _CONSUMES)
+_TOLD_BY_TAG = frozenset(
+    f"{content}.{method}"
+    for content in ("basic", "file", "stream")
+    for method in ("deliver", "cancel", "cancel-ok")
+)
+_UNSETTLED = frozenset(("basic.deliver", "basic.get-ok", "file.deliver"))
+_SETTLES = frozenset(("basic.ack", "basic.nack", "basic.reject", "file.ack", "file.reject"))
+_DESTINES = frozenset(("message.subscribe", "message.consume", "message.get"))
+"""What names a destination, and the queue that its messages come from."""
 
 
 def queues_of(facts: Mapping[str, object]) -> list[str]:
@@ -50,25 +61,25 @@ class Queues:
             return [key] if key and not getattr(method, "exchange", "") else []
         elif isinstance(queue, str) and not queue and name != "queue.declare":
             queue = self._declared.get(here)  # an empty name means the queue declared last
-        if name in ("basic.consume", "basic.get") and queue:
+        if (name in _CONSUMES or name == "basic.get") and queue:
             self._asked[here] = queue
-            if name == "basic.consume" and consumer[2]:
+            if name in _CONSUMES and consumer[2]:
                 self._consumers[consumer] = queue
         elif name in ("basic.get-ok", "basic.get-empty"):
             queue = self._asked.get(here)
-        elif name == "basic.consume-ok":
+        elif name in _CONSUMED:
             queue = self._consumers.setdefault(consumer, self._asked.get(here, ""))
-        elif name in ("basic.deliver", "basic.cancel", "basic.cancel-ok"):
-            queue = self._consumers.get(consumer)
-        elif name in ("basic.ack", "basic.nack", "basic.reject") and place[2] == 0:
+        elif name in _TOLD_BY_TAG:
+            queue = self._consumers.get(consumer) or queue
+        elif name in _SETTLES and place[2] == 0:
             return self._settled(here, tag, bool(getattr(method, "multiple", False)))
         elif name.startswith("message.") and hasattr(method, "destination"):
             consumer = (*here, method.destination or "")
-            if name == "message.subscribe" and queue:
+            if name in _DESTINES and queue:
                 self._consumers[consumer] = queue
             elif name != "message.transfer" or place[2] == 1:
                 queue = self._consumers.get(consumer)
-        if name in ("basic.deliver", "basic.get-ok") and queue:
+        if name in _UNSETTLED and queue:
             self._unsettled.setdefault(here, {})[tag] = queue
         return [queue] if queue else []
 

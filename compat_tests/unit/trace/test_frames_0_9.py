@@ -1,0 +1,235 @@
+"""Frames of 0-9 in words, as values, and without what is secret: also those that cannot be read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakeamqp.trace.events import FrameEvent
+from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.plain import plain
+from fakeamqp.trace.reading import reader_of
+from fakeamqp.wire.amqp_0_9 import METHODS, FileProperties, version_0_8
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9.bodies import Body
+from fakeamqp.wire.amqp_0_9.contents import ContentHeader, encode_header
+from fakeamqp.wire.amqp_0_9.requests import (
+    Request,
+    Response,
+    decode_request,
+    encode_request,
+    encode_response,
+)
+from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.wire.framing import DIALECTS, dialect_of, framing_of
+
+PASSWORD = b"swordfish"
+TRANSFER = m.MessageTransfer(
+    destination="e",
+    routing_key="k",
+    security_token=PASSWORD,
+    application_headers={"n": 1},
+    body=Body(b"two apples"),
+)
+
+
+def frame(kind: int, payload: bytes, *, channel: int = 1, dialect: str = "0-9") -> FrameEvent:
+    return FrameEvent(0.0, "a", "c1", "received", kind, channel, payload, dialect)
+
+
+def request(method: Method, number: int = 7, mark: int = 6, *, reserved: bool = True) -> FrameEvent:
+    return frame(9, encode_request(Request(number, mark, method.encode(), reserved)))
+
+
+def response(method: Method, offset: int = 0) -> FrameEvent:
+    return frame(10, encode_response(Response(3, 7, offset, method.encode())))
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (
+            request(TRANSFER),
+            "message.transfer (request 7, mark 6) destination='e' routing_key='k' "
+            "security_token=(9 octets) application_headers={'n': 1} body=b'two apples'",
+        ),
+        (
+            request(m.MessageTransfer(body=Body(b"r1", by_reference=True)), reserved=False),
+            "message.transfer (request 7, mark 6) destination='' reference=b'r1'",
+        ),
+        (response(m.MessageOk()), "message.ok (response 3 to 7)"),
+        (response(m.MessageReject(1, "no"), 4), "message.reject (response 3 to 7-11) code=1 text='no'"),
+        (frame(9, b"\0" * 19), "malformed request: malformed: a request has at least 20 octets, got 19"),
+        (frame(10, b""), "malformed response: malformed: a response has at least 24 octets, got 0"),
+        (
+            frame(9, encode_request(Request(1, 0, b"\0\x78\0\x63"))),
+            "unknown method 120.99 (request 1, mark 0): cannot be read",
+        ),
+        (
+            frame(9, encode_request(Request(1, 0, m.MessageCancel("d").encode()[:-1]))),
+            "message.cancel (request 1, mark 0): malformed: message.cancel, field destination: ",
+        ),
+        (frame(7, b"look here", channel=0), "trace b'look here'"),
+        (frame(4, b""), "out-of-band method"),
+        (frame(5, b""), "out-of-band header"),
+        (frame(6, b"x"), "out-of-band body b'x'"),
+        (frame(11, b"x"), "unknown frame type 11: cannot be read"),
+        (
+            frame(2, encode_header(ContentHeader(70, 2, 5, FileProperties(filename="f").encode()))),
+            "content header class_id=70 weight=2 body_size=5 filename='f'",
+        ),
+        (frame(9, b"\0" * 24, dialect="0-8"), "unknown frame type 9: cannot be read"),
+        (
+            frame(1, version_0_8.ConnectionClose(320, "x").encode(), dialect="0-8"),
+            "connection.close reply_code=320 reply_text='x'",
+        ),
+        (
+            frame(1, m.ConnectionClose(320, "x").encode(), dialect="0-8"),
+            "connection.redirect: malformed: ",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_line(event: FrameEvent, words: str) -> None:
+    assert event.text.startswith(words)
+    if "malformed" not in words and "unknown" not in words:
+        assert event.text == words
+    assert event.text.startswith(event.name)
+
+
+@pytest.mark.parametrize("kind", METHODS.values(), ids=lambda kind: kind.NAME)
+def test_every_method_is_read_wherever_it_is(kind: type[Method]) -> None:
+    method = kind()
+    for event in (frame(1, method.encode()), request(method), response(method)):
+        assert event.method == method
+        assert event.name == kind.NAME
+        assert event.part == "method"
+        assert event.text.startswith(kind.NAME)
+
+
+def test_the_parts_of_frames() -> None:
+    assert [frame(kind, b"").part for kind in range(12)] == [
+        "",
+        "method",
+        "header",
+        "body",
+        "",
+        "",
+        "",
+        "",
+        "heartbeat",
+        "method",
+        "method",
+        "",
+    ]
+    assert frame(9, b"", dialect="0-8").part == ""
+    assert [kind for kind in range(256) if framing_of("0-9").may_begin(kind)] == list(range(1, 11))
+    assert [kind for kind in range(256) if framing_of("0-8").may_begin(kind)] == list(range(1, 9))
+
+
+def test_as_values() -> None:
+    said = plain(request(TRANSFER))
+    assert said["request"] == {"id": 7, "response_mark": 6}
+    assert said["fields"]["body"] == "two apples"
+    assert said["fields"]["security_token"] == {"secret": 9}
+    assert (said["readable"], said["part"], said["dialect"]) == (True, "method", "0-9")
+    said = plain(request(m.MessageTransfer(body=Body(b"r1", by_reference=True))))
+    assert (said["fields"]["reference"], "body" in said["fields"]) == ("r1", False)
+    said = plain(response(m.MessageOk(), 4))
+    assert said["response"] == {"id": 3, "request_id": 7, "batch_offset": 4}
+    assert plain(frame(9, b""))["readable"] is False
+    said = plain(frame(2, encode_header(ContentHeader(70, 2, 5, FileProperties(filename="f").encode()))))
+    assert (said["class_id"], said["weight"], said["body_size"]) == (70, 2, 5)
+    assert said["properties"] == {"filename": "f"}
+    assert plain(frame(7, b"look here"))["octets"] == "look here"
+
+
+# --- secrets ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [lambda method: frame(1, method.encode()), request, response])
+@pytest.mark.parametrize(
+    ("method", "left"),
+    [
+        (
+            m.ConnectionStartOk({"url": "amqp://me:swordfish@h/"}, "PLAIN", b"\0me\0" + PASSWORD, "en"),
+            m.ConnectionStartOk({"url": "amqp://me:*********@h/"}, "PLAIN", b"\0me\0*********", "en"),
+        ),
+        (m.ConnectionSecureOk(PASSWORD), m.ConnectionSecureOk(b"*********")),
+        (m.ChannelOpen("tcp://me:swordfish@h"), m.ChannelOpen("tcp://me:*********@h")),
+        (
+            TRANSFER,
+            m.MessageTransfer(
+                destination="e",
+                routing_key="k",
+                security_token=b"*********",
+                application_headers={"n": 1},
+                body=Body(b"two apples"),
+            ),
+        ),
+    ],
+    ids=lambda value: getattr(value, "NAME", ""),
+)
+def test_secrets_are_hidden_and_all_else_is_left(make: object, method: Method, left: Method) -> None:
+    event = make(method)  # type: ignore[operator]
+    assert event.redacted.method == left
+    assert len(event.redacted.payload) == len(event.payload)
+    assert "swordfish" not in event.text
+    assert "swordfish" not in str(plain(event))
+
+
+def test_what_cannot_be_read_hides_everything() -> None:
+    payload = encode_request(Request(1, 0, TRANSFER.encode() + b"x"))
+    event = frame(9, payload)
+    assert PASSWORD not in event.redacted.payload
+    assert event.redacted.payload[:24] == payload[:24]
+    assert "swordfish" not in event.text
+
+
+def test_a_method_without_secrets_is_left_alone() -> None:
+    event = request(m.MessageConsume(queue="q"))
+    assert event.redacted is event
+
+
+# --- what was cut -------------------------------------------------------------------------------------
+
+
+def test_a_transfer_of_which_the_end_is_missing() -> None:
+    transfer = m.MessageTransfer(destination="e", security_token=PASSWORD, body=Body(b"x" * 100_000))
+    whole = encode_request(Request(7, 6, transfer.encode()))
+    event = frame(9, Cut(whole, 4096))
+    assert (
+        event.text
+        == f"message.transfer (request 7, mark 6): too long to be kept whole ({len(whole) - 20} octets)"
+    )
+    hidden = event.redacted.payload
+    assert isinstance(hidden, Cut)
+    assert (hidden.size, PASSWORD in hidden, b"xxx" in hidden) == (len(whole), False, True)
+    payload, remark = reader_of("0-9").filled(9, hidden)
+    assert remark == "its fields are not shown"
+    filled = decode_request(payload)
+    assert (filled.request_id, filled.response_mark) == (7, 6)
+    assert filled.method == m.MessageTransfer().encode()
+
+
+@given(st.sampled_from(["0-9", "0-8"]), st.integers(0, 255), st.binary(max_size=60), st.integers(0, 70))
+def test_any_frame_has_a_line(dialect: str, kind: int, payload: bytes, more: int) -> None:
+    for event in (
+        frame(kind, payload, dialect=dialect),
+        frame(kind, Cut.of(payload, len(payload) + more + 1), channel=0, dialect=dialect),
+    ):
+        assert event.text.isprintable()
+        assert event.name
+        assert plain(event)["part"] == event.part
+        assert len(event.redacted.payload) == len(event.payload)
+        assert event.properties is None or event.part == "header"
+        reader = reader_of(dialect)
+        if isinstance(event.payload, Cut):
+            octets, remark = reader.filled(kind, event.payload)
+            assert octets is not None and remark
+
+
+def test_dialects_are_known_by_their_headers() -> None:
+    assert [dialect_of(framing_of(each).protocol_header) for each in DIALECTS] == list(DIALECTS)
+    assert {dialect_of(header) for header in version_0_8.PROTOCOL_HEADERS} == {"0-8"}
