@@ -6,6 +6,7 @@ that exist, so that what they ask for meets real queues, exchanges, consumers an
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from decimal import Decimal
 from functools import reduce
 from typing import Any
@@ -14,12 +15,14 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.streams import Client
 from compat_tests.unit.wire.strategies import escaped, field_values
+from fakeamqp.wire.amqp_0_9.bodies import Body
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
 from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
+from fakeamqp.wire.amqp_0_9_x.method import Method
 from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
 
-__all__ = ["prepared", "programs"]
+__all__ = ["headers", "methods", "names", "prepared", "programs", "properties"]
 
 QUEUES = ("plain", "mortal", "lone", "mine", "new", "newer")
 EXCHANGES = ("", "amq.direct", "amq.fanout", "amq.topic", "amq.headers", "topics", "inner")
@@ -98,6 +101,10 @@ USUAL = (
 )
 
 
+REFERENCES = st.sampled_from((b"one", b"two", b"", b"\xff" * 300))
+BODIES = st.builds(Body, REFERENCES, st.booleans())
+
+
 def names() -> st.SearchStrategy[str]:
     return st.sampled_from((*NAMES, *NAMES, "ü" * 127, "x" * 255, escaped(b"\xff"), "a b\r\n", ".."))
 
@@ -136,8 +143,13 @@ def headers() -> st.SearchStrategy[dict[str, Any]]:
 
 
 @st.composite
-def methods(draw: st.DrawFn) -> m.Method:
-    method = draw(st.sampled_from(USUAL * 3 + tuple(m.METHODS.values())))
+def methods(
+    draw: st.DrawFn,
+    usual: tuple[type[Method], ...] = USUAL,
+    every: Collection[type[Method]] = m.METHODS.values(),
+) -> Method:
+    """Any method, those that are usual more often."""
+    method = draw(st.sampled_from(usual * 3 + tuple(every)))
     fields: dict[str, Any] = {}
     for name, kind in method.LAYOUT:
         if kind == "table":
@@ -150,7 +162,9 @@ def methods(draw: st.DrawFn) -> m.Method:
             fields[name] = draw(st.sampled_from((False, False, False, True)))
         elif name in ("delivery_tag", "prefetch_count"):
             fields[name] = draw(st.integers(0, 4) | field_values(kind))
-        elif name.startswith("reserved") or name == "prefetch_size":
+        elif name in ("reference", "channel_id", "body"):
+            fields[name] = draw(REFERENCES if name != "body" else BODIES)
+        elif name.startswith("reserved") or name in ("prefetch_size", "ticket"):
             continue
         else:
             fields[name] = draw(field_values(kind))

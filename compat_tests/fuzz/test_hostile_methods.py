@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.fuzz import hostile
+from compat_tests.fuzz.amqp_0_9 import hostile as hostile_0_9
 from compat_tests.fuzz.profile import examples
-from compat_tests.fuzz.subjects import PERSONALITIES
+from compat_tests.fuzz.subjects import PERSONALITIES, Subject, on_each
 from compat_tests.fuzz.test_mutated_streams import check_stream
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.wire.amqp_0_9_1 import methods as m
@@ -22,15 +23,16 @@ MANY_QUEUES = 300
 """More links in a chain than there is room for on the stack, at three calls for each, or four."""
 
 
-@pytest.mark.parametrize("personality", PERSONALITIES)
-def test_strange_programs(personality: str) -> None:
-    start = hostile.prepared(strict=personality == "spec")
+@on_each
+def test_strange_programs(subject: Subject) -> None:
+    strange = hostile_0_9 if subject.dialect == "0-9" else hostile
+    start = strange.prepared(strict=subject.strict)
     fates: Counter[str] = Counter()
 
-    @examples(400)
-    @given(program=hostile.programs(), wait=st.sampled_from([0, 0.02, 11]))
+    @examples(800 * subject.share)
+    @given(program=strange.programs(), wait=st.sampled_from([0, 0.02, 11]))
     def run(program: list[bytes], wait: float) -> None:
-        fates[check_stream(Server(personality), start + b"".join(program), (), True, wait)] += 1
+        fates[check_stream(subject.server(), start + b"".join(program), (), True, wait)] += 1
 
     run()
     assert fates["open"], "the strange things are refused before they mean anything"

@@ -1,0 +1,202 @@
+"""Whole frames of 0-9 that say strange things; see `compat_tests.fuzz.hostile`.
+
+Any method comes in a method frame or in a request, and as the answer to requests; contents of four classes
+hold others. Numbers of requests and responses are mostly the next.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from compat_tests.fuzz.amqp_0_9.recordings import INTERRUPTED, Client
+from compat_tests.fuzz.hostile import EXCHANGES, QUEUES, headers, methods, names, properties
+from compat_tests.protocol.amqp_0_9.driver import Child, content
+from fakeamqp.wire.amqp_0_9 import METHODS, FileProperties, StreamProperties, TunnelProperties
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9.bodies import Body
+from fakeamqp.wire.amqp_0_9.constants import FRAME_REQUEST, FRAME_RESPONSE, FRAME_TRACE
+from fakeamqp.wire.amqp_0_9.requests import Request, Response, encode_request, encode_response
+from fakeamqp.wire.amqp_0_9_x.frames import frame, method_frame
+
+__all__ = ["prepared", "programs"]
+
+_USUAL = (
+    m.AccessRequest,
+    m.BasicAck,
+    m.BasicCancel,
+    m.BasicConsume,
+    m.BasicGet,
+    m.BasicQos,
+    m.BasicRecover,
+    m.BasicReject,
+    m.ChannelClose,
+    m.ChannelFlow,
+    m.ChannelOpen,
+    m.ChannelPing,
+    m.ChannelResume,
+    m.DtxSelect,
+    m.DtxStart,
+    m.ExchangeBound,
+    m.ExchangeDeclare,
+    m.ExchangeDelete,
+    m.FileAck,
+    m.FileCancel,
+    m.FileConsume,
+    m.FileOpen,
+    m.FileOpenOk,
+    m.FilePublish,
+    m.FileQos,
+    m.FileReject,
+    m.MessageAppend,
+    m.MessageCancel,
+    m.MessageCheckpoint,
+    m.MessageClose,
+    m.MessageConsume,
+    m.MessageGet,
+    m.MessageOpen,
+    m.MessageQos,
+    m.MessageRecover,
+    m.MessageResume,
+    m.MessageTransfer,
+    m.QueueBind,
+    m.QueueDeclare,
+    m.QueueDelete,
+    m.QueuePurge,
+    m.QueueUnbind,
+    m.StreamCancel,
+    m.StreamConsume,
+    m.StreamQos,
+    m.TxCommit,
+    m.TxRollback,
+    m.TxSelect,
+)
+_REQUESTS = 4
+_ANSWERS = (m.MessageOk(), m.MessageOk(), m.MessageReject(code=0, text="no"), m.MessageEmpty(), m.ChannelOk())
+_CLASSES = {60: m.BasicPublish, 70: m.FileStage, 80: m.StreamPublish, 110: m.TunnelRequest}
+
+
+@st.composite
+def _octets(draw: st.DrawFn, class_id: int) -> bytes:
+    """Flags and list of properties."""
+    if class_id == 60:
+        return draw(properties()).encode()
+    if draw(st.booleans()):
+        return b"\0\0"
+    table = draw(st.none() | headers())
+    if class_id == 110:
+        return TunnelProperties(headers=table, data_name=draw(st.sampled_from(["fails", "d"]))).encode()
+    kind = FileProperties if class_id == 70 else StreamProperties
+    return kind(headers=table, priority=draw(st.none() | st.integers(0, 255))).encode()
+
+
+@st.composite
+def _children(draw: st.DrawFn, depth: int = 0) -> tuple[Child, ...]:
+    if depth == 2 or draw(st.integers(0, 3)):
+        return ()
+    classes = draw(st.lists(st.sampled_from(tuple(_CLASSES)), min_size=1, max_size=2))
+    return tuple(
+        Child(each, b"\0\0", draw(st.binary(max_size=5)), draw(_children(depth + 1))) for each in classes
+    )
+
+
+@st.composite
+def _contents(draw: st.DrawFn, channel: int) -> bytes:
+    class_id = draw(st.sampled_from(tuple(_CLASSES)))
+    fields = {
+        "exchange": draw(st.sampled_from(EXCHANGES)),
+        "routing_key": draw(names() if draw(st.booleans()) else st.sampled_from(QUEUES)),
+        "mandatory": draw(st.booleans()),
+        "immediate": draw(st.sampled_from([False, False, True])),
+    }
+    method = _CLASSES[class_id](**(fields if class_id in (60, 80) else {}))
+    child = Child(class_id, draw(_octets(class_id)), draw(st.binary(max_size=20)), draw(_children()))
+    octets = content(child, channel, draw(st.sampled_from([3, 1000])))
+    start = method_frame(channel, method.encode())
+    if class_id == 70:  # What it is that comes now has been said before.
+        opened = m.FileOpen(identifier=draw(names()), content_size=len(child.body))
+        start = method_frame(channel, opened.encode()) + start
+    return start + octets
+
+
+@st.composite
+def _steps(draw: st.DrawFn, numbers: dict[tuple[str, int], int]) -> bytes:
+    channel = draw(st.integers(1, 4))
+    what = draw(st.sampled_from(["content", "method", "method", "request", "request", "response", "other"]))
+    if what == "content":
+        return draw(_contents(channel))
+    if what == "other":
+        kind = draw(st.sampled_from([4, 5, 6, FRAME_TRACE]))
+        return frame(kind, 0 if kind == FRAME_TRACE else channel, b"")
+    if what == "response":
+        number = _number(draw, numbers, what, channel)
+        answer = draw(st.sampled_from(_ANSWERS) | methods(_USUAL, METHODS.values()))
+        first, offset = draw(st.integers(1, 5)), draw(st.sampled_from([0, 0, 1, 2, 2**32 - 1]))
+        return frame(
+            FRAME_RESPONSE, channel, encode_response(Response(number, first, offset, answer.encode()))
+        )
+    method = draw(methods(_USUAL, METHODS.values()))
+    if isinstance(method, m.ChannelResume) and draw(st.booleans()):
+        method.channel_id = INTERRUPTED
+    if what == "method" and not method.NAME.startswith("message."):
+        return method_frame(0 if method.NAME.startswith("connection.") else channel, method.encode())
+    number = _number(draw, numbers, "request", channel)
+    request = Request(number, draw(st.sampled_from([0, 0, 1, 9])), method.encode(), draw(st.booleans()))
+    return frame(FRAME_REQUEST, channel, encode_request(request))
+
+
+def _number(draw: st.DrawFn, numbers: dict[tuple[str, int], int], what: str, channel: int) -> int:
+    following = numbers.get((what, channel), _REQUESTS if (what, channel) == ("request", 2) else 0) + 1
+    number = draw(st.sampled_from([following] * 8 + [following - 1, following + 1, 0, 2**64 - 1]))
+    if number == following:
+        numbers[what, channel] = number
+    return number
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> list[bytes]:
+    """What a client does after `prepared`."""
+    numbers: dict[tuple[str, int], int] = {}
+    return [draw(_steps(numbers)) for _ in range(draw(st.integers(1, 12)))]
+
+
+def prepared(*, strict: bool) -> bytes:
+    """An open connection with two channels, queues that are not empty, consumers of all classes."""
+    client = Client(strict=strict)
+    mortal = {"x-dead-letter-exchange": "amq.fanout", "x-max-length": 3, "x-message-ttl": 10_000}
+    requests = (
+        m.MessageQos(prefetch_count=2),
+        m.MessageConsume(queue="plain", destination="three"),
+        m.MessageTransfer(routing_key="plain", body=Body(b"first")),
+        m.MessageOpen(reference=b"one"),
+    )
+    assert len(requests) == _REQUESTS
+    return b"".join(
+        [
+            *client.handshake(),
+            *client.open(1, 2),
+            *client.send(
+                m.QueueDeclare(queue="plain", durable=True),
+                m.QueueDeclare(queue="mortal", arguments=mortal),
+                m.QueueDeclare(queue="lone", arguments={"x-single-active-consumer": True}),
+                m.QueueDeclare(queue="mine", exclusive=True, arguments={"x-max-priority": 3}),
+                m.ExchangeDeclare(exchange="topics", type="topic", arguments={"alternate-exchange": "inner"}),
+                m.ExchangeDeclare(exchange="inner", type="fanout", auto_delete=True),
+                m.QueueBind(queue="plain", exchange="amq.fanout"),
+                m.QueueBind(queue="mine", exchange="inner"),
+                m.QueueBind(queue="mortal", exchange="topics", routing_key="#"),
+                *[client.publish("", name, b"first") for name in QUEUES[:4] for _ in range(2)],
+                *[client.content(m.StreamPublish(routing_key=name)) for name in QUEUES[:4]],
+                m.FileOpen(identifier="one", content_size=4),
+                client.content(m.FileStage(), b"file"),
+                m.FilePublish(exchange="amq.fanout", identifier="one"),
+                m.FileOpen(identifier="two", content_size=4),
+                m.BasicGet(queue="mortal"),
+                m.BasicConsume(queue="plain", consumer_tag="one"),
+                m.FileConsume(queue="plain", consumer_tag="file"),
+                m.StreamConsume(queue="lone", consumer_tag="stream"),
+                m.BasicQos(prefetch_count=1),
+                m.BasicConsume(queue="lone", consumer_tag="two"),
+            ),
+            *client.ask(*requests, channel=2),
+        ]
+    )
