@@ -115,7 +115,7 @@ def replay(
     delivery tags, instants in headers, what the broker says of itself and how confirms are gathered may
     differ, as may the order between connections, consumers and confirms. Heartbeats are left out.
 
-    Connections of AMQP 0-10 are left out, and the comparison says so.
+    Connections of other dialects than 0-9-1 are left out, and the comparison says so.
 
     Args:
         trace: a recording that has been loaded, or a trace as it is.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.dialects.amqp_0_9.file.room import Files
 from fakeamqp.dialects.amqp_0_9.message.room import Messages
 from fakeamqp.dialects.amqp_0_9.requests import Requests
 from fakeamqp.dialects.amqp_0_9_x import line
@@ -12,8 +13,11 @@ from fakeamqp.dialects.amqp_0_9_x.replies import ProtocolError
 from fakeamqp.wire.amqp_0_9.requests import Request, Response
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fakeamqp.dialects.amqp_0_9.channel_end import ChannelEnd
     from fakeamqp.dialects.amqp_0_9.endpoint import Endpoint
+    from fakeamqp.model.delivery import Delivery
     from fakeamqp.wire.amqp_0_9_x.method import Method
 
 __all__ = ["Line"]
@@ -96,10 +100,23 @@ class Line(line.Line):
         if channel is None:
             return ()
         outstanding = channel.rooms(Messages).ledger.outstanding
-        found = [each for request, each in outstanding.items() if first <= request <= first + offset]
-        return tuple((delivery.queue.name, delivery.queued.message) for delivery in found)
+        return _told(each for request, each in outstanding.items() if first <= request <= first + offset)
+
+    def held_files(self, number: int, tag: int, multiple: bool) -> tuple[tuple[str, Any], ...]:
+        """The queue and the message of each file that a delivery tag stands for."""
+        channel = self._open_channel(number)
+        if channel is None:
+            return ()
+        outstanding = channel.rooms(Files).ledger.outstanding
+        if not multiple:
+            return _told(each for held, each in outstanding.items() if held == tag)
+        return _told(each for held, each in outstanding.items() if tag == 0 or held <= tag)
 
     def _open_channel(self, number: int) -> ChannelEnd | None:
         channel: Any = self._channel(number)
         found: ChannelEnd | None = channel
         return found
+
+
+def _told(deliveries: Iterable[Delivery]) -> tuple[tuple[str, Any], ...]:
+    return tuple((each.queue.name, each.queued.message) for each in deliveries)

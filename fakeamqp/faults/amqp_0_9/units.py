@@ -50,6 +50,7 @@ IN_PROPERTIES = frozenset(name for name, _ in BasicProperties.LAYOUT) | {"applic
 """Fields of a transfer that rules find in its properties, where they are as in the other dialects."""
 _GENERIC = 0
 _REFUSED = "refused by a fault"
+_OF_FILES = frozenset(("file.ack", "file.reject"))
 _PUBLISHES = frozenset(("basic.publish", "file.publish", "stream.publish"))
 
 
@@ -201,6 +202,12 @@ class MethodUnit09(FamilyUnit):
                 self.channel, held.request_id, held.batch_offset
             )
             return found
+        if self.direction == "received" and self.name in _OF_FILES and self.method is not None:
+            method = self.method
+            files: tuple[tuple[str, Any], ...] = self.line.held_files(
+                self.channel, method.delivery_tag, getattr(method, "multiple", False)
+            )
+            return files
         return super().held_messages()
 
     def destinations(self) -> tuple[str, ...]:

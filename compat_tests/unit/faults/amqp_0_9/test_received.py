@@ -171,6 +171,20 @@ def test_what_is_no_content_after_all_goes_its_way(client: Client, faults: Fault
     assert rule.hits == 0
 
 
+def test_a_file_that_is_acknowledged(client: Client, faults: Faults) -> None:
+    acked = faults.on("file.ack", queue="q", body=b"abc", routing_key="q", filename="report")
+    client.call(m.FileConsume(queue="q", consumer_tag="t"), m.FileConsumeOk)
+    client.call(m.FileOpen(identifier="f", content_size=3), m.FileOpenOk)
+    client.send_content(m.FileStage(), FileProperties(filename="report"), b"abc")
+    client.send(m.FilePublish(routing_key="q", identifier="f"))
+    client.expect(m.FileOpen)
+    client.send(m.FileOpenOk(staged_size=0))
+    client.expect_content(m.FileStage)
+    tag = client.expect(m.FileDeliver).delivery_tag
+    client.send(m.FileAck(delivery_tag=tag, multiple=True))
+    assert acked.hits == 1
+
+
 # --- what becomes of it -------------------------------------------------------------------------------
 
 
