@@ -77,7 +77,7 @@ class Machine(RuleBasedStateMachine):
 
 
 def test_no_message_is_lost_and_none_invented() -> None:
-    run_state_machine_as_test(Machine, settings=examples(500, stateful_step_count=50))
+    run_state_machine_as_test(Machine, settings=examples(300, stateful_step_count=50))
 
 
 STEPS = [name for name, weight in WEIGHTS.items() for _ in range(weight)]

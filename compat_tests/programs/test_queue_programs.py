@@ -16,7 +16,7 @@ def test_the_reference_foretells_it(request: pytest.FixtureRequest) -> None:
     chosen = seed_of(request.config)
 
     @seed(chosen)
-    @examples(2000)
+    @examples(1000)
     @given(programs())
     def foretold(program: Program) -> None:
         if not run_program(program):
