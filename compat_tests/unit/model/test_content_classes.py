@@ -253,6 +253,75 @@ def test_a_queue_that_nobody_picks_from_is_as_plain_as_ever(bench: Bench) -> Non
     assert not taker.subscription.picks
 
 
+# --- a queue that looks no further than it must ---------------------------------------------------------
+
+
+def looks_further(queue: Queue) -> bool:
+    return bool(queue._picky)  # type: ignore[attr-defined]
+
+
+def test_a_queue_of_basic_messages_is_plain_also_for_who_takes_only_these(bench: Bench) -> None:
+    queue = bench.queue("q")
+    put(queue, "b1")
+    basic = of_class(queue, "basic")
+    put(queue, "b2")
+    assert basic.seen == "b1b2"
+    release_all(basic.deliveries)
+    assert basic.got[2:] == ["b1*", "b2*"]
+    assert not looks_further(queue)
+
+
+@pytest.mark.parametrize("max_priority", [None, 9])
+def test_it_looks_further_when_another_message_comes(bench: Bench, max_priority: int | None) -> None:
+    queue = bench.queue("q", **({} if max_priority is None else {"max_priority": max_priority}))
+    basic = of_class(queue, "basic", messages=0)
+    put(queue, "f1 b1")
+    assert looks_further(queue)
+    basic.allow()
+    assert basic.seen == "b1"
+
+
+def test_it_looks_further_if_another_message_is_there(bench: Bench) -> None:
+    queue = bench.queue("q")
+    put(queue, "f1 b1")
+    assert of_class(queue, "basic").seen == "b1"
+
+
+def test_it_looks_further_when_another_message_comes_back(bench: Bench) -> None:
+    queue = bench.queue("q")
+    everything = Reader(queue, "all")
+    put(queue, "f1")
+    basic = of_class(queue, "basic")
+    assert not looks_further(queue)
+    everything.cancel()
+    put(queue, "b1")
+    assert basic.seen == "b1"
+    release_all(everything.deliveries)
+    put(queue, "b2")
+    assert basic.seen == "b1b2"
+    assert waiting(queue) == "f1"
+
+
+def test_it_looks_further_while_somebody_looks_on(bench: Bench) -> None:
+    queue = bench.queue("q")
+    looker = Reader(queue, "looker", acquires=False)
+    basic = of_class(queue, "basic")
+    put(queue, "f1 b1")
+    assert (basic.seen, looker.seen) == ("b1", "f1b1")
+    looker.cancel()
+    put(queue, "b2")
+    assert basic.seen == "b1b2"
+
+
+def test_after_a_restart_it_looks_anew(bench: Bench) -> None:
+    queue = bench.queue("q")
+    of_class(queue, "basic").cancel()
+    put(queue, "f1 b1")
+    bench.state.restart()
+    assert not looks_further(queue)
+    assert of_class(queue, "basic").seen == "b1"
+
+
 # --- all that happens to a queue happens to all classes --------------------------------------------------
 
 

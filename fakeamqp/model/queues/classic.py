@@ -8,7 +8,8 @@ only grow, and a message that comes back returns to the place its position gives
 
 Some messages are not for everybody (no-local, a content class, a rejected message in personality `spec`).
 Only queues that hold one, or whose subscriptions ask for it, look further than the head. There a message
-holds up those subscriptions that may have it and cannot take it now, and no others.
+holds up those subscriptions that may have it and cannot take it now, and no others. Nearly all messages are
+of class basic, though: as long as all are, subscriptions that take only these are like any others.
 
 Subscriptions that only look are shown a new message before anybody takes it, as far as their credit goes.
 Only while there are such does every message wait, be it for a moment: see `browsing`.
@@ -53,8 +54,10 @@ class ClassicQueue(Queue):
     type_name = "classic"
 
     __slots__ = (
+        "_attentive",
         "_bounded",
         "_browsers",
+        "_expects_basic",
         "_head_timer",
         "_next_position",
         "_picky",
@@ -71,7 +74,10 @@ class ClassicQueue(Queue):
     def _prepare(self) -> None:
         """See the base class."""
         self.ready = self._empty()
-        self._ranked = isinstance(self.ready, PriorityFifo)
+        self._ranked = self._attentive = isinstance(self.ready, PriorityFifo)
+        """Whether there are priorities; and whether what is stored is looked at again."""
+        self._expects_basic = False
+        """Whether some take basic messages only, of a queue that has seen no others since they came."""
         self.ready_octets = 0
         self._next_position = 0
         self._picky = False
@@ -130,8 +136,8 @@ class ClassicQueue(Queue):
         self.ready_octets += len(message.body)
         if not plain:
             self._announce(queued)
-        elif self._ranked and queued is self.ready.head():
-            self.dispatch()  # Who cannot take what waited may be able to take what came before that.
+        elif self._attentive:
+            self._attend_to(queued)
         if self._bounded:
             if not self._refuses:  # What is there was taken in, be it by promise.
                 self._drop_overflow()
@@ -140,8 +146,22 @@ class ClassicQueue(Queue):
             self._drop_expired()
         return True
 
+    def _attend_to(self, queued: QueuedMessage) -> None:
+        """A message was stored that may stand before others, or may not be for everybody."""
+        if self._expects_basic and queued.message.content_class != "basic":
+            self._look_further()
+        if self._ranked and queued is self.ready.head():
+            self.dispatch()  # Who cannot take what waited may be able to take what came before that.
+
+    def _look_further(self) -> None:
+        """There is something that is not for everybody."""
+        self._picky = True
+        self._plain = self._expects_basic = False
+
     def _announce(self, queued: QueuedMessage) -> None:
         """A message has come that some are to see, or not everybody may have."""
+        if self._expects_basic and queued.message.content_class != "basic":
+            self._look_further()
         ready = self.ready
         if isinstance(ready, Watched):
             for browser in list(self._browsers.values()):
@@ -450,9 +470,8 @@ class ClassicQueue(Queue):
         if self.deleted or not returned:
             self._too_late(returned, "deleted")
             return
-        if avoid is not None:
-            self._picky = True
-            self._plain = False
+        if avoid is not None or (self._expects_basic and not _all_basic(returned)):
+            self._look_further()
         self.ready.put_back(returned)
         self.ready_octets += sum(len(queued.message.body) for queued in returned)
         if self._bounded and not self._refuses:
@@ -500,7 +519,7 @@ class ClassicQueue(Queue):
         self.ready_octets = sum(len(queued.message.body) for queued in kept)
         if kept:
             self.ready.put_back(kept)
-        self._picky = False
+        self._picky = self._expects_basic = False
         self._plain = not self._browsers
         self._watch_head()
 
@@ -514,9 +533,15 @@ class ClassicQueue(Queue):
     def subscribe(self, subscription: Subscription) -> None:
         """See the base class."""
         super().subscribe(subscription)
-        if subscription.acquires:
-            self._picky = self._picky or subscription.picks
-            self._plain = not self._picky and not self._browsers
+        if not subscription.acquires:
+            return
+        if subscription.no_local or subscription.content_class not in (None, "basic"):
+            self._look_further()
+        elif subscription.content_class is not None and not self._picky:
+            if _all_basic(self.ready):
+                self._expects_basic = self._attentive = True
+            else:
+                self._look_further()
 
     def _enter(self, subscription: Subscription) -> None:
         """See the base class: who only looks takes no turns."""
@@ -606,3 +631,8 @@ class ClassicQueue(Queue):
 
     def _die(self, queued: QueuedMessage, reason: DeathReason) -> None:
         self.virtual_host.dead_letters.died(self, queued.message, reason)
+
+
+def _all_basic(messages: Iterable[QueuedMessage]) -> bool:
+    """Whether these are of the class that nearly all messages are of."""
+    return all(queued.message.content_class == "basic" for queued in messages)
