@@ -9,7 +9,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
-from fakeamqp.model.access import Permission, User
+from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.ends import Histories
 from fakeamqp.wire.amqp_0_9 import METHODS
 from fakeamqp.wire.amqp_0_9 import methods as m
@@ -256,6 +256,15 @@ def test_a_destination_that_the_user_may_not_write_to_closes_the_channel(lenient
     requester.client.expect_channel_close(403)
 
 
+def test_the_routing_key_for_a_topic_exchange_must_be_one_that_the_user_may_use(lenient: Server) -> None:
+    allowed = {("/", "amq.topic"): TopicPermission(write="^mine$")}
+    lenient.state.access.add(User("u", "p", (), {"/": Permission()}, allowed))
+    requester = Requester(lenient.client(user="u", password="p"))
+    requester.call(transfer("mine", destination="amq.topic"), m.MessageReject)
+    requester.ask(transfer("yours", destination="amq.topic"))
+    requester.client.expect_channel_close(403)
+
+
 @rule("0-9/message.transfer/ticket-01")
 @rule("0-9/message.consume/ticket-01")
 @rule("0-9/message.get/ticket-01")
@@ -315,6 +324,22 @@ def test_a_message_that_a_full_queue_refuses_is_rejected(requester: Requester) -
     requester.publish("full", b"first")
     reject = requester.call(transfer("full"), m.MessageReject)
     assert reject.code == 0 and "full" in reject.text
+
+
+def test_a_message_that_an_exchange_keeps_for_later_is_not_rejected(lenient: Server) -> None:
+    requester = Requester(lenient.client())
+    client = requester.client
+    client.declare("q")
+    delayed = m.ExchangeDeclare(
+        exchange="later", type="x-delayed-message", arguments={"x-delayed-type": "fanout"}
+    )
+    client.call(delayed, m.ExchangeDeclareOk)
+    client.bind("q", "later")
+    requester.publish("", b"m", destination="later", application_headers={"x-delay": 1000})
+    assert requester.get("q") is None
+    lenient.advance(1)
+    asked = requester.get("q")
+    assert asked is not None and asked.method.body.octets == b"m"
 
 
 def test_what_is_rejected_is_told_to_who_looks(server: Server, requester: Requester) -> None:

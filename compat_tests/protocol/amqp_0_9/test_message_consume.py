@@ -397,9 +397,12 @@ def test_the_window_holds_for_consumers_that_are_there(requester: Requester) -> 
 
 def test_without_acknowledgement_there_is_no_window(requester: Requester) -> None:
     requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
-    requester.consume("q", "d", no_ack=True)
+    requester.consume("q", "d")
+    fill(requester, b"0")
+    take(requester, 1)
+    requester.consume("q", "e", no_ack=True)
     fill(requester, b"1", b"2", b"3")
-    take(requester, 3)
+    assert {asked.method.destination for asked in take(requester, 3)} == {"e"}
 
 
 def test_a_get_needs_no_window(requester: Requester) -> None:

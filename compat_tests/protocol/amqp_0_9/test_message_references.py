@@ -12,6 +12,7 @@ from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.access import Permission, User
 from fakeamqp.wire.amqp_0_9 import methods as m
 from fakeamqp.wire.amqp_0_9.bodies import Body
+from fakeamqp.wire.amqp_0_9.constants import FRAME_RESPONSE
 
 rule = pytest.mark.rule
 
@@ -142,12 +143,26 @@ def test_a_reference_must_be_open(requester: Requester, method: Any) -> None:
     requester.client.expect_channel_close(404)
 
 
-@pytest.mark.parametrize("fields", [{"destination": "missing"}, {"user_id": "nobody"}])
-def test_what_is_wrong_with_a_transfer_is_found_when_it_comes(lenient: Server, fields: Any) -> None:
+@pytest.mark.parametrize(
+    ("code", "fields"),
+    [(404, {"destination": "missing"}), (403, {"destination": "inner"}), (406, {"user_id": "nobody"})],
+)
+def test_what_is_wrong_with_a_transfer_is_found_when_it_comes(
+    lenient: Server, code: int, fields: Any
+) -> None:
+    lenient.vhost.create_exchange("inner", "fanout", internal=True)
     requester = Requester(lenient.client())
     begin(requester)
     requester.ask(transfer(**fields))
-    requester.client.expect_channel_close(404 if "destination" in fields else 406)
+    requester.client.expect_channel_close(code)
+
+
+def test_a_blocked_publisher_that_appends_is_read_no_further(server: Server, requester: Requester) -> None:
+    requester.call(m.MessageOpen(reference=R), m.MessageOk)
+    server.state.block("low on memory")
+    requester.client.inbox.clear()
+    requester.ask(*[m.MessageAppend(reference=R, octets=b"a")] * 2)
+    assert [frame.type for frame in requester.client.inbox] == [FRAME_RESPONSE]
 
 
 def test_an_exchange_that_has_gone_by_then_is_missing(requester: Requester) -> None:

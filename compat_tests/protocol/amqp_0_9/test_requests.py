@@ -58,8 +58,9 @@ def test_a_frame_too_short_for_its_numbers_ends_the_connection(client: Client, f
 
 
 @pytest.mark.parametrize("frame_type", [FRAME_REQUEST, FRAME_RESPONSE])
-def test_there_are_none_on_channel_0(client: Client, frame_type: int) -> None:
-    client.send_frame(frame_type, 0, bytes(20) + QOS.encode())
+@pytest.mark.parametrize("method", [QOS, m.ChannelOpen()], ids=lambda each: each.NAME)
+def test_there_are_none_on_channel_0(client: Client, frame_type: int, method: Any) -> None:
+    client.send_frame(frame_type, 0, bytes(7) + b"\x01" + bytes(12) + method.encode())
     client.expect_connection_close(504)
 
 
@@ -261,6 +262,16 @@ def test_a_failure_is_in_no_range(server: Server) -> None:
     requester.client.expect_channel_close(404)
 
 
+def test_what_is_no_mere_ok_waits_for_nothing(server: Server) -> None:
+    requester = Requester(batching(server).client())
+    client = requester.client
+    client.declare("q")
+    client.fill("q", b"a")
+    requester.ask(m.BasicConsume(queue="q", consumer_tag="t", no_ack=True))
+    requester.response(m.BasicConsumeOk)
+    assert client.bodies() == [b"a"]
+
+
 @pytest.mark.rule("0-9/response/range")
 def test_what_follows_an_answer_comes_behind_it(server: Server) -> None:
     requester = Requester(batching(server).client())
@@ -354,6 +365,17 @@ def test_what_is_remembered_is_bounded(lenient: Server) -> None:
     requester.client.expect_connection_close(503)
 
 
+def test_of_what_has_no_answer_the_latest_is_remembered(lenient: Server) -> None:
+    requester = Requester(lenient.client())
+    recover = m.BasicRecover(requeue=True)
+    for _ in range(1001):
+        requester.ask(recover)
+    requester.repeat(recover, 2)
+    requester.client.expect_nothing()
+    requester.repeat(recover, 1)
+    requester.client.expect_connection_close(503)
+
+
 # --- requests of the broker ----------------------------------------------------------------------------
 
 
@@ -384,7 +406,12 @@ def test_pings_and_pongs_may_go_in_method_frames(client: Client) -> None:
     client.expect_nothing()
 
 
-def test_an_ok_that_answers_no_pong_ends_the_connection(client: Client) -> None:
+@pytest.mark.parametrize("pings", [0, 2])
+def test_an_ok_that_answers_no_pong_ends_the_connection(client: Client, pings: int) -> None:
+    for _ in range(pings):
+        client.call(m.ChannelPing(), m.ChannelOk)
+        client.expect(m.ChannelPong)
+        client.send(m.ChannelOk())
     client.send(m.ChannelOk())
     client.expect_connection_close(503)
 
@@ -527,6 +554,23 @@ def test_numbers_of_the_broker_have_no_gap(trusting: Server, losing: Client, cha
     requester.answer(3, m.ChannelOk())
     requester.call(m.ChannelPing(), m.ChannelOk)
     assert requester.request(m.ChannelPong)[:2] == (4, 3)
+
+
+@pytest.mark.rule("0-9/request/failover-reissue")
+def test_what_the_client_may_have_missed_comes_before_new_requests(
+    trusting: Server, losing: Client, channel_id: bytes
+) -> None:
+    losing.declare("q", durable=True)
+    lost = Requester(losing, 2)
+    lost.consume("q", "d")
+    losing.fill("q", b"1")
+    assert lost.transfer().number == 1
+    requester = resumed(trusting, lost, channel_id)
+    assert requester.request(m.ChannelPong).number == 1
+    again = requester.transfer()
+    assert (again.number, again.method.body.octets, again.method.redelivered) == (2, b"1", True)
+    requester.answer(1)
+    assert len(trusting.vhost.queues["q"].unacked) == 1
 
 
 def test_a_request_cannot_resume_a_channel(trusting: Server, losing: Client, channel_id: bytes) -> None:

@@ -154,12 +154,7 @@ class Requests:
 
         Only what says no more than ok, or no, waits for its like: other replies have something behind them.
         """
-        channel = self._channel
-        batches = (
-            channel.personality.amqp_0_9.batches_responses
-            and channel.state is ChannelState.OPEN
-            and isinstance(method, _BATCHED)
-        )
+        batches = self._channel.personality.amqp_0_9.batches_responses and isinstance(method, _BATCHED)
         self._respond(self.memory.incoming.answer(number, method.encode(), batches=batches))
 
     def flush(self) -> None:
