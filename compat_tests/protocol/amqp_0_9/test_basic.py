@@ -136,6 +136,15 @@ def test_every_publish_counts_at_once_and_so_does_every_acknowledgement(client: 
     client.drop()
 
 
+@pytest.mark.parametrize("name", ["amq.rabbitmq.reply-to", "anything"])
+def test_a_reply_address_is_a_property_like_others(client: Client, name: str) -> None:
+    """Direct reply-to is RabbitMQ's in 0-9-1."""
+    client.declare("q")
+    client.publish(routing_key="q", reply_to=name)
+    got = client.get("q")
+    assert got is not None and got.properties.reply_to == name
+
+
 # --- qos ---------------------------------------------------------------------------------------------
 
 

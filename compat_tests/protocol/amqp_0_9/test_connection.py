@@ -84,6 +84,15 @@ def test_capabilities_that_nobody_knows_change_nothing(server: Server) -> None:
     client.call(m.ConnectionOpen(virtual_host="/", capabilities="foo bar"), m.ConnectionOpenOk, 0)
 
 
+def test_a_wrong_password_ends_the_socket_whatever_the_client_says_it_knows(server: Server) -> None:
+    """Where the text has no code for it, a close would be RabbitMQ's in 0-9-1."""
+    client = server.connect()
+    client.send_octets(PROTOCOL_HEADER)
+    client.expect(m.ConnectionStart, 0)
+    client.login("guest", "wrong", {"capabilities": {"authentication_failure_close": True}})
+    client.expect_silent_end()
+
+
 # --- heartbeats --------------------------------------------------------------------------------------
 
 

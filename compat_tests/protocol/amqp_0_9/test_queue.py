@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
+from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.wire.amqp_0_9 import methods as m
 
 rule = pytest.mark.rule
@@ -336,3 +337,37 @@ def test_a_queue_has_many_consumers_of_any_class(
     tags = {client.call(consume(queue="q"), reply).consumer_tag for _ in range(20)}
     assert len(tags) == 20
     assert client.declare("q").consumer_count == 20
+
+
+# --- queues of other types, which RabbitMQ has -------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["stream", "quorum"])
+def test_windows_of_the_text_hold_for_queues_of_any_type(client: Client, kind: str) -> None:
+    client.declare("q", durable=True, arguments={"x-queue-type": kind})
+    client.fill("q", b"1", b"2", b"3")
+    client.qos(2)
+    options = {"x-stream-offset": "first"} if kind == "stream" else {}
+    client.call(m.BasicConsume(queue="q", filter=options), m.BasicConsumeOk)
+    assert client.bodies() == [b"1", b"2"]
+    client.ack(1)
+    assert client.bodies() == [b"3"]
+
+
+@pytest.mark.parametrize("kind", ["stream", "quorum"])
+def test_a_window_for_the_connection_does_too(client: Client, kind: str) -> None:
+    client.declare("q", durable=True, arguments={"x-queue-type": kind})
+    client.fill("q", b"1", b"2", b"3")
+    client.qos(1, global_=True)
+    options = {"x-stream-offset": "first"} if kind == "stream" else {}
+    client.call(m.BasicConsume(queue="q", filter=options), m.BasicConsumeOk)
+    assert client.bodies() == [b"1"]
+
+
+def test_windows_of_other_classes_do_too(client: Client) -> None:
+    client.declare("q", durable=True, arguments={"x-queue-type": "quorum"})
+    client.call(m.FileQos(prefetch_count=1), m.FileQosOk)
+    client.call(m.FileConsume(queue="q"), m.FileConsumeOk)
+    requester = Requester(client)
+    requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
+    requester.consume("q")

@@ -65,7 +65,7 @@ def consume(channel: ChannelEnd, method: m.BasicConsume) -> None:
         exclusive=method.exclusive,
         arguments=method.filter,
         options=queue.consumer_options(method.filter),
-        shares_window=any(each.limits for each in windows),
+        shares_window=queue.shares_windows and any(each.limits for each in windows),
         limits=(channel.endpoint.gate, channel.gate, *windows),
         credits=windows,
         content_class=_CLASS,

@@ -131,7 +131,8 @@ class Consumer:
         windows = self.consumers.windows if self.windowed else ()
         credits = tuple(window.credit for window in windows)
         rates = tuple(window.rate for window in windows)
-        subscription.shares_window = any(credit.limits for credit in credits)
+        shared = any(credit.limits for credit in credits)
+        subscription.shares_window = shared and subscription.queue.shares_windows
         subscription.depend_on(
             (channel.endpoint.gate, channel.gate, *credits, *rates), () if subscription.no_ack else credits
         )

@@ -68,7 +68,7 @@ def subscribe(channel: ChannelEnd, method: m.MessageConsume) -> Queue:
         exclusive=method.exclusive,
         arguments=method.filter,
         options=queue.consumer_options(method.filter),
-        shares_window=any(each.limits for each in credits),
+        shares_window=queue.shares_windows and any(each.limits for each in credits),
         limits=(channel.endpoint.gate, channel.gate, *credits),
         credits=credits,
         content_class=_CONTENT_CLASS,
@@ -175,7 +175,7 @@ def _share(credit: Credit, sharing: list[Messages]) -> None:
             if not subscription.no_ack:
                 credits = (*subscription.credits, credit)
                 subscription.depend_on((*subscription.limits, credit), credits)
-                subscription.shares_window = True
+                subscription.shares_window = subscription.queue.shares_windows
         for delivery in messages.ledger.outstanding.values():
             if delivery.holder is not None:
                 delivery.credits = (*delivery.credits, credit)
