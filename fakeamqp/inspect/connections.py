@@ -125,7 +125,7 @@ def _channel_view(channel: ClientChannel) -> ChannelView:
     return ChannelView(
         number=channel.number,
         consumers=tuple(consumer_view(subscription) for subscription in channel.consumers.values()),
-        unacked=len(channel.ledger.outstanding),
+        unacked=channel.unacked,
         prefetch=channel.prefetch[0] or shared,
         mode=channel.mode,
     )

@@ -64,7 +64,11 @@ class ClientChannel(Protocol):
 
     @property
     def ledger(self) -> Ledger:
-        """What is unsettled."""
+        """What is unsettled, by delivery tag."""
+
+    @property
+    def unacked(self) -> int:
+        """How many messages it holds, those included that are not in the ledger."""
 
 
 class ClientConnection(Protocol):

@@ -6,6 +6,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import bodies, consume, publish_file, take
+from fakeamqp.inspect.connections import connection_views
 from fakeamqp.wire.amqp_0_9 import methods as m
 
 rule = pytest.mark.rule
@@ -96,6 +97,19 @@ def test_no_class_settles_what_is_anothers(client: Client) -> None:
     file = take(client)
     client.ack(file.tag)
     client.expect_channel_close(406)
+
+
+def test_who_looks_at_the_channel_sees_what_it_holds(client: Client, three: list[int]) -> None:
+    client.fill("q", b"basic")
+    client.consume("q", "b")
+
+    def held() -> int:
+        (connection,) = connection_views(client.server.state)
+        return connection.channels[0].unacked
+
+    assert held() == 4
+    client.send(m.FileAck(delivery_tag=three[0]))
+    assert held() == 3
 
 
 @rule("0-9/file.reject/01", "0-9/file.reject/02")

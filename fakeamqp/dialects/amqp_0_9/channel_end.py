@@ -28,7 +28,7 @@ from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER, method_frame
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9.endpoint import Endpoint
-    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.delivery import Delivery, Ledger
     from fakeamqp.model.extensions import OutOfBandTransport
     from fakeamqp.model.message import Message
     from fakeamqp.model.subscription import Subscription
@@ -60,6 +60,8 @@ class Room(Protocol):
 @runtime_checkable
 class Holding(Protocol):
     """A room that keeps what the client has not settled beside the channel's ledger."""
+
+    ledger: Ledger
 
     def put_back(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         """Have those that were kept here outstanding again; returns the others."""
@@ -338,6 +340,12 @@ class ChannelEnd(channel_end.ChannelEnd):
         if self.endpoint.uses_tag(tag):
             raise NotAllowed(f"attempt to reuse consumer tag '{tag}'")
         return tag
+
+    @property
+    def unacked(self) -> int:
+        """See the base class: of all classes together."""
+        rooms = (room for room in self._rooms.values() if isinstance(room, Holding))
+        return super().unacked + sum(len(room.ledger.outstanding) for room in rooms)
 
     def put_back(self, deliveries: Sequence[Delivery]) -> None:
         """What was settled is outstanding again, each where its class keeps it (tx.rollback/undoes-acks)."""

@@ -135,6 +135,11 @@ class ChannelEnd:
         if self.consumers.pop(subscription.tag, None) is not None:
             self.note_consumer("consumer ended", subscription)
 
+    @property
+    def unacked(self) -> int:
+        """How many messages the client holds."""
+        return len(self.ledger.outstanding)
+
     # --- what the tap is told --------------------------------------------------------------------------
 
     def note_consumer(

@@ -115,6 +115,11 @@ class SessionEnd:
         return self.state is SessionState.ATTACHED
 
     @property
+    def unacked(self) -> int:
+        """How many messages it holds."""
+        return len(self.ledger.outstanding)
+
+    @property
     def prefetch(self) -> tuple[int, int]:
         """Subscriptions have their own credit in 0-10."""
         return (0, 0)
