@@ -219,6 +219,16 @@ def test_a_message_that_may_not_wait_goes_to_who_takes_its_class(queue: Queue) -
     assert basic.seen == "a"
 
 
+def test_what_a_consumers_own_connection_published_holds_it_up_no_more_than_another_class(
+    queue: Queue,
+) -> None:
+    reader = Reader(queue, "r", owner="me", no_local=True)
+    queue.virtual_host.publish(Message("", "q", PlainProperties(), b"own", publisher="me"))
+    put(queue, "b1")
+    assert reader.seen == "b1"
+    assert waiting(queue) == "own"
+
+
 @pytest.mark.parametrize(("word", "taken"), [("b", True), ("f", False)])
 def test_whether_a_message_would_be_handed_over_is_a_matter_of_its_class(
     queue: Queue, word: str, taken: bool
