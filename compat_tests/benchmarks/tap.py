@@ -34,11 +34,11 @@ __all__ = ["HEAD", "HOT", "INSTALLED", "answer", "copies", "installed", "nothing
 
 HOT: Mapping[str, Mapping[str, int]] = {
     "model/virtual_host/virtual_host.py": {"offer": 2},
-    "dialects/amqp_0_9_1/basic.py": {"_settle": 1},
     "dialects/amqp_0_9_1/channel_end.py": {"confirm_now": 1},
     "dialects/amqp_0_9_x/channel_end.py": {"note_settled": 1},
     "dialects/amqp_0_9_x/delivering.py": {"deliver": 1, "get_ok": 1},
     "dialects/amqp_0_9_x/endpoint.py": {"receive": 1, "_cut_frames": 1},
+    "dialects/amqp_0_9_x/settling.py": {"settle": 1},
     "dialects/outbox.py": {"write": 1},
 }
 """By file and function on the way of a message: in how many places it looks for a tap."""
