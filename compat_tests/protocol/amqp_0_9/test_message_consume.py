@@ -8,6 +8,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.requesting import Asked, Requester
+from compat_tests.protocol.driver import QuietTap
 from fakeamqp.model.access import Permission, User
 from fakeamqp.wire.amqp_0_9 import methods as m
 from fakeamqp.wire.amqp_0_9.bodies import Body
@@ -286,6 +287,29 @@ def test_what_was_got_and_not_answered_comes_back(server: Server, requester: Req
     assert server.client().empty("q") == [b"1"]
 
 
+def test_a_get_says_whether_a_message_was_delivered_before(server: Server, requester: Requester) -> None:
+    fill(requester, b"1")
+    first = requester.get("q")
+    requester.client.drop()
+    again = other(server).get("q")
+    assert first is not None and not first.method.redelivered
+    assert again is not None and again.method.redelivered
+
+
+def test_who_looks_is_told_what_is_for_a_consumer(server: Server, requester: Requester) -> None:
+    told: list[object] = []
+
+    class Onlooker(QuietTap):
+        def delivered(self, message: Any, queue: Any, consumer_tag: Any, *_: Any) -> None:
+            told.append(consumer_tag)
+
+    server.state.tap = Onlooker()
+    fill(requester, b"1", b"2")
+    requester.get("q")
+    requester.consume("q", "d")
+    assert told == [None, "d"]
+
+
 def test_an_exclusive_consumer_shuts_out_a_get(spec: Server) -> None:
     requester = Requester(spec.client())
     requester.client.declare("q")
@@ -302,15 +326,16 @@ def test_an_exclusive_consumer_shuts_out_a_get(spec: Server) -> None:
 @rule("0-9/message.recover/requeue")
 def test_a_recover_sends_again_to_where_it_was_sent(server: Server, requester: Requester) -> None:
     requester.consume("q", "d")
-    fill(requester, b"1", b"2")
-    taken = take(requester, 2)
+    fill(requester, b"1", b"2", b"3", b"4")
+    taken = take(requester, 4)
     second = other(server)
     second.consume("q", "e")
     requester.answer(taken[0].number)
     requester.call(m.MessageRecover(requeue=False), m.MessageOk)
-    (again,) = take(requester, 1)
-    assert (again.method.body.octets, again.method.redelivered) == (b"2", True)
-    assert again.number > taken[1].number
+    again = take(requester, 3)
+    assert sorted(asked.method.body.octets for asked in again) == [b"2", b"3", b"4"]
+    assert all(asked.method.redelivered for asked in again)
+    assert again[0].number > taken[-1].number
     second.client.expect_nothing()
 
 
@@ -389,9 +414,9 @@ def test_the_window_holds_for_consumers_that_are_there(requester: Requester) -> 
     requester.client.expect_nothing()
     requester.answer(taken[0].number)
     take(requester, 1)
-    requester.ask(m.MessageQos(prefetch_count=4))
     fill(requester, b"4", b"5", b"6")
-    requester.response(m.MessageOk)
+    requester.client.expect_nothing()
+    requester.call(m.MessageQos(prefetch_count=4), m.MessageOk)
     take(requester, 2)
 
 
@@ -403,6 +428,24 @@ def test_without_acknowledgement_there_is_no_window(requester: Requester) -> Non
     requester.consume("q", "e", no_ack=True)
     fill(requester, b"1", b"2", b"3")
     assert {asked.method.destination for asked in take(requester, 3)} == {"e"}
+
+
+def test_a_new_window_is_not_for_those_who_do_not_acknowledge(requester: Requester) -> None:
+    requester.consume("q", "d")
+    fill(requester, b"0")
+    take(requester, 1)
+    requester.consume("q", "e", no_ack=True)
+    requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
+    fill(requester, b"1", b"2", b"3")
+    assert {asked.method.destination for asked in take(requester, 3)} == {"e"}
+
+
+def test_what_was_got_does_not_count(requester: Requester) -> None:
+    fill(requester, b"1", b"2")
+    assert requester.get("q") is not None
+    requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
+    requester.consume("q", "d")
+    take(requester, 1)
 
 
 def test_a_get_needs_no_window(requester: Requester) -> None:

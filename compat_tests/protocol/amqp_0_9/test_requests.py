@@ -176,6 +176,14 @@ def test_a_method_without_an_answer_is_answered_by_ok_when_all_of_it_has_come(sp
     requester.call(m.BasicRecover(requeue=True), m.MessageOk)
 
 
+@pytest.mark.rule("0-9/request/every-request-answered")
+def test_contents_that_come_together_are_answered_each(spec: Server) -> None:
+    requester = Requester(spec.client())
+    publish = m.BasicPublish(exchange="amq.fanout")
+    requester.client.send_octets(b"".join(requester.request_octets(publish) + CONTENT for _ in range(3)))
+    assert requester.response(m.MessageOk)[:3] == (1, 1, 2)
+
+
 def test_clients_in_the_field_get_no_answer_to_what_has_none(lenient: Server) -> None:
     requester = Requester(lenient.client())
     requester.ask(m.BasicRecover(requeue=True))
@@ -554,6 +562,31 @@ def test_numbers_of_the_broker_have_no_gap(trusting: Server, losing: Client, cha
     requester.answer(3, m.ChannelOk())
     requester.call(m.ChannelPing(), m.ChannelOk)
     assert requester.request(m.ChannelPong)[:2] == (4, 3)
+
+
+@pytest.mark.rule("0-9/request/failover-reissue")
+def test_what_was_half_done_on_a_lost_connection_is_carried_out_when_it_comes_again(
+    trusting: Server, losing: Client, channel_id: bytes
+) -> None:
+    losing.declare("q", durable=True)
+    lost = Requester(losing, 2)
+    lost.call(m.MessageOpen(reference=b"r"), m.MessageOk)
+    lost.call(m.MessageAppend(reference=b"r", octets=b"body"), m.MessageOk)
+    lost.call(m.MessageCheckpoint(reference=b"r", identifier="i"), m.MessageOk)
+    transfer = m.MessageTransfer(routing_key="q", body=Body(b"r", by_reference=True))
+    lost.ask(transfer)
+    requester = resumed(trusting, lost, channel_id)
+    assert requester.call(m.MessageResume(reference=b"r", identifier="i"), m.MessageOffset).value == 4
+    requester.repeat(transfer, 4)
+    requester.repeat(transfer, 4)
+    requester.client.expect_nothing()
+    requester.ask(m.MessageClose(reference=b"r"))
+    while requester.client.inbox:
+        requester.response(m.MessageOk)
+    assert len(trusting.vhost.queues["q"].ready) == 1
+    requester.repeat(transfer, 4)
+    told = requester.response(m.MessageOk)
+    assert told.first <= 4 <= told.first + told.offset
 
 
 @pytest.mark.rule("0-9/request/failover-reissue")

@@ -16,24 +16,23 @@ from fakeamqp.wire.amqp_0_9.requests import Response
 __all__ = ["Incoming"]
 
 _MOST_RESPONSES = 1000
-_MOST_OCTETS = 1024 * 1024
-"""So much is remembered of what the client has not said it has, the latest."""
+"""So many responses are remembered of those the client has not said it has: the latest, none of them long."""
 
 
 class Incoming:
     """Requests of the client, and responses to them. `last` is the number of the last that has come."""
 
-    __slots__ = ("_batch", "_left", "_open", "_remembered", "_responses", "last", "octets")
+    __slots__ = ("_again", "_batch", "_left", "_open", "_remembered", "_responses", "last")
 
     def __init__(self) -> None:
         self.last = 0
-        self.octets = 0
-        """Octets of the methods that are remembered."""
         self._responses = 0
         """How many responses there were: the number of the last."""
-        self._remembered: deque[Response] = deque()
+        self._remembered: deque[Response] = deque(maxlen=_MOST_RESPONSES)
         self._open: set[int] = set()
         """Requests that have come and are not answered."""
+        self._again: set[int] = set()
+        """Requests that were not answered when the channel was interrupted, and have to come again."""
         self._left: deque[int] = deque(maxlen=_MOST_RESPONSES)
         """The latest of those that never will be."""
         self._batch: Response | None = None
@@ -43,7 +42,7 @@ class Incoming:
         """A request has come.
 
         Returns:
-            Whether it is a new one. If not, `repeat` has what it was answered.
+            Whether it is to be carried out. If not, `repeat` has what it was answered.
 
         Raises:
             ProtocolError: its number is not the next (request/request-id-increments), or the mark is the
@@ -55,10 +54,13 @@ class Incoming:
             text = f"response-mark {response_mark}, and the last response was {self._responses}"
             raise ProtocolError("command-invalid", text)
         while self._remembered and self._remembered[0].response_id <= response_mark:
-            self._forget_oldest()
-        if request_id <= self.last:
+            self._remembered.popleft()
+        if request_id > self.last:
+            self.last = request_id
+        elif request_id in self._again:
+            self._again.remove(request_id)
+        else:
             return False
-        self.last = request_id
         self._open.add(request_id)
         return True
 
@@ -88,9 +90,6 @@ class Incoming:
         self._responses += 1
         response = batch._replace(response_id=self._responses)
         self._remembered.append(response)
-        self.octets += len(response.method)
-        while len(self._remembered) > _MOST_RESPONSES or self.octets > _MOST_OCTETS:
-            self._forget_oldest()
         return [response]
 
     def answer_once(self, request_id: int, method: bytes) -> Response:
@@ -103,6 +102,12 @@ class Incoming:
         """A request was carried out, and there is no answer to what it asked."""
         self._open.discard(request_id)
         self._left.append(request_id)
+
+    def interrupt(self) -> None:
+        """The channel is interrupted: what waits to be sent is remembered, what is half done is forgotten."""
+        self.flush()
+        self._again |= self._open
+        self._open.clear()
 
     def repeat(self, request_id: int) -> Response | None:
         """What a request was answered that has come again; None if it is not answered, or never will be.
@@ -120,6 +125,3 @@ class Incoming:
         raise ProtocolError(
             "command-invalid", f"request {request_id} has come again, and the response to it is forgotten"
         )
-
-    def _forget_oldest(self) -> None:
-        self.octets -= len(self._remembered.popleft().method)

@@ -74,6 +74,7 @@ class Requests:
         if channel.state is not ChannelState.OPEN:
             channel.receive_method(request.method)
             return
+        self._answer_awaiting()
         incoming = self.memory.incoming
         self.memory.reserved = request.reserved
         if not incoming.receive(request.request_id, request.response_mark):
@@ -161,11 +162,15 @@ class Requests:
         """Send the response that waits for more of its kind: something else follows, or the turn is over."""
         self._respond(self.memory.incoming.flush())
 
-    def end_turn(self) -> None:
-        """All that has come is dealt with."""
+    def _answer_awaiting(self) -> None:
+        """Answer what was to be answered when its content has come, if it has."""
         if self._awaiting is not None and not self._channel.awaits_content:
             number, self._awaiting = self._awaiting, None
             self._answer_generically(number)
+
+    def end_turn(self) -> None:
+        """All that has come is dealt with."""
+        self._answer_awaiting()
         self.flush()
         self._send_missing()
 
@@ -229,7 +234,7 @@ class Requests:
 
     def interrupted(self) -> Memory | None:
         """What a channel that resumes this one goes on with. See `resume.Resumable`, here and below."""
-        self.memory.incoming.flush()
+        self.memory.incoming.interrupt()
         self.memory.outgoing.void()
         return self.memory if self.memory.used else None
 
@@ -246,5 +251,4 @@ class Requests:
 
     def released(self) -> None:
         """The channel is over."""
-        self.memory.incoming.flush()
         self._awaiting = None
