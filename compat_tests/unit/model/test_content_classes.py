@@ -163,6 +163,13 @@ def test_consumers_of_one_class_and_of_all_take_turns(queue: Queue) -> None:
     assert files.got
 
 
+def test_consumers_of_one_class_take_turns(bench: Bench) -> None:
+    queue = bench.queue("q")
+    one, other = of_class(queue, "file", "1"), of_class(queue, "file", "2")
+    put(queue, "f1 f2 b1 f3 f4")
+    assert (one.seen, other.seen) == ("f1f3", "f2f4")
+
+
 def test_credit_that_comes_back_is_for_the_next_of_its_class(queue: Queue) -> None:
     put(queue, "f1 b1 b2 f2 b3")
     basic = of_class(queue, "basic", messages=1)
