@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from fakeamqp.dialects.amqp_0_9.access import use_ticket
-from fakeamqp.dialects.amqp_0_9.replies import REPLIES
 from fakeamqp.dialects.amqp_0_9_x.replies import short_text
 from fakeamqp.dialects.amqp_0_9_x.states import ChannelState
 from fakeamqp.model.contents import publish_content
@@ -105,7 +104,7 @@ def _send_back(channel: ChannelEnd, kind: ContentClass, message: Message, condit
     """Return a message to its publisher, unless that has gone (file.return/content)."""
     if channel.state is not ChannelState.OPEN:
         return
-    code = REPLIES.code(condition)
+    code = channel.endpoint.REPLIES.code(condition)
     channel.virtual_host.ends.returned(message, code, text, channel.number)
     channel.send_content(
         kind.returns(
