@@ -1,0 +1,58 @@
+"""Chaos for clients of 0-9: what happens to them, and what does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.unit.faults.amqp_0_9.server import FaultServer
+from fakeamqp.faults.chaos import FAULTS
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9.bodies import Body
+
+OF_THE_NETWORK = {"slices", "slow", "stall"}
+"""These need transports, and know no dialect."""
+
+
+def test_a_transfer_is_rejected(server: FaultServer) -> None:
+    requester = server.requester()
+    chaos = server.faults.chaos(1, {"rejected-transfer": 1.0})
+    requester.call(m.MessageTransfer(routing_key="q", body=Body(b"no")), m.MessageReject)
+    assert "received message.transfer number 1 on channel 1: rejected-transfer" in chaos.plan
+    assert server.bodies() == []
+
+
+def test_nobody_is_refused_who_would_not_know(server: FaultServer) -> None:
+    client = server.client()
+    client.declare("q")
+    server.faults.chaos(1, {"nack": 1.0}).optional()
+    client.publish(b"x", routing_key="q")
+    assert server.bodies() == [b"x"]
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS.keys() - OF_THE_NETWORK))
+def test_a_plan_happens_again(fault: str) -> None:
+    def talk(server: FaultServer) -> bytes:
+        requester = server.requester()
+        client = requester.client
+        client.consume("q", "t")
+        heard = b""
+        for number in range(6):
+            if client.closed:
+                break
+            octets = requester.request_octets(m.MessageTransfer(routing_key="q", body=Body(b"x")))
+            client.send_octets(octets)
+            if not client.closed:
+                client.publish(b"%d" % number, routing_key="q")
+            server.advance(0.1)
+            heard += client.take_octets()
+        server.advance(5)
+        return heard + client.take_octets()
+
+    first, again = FaultServer(), FaultServer()
+    chaos = first.faults.chaos(3, {fault: 0.5}).optional()
+    heard = talk(first)
+    for rule in first.faults.rules:
+        assert getattr(rule, "error", None) is None
+    again.faults.chaos(plan=chaos.plan).optional()
+    if chaos.plan.count("\n"):
+        assert talk(again) == heard
