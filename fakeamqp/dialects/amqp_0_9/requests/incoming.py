@@ -104,8 +104,7 @@ class Incoming:
         self._left.append(request_id)
 
     def interrupt(self) -> None:
-        """The channel is interrupted: what waits to be sent is remembered, what is half done is forgotten."""
-        self.flush()
+        """The channel is interrupted: what is half done is forgotten, and carried out if it comes again."""
         self._again |= self._open
         self._open.clear()
 
