@@ -8,10 +8,12 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server, content
 from compat_tests.protocol.amqp_0_9.requesting import Requester
+from fakeamqp.dialects.amqp_0_9.requests.incoming import Incoming
 from fakeamqp.wire.amqp_0_9 import BasicProperties
 from fakeamqp.wire.amqp_0_9 import methods as m
 from fakeamqp.wire.amqp_0_9.bodies import Body
 from fakeamqp.wire.amqp_0_9.constants import FRAME_REQUEST, FRAME_RESPONSE
+from fakeamqp.wire.amqp_0_9.requests import Response
 from fakeamqp.wire.amqp_0_9_x.frames import frame
 
 QOS = m.MessageQos(prefetch_count=1)
@@ -604,6 +606,16 @@ def test_what_the_client_may_have_missed_comes_before_new_requests(
     assert (again.number, again.method.body.octets, again.method.redelivered) == (2, b"1", True)
     requester.answer(1)
     assert len(trusting.vhost.queues["q"].unacked) == 1
+
+
+def test_a_response_that_was_not_sent_is_remembered() -> None:
+    incoming = Incoming()
+    assert incoming.receive(1, 0)
+    assert incoming.answer(1, b"ok", batches=True) == []
+    incoming.interrupt()
+    assert incoming.flush() == []
+    assert not incoming.receive(1, 0)
+    assert incoming.repeat(1) == Response(1, 1, 0, b"ok")
 
 
 def test_a_request_cannot_resume_a_channel(trusting: Server, losing: Client, channel_id: bytes) -> None:

@@ -104,7 +104,11 @@ class Incoming:
         self._left.append(request_id)
 
     def interrupt(self) -> None:
-        """The channel is interrupted: what is half done is forgotten, and carried out if it comes again."""
+        """The channel is interrupted: what is half done is forgotten, and carried out if it comes again.
+
+        A response that waits will not be sent unless its request comes again.
+        """
+        self.flush()
         self._again |= self._open
         self._open.clear()
 
