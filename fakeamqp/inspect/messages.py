@@ -62,6 +62,7 @@ _LONGEST_SHOWN = 60
 class ContentView:
     """What was published: body, address, properties. A property the message does not have is None.
 
+    `content_class` is "basic", or "file" or "stream" where the message was published in one of these classes.
     `headers` is empty where there are none. `timestamp` is in seconds since 1970, `expiration` in
     milliseconds, as text.
     """
@@ -82,6 +83,7 @@ class ContentView:
     type: str | None = None
     user_id: str | None = None
     app_id: str | None = None
+    content_class: str = "basic"
 
     @property
     def text(self) -> str:
@@ -121,6 +123,8 @@ class ContentView:
             f"routing_key={self.routing_key!r}",
         ]
         words += [f"{name}={value!r}" for name, value in self.properties.items()]
+        if self.content_class != "basic":
+            words.append(f"content_class={self.content_class!r}")
         return " ".join(words)
 
 
@@ -417,8 +421,15 @@ def content_of(message: Message) -> dict[str, Any]:
         "exchange": message.exchange,
         "routing_key": message.routing_key,
         "headers": frozen(properties.headers or {}),
+        "content_class": message.content_class,
         **values,
     }
 
 
-assert {field.name for field in fields(ContentView)} == {"body", "exchange", "routing_key", *PROPERTIES}
+assert {field.name for field in fields(ContentView)} == {
+    "body",
+    "exchange",
+    "routing_key",
+    "content_class",
+    *PROPERTIES,
+}

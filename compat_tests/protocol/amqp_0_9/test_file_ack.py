@@ -7,6 +7,7 @@ import pytest
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import bodies, consume, publish_file, take
 from fakeamqp.inspect.connections import connection_views
+from fakeamqp.inspect.messages import queued_view, unacked_view
 from fakeamqp.wire.amqp_0_9 import methods as m
 
 rule = pytest.mark.rule
@@ -97,6 +98,17 @@ def test_no_class_settles_what_is_anothers(client: Client) -> None:
     file = take(client)
     client.ack(file.tag)
     client.expect_channel_close(406)
+
+
+def test_who_looks_at_a_file_sees_that_it_is_one(client: Client, three: list[int]) -> None:
+    client.fill("q", b"basic")
+    virtual_host = client.server.vhost
+    (waiting,) = [queued_view(each, 0) for each in virtual_host.queues["q"].ready]
+    assert waiting.content_class == "basic"
+    assert "content_class" not in repr(waiting)
+    held = [unacked_view(each, 0, 0) for each in virtual_host.queues["q"].unacked]
+    assert [each.content_class for each in held] == ["file"] * 3
+    assert "content_class='file'" in repr(held[0])
 
 
 def test_who_looks_at_the_channel_sees_what_it_holds(client: Client, three: list[int]) -> None:
