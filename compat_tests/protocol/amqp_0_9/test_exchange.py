@@ -161,3 +161,10 @@ def test_an_unknown_type_ends_the_connection(server: Server, kind: str) -> None:
     client = server.client()
     client.send(m.ExchangeDeclare(exchange="x", type=kind))
     client.expect_connection_close(503)
+
+
+@rule("0-9/exchange.delete/exchange-exists")
+@pytest.mark.parametrize("if_unused", [False, True])
+def test_an_exchange_that_is_not_there_is_not_deleted(client: Client, if_unused: bool) -> None:
+    client.send(m.ExchangeDelete(exchange="missing", if_unused=if_unused))
+    client.expect_channel_close(404)
