@@ -203,7 +203,7 @@ class ClassicQueue(Queue):
     def _next_picky_taker(self, message: Message) -> Subscription | None:
         """The same in a queue that looks further than its head."""
         for subscription in self._rotation.able(message):
-            if not any(subscription.suits(each.message) for each in self.ready):
+            if not any(self._suits(subscription, each) for each in self.ready):
                 return subscription
         return None
 
