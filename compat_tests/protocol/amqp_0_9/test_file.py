@@ -371,6 +371,40 @@ def test_a_global_window_is_for_the_whole_connection(server: Server) -> None:
     assert take(client, channel=2).body == b"2"
 
 
+@rule("0-9/file.qos/global")
+def test_a_channel_that_closes_gives_back_what_it_had_of_a_global_window(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    client.declare("r")
+    client.call(m.FileQos(prefetch_count=2, global_=True), m.FileQosOk)
+    consume(client, "q", "1")
+    consume(client, "r", "2", channel=2)
+    for body in (b"1", b"2"):
+        publish_file(client, body)
+    take(client)
+    client.expect(m.FileOpen)  # One is held, and one is under way.
+    for body in (b"3", b"4"):
+        publish_file(client, body, "r", channel=2)
+    client.expect_nothing()
+    client.send(shared.ChannelClose(reply_code=200))
+    client.expect(m.FileOpen, 2)
+    client.expect(shared.ChannelCloseOk)
+    client.send(m.FileOpenOk(), 2)
+    assert client.expect_content(m.FileStage, 2).body == b"3"
+    client.expect(m.FileDeliver, 2)
+    assert take(client, channel=2).body == b"4"
+
+
+def test_a_client_that_wants_nothing_for_now_is_sent_nothing(client: Client) -> None:
+    client.declare("q")
+    consume(client)
+    client.call(shared.ChannelFlow(active=False), shared.ChannelFlowOk)
+    publish_file(client, b"body")
+    client.expect_nothing()
+    client.call(shared.ChannelFlow(active=True), shared.ChannelFlowOk)
+    assert take(client).body == b"body"
+
+
 def test_a_window_of_a_channel_is_no_other_channels(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")
