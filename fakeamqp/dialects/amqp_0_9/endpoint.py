@@ -20,6 +20,7 @@ from fakeamqp.dialects.amqp_0_9_x.endpoint import FramedEnd
 from fakeamqp.wire.amqp_0_9 import methods as m
 from fakeamqp.wire.amqp_0_9.constants import FRAME_TRACE, PROTOCOL_HEADER, VERSION_MAJOR, VERSION_MINOR
 from fakeamqp.wire.amqp_0_9.frames import FRAME_TYPES, FRAME_TYPES_0_8, OUT_OF_BAND
+from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED_0_9
 
 if TYPE_CHECKING:
     from fakeamqp.dialects.amqp_0_9.vocabulary import Vocabulary
@@ -75,6 +76,8 @@ class Endpoint(FramedEnd[ChannelEnd]):
             protocol_header=protocol_header,
             personality=settled(state.personality),
         )
+        if self.personality.published_field_grammar:
+            self.grammar = PUBLISHED_0_9  # types/table-types
         self.version = version
         self.windows: dict[str, Window] = {}
         """By class, how much all consumers of files or streams on the connection are sent in advance."""

@@ -10,8 +10,9 @@ The published grammar and the peers in use disagree about some tags, so reading 
 | D   | unsigned mantissa   | signed mantissa              |
 | x   | octets              | unknown                      |
 
-The published grammar also has a syntax for field names and forbids NUL in short strings. That of 0-9,
-`PUBLISHED_0_9`, does the same and knows no tags but S, I, D, T, F and V. Writing needs no
+The published grammar also has a syntax for field names and forbids NUL in short strings. The text of 0-9
+asks for the same, and names six tags of which peers use three times as many: `PUBLISHED_0_9` reads the tags
+that RabbitMQ's grammar has, with a signed mantissa, and checks what there is to check. Writing needs no
 choice: it uses tags with one meaning for both, but for `l` and `x`, which only RabbitMQ's grammar reads as
 written.
 
@@ -114,7 +115,6 @@ class Grammar:
         "numbers",
         "octets",
         "short_strings",
-        "tags",
         "unchecked",
     )
 
@@ -131,8 +131,6 @@ class Grammar:
     checks_names: bool
     #: short strings must not hold a zero octet
     forbids_nul: bool
-    #: where names are checked: the only tags that a field may have; empty for all of them
-    tags: frozenset[int]
     #: the same tags without the two checks, and with x: for octets that were accepted or made here
     unchecked: Grammar
 
@@ -143,18 +141,17 @@ class Grammar:
         numbers: Mapping[str, str],
         mantissa: str,
         short_strings: bool,
+        octets: bool,
         checks: bool,
-        tags: bytes = b"",
     ) -> None:
         put = object.__setattr__
         put(self, "name", name)
         put(self, "numbers", _fixed({**_COMMON_NUMBERS, **numbers}))
         put(self, "mantissa", struct.Struct(mantissa))
         put(self, "short_strings", short_strings)
-        put(self, "octets", not checks)
+        put(self, "octets", octets)
         put(self, "checks_names", checks)
         put(self, "forbids_nul", checks)
-        put(self, "tags", frozenset(tags))
         unchecked = self
         if checks:
             unchecked = Grammar(
@@ -162,6 +159,7 @@ class Grammar:
                 numbers=numbers,
                 mantissa=mantissa,
                 short_strings=short_strings,
+                octets=True,
                 checks=False,
             )
         put(self, "unchecked", unchecked)
@@ -205,20 +203,25 @@ class Grammar:
 
 #: The tags as RabbitMQ reads them and clients send them (source: RabbitMQ, documented behaviour).
 RABBITMQ: Final = Grammar(
-    "RABBITMQ", numbers={"s": "h", "l": "q"}, mantissa=">BI", short_strings=False, checks=False
+    "RABBITMQ", numbers={"s": "h", "l": "q"}, mantissa=">BI", short_strings=False, octets=True, checks=False
 )
 #: The tags and checks of the published 0-9-1 grammar.
 PUBLISHED: Final = Grammar(
-    "PUBLISHED", numbers={"U": "h", "l": "Q"}, mantissa=">Bi", short_strings=True, checks=True
+    "PUBLISHED",
+    numbers={"U": "h", "l": "Q"},
+    mantissa=">Bi",
+    short_strings=True,
+    octets=False,
+    checks=True,
 )
-#: The tags and checks of the 0-9 text (0-9/types/table-types, 0-9/types/value-decimal).
+#: The checks of the 0-9 text, and the tags in use (0-9/types/table-types, 0-9/types/value-decimal).
 PUBLISHED_0_9: Final = Grammar(
     "PUBLISHED_0_9",
     numbers={"s": "h", "l": "q"},
     mantissa=">Bi",
     short_strings=False,
+    octets=True,
     checks=True,
-    tags=b"SIDTFV",
 )
 
 
@@ -250,7 +253,7 @@ def _read_values(
                 offset = start + buffer[offset]
                 name = buffer[start:offset].decode("utf-8", "surrogateescape")
                 if checks_names and offset < end:
-                    _check_field(name, buffer[offset], grammar.tags)
+                    _check_name(name)
             tag = buffer[offset]
             offset += 1
             if tag == 0x53:  # S
@@ -326,8 +329,8 @@ def _show_tag(tag: int) -> str:
 _is_legal_name = re.compile(r"[A-Za-z$#][A-Za-z0-9_$#-]*").fullmatch
 
 
-def _check_field(name: str, tag: int, tags: frozenset[int]) -> None:
-    """Sources: 0-9-1/types/table-name-syntax, 0-9/types/table-types."""
+def _check_name(name: str) -> None:
+    """Source: 0-9-1/types/table-name-syntax."""
     if not _is_legal_name(name):
         raise FieldNameError(
             f"field name {name!r} is illegal: it must start with a letter, '$' or '#' "
@@ -335,8 +338,6 @@ def _check_field(name: str, tag: int, tags: frozenset[int]) -> None:
         )
     if len(name) > 128:
         raise FieldNameError(f"field name {name[:20]!r}... has {len(name)} characters; the limit is 128")
-    if tags and tag not in tags:
-        raise FieldError(f"field {name!r} has the unknown tag {_show_tag(tag)}")
 
 
 _pack_uint32 = struct.Struct(">I").pack
