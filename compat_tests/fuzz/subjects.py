@@ -139,4 +139,5 @@ def speaking_0_9_1(server: Server) -> Server:
     same = copy(server)
     same.dialect = "0-9-1"
     same.asks_for_tickets = False
+    same._port += 5_000
     return same

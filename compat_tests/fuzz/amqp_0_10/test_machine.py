@@ -17,6 +17,7 @@ from compat_tests.fuzz.amqp_0_10.machine_books import QUEUES, Copy, Message, rou
 from compat_tests.fuzz.amqp_0_10.machine_clients import Cmd, Consumer, Line, Planned, Session, Sub
 from compat_tests.fuzz.amqp_0_10.machine_wire import segments_of
 from compat_tests.fuzz.amqp_0_10.machine_world import World
+from compat_tests.fuzz.dice import DICE, Dice
 from compat_tests.fuzz.profile import examples
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
@@ -77,29 +78,6 @@ STEPS = [name for name, weight in WEIGHTS.items() for _ in range(weight)]
 """One rule has all steps: where there are many, some examples leave out nearly all of them."""
 
 
-class Dice:
-    """Draws small numbers from a large one; 0 always draws the first."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-
-    def __call__(self, count: int) -> int:
-        self._number, drawn = divmod(self._number, count)
-        return drawn
-
-    def one(self, *of: Any) -> Any:
-        return of[self(len(of))]
-
-    def some(self, of: list[int]) -> list[int]:
-        """The first, or a part in any order."""
-        if not of:
-            return []
-        first = self(len(of))
-        found = of[first : first + 1 + self(len(of))]
-        return found[::-1] if self(2) else found
-
-
-DICE = st.integers(0, 2**48).map(Dice)
 WHO = st.integers(0, 2)
 
 
