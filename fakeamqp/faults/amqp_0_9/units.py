@@ -31,7 +31,7 @@ from fakeamqp.wire.amqp_0_9.requests import (
     encode_request,
     encode_response,
 )
-from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED_0_9, RABBITMQ
+from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
 from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class MethodUnit09(FamilyUnit):
 
     METHODS = METHODS
     PROPERTIES: ClassVar[Mapping[int, type[Properties]]] = PROPERTIES
-    GRAMMARS = (RABBITMQ, PUBLISHED_0_9.unchecked)
+    GRAMMARS = (RABBITMQ,)
 
     def __init__(
         self, line: Any, direction: Direction, channel: int, frames: list[tuple[int, bytes]]

@@ -16,7 +16,6 @@ from fakeamqp.wire.amqp_0_9_x.frames import (
     FRAME_METHOD,
     split_body,
 )
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
 from fakeamqp.wire.errors import WireError
 
 if TYPE_CHECKING:
@@ -276,7 +275,7 @@ class FamilyUnit(Unit):
 
 def read(grammars: tuple[Grammar, ...], decode: Any, *where: Any) -> Any:
     """What `decode` makes of the first grammar that the octets can be read with; None if of none."""
-    for grammar in grammars or (RABBITMQ,):
+    for grammar in grammars:
         try:
             return decode(*where, grammar)
         except WireError:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from fakeamqp.wire.amqp_0_9.constants import FRAME_REQUEST, FRAME_RESPONSE
-from fakeamqp.wire.amqp_0_9.frames import FRAME_TYPES
+from fakeamqp.wire.amqp_0_9.frames import FRAME_TYPES_0_8
 from fakeamqp.wire.amqp_0_9.version_0_8 import PROTOCOL_HEADERS
 from fakeamqp.wire.amqp_0_9_x.framing import PARTS, FamilyFraming
 
 __all__ = ["FRAMING"]
 
-_TYPES = FRAME_TYPES - {FRAME_REQUEST, FRAME_RESPONSE}
-
-FRAMING = FamilyFraming(PROTOCOL_HEADERS[0], {kind: PARTS.get(kind, "") for kind in sorted(_TYPES)})
+FRAMING = FamilyFraming(PROTOCOL_HEADERS[0], {kind: PARTS.get(kind, "") for kind in sorted(FRAME_TYPES_0_8)})
