@@ -83,8 +83,7 @@ def test_files_outlast_a_restart_and_a_crash(client: Client, server: Server) -> 
 
 
 @rule("0-9/file/03")
-def test_files_of_higher_priority_go_first(spec: Server) -> None:
-    client = spec.client()
+def test_files_of_higher_priority_go_first(client: Client) -> None:
     client.declare("q")
     for body, priority in ((b"low", 1), (b"high", 7), (b"higher", 9), (b"low too", 1)):
         publish_file(client, body, priority=priority)

@@ -102,8 +102,7 @@ def test_what_was_sent_is_gone(server: Server) -> None:
 
 
 @rule("0-9/stream/02")
-def test_messages_of_higher_priority_go_first(spec: Server) -> None:
-    client = spec.client()
+def test_messages_of_higher_priority_go_first(client: Client) -> None:
     client.declare("q")
     for body, priority in ((b"low", 1), (b"high", 7), (b"higher", 9), (b"low too", 1)):
         publish(client, body, priority=priority)
@@ -112,8 +111,7 @@ def test_messages_of_higher_priority_go_first(spec: Server) -> None:
 
 
 @rule("0-9/stream/01")
-def test_a_full_queue_drops_what_is_least_urgent(spec: Server) -> None:
-    client = spec.client()
+def test_a_full_queue_drops_what_is_least_urgent(client: Client) -> None:
     client.declare("q", arguments={"x-max-length": 2})
     for body, priority in ((b"high", 7), (b"low", 1), (b"higher", 9)):
         publish(client, body, priority=priority)

@@ -70,6 +70,7 @@ def _create(channel: ChannelEnd, method: m.QueueDeclare, name: str) -> Queue:
         exclusive=method.exclusive,
         auto_delete=auto_delete,
         arguments=method.arguments,
+        priorities=True,  # basic/06, file/03, stream/02, message/06
     )
     belongs(channel, method.ticket, "queue", queue.name)
     return queue

@@ -230,8 +230,8 @@ class ClassicQueue(Queue):
 
     @property
     def _drops_lowest(self) -> bool:
-        """Whether a queue that is too long drops what is least urgent."""
-        return self.virtual_host.state.personality.discards_low_priority_first
+        """Whether a queue that is too long drops what is least urgent (stream/01)."""
+        return bool(self.priorities) or self.virtual_host.state.personality.discards_low_priority_first
 
     def _drop_overflow(self) -> None:
         """Drop until the limits hold: from the head, as RabbitMQ documents, or what is least urgent.

@@ -79,7 +79,7 @@ class Queue:
     freeable only if it is auto-delete, and not with its last subscription, and otherwise it is there for all
     (queue.declare/auto-delete-exclusive, exclusive-without-auto-delete).
     `priorities` asks for ten levels of priority or for none where nothing else does; None leaves that to the
-    personality. Only classic queues heed it.
+    personality. With it, a queue that is too long drops what is least urgent. Only classic queues heed it.
     """
 
     kind: ClassVar[Literal["queue"]] = "queue"
