@@ -1,0 +1,92 @@
+"""What ends for clients of 0-9 and 0-8: logins, connections, deliveries in the midst of them, the broker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.unit.faults.amqp_0_9.server import FaultServer
+from fakeamqp.faults import Faults
+from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.wire.amqp_0_9 import version_0_8
+from fakeamqp.wire.amqp_0_9.bodies import Body
+from fakeamqp.wire.amqp_0_9.constants import PROTOCOL_HEADER
+from fakeamqp.wire.framing import dialect_of, framing_of
+
+HEADERS = (PROTOCOL_HEADER, *version_0_8.PROTOCOL_HEADERS)
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=dialect_of)
+def test_a_login_is_refused(server: FaultServer, faults: Faults, header: bytes) -> None:
+    rule = faults.on("connection.start-ok", dialect=dialect_of(header)).refuse_login()
+    client = server.connect()
+    client.send_octets(header)
+    client.take_octets()
+    client.login()
+    assert rule.hits == 1
+    assert client.closed or b"ACCESS_REFUSED" in client.take_octets()
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=dialect_of)
+def test_a_connection_is_closed_in_the_words_of_its_dialect(
+    server: FaultServer, faults: Faults, header: bytes
+) -> None:
+    dialect = dialect_of(header)
+    assert dialect is not None
+    faults.on("connection.open", dialect=dialect).close_connection(320, "gone")
+    client = server.connect()
+    client.send_octets(header)
+    client.login()
+    client.send(m.ConnectionTuneOk(channel_max=10, frame_max=8192), 0)
+    client.take_octets()
+    client.send(m.ConnectionOpen(virtual_host="/"), 0)
+    [(kind, channel, payload, _)] = framing_of(dialect).cut(client.take_octets())
+    expected = m.ConnectionClose if dialect == "0-9" else version_0_8.ConnectionClose
+    assert (kind, channel) == (1, 0)
+    assert payload == expected(320, "gone", 10, 40).encode()
+
+
+def test_of_0_8_each_method_has_its_own_number(server: FaultServer, faults: Faults) -> None:
+    closes = faults.on("connection.close", dialect="0-8")
+    redirects = faults.on("connection.redirect", dialect="0-8", optional=True)
+    client = server.connect()
+    client.send_octets(version_0_8.PROTOCOL_HEADERS[0])
+    client.login()
+    client.send(m.ConnectionTuneOk(channel_max=10, frame_max=8192), 0)
+    client.send(m.ConnectionOpen(virtual_host="/"), 0)
+    client.send(version_0_8.ConnectionClose(200), 0)
+    assert (closes.hits, redirects.hits) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("after", "seen"), [("method", True), ("header", True), (100, True), (30, False), (0, False)], ids=str
+)
+def test_a_delivery_is_cut(requester: Requester, faults: Faults, after: Any, seen: bool) -> None:
+    requester.publish("q", b"two apples")
+    faults.on("message.transfer", direction="sent", dialect="0-9").cut(after)
+    requester.ask(m.MessageConsume(queue="q", destination="d"))
+    requester.client.server.advance(0)  # type: ignore[attr-defined]
+    heard = requester.client.take_octets()
+    assert requester.client.closed
+    assert (b"two apples" in heard) is seen
+
+
+def test_a_crash_takes_what_was_not_answered(
+    server: FaultServer, requester: Requester, faults: Faults
+) -> None:
+    faults.on("message.transfer", body=b"two").crash()
+    requester.publish("q", b"one")
+    requester.ask(m.MessageTransfer(routing_key="q", body=Body(b"two")))
+    server.settle()
+    assert server.restarts == [True]
+
+
+def test_heartbeats_are_lost(server: FaultServer, faults: Faults) -> None:
+    client = server.client(heartbeat=10)
+    rule = faults.on("heartbeat", direction="received").drop()
+    while not client.closed:
+        client.send_frame(8, 0, b"")
+        server.advance(5)
+    assert rule.hits == 4
