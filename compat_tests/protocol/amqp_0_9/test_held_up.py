@@ -1,0 +1,31 @@
+"""A message that is too large for a window of octets holds up those behind it, until it is pushed out."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
+
+LARGE, SMALL = b"x" * 100, b"y"
+
+
+@pytest.fixture
+def client(server: Server) -> Client:
+    """It holds a message of one octet, and may hold ten."""
+    client = server.client()
+    client.qos(0, size=10)
+    client.declare("long")
+    client.consume("long")
+    client.publish(SMALL, routing_key="long")
+    client.delivery()
+    return client
+
+
+@pytest.mark.parametrize("arguments", [{"x-max-length": 1}, {"x-max-length-bytes": 100}], ids=str)
+def test_what_is_behind_it_goes_at_once(client: Client, arguments: dict[str, int]) -> None:
+    client.declare("q", arguments=arguments)
+    client.consume("q")
+    client.publish(LARGE, routing_key="q")
+    client.expect_nothing()
+    client.publish(SMALL, routing_key="q")
+    assert client.delivery().body == SMALL
