@@ -162,6 +162,8 @@ def methods(
             fields[name] = draw(st.sampled_from((False, False, False, True)))
         elif name in ("delivery_tag", "prefetch_count"):
             fields[name] = draw(st.integers(0, 4) | field_values(kind))
+        elif name == "out_of_band":
+            fields[name] = draw(st.sampled_from(["", "memory", "broken"]))
         elif name in ("reference", "channel_id", "body"):
             fields[name] = draw(REFERENCES if name != "body" else BODIES)
         elif name.startswith("reserved") or name in ("prefetch_size", "ticket"):

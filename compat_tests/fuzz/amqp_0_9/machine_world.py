@@ -41,6 +41,10 @@ class World:
         self.books = Books()
         self.relaxed = False
         """Whether what comes now goes back to whom it was sent, whatever windows say."""
+        self.under_way: set[Copy] = set()
+        """Files that the broker has begun to send somebody."""
+        self.exempt: set[Copy] = set()
+        """Those of them for which no window holds any more."""
         self.admin = self.server.client()
         for name, arguments in QUEUES.items():
             self.server.vhost.declare_queue(name, owner=None, arguments=arguments, durable=True)
@@ -166,7 +170,7 @@ class World:
             assert channel.opened is None, "one file after the other"
             channel.opened = method.identifier
             if not channel.lazy:
-                self.answer_open(channel, 0)
+                self.answer_open(channel, 1)
         elif name == "file.deliver":
             assert channel.staged is not None and method.identifier == channel.opened
             body, channel.staged, channel.opened = channel.staged, None, None
@@ -223,7 +227,7 @@ class World:
             assert copy.position > consumer.latest, f"{copy} comes too late for {consumer}"
             consumer.latest = copy.position
         self.hold(channel, consumer.kind, tag, copy, consumer, no_ack=consumer.no_ack)
-        within = channel.peer.within(channel, consumer.kind)
+        within = channel.peer.within(channel, consumer.kind) or copy in self.exempt
         assert within or consumer.no_ack or self.relaxed, f"{copy} is more than the window of {consumer}"
 
     def hold(
@@ -271,22 +275,22 @@ class World:
         """Every message is where it should be, and nobody waits in vain."""
         assert not (problems := inconsistencies(self.server.state)), problems
         held = {id(each.copy) for channel in self.channels for each in channel.held.values()}
+        self.under_way.clear()
         for name, copies in self.books.queues.items():
             queue = self.server.vhost.queues[name]
             ready = [_number(queued.message.body) for queued in queue.ready]
             unacked = [_number(delivery.queued.message.body) for delivery in queue.unacked]
             assert sorted(ready + unacked) == sorted(copies), f"{name}: {ready} and {unacked}, not {copies}"
-            under_way = set()
             for delivery in queue.unacked:
                 number = _number(delivery.queued.message.body)
                 copy = copies[number]
                 if id(copy) not in held:
                     assert copy.sent.content_class == "file" and copy.state == "ready", copy
-                    under_way.add(number)
+                    self.under_way.add(copy)
                     copy.avoid = None  # Somebody has it, even if it comes back as if it had never been sent.
             for number in ready:
                 assert copies[number].state == "ready", f"{copies[number]} is ready at the broker"
-            waiting = [copy for copy in self.books.ready(name) if copy.sent.number not in under_way]
+            waiting = [copy for copy in self.books.ready(name) if copy not in self.under_way]
             assert [copy.sent.number for copy in waiting] == ready, f"{name} is out of order"
             self.check_takers(name, waiting)
 
@@ -303,11 +307,12 @@ class World:
             return False
         if consumer.no_ack or consumer.kind in ("any", "stream"):
             return True
-        if consumer.kind == "file" and self.under_way(channel):
+        if consumer.kind == "file" and self.busy(channel):
             return False  # Whatever the windows say of it, it is busy.
         return bool(channel.peer.within(channel, consumer.kind, copy.size))
 
-    def under_way(self, channel: Channel) -> bool:
+    @staticmethod
+    def busy(channel: Channel) -> bool:
         """Whether files are under way to anybody on the connection."""
         return any(each.opened is not None for each in channel.peer.channels.values())
 

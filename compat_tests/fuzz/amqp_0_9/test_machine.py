@@ -30,14 +30,12 @@ from fakeamqp.wire.amqp_0_9 import methods as m
 from fakeamqp.wire.amqp_0_9.bodies import Body
 from fakeamqp.wire.amqp_0_9_1 import methods as shared
 
-KINDS = ("basic", "file", "stream", "message")
-TARGETS = (
-    ("", "plain"),
-    ("", "plain"),
-    ("", "short"),
-    ("amq.fanout", ""),
-    ("", "other"),
-    ("", "nowhere"),
+FOCUS = (
+    ("basic", "file", "stream", "message"),
+    ("basic",),
+    ("file",),
+    ("file", "basic"),
+    ("stream", "message"),
 )
 STEPS = (
     *("publish",) * 10,
@@ -57,9 +55,11 @@ class Machine(RuleBasedStateMachine):
 
     personality = "rabbitmq-4.2"
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(kinds=st.sampled_from(FOCUS), queues=st.sampled_from([("plain",), ("short",), tuple(QUEUES)]))
+    def begin(self, kinds: tuple[str, ...], queues: tuple[str, ...]) -> None:
+        """In most examples there are few classes and queues, so that much happens to each."""
         self.world = World(self.personality)
+        self.kinds, self.queues = kinds, queues
         self.number = self.tags = 0
         for number in range(4):
             self.consume(Dice(number * 8))
@@ -107,9 +107,10 @@ class Machine(RuleBasedStateMachine):
         if dice(8) == 7:
             channel, kind = self.world.old, "basic"
         else:
-            channel, kind = self.channel(dice), dice.one(*KINDS)
+            channel, kind = self.channel(dice), dice.one(*self.kinds)
         world, client = self.world, channel.peer.client
-        target = dice.one(*TARGETS)
+        queue = dice.one(*self.queues)
+        target = dice.one(("", queue), ("", queue), ("amq.fanout", ""), ("", queue), ("", "nowhere"))
         later = channel.transacts and kind != "stream"
         immediate = channel is not world.old and not later and target[0] == "" and dice(4) == 3
         sent = self.new(dice, client, kind, target, immediate=immediate)
@@ -183,12 +184,12 @@ class Machine(RuleBasedStateMachine):
     # --- consuming --------------------------------------------------------------------------------------
 
     def consume(self, dice: Dice) -> None:
-        channel, kind = self.channel(dice), dice.one(*KINDS)
+        channel, kind = self.channel(dice), dice.one(*self.kinds)
         if sum(len(each.consumers) for each in self.world.channels) >= MOST_CONSUMERS:
             return self.cancel(dice)
         self.tags += 1
         consumer = Consumer(
-            f"c{self.tags}", kind, dice.one("plain", *QUEUES), kind == "stream" or dice(4) == 3, dice(4) == 3
+            f"c{self.tags}", kind, dice.one(*self.queues), kind == "stream" or dice(4) == 3, dice(4) == 3
         )
         channel.consumers[consumer.tag] = consumer
         fields: dict[str, Any] = {"queue": consumer.queue, "no_local": consumer.no_local}
@@ -241,7 +242,7 @@ class Machine(RuleBasedStateMachine):
         self.world.read()
 
     def get(self, dice: Dice) -> None:
-        channel, queue, no_ack = self.channel(dice), dice.one(*QUEUES), dice(4) == 3
+        channel, queue, no_ack = self.channel(dice), dice.one(*self.queues), dice(4) == 3
         world = self.world
         waiting = world.waiting(queue)
         able = [each for each in waiting if each.sent.content_class == "basic" and each.avoid is not channel]
@@ -366,7 +367,7 @@ class Machine(RuleBasedStateMachine):
     # --- windows ----------------------------------------------------------------------------------------
 
     def qos(self, dice: Dice) -> None:
-        channel, kind = self.channel(dice), dice.one(*KINDS)
+        channel, kind = self.channel(dice), dice.one(*self.kinds)
         peer = channel.peer
         if any(held.how for each in peer.channels.values() for held in each.held.values()):
             return  # Whether what waits for a commit counts in a new window is nobody's business.
@@ -376,6 +377,7 @@ class Machine(RuleBasedStateMachine):
             self.call(channel, method, "stream.qos-ok")
             return
         (peer.windows if shared else channel.windows)[kind] = window
+        self.world.exempt |= self.world.under_way
         fields = {"prefetch_count": window.count, "prefetch_size": window.size, "global_": shared}
         if kind == "message":
             channel.replies.clear()
@@ -399,13 +401,13 @@ class Machine(RuleBasedStateMachine):
             self.call(old, shared.BasicCancel(consumer_tag=tag), "basic.cancel-ok")
             return
         self.tags += 1
-        consumer = Consumer(f"c{self.tags}", "any", dice.one(*QUEUES), dice(3) == 2, False)
+        consumer = Consumer(f"c{self.tags}", "any", dice.one(*self.queues), dice(3) == 2, False)
         old.consumers[consumer.tag] = consumer
         method = shared.BasicConsume(queue=consumer.queue, consumer_tag=consumer.tag, no_ack=consumer.no_ack)
         self.call(old, method, "basic.consume-ok")
 
     def old_get(self, dice: Dice) -> None:
-        old, queue = self.world.old, dice.one(*QUEUES)
+        old, queue = self.world.old, dice.one(*self.queues)
         able = [copy for copy in self.world.waiting(queue) if copy.avoid is not old]
         old.replies.clear()
         old.getting = (queue, False)
