@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
+from fakeamqp.dialects import line
 from fakeamqp.dialects.amqp_0_10.replies import ConnectionFault, short_text
 from fakeamqp.dialects.connection_states import ConnectionState
 from fakeamqp.model.errors import ModelError
@@ -48,22 +49,16 @@ _ENDED = frozenset((ConnectionState.CLOSING, ConnectionState.CLOSED, ConnectionS
 _NAMES = ("connection_name", "qpid.client_process")
 
 
-class Line:
+class Line(line.Line):
     """One 0-10 connection as fault rules see it. A channel is open while a session is attached to it."""
 
-    __slots__ = ("_endpoint",)
+    __slots__ = ()
 
     dialect = "0-10"
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+    _endpoint: Endpoint
 
     # --- who it is ------------------------------------------------------------------------------------
-
-    @property
-    def name(self) -> str:
-        """The connection's name: both addresses."""
-        return self._endpoint.name
 
     @property
     def client_name(self) -> str | None:
@@ -71,18 +66,6 @@ class Line:
         properties = self._endpoint.client_properties
         names = (properties.get(name) for name in _NAMES)
         return next((name for name in names if isinstance(name, str) and name), None)
-
-    @property
-    def virtual_host(self) -> str | None:
-        """The name of the virtual host the client works in; None before it has opened one."""
-        return self._endpoint.virtual_host_name
-
-    @property
-    def open(self) -> bool:
-        """Whether anything can still be said on the connection."""
-        endpoint = self._endpoint
-        ended = (ConnectionState.CLOSED, ConnectionState.REFUSED)
-        return not (endpoint.finished or endpoint.aborted or endpoint.state in ended)
 
     def channel_open(self, number: int) -> bool:
         """Whether a session is attached to the channel and no exception has ended it."""
@@ -112,14 +95,6 @@ class Line:
     def confirm_now(self) -> None:
         """Say what is completed: for those who take frames while no input is being dealt with."""
         self._endpoint.end_turn()
-
-    def pause(self, paused: bool) -> None:
-        """Read no further from the client, since enough of it waits; or go on."""
-        self._endpoint.pause(paused)
-
-    def put(self, octets: bytes) -> None:
-        """Send octets as they are."""
-        self._endpoint.outbox.put(octets)
 
     # --- commands of the client -----------------------------------------------------------------------
 
@@ -247,26 +222,12 @@ class Line:
         elif endpoint.state not in _ENDED:
             endpoint.close(cast("CloseCode", code), text)  # Also a code that 0-10 does not know.
 
-    def end(self, *, reset: bool) -> None:
-        """End the transport without a word, after what is to be sent: in order, or by a reset."""
-        self._endpoint.break_off(reset=reset)
-
     def refuse_login(self, text: str, client_properties: Any) -> None:
         """Refuse the client as one whose password is wrong."""
         endpoint = self._endpoint
         if endpoint.state is ConnectionState.STARTING:
             endpoint.client_properties = client_properties or {}
         endpoint.refuse(text)
-
-    # --- heartbeats -----------------------------------------------------------------------------------
-
-    def unhear(self) -> None:
-        """What has come last was no sign of life."""
-        self._endpoint.heartbeats.unhear()
-
-    def hold_to_heartbeats(self) -> None:
-        """From now on silence counts, whatever clock the client lives by."""
-        self._endpoint.heartbeats.hold()
 
     # --- publishes ------------------------------------------------------------------------------------
 
@@ -281,12 +242,6 @@ class Line:
         with suppress(ModelError):
             return session.virtual_host.routing.preview(message)
         return ()
-
-    def exchange_type(self, name: str) -> str | None:
-        """The type of an exchange, or None where there is none."""
-        virtual_host = self._endpoint.virtual_host
-        exchange = None if virtual_host is None else virtual_host.exchanges.get(name)
-        return None if exchange is None else exchange.type_name
 
     # --- deliveries -----------------------------------------------------------------------------------
 
@@ -353,9 +308,6 @@ class Line:
     def _session(self, number: int) -> SessionEnd | None:
         session = self._endpoint.sessions.get(number)
         return session if session is not None and session.alive else None
-
-    def __repr__(self) -> str:
-        return f"<Line {self.name}>"
 
 
 def _frames(octets: bytes) -> Iterator[tuple[int, int, bytes]]:

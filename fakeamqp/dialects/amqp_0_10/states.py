@@ -1,9 +1,4 @@
-"""The states of a connection and of a session, as tables.
-
-Theory of operation. A connection walks through its handshake in one order only (connection/grammar): the
-header is answered with the header, then come start-ok, perhaps secure-ok several times, tune-ok, open. What
-goes wrong on the way ends the transport. Once open, a connection is so until either peer sends close; whoever
-sends it discards everything but close and close-ok until the answer comes.
+"""The states of a connection, as in `connection_states` with heartbeats and a redirect, and of a session.
 
 A session lives apart from its transport. It is attached to a channel of a connection, and may lose that; how
 long it is kept then is what the peers have agreed on (session.request-timeout/meaning), and a session that is
@@ -18,6 +13,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+from fakeamqp.dialects import connection_states
 from fakeamqp.dialects.connection_states import ConnectionState
 
 __all__ = ["CONNECTION_TRANSITIONS", "SESSION_TRANSITIONS", "SessionState"]
@@ -34,51 +30,14 @@ class SessionState(Enum):
     ENDED = auto()
 
 
-_C = ConnectionState
-CONNECTION_TRANSITIONS: dict[ConnectionState, dict[str, ConnectionState]] = {
-    _C.STARTING: {
-        "CHALLENGE": _C.SECURING,
-        "AUTHENTICATED": _C.TUNING,
-        "REFUSE": _C.REFUSED,
-        "connection.start-ok": _C.STARTING,
-        "CLOSE": _C.CLOSING,
-        "LOST": _C.CLOSED,
+_OPEN = ConnectionState.OPEN
+CONNECTION_TRANSITIONS = {
+    **connection_states.CONNECTION_TRANSITIONS,
+    _OPEN: {
+        **connection_states.CONNECTION_TRANSITIONS[_OPEN],
+        "REDIRECT": ConnectionState.CLOSING,
+        "connection.heartbeat": _OPEN,
     },
-    _C.SECURING: {
-        "CHALLENGE": _C.SECURING,
-        "AUTHENTICATED": _C.TUNING,
-        "REFUSE": _C.REFUSED,
-        "connection.secure-ok": _C.SECURING,
-        "CLOSE": _C.CLOSING,
-        "LOST": _C.CLOSED,
-    },
-    _C.TUNING: {
-        "AGREED": _C.TUNED,
-        "REFUSE": _C.REFUSED,
-        "connection.tune-ok": _C.TUNING,
-        "CLOSE": _C.CLOSING,
-        "LOST": _C.CLOSED,
-    },
-    _C.TUNED: {
-        "REFUSE": _C.REFUSED,
-        "connection.open": _C.OPEN,
-        "CLOSE": _C.CLOSING,
-        "LOST": _C.CLOSED,
-    },
-    _C.REFUSED: {"LOST": _C.CLOSED},
-    _C.OPEN: {
-        "REDIRECT": _C.CLOSING,
-        "connection.heartbeat": _C.OPEN,
-        "connection.close": _C.CLOSED,
-        "CLOSE": _C.CLOSING,
-        "LOST": _C.CLOSED,
-    },
-    _C.CLOSING: {
-        "connection.close": _C.CLOSING,
-        "connection.close-ok": _C.CLOSED,
-        "LOST": _C.CLOSED,
-    },
-    _C.CLOSED: {},
 }
 
 _S = SessionState

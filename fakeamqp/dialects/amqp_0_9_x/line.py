@@ -1,8 +1,7 @@
-"""What faults may learn of a connection and do to it.
+"""What faults may learn of a connection of 0-9 or 0-9-1 and do to it.
 
-A fault rule decides what becomes of a method or a frame; here is how that is done without breaking the
-order of things: publishes keep being counted for their confirms, deliveries for their tags. Nothing here is
-called unless somebody has installed a rule.
+The order of things does not break: deliveries keep being counted for their tags, and publishes, where they
+are confirmed, for that.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.dialects import line
 from fakeamqp.dialects.amqp_0_9_x.replies import Reply, short_text
 from fakeamqp.dialects.amqp_0_9_x.states import ChannelState
 from fakeamqp.dialects.connection_states import ConnectionState
@@ -25,39 +25,20 @@ if TYPE_CHECKING:
 __all__ = ["Line"]
 
 
-class Line:
+class Line(line.Line):
     """One connection as fault rules see it."""
 
-    __slots__ = ("_endpoint",)
+    __slots__ = ()
 
-    def __init__(self, endpoint: FramedEnd[Any]) -> None:
-        self._endpoint = endpoint
+    _endpoint: FramedEnd[Any]
 
     # --- who it is ------------------------------------------------------------------------------------
-
-    @property
-    def name(self) -> str:
-        """The connection's name: both addresses."""
-        return self._endpoint.name
 
     @property
     def client_name(self) -> str | None:
         """The name the client gave itself (client property `connection_name`), or None."""
         name = self._endpoint.client_properties.get("connection_name")
         return name if isinstance(name, str) else None
-
-    @property
-    def virtual_host(self) -> str | None:
-        """The name of the virtual host the client works in; None before it has opened one."""
-        virtual_host = self._endpoint.virtual_host
-        return None if virtual_host is None else virtual_host.name
-
-    @property
-    def open(self) -> bool:
-        """Whether anything can still be said on the connection."""
-        endpoint = self._endpoint
-        ended = (ConnectionState.CLOSED, ConnectionState.REFUSED)
-        return not (endpoint.finished or endpoint.aborted or endpoint.state in ended)
 
     def channel_open(self, number: int) -> bool:
         """Whether the channel is open; channel 0 is as long as the connection is."""
@@ -79,14 +60,6 @@ class Line:
         """Go on with whole frames that were kept when they came."""
         self._endpoint.take(frames)
 
-    def pause(self, paused: bool) -> None:
-        """Read no further from the client, since enough of it waits; or go on."""
-        self._endpoint.pause(paused)
-
-    def put(self, octets: bytes) -> None:
-        """Send octets as they are."""
-        self._endpoint.outbox.put(octets)
-
     # --- ends -----------------------------------------------------------------------------------------
 
     def close_channel(self, number: int, code: int, text: str, method: int) -> None:
@@ -99,10 +72,6 @@ class Line:
         """Close the connection as an error would; `method` is the index of the method to blame, or 0."""
         self._endpoint.close_with(code, short_text(text), method)
 
-    def end(self, *, reset: bool) -> None:
-        """End the transport without a word, after what is to be sent: in order, or by a reset."""
-        self._endpoint.break_off(reset=reset)
-
     def refuse_login(self, text: str, client_properties: Any) -> None:
         """Refuse the client as one whose password is wrong; its properties say whether it wants to know."""
         endpoint = self._endpoint
@@ -110,16 +79,6 @@ class Line:
             endpoint.enter("connection.start-ok")
             endpoint.client_properties = client_properties or {}
         endpoint.refuse_login(text)
-
-    # --- heartbeats -----------------------------------------------------------------------------------
-
-    def unhear(self) -> None:
-        """What has come last was no sign of life."""
-        self._endpoint.heartbeats.unhear()
-
-    def hold_to_heartbeats(self) -> None:
-        """From now on silence counts, whatever clock the client lives by."""
-        self._endpoint.heartbeats.hold()
 
     # --- publishes ------------------------------------------------------------------------------------
 
@@ -132,12 +91,6 @@ class Line:
         with suppress(ModelError):
             return channel.virtual_host.routing.preview(message)
         return ()
-
-    def exchange_type(self, name: str) -> str | None:
-        """The type of an exchange, or None where there is none."""
-        virtual_host = self._endpoint.virtual_host
-        exchange = None if virtual_host is None else virtual_host.exchanges.get(name)
-        return None if exchange is None else exchange.type_name
 
     # --- deliveries -----------------------------------------------------------------------------------
 
@@ -180,6 +133,3 @@ class Line:
     def _channel(self, number: int) -> ChannelEnd | None:
         channel: ChannelEnd | None = self._endpoint.channels.get(number)
         return channel if channel is not None and channel.state is ChannelState.OPEN else None
-
-    def __repr__(self) -> str:
-        return f"<Line {self.name}>"
