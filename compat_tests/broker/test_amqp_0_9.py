@@ -13,7 +13,8 @@ from fakeamqp.amqp_0_9 import BadRegistration, MemoryTransport, TraceFrame, Tunn
 from fakeamqp.model.errors import ModelError
 from fakeamqp.wire.amqp_0_9 import BasicProperties, TunnelProperties
 from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.constants import PROTOCOL_HEADER
+from fakeamqp.wire.amqp_0_9.constants import FRAME_REQUEST, FRAME_RESPONSE, PROTOCOL_HEADER
+from fakeamqp.wire.amqp_0_9.requests import Request, encode_request
 from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, content_frames, frame, header_frame, method_frame
 from fakeamqp.wire.amqp_0_9_x.method import Method
 from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
@@ -296,3 +297,15 @@ def test_a_reset_forgets_what_was_handed_in(broker: Broker) -> None:
     assert client.expect(m.ConnectionClose).reply_code == 540
     client.close()
     face.out_of_band("memory", MemoryTransport())
+
+
+def test_a_message_that_class_message_got_is_seen_with_its_channel(broker: Broker, client: Client) -> None:
+    client.call(m.QueueDeclare(queue="q"), m.QueueDeclareOk)
+    broker.publish(b"body", routing_key="q")
+    request = Request(1, 0, m.MessageGet(queue="q", destination="d").encode())
+    client.send_octets(frame(FRAME_REQUEST, 1, encode_request(request)))
+    assert [client.take()[0] for _ in range(2)] == [FRAME_RESPONSE, FRAME_REQUEST]
+    [held] = broker.queue("q").messages
+    assert (held.state, held.channel, held.consumer_tag) == ("unacked", 1, None)
+    [connection] = broker.connections
+    assert [channel.unacked for channel in connection.channels] == [1]

@@ -125,7 +125,7 @@ def _channel_view(channel: ClientChannel) -> ChannelView:
     return ChannelView(
         number=channel.number,
         consumers=tuple(consumer_view(subscription) for subscription in channel.consumers.values()),
-        unacked=channel.unacked,
+        unacked=sum(len(ledger.outstanding) for ledger in channel.ledgers),
         prefetch=channel.prefetch[0] or shared,
         mode=channel.mode,
     )

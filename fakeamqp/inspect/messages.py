@@ -376,7 +376,7 @@ def unacked_view(delivery: Delivery, now: float, time: float) -> MessageView:
 def _getter(delivery: Delivery) -> int | None:
     """The number of the channel that has got a message with basic.get."""
     for channel in getattr(delivery.owner, "open_channels", ()):
-        if channel.ledger.outstanding.get(delivery.tag) is delivery:
+        if any(ledger.outstanding.get(delivery.tag) is delivery for ledger in channel.ledgers):
             return number_of(channel)
     return None
 

@@ -63,12 +63,8 @@ class ClientChannel(Protocol):
         """The consumers by tag, in the order they came."""
 
     @property
-    def ledger(self) -> Ledger:
-        """What is unsettled, by delivery tag."""
-
-    @property
-    def unacked(self) -> int:
-        """How many messages it holds, those included that are not in the ledger."""
+    def ledgers(self) -> tuple[Ledger, ...]:
+        """What is unsettled, by delivery tag; classes that count for themselves have one each (0-9)."""
 
 
 class ClientConnection(Protocol):

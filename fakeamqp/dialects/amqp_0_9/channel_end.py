@@ -342,10 +342,10 @@ class ChannelEnd(channel_end.ChannelEnd):
         return tag
 
     @property
-    def unacked(self) -> int:
-        """See the base class: of all classes together."""
+    def ledgers(self) -> tuple[Ledger, ...]:
+        """See the base class: of all classes."""
         rooms = (room for room in self._rooms.values() if isinstance(room, Holding))
-        return super().unacked + sum(len(room.ledger.outstanding) for room in rooms)
+        return (self.ledger, *(room.ledger for room in rooms))
 
     def put_back(self, deliveries: Sequence[Delivery]) -> None:
         """What was settled is outstanding again, each where its class keeps it (tx.rollback/undoes-acks)."""

@@ -136,9 +136,9 @@ class ChannelEnd:
             self.note_consumer("consumer ended", subscription)
 
     @property
-    def unacked(self) -> int:
-        """How many messages the client holds."""
-        return len(self.ledger.outstanding)
+    def ledgers(self) -> tuple[Ledger, ...]:
+        """All that the client has not settled."""
+        return (self.ledger,)
 
     # --- what the tap is told --------------------------------------------------------------------------
 

@@ -115,9 +115,9 @@ class SessionEnd:
         return self.state is SessionState.ATTACHED
 
     @property
-    def unacked(self) -> int:
-        """How many messages it holds."""
-        return len(self.ledger.outstanding)
+    def ledgers(self) -> tuple[Ledger, ...]:
+        """All that the client has not settled."""
+        return (self.ledger,)
 
     @property
     def prefetch(self) -> tuple[int, int]:
