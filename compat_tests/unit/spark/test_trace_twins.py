@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from compat_tests.protocol.amqp_0_9.driver import Client as Client09
 from compat_tests.protocol.driver import Client
 from compat_tests.unit.faults.server import FaultServer
 from compat_tests.unit.spark.trace_records import Record, lines
+from fakeamqp.dialects import PeerAddress
 from fakeamqp.spark.traces import twins
 from fakeamqp.spark.traces.sql import QUERIES, text_of
+from fakeamqp.wire.amqp_0_9.methods import StreamPublish
 from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 
@@ -269,6 +272,17 @@ def test_what_comes_again_may_come_later(server: FaultServer):
     assert twins.fifo_violations(recorded(server)) == []
     names = [record["name"] for record in recorded(server) if record["kind"] == "model"]
     assert names[-4:] == ["delivered", "delivered", "requeued", "delivered"]
+
+
+def test_other_dialects_have_other_rules(server: FaultServer, client: Client):
+    server.dialect = "0-9"
+    other = Client09(server, PeerAddress(port=40_009))
+    other.handshake()
+    other.open_channel()
+    other.send_content(StreamPublish(routing_key="q"), body=b"no rule of 0-9-1 knows this class")
+    assert broken(server) == []
+    names = [record["name"] for record in recorded(server)]
+    assert "stream.publish" in names and "content body" in names
 
 
 def test_they_need_no_spark():

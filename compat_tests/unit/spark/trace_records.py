@@ -91,7 +91,12 @@ _CONSUMER = {"consumer_tag": _CONSUMERS}
 _THEMES: dict[str, list[st.SearchStrategy[Record]]] = {
     "ends": [
         st.fixed_dictionaries(
-            {"alias": _ALIASES, "kind": st.just("connection"), "name": st.just("connected")}
+            {
+                "alias": _ALIASES,
+                "kind": st.just("connection"),
+                "name": st.just("connected"),
+                "text": st.sampled_from(["connected: AMQP 0-0-9-1"] * 3 + ["connected: AMQP 1-1-0-9"]),
+            }
         ),
         _frame("received", "channel.open"),
         _frame(_DIRECTIONS, "channel.close"),

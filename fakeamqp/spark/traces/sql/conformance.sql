@@ -1,6 +1,7 @@
 -- conformance: frames and events that break a rule of the protocol, each with the rule, who broke it (`broken_by`),
 -- and the id of the rule in the documents where there is one (`spec`).
 --
+-- Connections that speak another dialect than 0-9-1 are left out: these are not their rules.
 -- Nothing is said of what cannot be known: of a channel whose opening is not in the trace only closes and contents
 -- are judged, and what a client sends once the broker has closed may have been under way.
 WITH rules AS (
@@ -31,8 +32,15 @@ WITH rules AS (
         ('unconfirmed', NULL, 'a publish that was not confirmed, while a later one was')
         AS (rule, spec, says)
 ),
+strangers AS (
+    SELECT DISTINCT run, alias FROM trace
+    WHERE kind = 'connection' AND name = 'connected' AND text LIKE '%AMQP %' AND text NOT LIKE '%AMQP 0-0-9-1%'
+),
+judged AS (
+    SELECT * FROM trace LEFT ANTI JOIN strangers USING (run, alias)
+),
 opened AS (
-    SELECT DISTINCT run, alias, TRUE AS opened FROM trace WHERE kind = 'connection' AND name = 'connected'
+    SELECT DISTINCT run, alias, TRUE AS opened FROM judged WHERE kind = 'connection' AND name = 'connected'
 ),
 closes AS (
     SELECT run, alias,
@@ -41,7 +49,7 @@ closes AS (
         min(number) FILTER (WHERE name = 'connection.close' AND direction = 'sent') AS broker_closes,
         min(number) FILTER (WHERE name = 'connection.close-ok' AND direction = 'sent') AS broker_closed,
         min(number) FILTER (WHERE direction = 'sent') AS broker_ends
-    FROM trace
+    FROM judged
     WHERE kind = 'frame' AND name IN ('connection.close', 'connection.close-ok')
     GROUP BY run, alias
 ),
@@ -54,7 +62,7 @@ frames AS (
         count_if(name = 'channel.close-ok') OVER earlier > 0 AS closed,
         size, body_size,
         coalesce(sum(IF(name = 'content body', size, 0)) OVER earlier, 0) AS octets
-    FROM trace
+    FROM judged
     WHERE kind = 'frame' AND name <> 'heartbeat'
     WINDOW earlier AS (
         PARTITION BY run, alias, channel, session, direction ORDER BY number
@@ -102,7 +110,7 @@ methods AS (
         kind = 'frame' AND direction = 'received' AND name = 'basic.publish' AS publishes,
         kind = 'model' AND name = 'delivered' AS delivered,
         kind = 'model' AND name IN ('acked', 'rejected', 'requeued') AS settled
-    FROM trace
+    FROM judged
     WHERE session > 0 AND channel > 0 AND (
         kind = 'model' AND name IN ('consumer added', 'delivered', 'acked', 'rejected', 'requeued')
         OR kind = 'frame' AND name IN (

@@ -43,6 +43,7 @@ class Row:
     message: int | None = None
     priority: int | None = None
     body_size: int = 0
+    text: str = ""
 
     @property
     def received(self) -> bool:
@@ -103,4 +104,5 @@ def _row(number: int, record: Record) -> Row:
         message=message.get("number") or None,
         priority=(message.get("properties") or {}).get("priority"),
         body_size=said.get("body_size") or 0,
+        text=said.get("text") or "",
     )
