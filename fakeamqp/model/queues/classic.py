@@ -240,13 +240,13 @@ class ClassicQueue(Queue):
         """
         options = self.options
         lowest_first = self._drops_lowest
-        head = self.ready.head()
+        waiting = len(self.ready)
         while self.ready and (
             (options.max_length is not None and len(self.ready) > options.max_length)
             or (options.max_length_bytes is not None and self.ready_octets > options.max_length_bytes)
         ):
             self._die(self._pop(lowest=lowest_first), "maxlen")
-        if self.subscriptions and self.ready.head() is not head:
+        if self.subscriptions and len(self.ready) < waiting:
             self.dispatch()  # What is next may be small enough for somebody.
 
     # --- departure ---------------------------------------------------------------------------------
