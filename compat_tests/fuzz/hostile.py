@@ -156,14 +156,14 @@ def methods(
             fields[name] = draw(arguments())
         elif name == "type":
             fields[name] = draw(st.sampled_from(["direct", "fanout", "topic", "headers", "x"]))
+        elif name == "out_of_band":
+            fields[name] = draw(st.sampled_from(["", "memory", "broken", "none such"]))
         elif kind == "shortstr" and not name.startswith("reserved"):
             fields[name] = draw(names())
         elif name in ("passive", "if_unused", "if_empty", "no_wait"):
             fields[name] = draw(st.sampled_from((False, False, False, True)))
         elif name in ("delivery_tag", "prefetch_count"):
             fields[name] = draw(st.integers(0, 4) | field_values(kind))
-        elif name == "out_of_band":
-            fields[name] = draw(st.sampled_from(["", "memory", "broken"]))
         elif name in ("reference", "channel_id", "body"):
             fields[name] = draw(REFERENCES if name != "body" else BODIES)
         elif name.startswith("reserved") or name in ("prefetch_size", "ticket"):

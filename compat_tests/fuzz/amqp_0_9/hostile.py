@@ -6,6 +6,8 @@ hold others. Numbers of requests and responses are mostly the next.
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.amqp_0_9.recordings import INTERRUPTED, Client
@@ -70,6 +72,7 @@ _USUAL = (
     m.TxRollback,
     m.TxSelect,
 )
+_EVERY = tuple(METHODS.values())
 _REQUESTS = 4
 _ANSWERS = (m.MessageOk(), m.MessageOk(), m.MessageReject(code=0, text="no"), m.MessageEmpty(), m.ChannelOk())
 _CLASSES = {60: m.BasicPublish, 70: m.FileStage, 80: m.StreamPublish, 110: m.TunnelRequest}
@@ -84,7 +87,7 @@ def _octets(draw: st.DrawFn, class_id: int) -> bytes:
         return b"\0\0"
     table = draw(st.none() | headers())
     if class_id == 110:
-        return TunnelProperties(headers=table, data_name=draw(st.sampled_from(["fails", "d"]))).encode()
+        return TunnelProperties(headers=table, data_name=draw(_often("d", rare="fails"))).encode()
     kind = FileProperties if class_id == 70 else StreamProperties
     return kind(headers=table, priority=draw(st.none() | st.integers(0, 255))).encode()
 
@@ -120,33 +123,46 @@ def _contents(draw: st.DrawFn, channel: int) -> bytes:
 
 @st.composite
 def _steps(draw: st.DrawFn, numbers: dict[tuple[str, int], int]) -> bytes:
-    channel = draw(st.integers(1, 4))
-    what = draw(st.sampled_from(["content", "method", "method", "request", "request", "response", "other"]))
+    """Mostly on a channel that is open, and mostly nothing that ends the connection at once."""
+    channel = draw(_often(1, 2, 3, 4, rare=5))
+    what = draw(_often("content", "method", "method", "request", "response", "other"))
     if what == "content":
         return draw(_contents(channel))
     if what == "other":
-        kind = draw(st.sampled_from([4, 5, 6, FRAME_TRACE]))
+        channel = draw(_often(3, 4, rare=1))
+        kind = draw(_often(4, 5, 6, FRAME_TRACE))
         return frame(kind, 0 if kind == FRAME_TRACE else channel, b"")
     if what == "response":
+        channel = draw(_often(2, rare=1))
         number = _number(draw, numbers, what, channel)
-        answer = draw(st.sampled_from(_ANSWERS) | methods(_USUAL, METHODS.values()))
-        first, offset = draw(st.integers(1, 5)), draw(st.sampled_from([0, 0, 1, 2, 2**32 - 1]))
-        return frame(
-            FRAME_RESPONSE, channel, encode_response(Response(number, first, offset, answer.encode()))
-        )
-    method = draw(methods(_USUAL, METHODS.values()))
-    if isinstance(method, m.ChannelResume) and draw(st.booleans()):
-        method.channel_id = INTERRUPTED
+        answer = draw(st.sampled_from(_ANSWERS) if draw(st.integers(0, 3)) else methods(_USUAL, _EVERY))
+        first, offset = draw(_often(number, rare=1)), draw(_often(0, rare=2**32 - 1))
+        response = Response(number, first, offset, answer.encode())
+        return frame(FRAME_RESPONSE, channel, encode_response(response))
+    method = draw(methods(_USUAL, _EVERY if draw(st.integers(0, 3)) == 0 else ()))
+    if isinstance(method, (m.ChannelOpen, m.ChannelResume)):
+        channel = draw(_often(5, rare=1))
+    if isinstance(method, m.ChannelResume):
+        method.channel_id = draw(_often(INTERRUPTED, rare=b"x"))
+    if method.NAME.startswith("connection."):
+        return method_frame(0, method.encode())
     if what == "method" and not method.NAME.startswith("message."):
-        return method_frame(0 if method.NAME.startswith("connection.") else channel, method.encode())
+        return method_frame(channel, method.encode())
     number = _number(draw, numbers, "request", channel)
-    request = Request(number, draw(st.sampled_from([0, 0, 1, 9])), method.encode(), draw(st.booleans()))
+    request = Request(number, draw(_often(0, rare=9)), method.encode(), draw(st.booleans()))
     return frame(FRAME_REQUEST, channel, encode_request(request))
+
+
+def _often(*usual: Any, rare: Any = None) -> st.SearchStrategy[Any]:
+    """One of these, and now and then another."""
+    many = usual * (24 // len(usual))
+    return st.sampled_from(many if rare is None else (*many, rare))
 
 
 def _number(draw: st.DrawFn, numbers: dict[tuple[str, int], int], what: str, channel: int) -> int:
     following = numbers.get((what, channel), _REQUESTS if (what, channel) == ("request", 2) else 0) + 1
-    number = draw(st.sampled_from([following] * 8 + [following - 1, following + 1, 0, 2**64 - 1]))
+    other = draw(st.sampled_from([following - 1, following + 1, 2**64 - 1]))
+    number: int = draw(_often(following, rare=other))
     if number == following:
         numbers[what, channel] = number
     return number
@@ -160,7 +176,7 @@ def programs(draw: st.DrawFn) -> list[bytes]:
 
 
 def prepared(*, strict: bool) -> bytes:
-    """An open connection with two channels, queues that are not empty, consumers of all classes."""
+    """Queues that are not empty, consumers of all classes, and channels that have out-of-band transports."""
     client = Client(strict=strict)
     mortal = {"x-dead-letter-exchange": "amq.fanout", "x-max-length": 3, "x-message-ttl": 10_000}
     requests = (
@@ -198,5 +214,10 @@ def prepared(*, strict: bool) -> bytes:
                 m.BasicConsume(queue="lone", consumer_tag="two"),
             ),
             *client.ask(*requests, channel=2),
+            *[
+                piece
+                for channel, transport in ((3, "memory"), (4, "broken"))
+                for piece in (client.frame(channel, m.ChannelOpen(transport)), *client.ticket(channel))
+            ],
         ]
     )
