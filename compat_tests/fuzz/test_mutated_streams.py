@@ -87,8 +87,9 @@ def test_recordings_are_what_valid_clients_send(subject: Subject, sizes: Chunks)
 )
 def test_vanishing_at_every_octet_leaves_nothing(subject: Subject, recording: int) -> None:
     stream = b"".join(subject.recordings[recording])
-    # The longest ones consist of bodies, in which one octet is like another.
-    for end in range(0, len(stream), 1 if len(stream) < 3000 else 37):
+    # The longest ones consist of bodies, in which one octet is like another, and both dialects cut alike.
+    step = 37 if len(stream) >= 3000 else 1 if subject.dialect == "0-9-1" else 3
+    for end in range(0, len(stream), step):
         server = subject.server()
         client = server.connect(port=40_000)
         client.send_octets(stream[:end])
