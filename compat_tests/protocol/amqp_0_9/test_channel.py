@@ -66,6 +66,21 @@ def test_a_delivery_that_has_begun_is_finished_and_then_there_is_a_pause(server:
     assert client.delivery().body == b"later"
 
 
+@rule("0-9/channel.flow/stops-deliveries")
+def test_what_is_recovered_during_a_pause_comes_after_it(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.consume("q")
+    client.fill("q", b"1", b"2")
+    assert client.bodies() == [b"1", b"2"]
+    client.call(m.ChannelFlow(active=False), m.ChannelFlowOk)
+    client.recover(requeue=False)
+    client.expect_nothing()
+    client.call(m.ChannelFlow(active=True), m.ChannelFlowOk)
+    again = [client.delivery(), client.delivery()]
+    assert [(each.body, each.method.redelivered) for each in again] == [(b"1", True), (b"2", True)]
+
+
 @rule("0-9/channel.flow/finish-frame")
 def test_one_channel_pauses_and_others_do_not(server: Server) -> None:
     client = server.client(channels=2)

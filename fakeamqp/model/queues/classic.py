@@ -482,9 +482,12 @@ class ClassicQueue(Queue):
         self._drop_expired()
 
     def redeliver(self, delivery: Delivery) -> bool:
-        """See the base class: nothing goes to a subscription that has ended."""
+        """See the base class: nothing goes to a subscription that has ended or takes nothing now.
+
+        Source: channel.flow/stops-deliveries.
+        """
         holder = delivery.holder
-        if holder is None or not holder.active or self.deleted:
+        if holder is None or not holder.active or holder.stopped or self.deleted:
             return False
         self.unacked.pop(delivery, None)
         delivery.settle()
