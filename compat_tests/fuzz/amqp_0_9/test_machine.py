@@ -356,8 +356,8 @@ class Machine(RuleBasedStateMachine):
         else:
             self.ask(channel, m.MessageRecover(requeue=requeue))
         world.relaxed = False
-        if requeue:
-            return
+        if requeue or not channel.flows:
+            return  # During a pause nothing comes, and what was held is anybody's.
         after = {id(held.copy): held.consumer for held in channel.held.values()}
         for each, held in before.items():
             consumer = held.consumer
