@@ -37,7 +37,8 @@ HOT: Mapping[str, Mapping[str, int]] = {
     "dialects/amqp_0_9_1/channel_end.py": {"confirm_now": 1},
     "dialects/amqp_0_9_x/channel_end.py": {"note_settled": 1},
     "dialects/amqp_0_9_x/delivering.py": {"deliver": 1, "get_ok": 1},
-    "dialects/amqp_0_9_x/endpoint.py": {"receive": 1, "_cut_frames": 1},
+    "dialects/amqp_0_9_x/endpoint.py": {"_cut_frames": 1},
+    "dialects/connection_end.py": {"receive": 1},
     "dialects/amqp_0_9_x/settling.py": {"settle": 1},
     "dialects/outbox.py": {"write": 1},
 }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fakeamqp.dialects.interface import PeerAddress
     from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState, ClientChannel
+    from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
@@ -78,6 +79,8 @@ class ConnectionEnd:
         self._partial: list[bytes] = []
         self._partial_size = 0
         self._needed = 0
+        self._unframed = False
+        """Where frames start and end is not known any more: see `_receive_unframed`."""
         self._held_back = False
         self._paused = False
         self._patience: Patience | None = Patience(
@@ -132,6 +135,54 @@ class ConnectionEnd:
         self._finish("reset by a fault" if reset else "broken off by a fault")
 
     # --- octets ---------------------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """See `Connection`: cut frames and hand each to where it belongs."""
+        heartbeats = self.heartbeats
+        heartbeats.heard_before = heartbeats.heard_at
+        heartbeats.heard_at = self.heard_at = self.broker.clock.now()
+        if self._is_deaf():
+            return
+        if self._held_back:
+            # What the transport had read already waits with the rest.
+            self._partial.append(data)
+            self._partial_size += len(data)
+            self._needed = 0
+            return
+        if self._partial_size:
+            # Pieces of one frame are joined once it is whole, so that slow feeding costs no more than fast.
+            self._partial.append(data)
+            self._partial_size += len(data)
+            if self._partial_size < self._needed:
+                return
+            data = b"".join(self._partial)
+            self._partial.clear()
+            self._partial_size = 0
+        if self._unframed:
+            self._receive_unframed(data)
+            return
+        self._cut_frames(data, self.broker.tap)
+        self.end_turn()
+
+    def take(self, frames: bytes) -> None:
+        """Go on with whole frames that the tap has kept."""
+        if not self._is_deaf():
+            self._cut_frames(frames, None, kept=True)
+
+    @abstractmethod
+    def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
+        """Cut frames and hand each to where it belongs, unless the tap keeps it.
+
+        Those that it has `kept` were read before the client was held back, if it is. What is left of a frame
+        that is not whole waits for the rest.
+        """
+
+    @abstractmethod
+    def _receive_unframed(self, data: bytes) -> None:
+        """After broken framing nothing counts but the answer to our close."""
+
+    def end_turn(self) -> None:
+        """All that has come is dealt with."""
 
     @property
     def reading(self) -> bool:

@@ -78,8 +78,6 @@ class Endpoint(ConnectionEnd):
         """What consumers of classes file and stream share in all sessions, by class (file.qos/global)."""
 
         self._assemblers: dict[int, Assembler] = {}
-        self._unframed = False
-        """Where frames start and end is not known any more: see `_receive_unframed`."""
         # A server that accepts the version says so with the same header (protocol-header/server-echo).
         self.outbox.put(PROTOCOL_HEADER)
         connection_class.start(self)
@@ -141,42 +139,10 @@ class Endpoint(ConnectionEnd):
 
     # --- octets in -----------------------------------------------------------------------------------
 
-    def receive(self, data: bytes) -> None:
-        """See `Connection`: cut frames and hand each to its session."""
-        heartbeats = self.heartbeats
-        heartbeats.heard_before = heartbeats.heard_at
-        heartbeats.heard_at = self.heard_at = self.broker.clock.now()
-        if self._is_deaf():
-            return
-        if self._held_back:
-            self._partial.append(data)
-            self._partial_size += len(data)
-            self._needed = 0
-            return
-        if self._partial_size:
-            # Pieces of one frame are joined once it is whole, so that slow feeding costs no more than fast.
-            self._partial.append(data)
-            self._partial_size += len(data)
-            if self._partial_size < self._needed:
-                return
-            data = b"".join(self._partial)
-            self._partial.clear()
-            self._partial_size = 0
-        if self._unframed:
-            self._receive_unframed(data)
-            return
-        self._cut_frames(data, self.broker.tap)
-        self.end_turn()
-
     def end_turn(self) -> None:
         """Say what the sessions have to say of the commands that have come."""
         for session in list(self.sessions.values()):
             session.end_turn()
-
-    def take(self, frames: bytes) -> None:
-        """Go on with whole frames that the tap has kept."""
-        if not self._is_deaf():
-            self._cut_frames(frames, None, kept=True)
 
     def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
         """Cut frames and hand each to where it belongs, unless the tap keeps it.

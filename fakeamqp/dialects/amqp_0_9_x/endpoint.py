@@ -106,8 +106,6 @@ class FramedEnd(ConnectionEnd, Generic[C]):
         self._close_ok_frame = method_frame(0, vocabulary.ConnectionCloseOk().encode())
         self._largest_payload = self._payload_limit(personality.smallest_frame_max)
         self._method: int = 0
-        self._unframed = False
-        """Where frames start and end is not known any more: see `_receive_unframed`."""
 
     def __repr__(self) -> str:
         return f"<Endpoint {self.name} {self.state.name.lower()} channels={len(self.channels)}>"
@@ -128,9 +126,6 @@ class FramedEnd(ConnectionEnd, Generic[C]):
 
     def tell_blocked(self, reason: str | None) -> None:
         """Tell the client that it is held back for that reason, or (None) no longer."""
-
-    def end_turn(self) -> None:
-        """All that has come is dealt with."""
 
     # --- what the model and its inspectors see --------------------------------------------------------
 
@@ -196,39 +191,6 @@ class FramedEnd(ConnectionEnd, Generic[C]):
         self.outbox.write(method_frame(channel, method.encode()))
 
     # --- octets in -----------------------------------------------------------------------------------
-
-    def receive(self, data: bytes) -> None:
-        """See `Connection`: cut frames and hand each to its channel."""
-        heartbeats = self.heartbeats
-        heartbeats.heard_before = heartbeats.heard_at
-        heartbeats.heard_at = self.heard_at = self.broker.clock.now()
-        if self._is_deaf():
-            return
-        if self._held_back:
-            # What the transport had read already waits with the rest.
-            self._partial.append(data)
-            self._partial_size += len(data)
-            self._needed = 0
-            return
-        if self._partial_size:
-            # Pieces of one frame are joined once it is whole, so that slow feeding costs no more than fast.
-            self._partial.append(data)
-            self._partial_size += len(data)
-            if self._partial_size < self._needed:
-                return
-            data = b"".join(self._partial)
-            self._partial.clear()
-            self._partial_size = 0
-        if self._unframed:
-            self._receive_unframed(data)
-            return
-        self._cut_frames(data, self.broker.tap)
-        self.end_turn()
-
-    def take(self, frames: bytes) -> None:
-        """Go on with whole frames that the tap has kept."""
-        if not self._is_deaf():
-            self._cut_frames(frames, None, kept=True)
 
     def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
         """Cut frames and hand each to its channel, unless the tap keeps it.
