@@ -6,6 +6,7 @@ them on a connection (file.qos/global, stream.qos/global). What a window counts 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from fakeamqp.dialects.amqp_0_9.access import use_ticket
@@ -143,11 +144,11 @@ class Consumer:
         closed.shut()
         self.subscription.depend_on((closed,), ())
 
+    @abstractmethod
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
         """See `model.subscription.Subscriber`."""
-        raise NotImplementedError
 
     def cancelled(self, subscription: Subscription) -> None:
         """See `model.subscription.Subscriber`: the queue has gone, and 0-9 has no way to say so."""
