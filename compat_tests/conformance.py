@@ -1,10 +1,10 @@
 """What the protocol demands, what is tested, and the report about both.
 
-The catalogue is spec/rules/amqp-<dialect>.toml, what cannot be tested spec/rules/exceptions-<dialect>.toml.
-Tests name the rules they hold with `@pytest.mark.rule("0-9-1/section/name")`; an id begins with its dialect.
+The catalogue is spec/rules/amqp-<protocol>.toml, what cannot be tested spec/rules/exceptions-<protocol>.toml.
+Tests name the rules they hold with `@pytest.mark.rule("0-9-1/section/name")`; an id begins with its protocol.
 
 Half of the rules of 0-9 say the same as one of 0-9-1 (`same_as`). A test of such a rule runs over both
-dialects, and counts for the rule of the one it runs over, unless it says `@pytest.mark.dialects("0-9-1")`. An
+protocols, and counts for the rule of the one it runs over, unless it says `@pytest.mark.protocols("0-9-1")`. An
 exception counts for both.
 """
 
@@ -26,14 +26,14 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "spec" / "rules"
-DIALECT = "0-9-1"
-DIALECTS = (DIALECT, "0-9", "0-10")
-#: Those that share their octets, so that one test can run over both.
-SHARING = (DIALECT, "0-9")
+ADAPTER = "0-9-1"
+PROTOCOLS = (ADAPTER, "0-9", "0-10")
+#: Those that share their bytes, so that one test can run over both.
+SHARING = (ADAPTER, "0-9")
 #: Those whose every rule must have a test or an exception; the others are on their way.
-COMPLETE = frozenset(DIALECTS)
+COMPLETE = frozenset(PROTOCOLS)
 #: whose behaviour stands beside the documents
-_OTHER = {DIALECT: "RabbitMQ", "0-9": "clients in the field", "0-10": "real brokers"}
+_OTHER = {ADAPTER: "RabbitMQ", "0-9": "clients in the field", "0-10": "real brokers"}
 #: how a rule can be shown, for those that every release must show
 REQUIRED = frozenset({"wire", "functional", "restart"})
 
@@ -65,14 +65,14 @@ class Rule:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The rules of one dialect, in the order of their file, and the reasons why some have no test."""
+    """The rules of one protocol, in the order of their file, and the reasons why some have no test."""
 
-    dialect: str
+    protocol: str
     rules: Mapping[str, Rule]
     exceptions: Mapping[str, str]
 
     def same(self, id_: str) -> list[str]:
-        """The rules of this dialect that say what a rule of any dialect says: itself, or its like."""
+        """The rules of this protocol that say what a rule of any protocol says: itself, or its like."""
         return [id_] if id_ in self.rules else self._same.get(id_, [])
 
     @cached_property
@@ -94,37 +94,37 @@ class Catalogue:
         return lines
 
 
-def read_catalogue(dialect: str = DIALECT, folder: Path = RULES) -> Catalogue:
+def read_catalogue(protocol: str = ADAPTER, folder: Path = RULES) -> Catalogue:
     """Read rules and exceptions. Raises ValueError for an id that occurs twice or has no rule."""
     rules: dict[str, Rule] = {}
-    for entry in _entries(folder / f"amqp-{dialect}.toml", "rule"):
+    for entry in _entries(folder / f"amqp-{protocol}.toml", "rule"):
         if entry["id"] in rules:
             raise ValueError(f"rule {entry['id']!r} is there twice")
         names = ("id", "level", "testable", "summary", "same_as", "wip")
         facts = {name: entry[name] for name in names if name in entry}
         rules[entry["id"]] = Rule(**facts, refuses="on_failure" in entry or "scope" in entry)
     exceptions: dict[str, str] = {}
-    for entry in _entries(folder / f"exceptions-{dialect}.toml", "exception"):
+    for entry in _entries(folder / f"exceptions-{protocol}.toml", "exception"):
         if entry["id"] in exceptions:
             raise ValueError(f"exception {entry['id']!r} is there twice")
         exceptions[entry["id"]] = entry["reason"]
-    if wrong := Catalogue(dialect, rules, {}).unknown(exceptions):
+    if wrong := Catalogue(protocol, rules, {}).unknown(exceptions):
         raise ValueError("exceptions: " + "\n".join(wrong))
     for other in {rule.same_as.split("/")[0] for rule in rules.values() if rule.same_as}:
         reasons = read_catalogue(other, folder).exceptions
         for rule in rules.values():
             if rule.same_as in reasons:
                 exceptions.setdefault(rule.id, reasons[rule.same_as])
-    return Catalogue(dialect, rules, exceptions)
+    return Catalogue(protocol, rules, exceptions)
 
 
 def read_catalogues(folder: Path = RULES) -> dict[str, Catalogue]:
-    """The catalogue of each dialect that has one; see `read_catalogue`."""
-    return {dialect: read_catalogue(dialect, folder) for dialect in DIALECTS}
+    """The catalogue of each protocol that has one; see `read_catalogue`."""
+    return {protocol: read_catalogue(protocol, folder) for protocol in PROTOCOLS}
 
 
 def unknown(catalogues: Mapping[str, Catalogue], ids: Iterable[str]) -> list[str]:
-    """A line for each id that no rule of its dialect has; see `Catalogue.unknown`."""
+    """A line for each id that no rule of its protocol has; see `Catalogue.unknown`."""
     lines = []
     for id_ in dict.fromkeys(ids):
         catalogue = catalogues.get(id_.split("/")[0])
@@ -149,8 +149,8 @@ def marked_rules(folder: Path, catalogue: Catalogue) -> dict[str, set[str]]:
     for path in sorted(folder.rglob("test_*.py")):
         for id_, said in marks_in(path.read_text(encoding="utf-8"), known):
             own = id_.split("/")[0]
-            dialects = said or (SHARING if path.parent.name == "protocol" else (own,))
-            if catalogue.dialect in dialects or catalogue.dialect == own:
+            protocols = said or (SHARING if path.parent.name == "protocol" else (own,))
+            if catalogue.protocol in protocols or catalogue.protocol == own:
                 for same in catalogue.same(id_):
                     found.setdefault(same, set()).add(path.relative_to(folder).as_posix())
     return found
@@ -159,7 +159,7 @@ def marked_rules(folder: Path, catalogue: Catalogue) -> dict[str, set[str]]:
 def marks_in(source: str, known: Container[str] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The ids in all calls of `pytest.mark.rule(...)`, or of a name `rule` that stands for it.
 
-    With each come the dialects that its test, or the module, names in a call of `pytest.mark.dialects(...)`.
+    With each come the protocols that its test, or the module, names in a call of `pytest.mark.protocols(...)`.
     In place of an f-string such as `f"0-9-1/tx/{name}"` come those `known` ids that it can become with a
     string of the same file.
     """
@@ -174,7 +174,7 @@ def marks_in(source: str, known: Container[str] = ()) -> Iterator[tuple[str, tup
 
 @cache
 def _marks(source: str) -> list[tuple[str | tuple[str, str], tuple[str, ...], list[str]]]:
-    """Of each mark: its argument, of an f-string what is around the expression; the dialects; all strings."""
+    """Of each mark: its argument, of an f-string what is around the expression; the protocols; all strings."""
     tree = ast.parse(source)
     strings = sorted(
         {
@@ -186,12 +186,12 @@ def _marks(source: str) -> list[tuple[str | tuple[str, str], tuple[str, ...], li
     module: tuple[str, ...] = ()
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and "pytestmark" in map(ast.unparse, statement.targets):
-            module = _dialects_in([statement.value])
+            module = _protocols_in([statement.value])
     marks: list[tuple[str | tuple[str, str], tuple[str, ...], list[str]]] = []
     for statement in tree.body:
         said = module
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-            said = _dialects_in(statement.decorator_list) or module
+            said = _protocols_in(statement.decorator_list) or module
         for argument in _arguments("rule", statement):
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 marks.append((argument.value, said, strings))
@@ -200,13 +200,13 @@ def _marks(source: str) -> list[tuple[str | tuple[str, str], tuple[str, ...], li
     return marks
 
 
-def _dialects_in(marks: list[ast.expr]) -> tuple[str, ...]:
-    """What the calls of `dialects` among some marks name, but for those that stand in a parameter."""
+def _protocols_in(marks: list[ast.expr]) -> tuple[str, ...]:
+    """What the calls of `protocols` among some marks name, but for those that stand in a parameter."""
     found = []
     for mark in marks:
         marked = mark.elts if isinstance(mark, ast.List | ast.Tuple) else [mark]
         for call in marked:
-            if isinstance(call, ast.Call) and _called(call) == "dialects":
+            if isinstance(call, ast.Call) and _called(call) == "protocols":
                 found += [ast.literal_eval(argument) for argument in call.args]
     return tuple(found)
 
@@ -256,21 +256,21 @@ class Results:
 
 
 def page(catalogues: Iterable[Catalogue], results: Results) -> str:
-    """The reports about all dialects, in Markdown."""
+    """The reports about all protocols, in Markdown."""
     return "\n".join(report(catalogue, results) for catalogue in catalogues)
 
 
 def report(catalogue: Catalogue, results: Results) -> str:
-    """The report about one dialect, in Markdown."""
+    """The report about one protocol, in Markdown."""
     states = {rule: results.state(catalogue, rule) for rule in catalogue.rules}
     unfinished = [rule.id for rule in catalogue.rules.values() if rule.wip]
     parts = [
-        f"# Conformance to AMQP {catalogue.dialect}",
+        f"# Conformance to AMQP {catalogue.protocol}",
         "This report is made by `make conformance`: every rule of the protocol's documents is an entry in "
-        f"[the catalogue](../spec/rules/amqp-{catalogue.dialect}.toml), and tests say which rules they show. "
+        f"[the catalogue](../spec/rules/amqp-{catalogue.protocol}.toml), and tests say which rules they show. "
         "A rule is *covered* when a test that is marked with it ran, *passing* when all of those passed, "
         "*excepted* when there is nothing to test (the reasons are below), and otherwise *not yet* covered. "
-        f"Where the documents and {_OTHER[catalogue.dialect]} differ, both personalities, `spec` and "
+        f"Where the documents and {_OTHER[catalogue.protocol]} differ, both personalities, `spec` and "
         "`rabbitmq-4.2`, are tested.",
         *([_UNFINISHED] if unfinished else []),
         "## Summary",

@@ -1,7 +1,7 @@
 """Pytest plugin: checks the marks `rule`, and writes the conformance report when asked to.
 
-A test with a parameter `dialect` shows those rules of that dialect that its marks name, or that are the same;
-so does one that names `dialects` in a mark, for all of them.
+A test with a parameter `protocol` shows those rules of that protocol that its marks name, or that are the same;
+so does one that names `protocols` in a mark, for all of them.
 
 `--conformance PATH` names the file. Ids travel in `user_properties`, so the report is the same under xdist.
 """
@@ -31,7 +31,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Collect outcomes where the report is written: not in the workers of xdist."""
     config.addinivalue_line("markers", "rule(id): the rule of the protocol catalogue that this test holds")
-    config.addinivalue_line("markers", "dialects(*names): the dialects that this test is about, and no other")
+    config.addinivalue_line(
+        "markers", "protocols(*names): the protocols that this test is about, and no other"
+    )
     path = config.getoption("--conformance")
     if path is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Reporter(config.invocation_params.dir / path), "conformance-reporter")
@@ -56,11 +58,11 @@ def _ids(item: pytest.Item) -> Iterable[str]:
 
 
 def _shown(item: pytest.Item, ids: Iterable[str], catalogues: Mapping[str, Catalogue]) -> Iterable[str]:
-    """The rules that a test shows: those it names, in the terms of the dialects that it speaks."""
+    """The rules that a test shows: those it names, in the terms of the protocols that it speaks."""
     callspec = getattr(item, "callspec", None)
-    said = item.get_closest_marker("dialects")
-    if callspec is not None and "dialect" in callspec.params:
-        spoken = [callspec.params["dialect"]]
+    said = item.get_closest_marker("protocols")
+    if callspec is not None and "protocol" in callspec.params:
+        spoken = [callspec.params["protocol"]]
     elif said is not None:
         spoken = list(said.args)
     else:
@@ -68,8 +70,8 @@ def _shown(item: pytest.Item, ids: Iterable[str], catalogues: Mapping[str, Catal
     return [
         same
         for id_ in ids
-        for dialect in spoken
-        for same in (catalogues[dialect].same(id_) if dialect in catalogues else ())
+        for protocol in spoken
+        for same in (catalogues[protocol].same(id_) if protocol in catalogues else ())
     ]
 
 
@@ -98,10 +100,10 @@ class _Reporter:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say where it is."""
-        for dialect, catalogue in self.catalogues.items():
+        for protocol, catalogue in self.catalogues.items():
             states = [self.results.state(catalogue, rule) for rule in catalogue.rules]
             terminalreporter.write_line(
-                f"conformance to {dialect}: {states.count('passing')} of {len(states)} rules pass, "
+                f"conformance to {protocol}: {states.count('passing')} of {len(states)} rules pass, "
                 f"{states.count('failing')} fail, {states.count('excepted')} are excepted, "
                 f"{states.count('not yet')} are not covered yet: {self.path}"
             )

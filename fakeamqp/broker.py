@@ -19,7 +19,6 @@ from urllib.parse import quote
 
 from typing_extensions import Self
 
-from fakeamqp.dialects import accept, encode
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.inspect import Inspection, PublishedView, remark
 from fakeamqp.model.access import Permission
@@ -31,12 +30,13 @@ from fakeamqp.model.parameters import hint
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.properties import plain_properties
 from fakeamqp.model.state import BrokerState
+from fakeamqp.protocols import accept, encode
 from fakeamqp.runtime import Engine, RealClock
 from fakeamqp.trace import Recorder, Trace
 
 if TYPE_CHECKING:
-    from fakeamqp.amqp_0_9 import Amqp09
     from fakeamqp.faults import Faults
+    from fakeamqp.protocols.amqp_0_9.public import Amqp09
     from fakeamqp.runtime.clock.handle import Clock
     from fakeamqp.runtime.clock.modes import Instant, Mode
     from fakeamqp.runtime.clock.stepped import SteppedClock
@@ -392,7 +392,7 @@ class Broker(Inspection):
     def amqp_0_9(self) -> Amqp09:
         """What to hand in for clients of AMQP 0-9: realms, tunnels, out-of-band transports, trace frames."""
         if self._amqp_0_9 is None:
-            from fakeamqp.amqp_0_9 import Amqp09
+            from fakeamqp.protocols.amqp_0_9.public import Amqp09
 
             self._amqp_0_9 = Amqp09(self._engine, self._state)
         return self._amqp_0_9
@@ -417,7 +417,7 @@ class Broker(Inspection):
         if not self._engine.wait_until(self._engine.quiet, timeout):
             waiting = self.look(
                 lambda state: [
-                    f"{each.name} has not read {each.unsent} octets"
+                    f"{each.name} has not read {each.unsent} bytes"
                     for each in state.connections
                     if each.unsent
                 ]

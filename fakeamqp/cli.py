@@ -217,7 +217,7 @@ def _port(text: str) -> int:
 
 
 def _size(text: str) -> int:
-    return _positive(text, "a number of octets")
+    return _positive(text, "a number of bytes")
 
 
 def _count(text: str) -> int:

@@ -8,7 +8,7 @@ import unicodedata
 __all__ = ["file_name"]
 
 _LONGEST = 150
-"""In octets, which leaves a file system that takes 255 room for an ending."""
+"""In bytes, which leaves a file system that takes 255 room for an ending."""
 _UNSAFE = re.compile(r"\W+")
 _PYTHON = re.compile(r"\.py(?=::|$)")
 _OF_WINDOWS = re.compile(r"(?:aux|con|nul|prn|(?:com|lpt)[0-9])", re.IGNORECASE)

@@ -48,7 +48,7 @@ SETS = {"sequence-set": "SequenceSet", "byte-ranges": "ByteRanges"}
 WRITERS = {"map": "encode_map", "array": "encode_array", "struct32": "encode_struct32"}
 #: Any octet is a priority for those who set one; only the ten that are listed make a difference.
 UNCHECKED = {"delivery-priority"}
-PACKAGE = "fakeamqp.wire.amqp_0_10"
+PACKAGE = "fakeamqp.protocols.amqp_0_10.codec"
 
 
 @dataclass

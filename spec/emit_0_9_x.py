@@ -371,7 +371,7 @@ def emit_methods(dialect: Dialect, facts: Facts) -> str:
     has_bodies = any(
         f["type"] == "content" for c in facts["classes"] for m in c.get("methods", []) for f in m["fields"]
     )
-    bodies = "from fakeamqp.wire.amqp_0_9.bodies import NO_BODY, Body, decode_body, encode_body"
+    bodies = "from fakeamqp.protocols.amqp_0_9.codec.bodies import NO_BODY, Body, decode_body, encode_body"
     helpers = ["UNREADABLE", "UNWRITABLE", "Method", "forbid_nul", "unreadable", "unwritable"]
     head = [
         "from dataclasses import dataclass",
@@ -379,15 +379,15 @@ def emit_methods(dialect: Dialect, facts: Facts) -> str:
         "from typing import TYPE_CHECKING, ClassVar",
         "",
         *([bodies] if has_bodies else []),
-        *bracketed(0, "from fakeamqp.wire.amqp_0_9_x.method import ", helpers, ""),
-        "from fakeamqp.wire.amqp_0_9_x.strings import OCTET",
-        "from fakeamqp.wire.amqp_0_9_x.tables import encode_table",
+        *bracketed(0, "from fakeamqp.protocols.framed.codec.method import ", helpers, ""),
+        "from fakeamqp.protocols.framed.codec.strings import OCTET",
+        "from fakeamqp.protocols.framed.codec.tables import encode_table",
         "",
         "if TYPE_CHECKING:",
         "    from typing_extensions import Self",
         "",
-        "    from fakeamqp.wire.amqp_0_9_x.method import Layout",
-        "    from fakeamqp.wire.amqp_0_9_x.tables import FieldValue, Grammar",
+        "    from fakeamqp.protocols.framed.codec.method import Layout",
+        "    from fakeamqp.protocols.framed.codec.tables import FieldValue, Grammar",
         "",
         *exported(["METHODS", *classes]),
         "",
@@ -412,7 +412,7 @@ def emit_properties(dialect: Dialect, facts: Facts) -> str:
             name = camel(owner["name"], "properties")
             names.append(name)
             package = dialect.described_elsewhere[owner["name"]]
-            elsewhere.append(f"from fakeamqp.wire.{package}.properties import {name}")
+            elsewhere.append(f"from fakeamqp.protocols.codec.{package}.properties import {name}")
         elif "properties" in owner:
             name, lines = emit_property_class(dialect, structs, owner)
             names.append(name)
@@ -423,16 +423,16 @@ def emit_properties(dialect: Dialect, facts: Facts) -> str:
         "from typing import TYPE_CHECKING, ClassVar",
         "",
         *elsewhere,
-        "from fakeamqp.wire.amqp_0_9_x.method import UNREADABLE, UNWRITABLE, forbid_nul, unwritable",
-        "from fakeamqp.wire.amqp_0_9_x.properties import Properties, skip_flag_words, unreadable_properties",
-        "from fakeamqp.wire.amqp_0_9_x.strings import OCTET",
+        "from fakeamqp.protocols.framed.codec.method import UNREADABLE, UNWRITABLE, forbid_nul, unwritable",
+        "from fakeamqp.protocols.framed.codec.properties import Properties, skip_flag_words, unreadable_properties",
+        "from fakeamqp.protocols.framed.codec.strings import OCTET",
         "",
         "if TYPE_CHECKING:",
         "    from typing_extensions import Self",
         "",
-        "    from fakeamqp.wire.amqp_0_9_x.method import Layout",
-        "    from fakeamqp.wire.amqp_0_9_x.properties import RawTable",
-        "    from fakeamqp.wire.amqp_0_9_x.tables import FieldValue, Grammar",
+        "    from fakeamqp.protocols.framed.codec.method import Layout",
+        "    from fakeamqp.protocols.framed.codec.properties import RawTable",
+        "    from fakeamqp.protocols.framed.codec.tables import FieldValue, Grammar",
         "",
         *exported(names),
         "",
@@ -588,7 +588,7 @@ def emit_constants(dialect: Dialect, facts: Facts) -> str:
 
 def emit_0_9_x(dialect: Dialect, facts: Facts) -> dict[str, str]:
     """Module name -> text."""
-    package = f"fakeamqp.wire.{dialect.package}"
+    package = f"fakeamqp.protocols.codec.{dialect.package}"
     properties = [camel(c["name"], "properties") for c in facts["classes"] if "properties" in c]
     import_line = f"from {package}.properties import {', '.join(sorted(properties))}"
     if len(import_line) > LINE_LENGTH:

@@ -14,10 +14,10 @@ from uuid import UUID
 from compat_tests.fuzz.streams import RICH_HEADERS
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.message import Message
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ, edit_table, encode_table
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ, edit_table, encode_table
 
 __all__ = ["CASES", "Case"]
 
@@ -155,7 +155,7 @@ def _() -> Timed:
 # --- whole conversations --------------------------------------------------------------------------------
 
 
-def publish_octets(
+def publish_bytes(
     exchange: str, routing_key: str, *, channel: int = 1, body: bytes = BODY, properties: bytes = b"\0\0"
 ) -> bytes:
     method = m.BasicPublish(exchange=exchange, routing_key=routing_key)
@@ -191,33 +191,33 @@ def conversation(*setup: m.Method, octets: bytes, channels: int = 1) -> tuple[Cl
 @case("broker", "publish, deliver without ack", MANY)
 def _() -> Timed:
     setup = m.BasicConsume(queue="q", no_ack=True)
-    return conversation(setup, octets=publish_octets("", "q") * MANY)[1]
+    return conversation(setup, octets=publish_bytes("", "q") * MANY)[1]
 
 
 @case("broker", "publish, deliver, one multiple ack", MANY)
 def _() -> Timed:
-    octets = publish_octets("", "q") * MANY
+    octets = publish_bytes("", "q") * MANY
     octets += method_frame(1, m.BasicAck(delivery_tag=0, multiple=True).encode())
     return conversation(m.BasicConsume(queue="q"), octets=octets)[1]
 
 
 @case("broker", "publish, deliver, each with properties of its own", MANY)
 def _() -> Timed:
-    octets = b"".join(publish_octets("", "q", properties=described(number)) for number in range(MANY))
+    octets = b"".join(publish_bytes("", "q", properties=described(number)) for number in range(MANY))
     octets += method_frame(1, m.BasicAck(delivery_tag=0, multiple=True).encode())
     return conversation(m.BasicConsume(queue="q"), octets=octets)[1]
 
 
 @case("broker", "publish, confirm", MANY)
 def _() -> Timed:
-    octets = publish_octets("", "q") * MANY + method_frame(1, m.QueuePurge(queue="q", no_wait=True).encode())
+    octets = publish_bytes("", "q") * MANY + method_frame(1, m.QueuePurge(queue="q", no_wait=True).encode())
     return conversation(m.ConfirmSelect(), octets=octets)[1]
 
 
 @case("broker", "publish, get without ack", MANY)
 def _() -> Timed:
     get = method_frame(1, m.BasicGet(queue="q", no_ack=True).encode())
-    return conversation(octets=(publish_octets("", "q") + get) * MANY)[1]
+    return conversation(octets=(publish_bytes("", "q") + get) * MANY)[1]
 
 
 @case("broker", "publish to a fanout of ten", MANY)
@@ -228,7 +228,7 @@ def _() -> Timed:
         client.declare(f"q{number}")
         client.bind(f"q{number}", "amq.fanout")
         client.consume(f"q{number}", no_ack=True)
-    octets = publish_octets("amq.fanout", "") * (MANY // 10)
+    octets = publish_bytes("amq.fanout", "") * (MANY // 10)
     connection = client.connection
 
     def run() -> None:
@@ -242,7 +242,7 @@ def _() -> Timed:
 def _() -> Timed:
     client, _ = conversation(octets=b"")
     client.consume("q")
-    octets = publish_octets("", "q") * MANY
+    octets = publish_bytes("", "q") * MANY
     connection = client.connection
     last = 0
 
@@ -261,10 +261,10 @@ def _() -> Timed:
 
 @case("broker", "requeue a thousand and deliver them again", MANY)
 def _() -> Timed:
-    client, _ = conversation(octets=publish_octets("", "q"))
+    client, _ = conversation(octets=publish_bytes("", "q"))
     client.consume("q")
     connection = client.connection
-    connection.receive(publish_octets("", "q") * MANY)
+    connection.receive(publish_bytes("", "q") * MANY)
     requeue = method_frame(1, m.BasicNack(delivery_tag=0, multiple=True, requeue=True).encode())
 
     def run() -> None:

@@ -6,13 +6,13 @@ from uuid import UUID
 
 from compat_tests.benchmarks.cases import BODY, CASES, MANY, Timed, case
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.constants import SegmentType
-from fakeamqp.wire.amqp_0_10.frames import control_frame, encode_frames
-from fakeamqp.wire.amqp_0_10.packed import Struct, encode_header
-from fakeamqp.wire.amqp_0_10.serial import MODULUS, SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
+from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.packed import Struct, encode_header
+from fakeamqp.protocols.amqp_0_10.codec.serial import MODULUS, SequenceSet
 
 __all__ = ["CASES"]
 

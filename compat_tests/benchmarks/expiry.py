@@ -13,11 +13,11 @@ import tracemalloc
 from dataclasses import dataclass
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
 
-__all__ = ["BODY", "TIME_TO_LIVE", "Expiry", "fill", "measure", "octets_per_message"]
+__all__ = ["BODY", "TIME_TO_LIVE", "Expiry", "bytes_per_message", "fill", "measure"]
 
 BODY = b"x" * 100
 TIME_TO_LIVE = 60_000
@@ -54,7 +54,7 @@ def fill(messages: int, *, dead_lettered: bool) -> tuple[Server, Client]:
         )
     )
     for _ in range(messages):
-        client.send_octets(frames)
+        client.send_bytes(frames)
         server.clock.advance(0.001)
     return server, client
 
@@ -74,7 +74,7 @@ def measure(messages: int, *, dead_lettered: bool) -> Expiry:
     return Expiry(messages, seconds)
 
 
-def octets_per_message(messages: int, *, dead_lettered: bool) -> tuple[float, float]:
+def bytes_per_message(messages: int, *, dead_lettered: bool) -> tuple[float, float]:
     """Memory that a message takes while it waits, and (dead-lettered ones) after it has expired."""
     tracemalloc.start()
     try:

@@ -2,10 +2,10 @@
 
     python -m compat_tests.benchmarks.load [--messages N] [--runs N] [--against NAME=HOST:PORT ...]
 
-One connection publishes encoded messages of 100 octets as fast as the broker reads; another consumes them
+One connection publishes encoded messages of 100 bytes as fast as the broker reads; another consumes them
 without acknowledgements and counts. Every delivery of a run has the same size, so the consumer counts
-octets and divides: the client costs so little that it is not what is measured (see `--sink`, which puts a
-server in the broker's place that does nothing but move as many octets). Brokers take turns, run by run,
+bytes and divides: the client costs so little that it is not what is measured (see `--sink`, which puts a
+server in the broker's place that does nothing but move as many bytes). Brokers take turns, run by run,
 so that whatever else the machine does happens to all of them.
 """
 
@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from statistics import median
 
 from compat_tests.differential import rabbitmq_node
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, content_frames, method_frame
-from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, content_frames, method_frame
+from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["Address", "fakeamqp_serving", "measure", "rabbitmq_serving", "sink_serving", "take_turns"]
 
@@ -53,7 +53,7 @@ class Address:
 # --- the client -----------------------------------------------------------------------------------------
 
 
-def publish_octets(channel: int) -> bytes:
+def publish_bytes(channel: int) -> bytes:
     """One publish, encoded."""
     method = m.BasicPublish(exchange="", routing_key=QUEUE)
     return method_frame(channel, method.encode()) + b"".join(
@@ -61,7 +61,7 @@ def publish_octets(channel: int) -> bytes:
     )
 
 
-def deliver_octets(channel: int) -> bytes:
+def deliver_bytes(channel: int) -> bytes:
     """One delivery as every broker encodes it; only the delivery tag differs, and has a fixed width."""
     method = m.BasicDeliver(
         consumer_tag=TAG, delivery_tag=1, redelivered=False, exchange="", routing_key=QUEUE
@@ -112,7 +112,7 @@ class Connection:
 
 
 def measure(address: Address, messages: int, *, same_channel: bool = True) -> float:
-    """Messages per second through one broker: from the first octet sent to the last octet received.
+    """Messages per second through one broker: from the first byte sent to the last byte received.
 
     Args:
         address: of the broker.
@@ -136,14 +136,14 @@ def measure(address: Address, messages: int, *, same_channel: bool = True) -> fl
             publisher.expect(m.QueueDeclareOk)
             consumer.send(back, m.BasicConsume(queue=QUEUE, consumer_tag=TAG, no_ack=True))
             consumer.expect(m.BasicConsumeOk)
-        blob = publish_octets(out) * BATCH
+        blob = publish_bytes(out) * BATCH
 
         def publish() -> None:
             send = publisher.socket.sendall
             for _ in range(batches):
                 send(blob)
 
-        due = batches * BATCH * len(deliver_octets(back))
+        due = batches * BATCH * len(deliver_bytes(back))
         thread = threading.Thread(target=publish, name="publisher", daemon=True)
         buffer = bytearray(RECEIVE_SIZE)
         receive = consumer.socket.recv_into
@@ -152,7 +152,7 @@ def measure(address: Address, messages: int, *, same_channel: bool = True) -> fl
         while due > 0:
             count = receive(buffer)
             if not count:
-                raise ConnectionError(f"{address.name} closed the connection with {due} octets to come")
+                raise ConnectionError(f"{address.name} closed the connection with {due} bytes to come")
             due -= count
         seconds = time.perf_counter() - start
         thread.join()
@@ -211,8 +211,8 @@ def sink_serving() -> Iterator[Address]:
 
 
 def be_the_sink() -> None:
-    """For each pair of connections, P and C: for so many octets in, the octets of so many deliveries out."""
-    published, delivered = len(publish_octets(1)), deliver_octets(1)
+    """For each pair of connections, P and C: for so many bytes in, the bytes of so many deliveries out."""
+    published, delivered = len(publish_bytes(1)), deliver_bytes(1)
     ready = delivered * 4000
     view = memoryview(ready)
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -43,7 +43,7 @@ closes and stops the broker. Beside it the client's part alone, on a broker that
 LOAD = """
 ## Raw load
 
-Another process publishes encoded messages of 100 octets as fast as the broker reads, and counts what one
+Another process publishes encoded messages of 100 bytes as fast as the broker reads, and counts what one
 consumer without acknowledgements is sent. `bare loop` is a server that only moves as many octets: what
 the measuring itself could see at most. `fakeamqp serve` keeps neither history nor trace.
 
@@ -93,10 +93,10 @@ declaring included.
 """
 EXPIRY = """
 Advancing past messages that expire one millisecond after another, each at an instant of its own: messages
-per second, and octets of memory per message (bodies of 100 octets, which the messages share) while they wait
+per second, and bytes of memory per message (bodies of 100 bytes, which the messages share) while they wait
 and after they have expired.
 
-| | {many} messages | {fewer} messages | octets waiting | octets afterwards |
+| | {many} messages | {fewer} messages | bytes waiting | bytes afterwards |
 |---|---:|---:|---:|---:|
 """
 INSIDE = """
@@ -212,7 +212,7 @@ def expiry_rows(messages: int) -> Iterator[str]:
         rates = [
             expiry.measure(each, dead_lettered=dead_lettered).rate for each in (messages, messages // 10)
         ]
-        waiting, afterwards = expiry.octets_per_message(messages // 10, dead_lettered=dead_lettered)
+        waiting, afterwards = expiry.bytes_per_message(messages // 10, dead_lettered=dead_lettered)
         yield f"| {name} | " + " | ".join(f"{rate:,.0f}" for rate in rates)
         yield f" | {waiting:,.0f} | {afterwards:,.0f} |\n"
 

@@ -12,8 +12,8 @@ from random import Random
 from typing import Any
 
 from compat_tests.protocol.driver import Client, Server
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.trace import Recorder, Trace
-from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 __all__ = ["soak"]
 

@@ -33,7 +33,7 @@ ROUTES_HEAD = """
 ## Routes
 
 Rows per second from the start of a query to its end, in a session that has run such a query before. Messages
-are about 90 octets of JSON with a message id, a timestamp and two headers. Publishing is confirmed, the spool
+are about 90 bytes of JSON with a message id, a timestamp and two headers. Publishing is confirmed, the spool
 is synced to the disk. The last column is what prototypes of these routes did on such a machine with RabbitMQ
 and 100,000 messages.
 

@@ -1,6 +1,6 @@
 """How fast rows go each route between Spark and a broker.
 
-The messages are those of a small shop: about 90 octets of JSON, a message id, a timestamp and two headers.
+The messages are those of a small shop: about 90 bytes of JSON, a message id, a timestamp and two headers.
 A time is from the start of the query to its end, in a session that has run such a query before.
 """
 

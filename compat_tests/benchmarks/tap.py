@@ -34,13 +34,13 @@ __all__ = ["HEAD", "HOT", "INSTALLED", "answer", "copies", "installed", "nothing
 
 HOT: Mapping[str, Mapping[str, int]] = {
     "model/virtual_host/virtual_host.py": {"offer": 2},
-    "dialects/amqp_0_9_1/channel_end.py": {"confirm_now": 1},
-    "dialects/amqp_0_9_x/channel_end.py": {"note_settled": 1},
-    "dialects/amqp_0_9_x/delivering.py": {"deliver": 1, "get_ok": 1},
-    "dialects/amqp_0_9_x/endpoint.py": {"_cut_frames": 1},
-    "dialects/connection_end.py": {"receive": 1},
-    "dialects/amqp_0_9_x/settling.py": {"settle": 1},
-    "dialects/outbox.py": {"write": 1},
+    "protocols/amqp_0_9_1/server_channel.py": {"confirm_now": 1},
+    "protocols/framed/server_channel.py": {"note_settled": 1},
+    "protocols/framed/delivering.py": {"deliver": 1, "get_ok": 1},
+    "protocols/framed/server_connection.py": {"_cut_frames": 1},
+    "protocols/common/server_connection.py": {"receive": 1},
+    "protocols/framed/settling.py": {"settle": 1},
+    "protocols/common/outbox.py": {"write": 1},
 }
 """By file and function on the way of a message: in how many places it looks for a tap."""
 

@@ -54,7 +54,7 @@ def test_case(case: Case) -> None:
 @pytest.mark.parametrize("dead_lettered", [False, True])
 def test_everything_expires(dead_lettered: bool) -> None:
     assert expiry.measure(100, dead_lettered=dead_lettered).messages == 100  # It checks that all are gone.
-    waiting, afterwards = expiry.octets_per_message(100, dead_lettered=dead_lettered)
+    waiting, afterwards = expiry.bytes_per_message(100, dead_lettered=dead_lettered)
     assert waiting > 0
     assert (afterwards > waiting) is dead_lettered
 
@@ -118,26 +118,26 @@ def test_a_package_without_a_tap_differs_where_it_should(tmp_path: Path) -> None
 
 def test_a_function_loses_all_that_it_does_for_a_tap() -> None:
     source = """
-def hot(self, octets):
+def hot(self, bytes):
     tap = self.state.tap
-    if tap is not None and tap.received(octets):
+    if tap is not None and tap.received(bytes):
         return None
     for each in octets:
         if tap is not None:
             tap.sending(each)
     if self.singly or (tap is not None and tap.singly):
-        return self.go_on(octets, self.state.tap)
-    return octets
+        return self.go_on(bytes, self.state.tap)
+    return bytes
 
 def cold(tap):
     return tap is not None
 """
-    left = """def hot(self, octets):
+    left = """def hot(self, bytes):
     for each in octets:
         pass
     if self.singly:
-        return self.go_on(octets, None)
-    return octets
+        return self.go_on(bytes, None)
+    return bytes
 
 def cold(tap):
     return tap is not None"""

@@ -20,11 +20,11 @@ from functools import partial
 from statistics import median
 
 from compat_tests.benchmarks import load
-from compat_tests.benchmarks.cases import MANY, conversation, publish_octets
+from compat_tests.benchmarks.cases import MANY, conversation, publish_bytes
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import method_frame
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.trace import Recorder
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import method_frame
 
 __all__ = ["CONVERSATIONS", "Pair", "brokers", "converse", "rows", "spent", "turns"]
 
@@ -44,24 +44,24 @@ _ACK = method_frame(1, m.BasicAck(delivery_tag=0, multiple=True).encode())
 CONVERSATIONS: dict[str, tuple[tuple[m.Method, ...], bytes]] = {
     "publish, deliver without ack": (
         (m.BasicConsume(queue="q", no_ack=True),),
-        publish_octets("", "q") * MANY,
+        publish_bytes("", "q") * MANY,
     ),
     "publish, deliver, one multiple ack": (
         (m.BasicConsume(queue="q"),),
-        publish_octets("", "q") * MANY + _ACK,
+        publish_bytes("", "q") * MANY + _ACK,
     ),
     "publish, deliver, one multiple nack that drops": (
         (m.BasicConsume(queue="q"),),
-        publish_octets("", "q") * MANY + _NACK,
+        publish_bytes("", "q") * MANY + _NACK,
     ),
     "publish with confirm, deliver without ack": (
         (m.ConfirmSelect(), m.BasicConsume(queue="q", no_ack=True)),
-        publish_octets("", "q") * MANY,
+        publish_bytes("", "q") * MANY,
     ),
-    "publish with confirm, purge": ((m.ConfirmSelect(),), publish_octets("", "q") * MANY + _PURGE),
-    "publish, get without ack": ((), (publish_octets("", "q") + _GET) * MANY),
+    "publish with confirm, purge": ((m.ConfirmSelect(),), publish_bytes("", "q") * MANY + _PURGE),
+    "publish, get without ack": ((), (publish_bytes("", "q") + _GET) * MANY),
 }
-"""By name: what is said once, and the octets of a thousand messages."""
+"""By name: what is said once, and the bytes of a thousand messages."""
 
 
 @dataclass(frozen=True)

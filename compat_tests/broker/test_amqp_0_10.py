@@ -16,7 +16,7 @@ from compat_tests.clients.amqp_0_10.client import (
     connect,
 )
 from fakeamqp import Broker
-from fakeamqp.wire.amqp_0_10.constants import FlowMode
+from fakeamqp.protocols.amqp_0_10.codec.constants import FlowMode
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_connections_and_sessions(broker: Broker) -> None:
         session.declare("orders")
         session.subscribe("orders", "inbox", credit=5, octets=None, mode=FlowMode.CREDIT)
         [client] = broker.connections
-        assert (client.dialect, client.user, client.heartbeat) == ("0-10", "guest", 0)
+        assert (client.protocol, client.user, client.heartbeat) == ("0-10", "guest", 0)
         [seen] = client.sessions
         assert (seen.name, seen.channel, seen.timeout) == ("shop", session.channel, 300)
         [subscription] = seen.subscriptions
@@ -172,7 +172,7 @@ def test_a_crash(broker: Broker, session: Session) -> None:
         assert connection.session(b"shop").depth("kept") == 1
 
 
-def test_rules_on_both_dialects_at_once(broker: Broker, session: Session) -> None:
+def test_rules_on_both_protocols_at_once(broker: Broker, session: Session) -> None:
     pika = pytest.importorskip("pika")
     published = broker.faults.on("basic.publish", "message.transfer").after(1).drop()
     client = pika.BlockingConnection(pika.URLParameters(broker.url))

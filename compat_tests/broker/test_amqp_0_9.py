@@ -9,15 +9,21 @@ from typing import Any, TypeVar
 import pytest
 
 from fakeamqp import Broker, WaitTimeout
-from fakeamqp.amqp_0_9 import BadRegistration, MemoryTransport, TraceFrame, TunnelRequest
 from fakeamqp.model.errors import ModelError
-from fakeamqp.wire.amqp_0_9 import BasicProperties, TunnelProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.constants import FRAME_REQUEST, FRAME_RESPONSE, PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_9.requests import Request, encode_request
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, content_frames, frame, header_frame, method_frame
-from fakeamqp.wire.amqp_0_9_x.method import Method
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, TunnelProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE, PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_9.codec.requests import Request, encode_request
+from fakeamqp.protocols.amqp_0_9.public import BadRegistration, MemoryTransport, TraceFrame, TunnelRequest
+from fakeamqp.protocols.framed.codec.frames import (
+    FRAME_HEADER,
+    content_frames,
+    frame,
+    header_frame,
+    method_frame,
+)
+from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ
 
 M = TypeVar("M", bound=Method)
 
@@ -39,9 +45,9 @@ class Client:
         self._socket.close()
 
     def send(self, method: Method, channel: int = 1) -> None:
-        self.send_octets(method_frame(channel, method.encode()))
+        self.send_bytes(method_frame(channel, method.encode()))
 
-    def send_octets(self, octets: bytes) -> None:
+    def send_bytes(self, octets: bytes) -> None:
         self._socket.sendall(octets)
 
     def take(self) -> tuple[int, bytes]:
@@ -70,7 +76,7 @@ class Client:
     def tunnel(self, proxy_name: str, body: bytes = b"data", **properties: Any) -> None:
         octets = TunnelProperties(proxy_name=proxy_name, **properties).encode()
         self.send(m.TunnelRequest({"list": [1, {"a": 2}]}))
-        self.send_octets(b"".join(content_frames(1, 110, octets, body, 4000)))
+        self.send_bytes(b"".join(content_frames(1, 110, octets, body, 4000)))
 
 
 @pytest.fixture
@@ -196,11 +202,11 @@ def test_errors_are_raised_for_who_does_not_wait(broker: Broker, client: Client)
 def test_trace_frames_are_handed_over(broker: Broker, client: Client) -> None:
     frames: list[TraceFrame] = []
     handler = broker.amqp_0_9.on_trace_frame(frames.append)
-    client.send_octets(frame(7, 0, b"anything"))
+    client.send_bytes(frame(7, 0, b"anything"))
     handler.wait()
     assert frames == [(broker.connections[0].name, b"anything")]
     handler.remove()
-    client.send_octets(frame(7, 0, b"more"))
+    client.send_bytes(frame(7, 0, b"more"))
     client.call(m.QueueDeclare(queue="q"), m.QueueDeclareOk)
     assert len(frames) == 1
 
@@ -220,7 +226,7 @@ def test_a_message_goes_there_and_back_out_of_band(broker: Broker) -> None:
     ]
     for kind, payload in payloads:
         transport.send(payload)
-        client.send_octets(frame(kind, 1, b""))
+        client.send_bytes(frame(kind, 1, b""))
     client.call(m.BasicConsume(queue="q"), m.BasicConsumeOk)
     assert [client.take() for _ in range(3)] == [(4, b""), (5, b""), (6, b"")]
     transport.receive()
@@ -238,7 +244,7 @@ def test_a_transport_that_fails_reaches_the_test(broker: Broker) -> None:
 
     registration = broker.amqp_0_9.out_of_band("broken", Broken())
     client = Client(broker, out_of_band="broken")
-    client.send_octets(frame(4, 1, b""))
+    client.send_bytes(frame(4, 1, b""))
     assert client.expect(m.ConnectionClose).reply_code == 541
     with pytest.raises(ValueError, match="oops"):
         registration.wait(2)
@@ -272,10 +278,10 @@ def test_what_cannot_be_handed_in(broker: Broker) -> None:
         (lambda: face.tunnel(5, print), "not 5"),
         (lambda: face.tunnel("proxy", None), "is a function, not None"),
         (lambda: face.on_trace_frame("print"), "is a function, not 'print'"),
-        (lambda: face.out_of_band("", MemoryTransport()), "1 to 255 octets"),
+        (lambda: face.out_of_band("", MemoryTransport()), "1 to 255 bytes"),
         (lambda: face.out_of_band("taken", MemoryTransport()), "'taken' already"),
         (lambda: face.out_of_band("free", object()), "has `take` and `put`"),
-        (lambda: face.add_realm("x" * 256), "1 to 255 octets"),
+        (lambda: face.add_realm("x" * 256), "1 to 255 bytes"),
         (lambda: face.add_realm(None), "not None"),
     ):
         with pytest.raises(BadRegistration, match=text):
@@ -303,7 +309,7 @@ def test_a_message_that_class_message_got_is_seen_with_its_channel(broker: Broke
     client.call(m.QueueDeclare(queue="q"), m.QueueDeclareOk)
     broker.publish(b"body", routing_key="q")
     request = Request(1, 0, m.MessageGet(queue="q", destination="d").encode())
-    client.send_octets(frame(FRAME_REQUEST, 1, encode_request(request)))
+    client.send_bytes(frame(FRAME_REQUEST, 1, encode_request(request)))
     assert [client.take()[0] for _ in range(2)] == [FRAME_RESPONSE, FRAME_REQUEST]
     [held] = broker.queue("q").messages
     assert (held.state, held.channel, held.consumer_tag) == ("unacked", 1, None)

@@ -25,8 +25,8 @@ from fakeamqp import (
     User,
     WaitTimeout,
 )
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import method_frame
 
 
 @pytest.fixture
@@ -347,7 +347,7 @@ def test_a_broker_that_does_not_get_idle_says_who_does_not_read(broker: Broker) 
         channel.basic_consume("q", lambda *_: None, auto_ack=True)
         for _ in range(100):
             broker.publish(bytes(100_000), routing_key="q")
-        with pytest.raises(BrokerError, match=r"127\.0\.0\.1:\d+ -> .* has not read \d+ octets"):
+        with pytest.raises(BrokerError, match=r"127\.0\.0\.1:\d+ -> .* has not read \d+ bytes"):
             broker.wait_until_idle(timeout=0.01)
         while broker.queue("q").ready:
             connection.process_data_events(time_limit=1)

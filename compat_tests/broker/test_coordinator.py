@@ -8,11 +8,11 @@ import pytest
 
 from compat_tests.broker.test_amqp_0_9 import Client
 from fakeamqp import Broker
-from fakeamqp.amqp_0_9 import Coordinator
 from fakeamqp.model.errors import ModelError
-from fakeamqp.wire.amqp_0_9 import BasicProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.public import Coordinator
+from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def coordinator(broker: Broker) -> Coordinator:
 
 def publish(client: Client, body: bytes) -> None:
     frames = content_frames(1, 60, BasicProperties(delivery_mode=2).encode(), body, 4000)
-    client.send_octets(method_frame(1, m.BasicPublish(routing_key="q").encode()) + b"".join(frames))
+    client.send_bytes(method_frame(1, m.BasicPublish(routing_key="q").encode()) + b"".join(frames))
 
 
 @pytest.fixture

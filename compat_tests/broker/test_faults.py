@@ -14,9 +14,9 @@ import pytest
 
 from fakeamqp import Broker
 from fakeamqp.faults import FaultError, FaultNotSeen, Faults, UnusedFault
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import method_frame
 from fakeamqp.trace import FrameEvent
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import method_frame
 
 _OPEN: list[pika.BlockingConnection] = []
 
@@ -226,9 +226,9 @@ def test_the_trace_shows_what_was_sent_of_what_was_cut(after: Any, frames: list[
         events = broker.trace.events
         sent = [each.name for each in events if isinstance(each, FrameEvent) and each.direction == "sent"]
         assert sent[sent.index("basic.ack") + 1 :] == frames
-        told = [each.detail for each in events if each.name == "fault" and "octets of a frame" in each.detail]
+        told = [each.detail for each in events if each.name == "fault" and "bytes of a frame" in each.detail]
         assert len(told) == bool(rest)
-        assert all(f"sent {rest} octets" in each for each in told)
+        assert all(f"sent {rest} bytes" in each for each in told)
 
 
 @pytest.mark.parametrize("how", ["fin", "reset"])

@@ -1,6 +1,6 @@
 """Clients of AMQP 0-9-1 that say at the start that they speak 0-9.
 
-RabbitMQ takes that for the same, and there are clients that count on it: they do what both dialects have.
+RabbitMQ takes that for the same, and there are clients that count on it: they do what both protocols have.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def pika_0_9(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(pika.frame.ProtocolHeader, "marshal", lambda _: HEADER)
     with pika.BlockingConnection(pika.ConnectionParameters(broker.host, broker.port)) as connection:
         yield connection
-        assert broker.connections[0].dialect == "0-9"
+        assert broker.connections[0].protocol == "0-9"
 
 
 @pytest.fixture

@@ -9,9 +9,15 @@ import pytest
 from compat_tests.clients.amqp_0_10.checks import drained, fails, inbox
 from compat_tests.clients.amqp_0_10.client import UNLIMITED, Connection, Session, connect
 from fakeamqp import Broker
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10.constants import AcceptMode, AcquireMode, CreditUnit, DeliveryMode, RejectCode
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec.constants import (
+    AcceptMode,
+    AcquireMode,
+    CreditUnit,
+    DeliveryMode,
+    RejectCode,
+)
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 
 @pytest.mark.suite("broker.BrokerTests.test_ack_and_no_ack")

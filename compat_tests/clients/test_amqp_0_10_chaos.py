@@ -12,10 +12,10 @@ import pytest
 
 from compat_tests.clients.amqp_0_10.client import ConnectionLost, Message, Session, connect
 from fakeamqp import Broker
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10.constants import CreditUnit, FlowMode
-from fakeamqp.wire.amqp_0_10.packed import Command
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec.constants import CreditUnit, FlowMode
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 MESSAGES = 60
 
@@ -123,7 +123,7 @@ class World:
             self.accepted += some
 
     def cut_later(self) -> None:
-        """Every connection ends after so many octets, from now on."""
+        """Every connection ends after so many bytes, from now on."""
         self.network.cut_after(
             bytes=self.random.randint(1, 20_000),
             how=self.random.choice(["fin", "reset"]),

@@ -21,7 +21,7 @@ from compat_tests.clients.amqp_0_10.client import (
 )
 from compat_tests.clients.reach import Reach
 from fakeamqp import Broker
-from fakeamqp.wire.amqp_0_10.constants import CloseCode
+from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode
 
 
 def works(connection: Connection, name: str = "works") -> None:

@@ -1,4 +1,4 @@
-"""Credit: of messages and of octets, given once or moved on by a window."""
+"""Credit: of messages and of bytes, given once or moved on by a window."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.clients.amqp_0_10.checks import bodies, drained
 from compat_tests.clients.amqp_0_10.client import UNLIMITED, Session
-from fakeamqp.wire.amqp_0_10.constants import AcceptMode, FlowMode
+from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, FlowMode
 
 TEN = [f"message {number}".encode() for number in range(1, 11)]
 
@@ -28,7 +28,7 @@ def fill(session: Session, messages: list[bytes] = TEN, queue: str = "q") -> Non
 
 OCTETS = b"abcdefgh"
 COST = 19
-"""Octets of credit that such a message takes: 11 of its header, which has an exchange and a key, and 8."""
+"""Bytes of credit that such a message takes: 11 of its header, which has an exchange and a key, and 8."""
 
 
 @suite("test_credit_flow_messages")
@@ -36,7 +36,7 @@ def test_credit_for_so_many_messages(session: Session) -> None:
     session.subscribe("q", "d", credit=None, octets=None, mode=FlowMode.CREDIT)
     fill(session)
     session.flow("d", 5)
-    assert drained(session, "d") == [], "nothing comes without credit of octets"
+    assert drained(session, "d") == [], "nothing comes without credit of bytes"
     session.flow("d", octets=UNLIMITED)
     assert drained(session, "d") == TEN[:5]
     for body in TEN[5:]:

@@ -17,8 +17,8 @@ from pika.adapters.blocking_connection import BlockingChannel
 from compat_tests.clients.amqp_0_10.checks import drained, fails, inbox
 from compat_tests.clients.amqp_0_10.client import Connection, Session, connect
 from fakeamqp import Broker
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10.structs import DeliveryProperties, MessageProperties, ReplyTo
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties, MessageProperties, ReplyTo
 
 ID = UUID("12345678-1234-5678-1234-567812345678")
 
@@ -138,7 +138,7 @@ def test_bodies_of_all_sizes_go_both_ways(session: Session, channel: BlockingCha
         assert get(channel, "to 0-9-1")[1] == body
 
 
-def test_a_question_is_answered_across_dialects(session: Session, channel: BlockingChannel) -> None:
+def test_a_question_is_answered_across_protocols(session: Session, channel: BlockingChannel) -> None:
     session.declare("questions")
     answers = channel.queue_declare("", exclusive=True).method.queue
     sent = pika.BasicProperties(reply_to=answers, correlation_id="7")
@@ -213,7 +213,7 @@ def test_confirms_tell_what_became_of_a_message_for_0_10(session: Session, chann
         channel.basic_publish("", "nowhere", b"lost", mandatory=True)
 
 
-def test_a_full_queue_refuses_in_the_words_of_each_dialect(
+def test_a_full_queue_refuses_in_the_words_of_each_protocol(
     connection: Connection, session: Session, channel: BlockingChannel
 ) -> None:
     channel.queue_declare("q", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
@@ -225,7 +225,7 @@ def test_a_full_queue_refuses_in_the_words_of_each_dialect(
     assert connection.session(b"other").depth("q") == 1
 
 
-def test_an_exclusive_queue_is_exclusive_across_dialects(
+def test_an_exclusive_queue_is_exclusive_across_protocols(
     connection: Connection, session: Session, channel: BlockingChannel
 ) -> None:
     session.declare("mine", exclusive=True, auto_delete=True)

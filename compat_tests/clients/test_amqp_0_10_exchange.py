@@ -10,8 +10,8 @@ import pytest
 
 from compat_tests.clients.amqp_0_10.checks import bodies, drained, fails, inbox
 from compat_tests.clients.amqp_0_10.client import Connection, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10.structs import MessageProperties
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec.structs import MessageProperties
 
 _numbers = count()
 

@@ -9,9 +9,9 @@ import pytest
 from compat_tests.clients.amqp_0_10.checks import bodies, drained, fails, inbox
 from compat_tests.clients.amqp_0_10.client import UNLIMITED, Connection, Session, connect
 from fakeamqp import Broker
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10.constants import AcceptMode, AcquireMode, FlowMode
-from fakeamqp.wire.amqp_0_10.structs import DeliveryProperties
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode, FlowMode
+from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties
 
 TEN = [f"message {number}".encode() for number in range(1, 11)]
 BROWSING = AcquireMode.NOT_ACQUIRED

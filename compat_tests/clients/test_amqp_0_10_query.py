@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 from compat_tests.clients.amqp_0_10.client import Session
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10.structs import ExchangeBoundResult, ExchangeQueryResult, QueueQueryResult
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec.structs import (
+    ExchangeBoundResult,
+    ExchangeQueryResult,
+    QueueQueryResult,
+)
 
 NOT_FOUND = "exchange_not_found"
 NO_QUEUE = "queue_not_found"

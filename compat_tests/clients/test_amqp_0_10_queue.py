@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.clients.amqp_0_10.checks import drained, fails, inbox
 from compat_tests.clients.amqp_0_10.client import Connection, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
 @pytest.fixture

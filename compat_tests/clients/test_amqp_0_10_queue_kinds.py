@@ -11,7 +11,7 @@ from pika.adapters.blocking_connection import BlockingChannel
 from compat_tests.clients.amqp_0_10.checks import bodies, drained, inbox
 from compat_tests.clients.amqp_0_10.client import Connection, Session, connect
 from fakeamqp import Broker
-from fakeamqp.wire.amqp_0_10.constants import AcceptMode, AcquireMode
+from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode
 
 FIVE = [b"0", b"1", b"2", b"3", b"4"]
 
@@ -82,7 +82,7 @@ def test_priorities_decide_the_order(session: Session) -> None:
     assert drained(session, "q") == FIVE[::-1]
 
 
-def test_consumers_of_both_dialects_take_turns(session: Session, channel: BlockingChannel) -> None:
+def test_consumers_of_both_protocols_take_turns(session: Session, channel: BlockingChannel) -> None:
     channel.queue_declare("q")
     tag = channel.basic_consume("q", lambda *_: None, auto_ack=True)
     session.subscribe("q", "d", accept_mode=AcceptMode.NONE)

@@ -19,9 +19,9 @@ from compat_tests.clients.amqp_0_10.client import (
     connect,
 )
 from fakeamqp import Broker
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10.constants import DetachCode, FlowMode
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, FlowMode
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 MANY = [f"message {number}".encode() for number in range(200)]
 FOR_EVER = None

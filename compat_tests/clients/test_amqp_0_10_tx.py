@@ -8,8 +8,8 @@ import pytest
 
 from compat_tests.clients.amqp_0_10.checks import bodies, drained, fails
 from compat_tests.clients.amqp_0_10.client import UNLIMITED, Connection, Message, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10.structs import MessageProperties
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec.structs import MessageProperties
 
 OLD = {
     "a": [b"old 1", b"old 2", b"old 3", b"old 4"],

@@ -163,7 +163,7 @@ def test_a_transaction(broker: Broker, connection: Any) -> None:
     assert broker.queue("orders").ready == 1
     receiver = session.receiver("orders")
     for redelivered in (False, True):
-        # With a timeout above 0 the client would forget, after a rollback, to give credit in octets again.
+        # With a timeout above 0 the client would forget, after a rollback, to give credit in bytes again.
         message = receiver.fetch(timeout=0)
         assert (message.content, message.redelivered) == ("kept", redelivered)
         session.acknowledge(sync=False)

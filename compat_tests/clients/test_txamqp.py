@@ -10,7 +10,7 @@ import pytest
 
 from compat_tests.clients.txamqp import specification, suite
 from fakeamqp import Broker
-from fakeamqp.amqp_0_9 import TunnelRequest
+from fakeamqp.protocols.amqp_0_9.public import TunnelRequest
 
 spec = pytest.importorskip("txamqp.spec")
 

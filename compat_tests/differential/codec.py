@@ -97,7 +97,7 @@ class Tagged:
 
 
 def shown(octets: bytes | str) -> str:
-    """Octets in quotes, what is not printable escaped."""
+    """Bytes in quotes, what is not printable escaped."""
     return repr(_octets(octets))[1:]
 
 
@@ -151,7 +151,7 @@ def _long(octets: bytes) -> bytes:
 
 
 def encode_table(fields: Mapping[str, Any] | Iterable[tuple[str, Any]] | bytes) -> bytes:
-    """A table from a mapping, from pairs (names may repeat), or from its octets without the length."""
+    """A table from a mapping, from pairs (names may repeat), or from its bytes without the length."""
     if isinstance(fields, bytes):
         return _long(fields)
     pairs = fields.items() if isinstance(fields, Mapping) else fields
@@ -242,7 +242,7 @@ def _decode_field(kind: str, octets: bytes, offset: int) -> tuple[Any, int]:
 
 
 def decode_method(payload: bytes) -> tuple[str, dict[str, Any]]:
-    """Name and arguments of a method; octets behind the last field are shown as `TRAILING`."""
+    """Name and arguments of a method; bytes behind the last field are shown as `TRAILING`."""
     ids: tuple[int, int] = struct.unpack_from(">HH", payload)
     layout = _BY_IDS[ids]
     arguments: dict[str, Any] = {}

@@ -94,7 +94,7 @@ class RawClient:
         self._octets = b""
         self._contents: dict[int, _Content] = {}
         if header is not None:
-            self.send_octets(header)
+            self.send_bytes(header)
         if not handshake:
             return
         try:
@@ -145,7 +145,7 @@ class RawClient:
 
     # --- out ---------------------------------------------------------------------------------------
 
-    def send_octets(self, octets: bytes) -> None:
+    def send_bytes(self, octets: bytes) -> None:
         """Send what may be no AMQP at all. A socket that has ended takes everything."""
         with contextlib.suppress(OSError):
             self._socket.sendall(octets)
@@ -156,7 +156,7 @@ class RawClient:
 
     def send(self, channel: int, method: str, **arguments: Any) -> None:
         """Send a method."""
-        self.send_octets(frame(1, channel, encode_method(method, **arguments)))
+        self.send_bytes(frame(1, channel, encode_method(method, **arguments)))
 
     def publish(
         self,
@@ -167,7 +167,7 @@ class RawClient:
         **arguments: Any,
     ) -> None:
         """Send basic.publish with its content."""
-        self.send_octets(
+        self.send_bytes(
             publish_frames(channel, body=body, props=props or {}, frame_max=self.frame_max, **arguments)
         )
 
@@ -202,7 +202,7 @@ class RawClient:
                 return None
 
     def octets(self, seconds: float = 0.3) -> bytes:
-        """All octets that come until silence."""
+        """All bytes that come until silence."""
         while self._read(seconds * self.address.patience) and not self.end:
             pass
         octets, self._octets = self._octets, b""

@@ -12,7 +12,7 @@ from typing import Any
 from compat_tests.faults.bench import Bench
 from compat_tests.faults.scenario import QUEUE
 from fakeamqp.faults import MALFORMATIONS
-from fakeamqp.wire.amqp_0_9_1 import methods
+from fakeamqp.protocols.amqp_0_9_1.codec import methods
 
 __all__ = ["FAULTS", "GROUPS", "Arrange", "Fault"]
 
@@ -255,7 +255,7 @@ GROUPS: dict[str, list[Fault]] = {
         ),
     ],
     "Ends of the connection": [
-        Fault("cut-handshake", "cut after 300 octets", first_connection(lambda n: n.cut_after(bytes=300))),
+        Fault("cut-handshake", "cut after 300 bytes", first_connection(lambda n: n.cut_after(bytes=300))),
         Fault("cut-frames", "cut after 8 frames", first_connection(lambda n: n.cut_after(frames=8))),
         Fault("cut-mid-frame", "cut within a frame of a delivery", deliver(lambda r: r.cut(after=5))),
         Fault("cut-before-header", "cut between method and header", deliver(lambda r: r.cut("method"))),
@@ -279,7 +279,7 @@ GROUPS: dict[str, list[Fault]] = {
     "A slow network, a slow broker": [
         Fault("latency", "10 to 30 ms of latency", network(lambda n: n.latency(0.02, jitter=0.01))),
         Fault("bandwidth", "20 kB/s", network(lambda n: n.bandwidth(20_000))),
-        Fault("single-octets", "single octets", network(lambda n: n.slice(1))),
+        Fault("single-octets", "single bytes", network(lambda n: n.slice(1))),
         Fault(
             "slow-broker",
             "everything the broker says comes 20 ms late",

@@ -392,7 +392,7 @@ def test_bandwidth_on_a_virtual_clock(virtual: Broker) -> None:
 FAULTS: dict[str, Callable[[Any], Any]] = {
     "latency": lambda network: network.latency(0.002, jitter=0.002),
     "bandwidth": lambda network: network.bandwidth(1_000_000),
-    "single octets": lambda network: network.slice(1),
+    "single bytes": lambda network: network.slice(1),
     "slices": lambda network: network.slice(7, pause=0.0001),
 }
 

@@ -27,7 +27,7 @@ FLAGS: dict[str, tuple[str, ...]] = {
     "return": ("return it",),
     "replace": ("replace ",),
     "malform": ("malform",),
-    "cut": ("octets of it",),
+    "cut": ("bytes of it",),
 }
 """By word: what a note about a fault says that does this."""
 

@@ -14,14 +14,14 @@ from typing import Any
 from compat_tests.fuzz.chaos_books import REPLACED, Books, Publish
 from compat_tests.fuzz.checks import active_timers, inconsistencies, serves_others
 from compat_tests.fuzz.fault_server import FaultServer, Link
-from fakeamqp.dialects.amqp_0_9_1 import PROTOCOL_HEADER
 from fakeamqp.faults import FaultError
 from fakeamqp.faults.chaos import PROFILES
 from fakeamqp.faults.rule import Rule
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, content_frames, method_frame
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
+from fakeamqp.protocols.amqp_0_9_1 import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, content_frames, method_frame
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ
 
 __all__ = ["OPERATIONS", "World"]
 
@@ -332,7 +332,7 @@ class Peer:
     def publish(
         self, target: int, count: int, *, persistent: bool, mandatory: bool, keep: int | None
     ) -> None:
-        """Publish orders, older ones first if it does that. `keep`: only so many octets, then the end."""
+        """Publish orders, older ones first if it does that. `keep`: only so many bytes, then the end."""
         channel = self.channel(ORDERS)
         if channel is None or not channel.confirming:
             return

@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.dialects import Connection
 from fakeamqp.model.queues import Queue
 from fakeamqp.model.state import BrokerState
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols import Connection
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 __all__ = [
     "active_timers",
@@ -30,7 +30,7 @@ def settled_fate(client: Client) -> str:
         return "aborted"
     if connection.finished:
         return "finished"
-    endpoint = endpoint_of(connection)
+    endpoint = connection_of(connection)
     if endpoint is None:
         return "waiting for a header"
     if endpoint.state.name == "CLOSED":  # and waits for its client to end the transport
@@ -56,8 +56,8 @@ def connection_closes(client: Client) -> list[Any]:
     return [method for method in methods if method is not None and method.NAME == "connection.close"]
 
 
-def endpoint_of(connection: Connection) -> Any:
-    """The endpoint of its dialect, or None while none was chosen."""
+def connection_of(connection: Connection) -> Any:
+    """The endpoint of its protocol, or None while none was chosen."""
     return getattr(connection, "chosen", connection)
 
 
@@ -95,7 +95,7 @@ def gone(client: Client) -> None:
 
 def left_behind(state: BrokerState, connection: Connection) -> list[str]:
     """What a connection that has gone still holds: nothing, that is."""
-    owner = endpoint_of(connection)
+    owner = connection_of(connection)
     found = [f"timer {label!r}" for label in active_timers(state) if connection.name in label]
     if owner is None:
         return found
@@ -145,8 +145,8 @@ def _queue_inconsistencies(queue: Queue) -> Iterator[str]:
         yield f"{queue} is deleted and still there"
     if len(ready) != len(queue.ready):
         yield f"{queue} counts {len(queue.ready)} and holds {len(ready)}"
-    if sum(len(queued.message.body) for queued in ready) != queue.ready_octets:
-        yield f"{queue} counts its octets wrong"
+    if sum(len(queued.message.body) for queued in ready) != queue.ready_bytes:
+        yield f"{queue} counts its bytes wrong"
     for earlier, later in pairwise(ready):
         if earlier.message.priority <= later.message.priority and earlier.position >= later.position:
             yield f"{queue} is out of order"

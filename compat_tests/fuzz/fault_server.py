@@ -7,8 +7,8 @@ from typing import Any
 
 from compat_tests.protocol.driver import Server
 from compat_tests.protocol.fault_host import FaultHost
-from fakeamqp.dialects import PeerAddress, accept
 from fakeamqp.faults import Faults
+from fakeamqp.protocols import PeerAddress, accept
 
 __all__ = ["FaultServer", "Link"]
 
@@ -37,7 +37,7 @@ class Link:
             self.wrapping.stirred()
 
     def send(self, octets: bytes) -> None:
-        """Octets of the client's; they wait as long as the broker does not read."""
+        """Bytes of the client's; they wait as long as the broker does not read."""
         self._waiting += octets
         self._read()
 
@@ -49,7 +49,7 @@ class Link:
         return True
 
     def flush(self) -> bool:
-        """Move octets both ways; whether there were any."""
+        """Move bytes both ways; whether there were any."""
         if self.over:
             return False
         if self.wrapping is not None and self.server.wrap is None:

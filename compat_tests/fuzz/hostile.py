@@ -1,6 +1,6 @@
 """Whole frames that say strange things: any method, with fields that are legal on the wire and nowhere else.
 
-Mutated octets rarely get past the decoder. These always do, and their names are drawn mostly from those
+Mutated bytes rarely get past the decoder. These always do, and their names are drawn mostly from those
 that exist, so that what they ask for meets real queues, exchanges, consumers and messages.
 """
 
@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.streams import Client
 from compat_tests.unit.wire.strategies import escaped, field_values
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
-from fakeamqp.wire.amqp_0_9_x.method import Method
-from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
+from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.framed.codec.tables import Timestamp
 
 __all__ = ["headers", "methods", "names", "prepared", "programs", "properties"]
 

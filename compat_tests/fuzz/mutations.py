@@ -1,7 +1,7 @@
 """Hypothesis strategies that turn valid streams into hostile ones.
 
-A mutation is plain data, (what, where, how, octets), and acts on a list of pieces: first on whole frames,
-then on the octets. Numbers are taken modulo whatever there is, so each mutation fits each stream and
+A mutation is plain data, (what, where, how, bytes), and acts on a list of pieces: first on whole frames,
+then on the bytes. Numbers are taken modulo whatever there is, so each mutation fits each stream and
 Hypothesis can shrink freely.
 """
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.streams import Recording
 
-__all__ = ["ON_OCTETS", "Chunks", "Mutation", "change_octets", "chunked", "chunkings", "mutated", "streams"]
+__all__ = ["ON_OCTETS", "Chunks", "Mutation", "change_bytes", "chunked", "chunkings", "mutated", "streams"]
 
 Mutation: TypeAlias = "tuple[str, int, int, bytes]"
 Chunks: TypeAlias = "tuple[int, ...]"
@@ -43,7 +43,7 @@ def mutated(pieces: Recording, changes: list[Mutation], sources: Sequence[Record
     stream = bytearray(b"".join(frames))
     for what, where, how, octets in changes:
         if what in ON_OCTETS and stream:
-            change_octets(stream, what, where % len(stream), how, octets)
+            change_bytes(stream, what, where % len(stream), how, octets)
     return bytes(stream)
 
 
@@ -79,7 +79,7 @@ def _change_frames(
             frames[at] = frame[:3] + len(payload).to_bytes(4, "big") + payload + frame[-1:]
 
 
-def change_octets(stream: bytearray, what: str, at: int, how: int, octets: bytes) -> None:
+def change_bytes(stream: bytearray, what: str, at: int, how: int, octets: bytes) -> None:
     """Make one change to a stream."""
     length = 1 + how % 64
     if what == "flip":

@@ -1,7 +1,7 @@
 """What valid clients send, from the protocol header to the last octet: the raw material of the fuzzer.
 
 Each recording is a list of pieces, the header first and then one frame each, so that mutations can act on
-frames as well as on octets. Everything a client would learn from the broker (delivery tags, say) is
+frames as well as on bytes. Everything a client would learn from the broker (delivery tags, say) is
 known beforehand, because a broker that starts afresh numbers from one. There is a second set of them for
 the documents' own grammar of tables, which has neither byte arrays nor names with hyphens and dots.
 """
@@ -14,11 +14,11 @@ from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import HEARTBEAT_FRAME, content_frames, method_frame
-from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import HEARTBEAT_FRAME, content_frames, method_frame
+from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["RECORDINGS", "SPEC_RECORDINGS", "Client", "Recording", "recordings"]
 
@@ -63,7 +63,7 @@ class Client:
         return method_frame(channel, self.payload(channel, method))
 
     def payload(self, channel: int, method: Method) -> bytes:
-        """The octets of a method, wherever they go."""
+        """The bytes of a method, wherever they go."""
         if self.strict:
             for name, kind in method.LAYOUT:
                 if kind == "table":

@@ -1,4 +1,4 @@
-"""Brokers to be fuzzed, by dialect and personality: what their clients send, and who else is there.
+"""Brokers to be fuzzed, by protocol and personality: what their clients send, and who else is there.
 
 0-9 and 0-9-1 have frames in common, so that the same mutations fit both.
 """
@@ -19,28 +19,28 @@ from compat_tests.fuzz.amqp_0_9 import recordings as amqp_0_9
 from compat_tests.fuzz.streams import Recording
 from compat_tests.protocol.amqp_0_9 import driver as driver_0_9
 from compat_tests.protocol.driver import METHODS, Server
-from fakeamqp.dialects import PeerAddress
 from fakeamqp.model.errors import InternalError
 from fakeamqp.model.extensions import Tunnel
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9 import version_0_8
-from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.protocols import PeerAddress
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import version_0_8
+from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["PERSONALITIES", "SUBJECTS", "Subject", "on_each", "speaking_0_9_1"]
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A broker of one personality, whose clients speak one dialect. `share` is of the examples of a test."""
+    """A broker of one personality, whose clients speak one protocol. `share` is of the examples of a test."""
 
-    dialect: str
+    protocol: str
     personality: str
     recordings: tuple[Recording, ...]
     share: float
     make: Callable[[str], Server]
 
     def __str__(self) -> str:
-        return f"{self.dialect}-{self.personality}"
+        return f"{self.protocol}-{self.personality}"
 
     @property
     def strict(self) -> bool:
@@ -53,7 +53,7 @@ class Subject:
 
     def writer(self) -> streams.Client:
         """Writes what a client sends."""
-        kind = amqp_0_9.Client if self.dialect == "0-9" else streams.Client
+        kind = amqp_0_9.Client if self.protocol == "0-9" else streams.Client
         return kind(strict=self.strict)
 
 
@@ -137,7 +137,7 @@ on_each = pytest.mark.parametrize("subject", SUBJECTS, ids=str)
 def speaking_0_9_1(server: Server) -> Server:
     """The same broker, for clients of 0-9-1."""
     same = copy(server)
-    same.dialect = "0-9-1"
+    same.protocol = "0-9-1"
     same.asks_for_tickets = False
     same._port += 5_000
     return same

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.fuzz.chaos_world import ORDERS, TARGETS, WORK, World
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 PLAIN = TARGETS.index(("", "plain", 0))
 

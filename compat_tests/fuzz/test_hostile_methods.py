@@ -14,9 +14,9 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.fuzz.subjects import PERSONALITIES, Subject, on_each
 from compat_tests.fuzz.test_mutated_streams import check_stream
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
 
 MANY_EXCHANGES = 1000
 MANY_QUEUES = 300
@@ -25,7 +25,7 @@ MANY_QUEUES = 300
 
 @on_each
 def test_strange_programs(subject: Subject) -> None:
-    strange = hostile_0_9 if subject.dialect == "0-9" else hostile
+    strange = hostile_0_9 if subject.protocol == "0-9" else hostile
     start = strange.prepared(strict=subject.strict)
     fates: Counter[str] = Counter()
 
@@ -102,7 +102,7 @@ def test_a_message_dies_whatever_history_it_claims_to_have(
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
     server.vhost.declare_queue("q", owner=None, arguments=arguments)
     frames = content_frames(1, 60, octets, b"", 1000)
-    client.send_octets(method_frame(1, m.BasicPublish(routing_key="q").encode()) + b"".join(frames))
+    client.send_bytes(method_frame(1, m.BasicPublish(routing_key="q").encode()) + b"".join(frames))
     if client.inbox:  # It is refused at the door, by what the documents allow or by what RabbitMQ does.
         assert isinstance(client.take_frame().method, (m.ChannelClose, m.ConnectionClose))
         return

@@ -1,4 +1,4 @@
-"""Whatever octets a client sends, and however they are cut, the broker stands and the next client is served.
+"""Whatever bytes a client sends, and however they are cut, the broker stands and the next client is served.
 
 Ten thousand mutated streams go through in all: see `STREAMS`.
 """
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from compat_tests.fuzz import mutations
 from compat_tests.fuzz.checks import (
     connection_closes,
-    endpoint_of,
+    connection_of,
     gone,
     inconsistencies,
     left_behind,
@@ -30,9 +30,9 @@ from compat_tests.fuzz.mutations import Chunks, chunked
 from compat_tests.fuzz.profile import FACTOR, examples
 from compat_tests.fuzz.subjects import SUBJECTS, Subject, on_each, speaking_0_9_1
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.dialects.amqp_0_9_x.channel_end import ChannelEnd
-from fakeamqp.dialects.amqp_0_9_x.endpoint import FramedEnd
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.server_channel import FramedChannel
+from fakeamqp.protocols.framed.server_connection import FramedConnection
 
 STREAMS = 10_000
 
@@ -42,13 +42,13 @@ def feed(client: Client, stream: bytes, sizes: Chunks, *, reads: bool) -> None:
     for chunk in chunked(stream, sizes):
         if client.closed:
             return
-        client.send_octets(chunk)
+        client.send_bytes(chunk)
         if reads:
             assert client.inbox is not None
 
 
 def check_stream(server: Server, stream: bytes, sizes: Chunks, reads: bool, wait: float) -> str:
-    """One stream from the first octet to what is left of it; returns what became of the connection."""
+    """One stream from the first byte to what is left of it; returns what became of the connection."""
     client = server.connect(port=40_000)
     feed(client, stream, sizes, reads=reads)
     fate = settled_fate(client)
@@ -87,12 +87,12 @@ def test_recordings_are_what_valid_clients_send(subject: Subject, sizes: Chunks)
 )
 def test_vanishing_at_every_octet_leaves_nothing(subject: Subject, recording: int) -> None:
     stream = b"".join(subject.recordings[recording])
-    # The longest ones consist of bodies, in which one octet is like another, and both dialects cut alike.
-    step = 37 if len(stream) >= 3000 else 1 if subject.dialect == "0-9-1" else 3
+    # The longest ones consist of bodies, in which one byte is like another, and both protocols cut alike.
+    step = 37 if len(stream) >= 3000 else 1 if subject.protocol == "0-9-1" else 3
     for end in range(0, len(stream), step):
         server = subject.server()
         client = server.connect(port=40_000)
-        client.send_octets(stream[:end])
+        client.send_bytes(stream[:end])
         assert not client.closed
         gone(client)
         assert not (found := left_behind(server.state, client.connection)), (end, found)
@@ -160,7 +160,7 @@ def test_memory_does_not_grow(subject: Subject) -> None:
     By then it keeps as much as it ever does for those who come again.
     """
     random = Random(1)
-    others = alive(FramedEnd)
+    others = alive(FramedConnection)
     server = subject.server()
     good = [b"".join(recording) for recording in subject.recordings]
 
@@ -180,23 +180,23 @@ def test_memory_does_not_grow(subject: Subject) -> None:
         after = memory_after(random_stream(subject, random) for _ in range(900))
     finally:
         tracemalloc.stop()
-    assert not alive(FramedEnd, others)
-    # One small object left behind by each connection would be some 200 octets each.
-    assert after - before < 900 * 100, f"{after - before} octets more after 900 more connections"
+    assert not alive(FramedConnection, others)
+    # One small object left behind by each connection would be some 200 bytes each.
+    assert after - before < 900 * 100, f"{after - before} bytes more after 900 more connections"
     assert len(server.state.timers._heap) < 200
 
 
 @on_each
 def test_messages_do_not_keep_what_their_publisher_had(subject: Subject) -> None:
     """They know who published them; what that connection had to remember to serve its client is gone."""
-    others = alive(ChannelEnd)
+    others = alive(FramedChannel)
     for recording in subject.recordings:
         server = subject.server()
         client = server.connect(port=40_000)
         feed(client, b"".join(recording), (), reads=True)
         gone(client)
-        endpoint = endpoint_of(client.connection)
-        assert not alive(ChannelEnd, others)
+        endpoint = connection_of(client.connection)
+        assert not alive(FramedChannel, others)
         assert not endpoint.channels and not endpoint.known_properties and not endpoint._partial
 
 
@@ -216,7 +216,7 @@ def test_what_is_remembered_has_bounds() -> None:
         octets = b"".join(client.connection.pending())
         assert octets.endswith(b"body\xce")
         client.connection.sent(len(octets))
-    endpoint = endpoint_of(client.connection)
+    endpoint = connection_of(client.connection)
     channel = endpoint.channels[1]
     routes = server.vhost.routing._remembered
     for cache in (endpoint.known_properties, channel.targets, channel.deliver_prefixes, routes):

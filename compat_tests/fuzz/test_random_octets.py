@@ -1,4 +1,4 @@
-"""Octets that were never AMQP, at every point of a connection's life."""
+"""Bytes that were never AMQP, at every point of a connection's life."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ POINTS = tuple(before(SUBJECTS[0]))
 
 
 def noise() -> st.SearchStrategy[bytes]:
-    """Any octets, or frames around any octets: those get one layer deeper."""
+    """Any bytes, or frames around any octets: those get one layer deeper."""
     payload = st.binary(max_size=40)
     ids = st.sampled_from([*range(10, 130, 10), 85]), st.integers(0, 120), payload
     method = st.builds(lambda a, b, rest: a.to_bytes(2, "big") + b.to_bytes(2, "big") + rest, *ids)

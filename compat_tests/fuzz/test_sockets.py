@@ -18,7 +18,7 @@ from compat_tests.fuzz.streams import RECORDINGS, Client, recordings
 from compat_tests.fuzz.subjects import PERSONALITIES
 from fakeamqp import Broker
 from fakeamqp.model.state import BrokerState
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 

@@ -28,8 +28,8 @@ from compat_tests.protocol.driver import Client, Content, QuietTap, Server
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.queues.queue import NOT_TAKEN_BACK
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import method_frame
 
 TO_DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
 LONGEST_SHORT = 3
@@ -340,10 +340,10 @@ class Machine(RuleBasedStateMachine):
         for _ in range(count):
             self.number += 1
             numbers.append(self.number)
-            octets.append(self.publish_octets(channel, where, priority, mandatory))
+            octets.append(self.publish_bytes(channel, where, priority, mandatory))
         self.refused.clear()
         peer.returned.clear()
-        peer.client.send_octets(b"".join(octets))
+        peer.client.send_bytes(b"".join(octets))
         if channel == CONFIRMS:
             for number in numbers:
                 peer.published += 1
@@ -358,7 +358,7 @@ class Machine(RuleBasedStateMachine):
     publish_2 = publishes(publish)
     publish_3 = publishes(publish)
 
-    def publish_octets(self, channel: int, where: str, priority: int, mandatory: bool) -> bytes:
+    def publish_bytes(self, channel: int, where: str, priority: int, mandatory: bool) -> bytes:
         recorder = _Recorder()
         exchange, key = (where, "") if where == "amq.fanout" else ("", where)
         Client.publish(
@@ -640,7 +640,7 @@ class Machine(RuleBasedStateMachine):
 
 
 class _Recorder:
-    """Takes the octets that `Client.publish` would send."""
+    """Takes the bytes that `Client.publish` would send."""
 
     def __init__(self) -> None:
         self.octets = b""
@@ -648,7 +648,7 @@ class _Recorder:
     def method_frame(self, method: m.Method, channel: int) -> bytes:
         return method_frame(channel, method.encode())
 
-    def send_octets(self, octets: bytes) -> None:
+    def send_bytes(self, octets: bytes) -> None:
         self.octets += octets
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from compat_tests.unit.trace.pages import Elements, elements_of
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent, Trace
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
-from fakeamqp.wire.amqp_0_9_x.method import Method
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 OWN = "document.body.dataset.owned=1"
@@ -130,7 +130,7 @@ def test_every_row_is_said_in_words(show: Show):
     assert page.shown == 9
     assert page.labels[3] == (
         "0.300000 s, c1 to broker, channel 1: "
-        "basic.publish exchange='' routing_key='orders', body of 18 octets"
+        "basic.publish exchange='' routing_key='orders', body of 18 bytes"
     )
     assert page.labels[5] == "0.300000 s, fault, c1: fault the confirm was lost, problem"
     assert page.labels[8].endswith("reply_code=404 reply_text='gone', problem")

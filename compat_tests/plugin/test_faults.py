@@ -428,7 +428,7 @@ def test_what_a_handler_of_the_test_has_raised_fails_it(run_tests):
         """
         import pytest
         from fakeamqp import FakeAMQPError
-        from fakeamqp.amqp_0_9 import TunnelRequest
+        from fakeamqp.protocols.amqp_0_9.public import TunnelRequest
 
         def test_it(amqp_broker):
             request = TunnelRequest({}, {}, "proxy", "", False, False, b"", "c", 1, "/", "guest")

@@ -21,9 +21,9 @@ from compat_tests.programs.events import (
     Seen,
 )
 from compat_tests.protocol.driver import Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["Player"]
 

@@ -91,7 +91,7 @@ class Bind(Operation):
 
 @dataclass(frozen=True, repr=False)
 class Publish(Operation):
-    """Publish a message of at least `size` octets; `expiration` is in milliseconds."""
+    """Publish a message of at least `size` bytes; `expiration` is in milliseconds."""
 
     routing_key: str
     exchange: str = ""

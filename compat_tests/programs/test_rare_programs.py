@@ -110,7 +110,7 @@ PROGRAMS: dict[str, Program] = {
         Delete("a"),
         Reject(),
     ],
-    "octets are counted anew after a purge": [
+    "bytes are counted anew after a purge": [
         Declare("a", {"x-max-length-bytes": 4}),
         Publish("a"),
         Publish("a"),

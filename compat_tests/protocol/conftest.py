@@ -1,7 +1,7 @@
-"""Fixtures of the raw client, and the dialects that tests run over.
+"""Fixtures of the raw client, and the protocols that tests run over.
 
-0-9 has half of its rules from 0-9-1, with the same octets. A test that is marked with a rule that both have
-runs over both; one that says `@pytest.mark.dialects("0-9-1")` does not, because that is about RabbitMQ, or
+0-9 has half of its rules from 0-9-1, with the same bytes. A test that is marked with a rule that both have
+runs over both; one that says `@pytest.mark.protocols("0-9-1")` does not, because that is about RabbitMQ, or
 because the text of 0-9 wants something else, which has a test in `amqp_0_9/`.
 """
 
@@ -14,38 +14,38 @@ from typing import Any
 
 import pytest
 
-from compat_tests.conformance import DIALECT, SHARING, Catalogue, read_catalogue
+from compat_tests.conformance import ADAPTER, SHARING, Catalogue, read_catalogue
 from compat_tests.protocol.driver import Client, Server
 
 PERSONALITIES = ("rabbitmq-4.2", "spec")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test over each dialect that has one of its rules."""
+    """Run a test over each protocol that has one of its rules."""
     if metafunc.definition.path.parent != Path(__file__).parent:
         return
     ids = [id_ for mark in _marks(metafunc.definition, "rule") for id_ in mark.args]
-    dialects = [
-        dialect
-        for dialect in SHARING
-        if _may_speak(metafunc.definition, dialect) and any(_catalogue(dialect).same(id_) for id_ in ids)
+    protocols = [
+        protocol
+        for protocol in SHARING
+        if _may_speak(metafunc.definition, protocol) and any(_catalogue(protocol).same(id_) for id_ in ids)
     ]
-    if dialects not in ([], [DIALECT]):
-        metafunc.parametrize("dialect", dialects, indirect=True)
+    if protocols not in ([], [ADAPTER]):
+        metafunc.parametrize("protocol", protocols, indirect=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out the parameters that are for another dialect."""
+    """Leave out the parameters that are for another protocol."""
     items[:] = [
         item
         for item in items
         if not (callspec := getattr(item, "callspec", None))
-        or _may_speak(item, callspec.params.get("dialect", ""))
+        or _may_speak(item, callspec.params.get("protocol", ""))
     ]
 
 
-def _may_speak(node: pytest.Item, dialect: str) -> bool:
-    return not dialect or all(dialect in mark.args for mark in node.iter_markers("dialects"))
+def _may_speak(node: pytest.Item, protocol: str) -> bool:
+    return not protocol or all(protocol in mark.args for mark in node.iter_markers("protocols"))
 
 
 def _marks(node: pytest.Item, name: str) -> Iterator[pytest.Mark]:
@@ -65,27 +65,27 @@ _catalogue: Callable[[str], Catalogue] = cache(read_catalogue)
 
 
 @pytest.fixture
-def dialect(request: pytest.FixtureRequest) -> str:
+def protocol(request: pytest.FixtureRequest) -> str:
     """What the clients of this test speak: 0-9-1 but for tests that run over both."""
-    return getattr(request, "param", DIALECT)
+    return getattr(request, "param", ADAPTER)
 
 
 @pytest.fixture(params=PERSONALITIES)
-def server(request: pytest.FixtureRequest, dialect: str) -> Server:
+def server(request: pytest.FixtureRequest, protocol: str) -> Server:
     """A broker of each personality in turn: for rules where both agree."""
-    return Server(request.param, dialect=dialect)
+    return Server(request.param, protocol=protocol)
 
 
 @pytest.fixture
-def rabbitmq(dialect: str) -> Server:
+def rabbitmq(protocol: str) -> Server:
     """A broker that behaves like RabbitMQ 4.2."""
-    return Server("rabbitmq-4.2", dialect=dialect)
+    return Server("rabbitmq-4.2", protocol=protocol)
 
 
 @pytest.fixture
-def spec(dialect: str) -> Server:
+def spec(protocol: str) -> Server:
     """A broker that follows the documents to the letter."""
-    return Server("spec", dialect=dialect)
+    return Server("spec", protocol=protocol)
 
 
 @pytest.fixture

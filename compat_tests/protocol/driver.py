@@ -1,6 +1,6 @@
 """A raw client of 0-9-1 or 0-9 on a sans-I/O broker: whole frames in, whole frames out, time by hand.
 
-The methods that both dialects have are the same octets, so that they are those of 0-9-1 here.
+The methods that both protocols have are the same bytes, so that they are those of 0-9-1 here.
 
 Nothing here opens a socket or waits. `Server` is a broker without a runtime; `Client` is one connection
 to it. Everything that arrives is kept in `Client.inbox` until a test takes it.
@@ -12,20 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from fakeamqp.dialects import PeerAddress, accept
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.model.timers import Clock
-from fakeamqp.wire import amqp_0_9
-from fakeamqp.wire.amqp_0_9.constants import PROTOCOL_HEADER as PROTOCOL_HEADER_0_9
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, content_frames, frame, method_frame
-from fakeamqp.wire.amqp_0_9_x.method import Method
-from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ
+from fakeamqp.protocols import PeerAddress, accept
+from fakeamqp.protocols.amqp_0_9.codec.constants import PROTOCOL_HEADER as PROTOCOL_HEADER_0_9
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.codec import amqp_0_9
+from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, content_frames, frame, method_frame
+from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ
 
 M = TypeVar("M", bound=Method)
 
@@ -143,7 +143,7 @@ def _is(frame: Frame, method: type[Method], channel: int) -> bool:
 class Server:
     """A broker without sockets."""
 
-    dialect = "0-9-1"
+    protocol = "0-9-1"
     """What the clients speak."""
     asks_for_tickets = False
     """Clients get an access ticket for each channel that they open, and show it where a method has none."""
@@ -153,19 +153,19 @@ class Server:
         self,
         name: str | Personality = "rabbitmq-4.2",
         *,
-        dialect: str = "0-9-1",
+        protocol: str = "0-9-1",
         tickets: bool = True,
         **state: Any,
     ) -> None:
-        self.dialect = dialect
+        self.protocol = protocol
         known = personality(name)
-        self.asks_for_tickets = tickets and dialect == "0-9" and known.amqp_0_9.checks_tickets
+        self.asks_for_tickets = tickets and protocol == "0-9" and known.amqp_0_9.checks_tickets
         self.clock = ManualClock()
         self.state = BrokerState(self.clock, personality=known, seed=1, **state)
 
     def varied(self, **choices: Any) -> Server:
         """Another broker like this one, but for some choices of its personality."""
-        return Server(replace(self.state.personality, **choices), dialect=self.dialect)
+        return Server(replace(self.state.personality, **choices), protocol=self.protocol)
 
     @property
     def vhost(self) -> Any:
@@ -206,31 +206,31 @@ class Client:
         self.server = server
         self.connection = accept(server.state, peer, lambda _connection: None)
         published = server.state.personality.published_field_grammar
-        self.protocol_header = PROTOCOL_HEADERS[server.dialect]
+        self.protocol_header = PROTOCOL_HEADERS[server.protocol]
         self.methods: Mapping[int, type[Method]] = METHODS
         self.grammar = PUBLISHED.unchecked if published else RABBITMQ
         self.header = b""
-        """Octets that came before the first frame: a refused protocol header."""
+        """Bytes that came before the first frame: a refused protocol header."""
         self._octets = b""
         self._inbox: list[Frame] = []
         self._tickets: dict[int, int] = {}
 
     # --- out ---------------------------------------------------------------------------------------
 
-    def send_octets(self, octets: bytes) -> None:
+    def send_bytes(self, octets: bytes) -> None:
         self.connection.receive(octets)
         if self.connection.aborted:
             self.connection.pending()  # Nothing more is sent.
 
     def send_frame(self, frame_type: int, channel: int, payload: bytes) -> None:
         payload = self.with_ticket(payload, channel) if frame_type == 1 else payload
-        self.send_octets(frame(frame_type, channel, payload))
+        self.send_bytes(frame(frame_type, channel, payload))
 
     def send(self, method: Method, channel: int = 1) -> None:
-        self.send_octets(self.method_frame(method, channel))
+        self.send_bytes(self.method_frame(method, channel))
 
     def method_frame(self, method: Method, channel: int = 1) -> bytes:
-        """The octets of a method."""
+        """The bytes of a method."""
         return method_frame(channel, self.with_ticket(method.encode(), channel))
 
     def with_ticket(self, payload: bytes, channel: int = 1) -> bytes:
@@ -266,18 +266,18 @@ class Client:
         )
         octets = BasicProperties(**properties).encode()
         frames = content_frames(channel, 60, octets, body, frame_size)
-        self.send_octets(self.method_frame(method, channel) + b"".join(frames))
+        self.send_bytes(self.method_frame(method, channel) + b"".join(frames))
 
-    def publish_octets(
+    def publish_bytes(
         self, properties: bytes, body: bytes = b"", *, exchange: str = "", routing_key: str = ""
     ) -> None:
         """Publish on channel 1 with property flags and values as they are."""
         self.send(m.BasicPublish(exchange=exchange, routing_key=routing_key))
-        self.send_octets(b"".join(content_frames(1, 60, properties, body, 4000)))
+        self.send_bytes(b"".join(content_frames(1, 60, properties, body, 4000)))
 
     # --- in ----------------------------------------------------------------------------------------
 
-    def take_octets(self) -> bytes:
+    def take_bytes(self) -> bytes:
         """What has come since the last frame that was looked at, as it came."""
         octets = b"".join(self.connection.pending())
         self.connection.sent(len(octets))
@@ -290,13 +290,13 @@ class Client:
         return self._inbox
 
     def _collect(self) -> None:
-        self._octets += self.take_octets()
+        self._octets += self.take_bytes()
         if self._octets.startswith(b"AMQP"):
             self.header, self._octets = self._octets[:8], self._octets[8:]
         while len(self._octets) >= 8:
             frame_type, channel, size = FRAME_HEADER.unpack_from(self._octets)
             payload = self._octets[7 : 7 + size]
-            assert self._octets[7 + size] == 0xCE, "a frame ends with the frame-end octet"
+            assert self._octets[7 + size] == 0xCE, "a frame ends with the frame-end byte"
             self._octets = self._octets[8 + size :]
             method = None
             if frame_type == 1:
@@ -323,7 +323,7 @@ class Client:
             return got.method
         return method_class.decode(
             got.payload, self.grammar
-        )  # The other dialect's class for the same octets.
+        )  # The other protocol's class for the same bytes.
 
     def call(self, method: Method, reply: type[M], channel: int = 1) -> M:
         """Send a method and take its reply."""
@@ -395,7 +395,7 @@ class Client:
         client_properties: dict[str, Any] | None = None,
     ) -> None:
         """From the protocol header to open-ok."""
-        self.send_octets(self.protocol_header)
+        self.send_bytes(self.protocol_header)
         self.expect(m.ConnectionStart, 0)
         self.login(user, password, client_properties)
         self.expect(m.ConnectionTune, 0)
@@ -484,7 +484,7 @@ class Client:
 
     def recover(self, *, requeue: bool = True, channel: int = 1) -> None:
         """Have all come again that is not settled. In 0-9 that has no answer."""
-        if self.server.dialect == "0-9":
+        if self.server.protocol == "0-9":
             self.send(m.BasicRecoverAsync(requeue=requeue), channel)
         else:
             self.call(m.BasicRecover(requeue=requeue), m.BasicRecoverOk, channel)

@@ -1,4 +1,4 @@
-"""Octets written by hand, for tests that do not trust the codec."""
+"""Bytes written by hand, for tests that do not trust the codec."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.access import Permission, TopicPermission, User
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 def limited(server: Server, **permission: str) -> Client:

@@ -1,6 +1,6 @@
 """A client that does not read what it is sent is sent no more.
 
-Here the transport is played by hand: `pending` hands octets over, and only `sent` tells that they went.
+Here the transport is played by hand: `pending` hands bytes over, and only `sent` tells that they went.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 MIB = 1024 * 1024
 BODY = b"x" * 10_000
@@ -23,12 +23,12 @@ class SlowTransport:
 
     @property
     def waiting(self) -> int:
-        """Octets the broker has handed over and the client has not read."""
+        """Bytes the broker has handed over and the client has not read."""
         self._waiting += sum(map(len, self._connection.pending()))
         return self._waiting
 
     def read(self, count: int) -> None:
-        """The client reads so many octets."""
+        """The client reads so many bytes."""
         assert self.waiting >= count
         self._waiting -= count
         self._connection.sent(count)
@@ -107,7 +107,7 @@ def test_far_beyond_the_limit_the_broker_stops_reading_too(server: Server) -> No
     get = b"\x01\x00\x01\x00\x00\x00\x09\x00\x3c\x00\x46\x00\x00\x01q\x01\xce"
     requests = 0
     while client.connection.reading:
-        client.send_octets(get)
+        client.send_bytes(get)
         requests += 1
         assert requests < 900, "the broker never stopped reading"
     assert 8 * MIB <= transport.waiting <= 8 * MIB + 2 * len(BODY)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.rule("0-9-1/basic/01")
@@ -49,7 +49,7 @@ def test_a_configured_limit_discards_the_least_urgent_messages_by_the_letter(spe
 
 
 @pytest.mark.rule("0-9-1/basic/05")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_a_configured_limit_discards_the_head_in_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q", arguments={"x-max-length": 2, "x-max-priority": 9})
@@ -71,7 +71,7 @@ def test_urgent_messages_overtake_others_by_the_letter(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/basic/06")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_priorities_count_in_rabbitmq_where_the_queue_was_declared_with_them(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("plain")

@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.access import Permission, User
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 # --- consume -----------------------------------------------------------------------------------------
 
@@ -45,7 +45,7 @@ def test_a_tag_is_free_again_once_its_consumer_has_ended(client: Client) -> None
 
 
 @pytest.mark.rule("0-9-1/basic.consume/consumer-tag-02")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_a_consumer_is_known_on_its_own_channel_only(client: Client) -> None:
     client.open_channel(2)
     client.declare("q")

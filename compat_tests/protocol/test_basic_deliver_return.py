@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 # --- deliver -----------------------------------------------------------------------------------------
 
@@ -48,7 +48,7 @@ def test_a_message_may_come_back_to_its_consumer_so_often_only_by_the_letter(spe
 
 
 @pytest.mark.rule("0-9-1/basic.deliver/01")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_a_classic_queue_of_rabbitmq_delivers_without_end(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")

@@ -6,9 +6,9 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import short_string
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
-# Written by hand, as the documents order them: name, value, octets.
+# Written by hand, as the documents order them: name, value, bytes.
 PROPERTIES = [
     ("content_type", "text/plain", short_string("text/plain")),
     ("content_encoding", "gzip", short_string("gzip")),
@@ -32,13 +32,13 @@ PROPERTIES = [
 def test_each_property_has_its_own_flag_counted_from_the_highest_bit(client: Client, position: int) -> None:
     name, value, octets = PROPERTIES[position]
     client.declare("q")
-    client.publish_octets(struct.pack(">H", 0x8000 >> position) + octets, b"body", routing_key="q")
+    client.publish_bytes(struct.pack(">H", 0x8000 >> position) + octets, b"body", routing_key="q")
     client.send(m.BasicGet(queue="q"))
     client.expect(m.BasicGetOk)
     assert client.take_frame().payload[12:] == struct.pack(">H", 0x8000 >> position) + octets
     client.take_frame()
 
-    # And the broker reads it as what it is, not just as octets.
+    # And the broker reads it as what it is, not just as bytes.
     client.nack(1)
     message = next(iter(client.server.vhost.queues["q"].ready)).message
     assert getattr(message.properties, name) == value
@@ -48,7 +48,7 @@ def test_each_property_has_its_own_flag_counted_from_the_highest_bit(client: Cli
 def test_all_properties_travel_together_and_arrive_as_they_were(client: Client) -> None:
     client.declare("q")
     octets = b"\xff\xfc" + b"".join(octets for _, _, octets in PROPERTIES)
-    client.publish_octets(octets, b"body", routing_key="q")
+    client.publish_bytes(octets, b"body", routing_key="q")
     client.consume("q")
     delivery = client.delivery()
     for name, value, _ in PROPERTIES:
@@ -64,7 +64,7 @@ def test_application_properties_mean_nothing_to_the_broker(client: Client) -> No
         "message_id": "1",
         "timestamp": 1,
         "type": "fanout",
-        "app_id": "\x01\udcff any octets",
+        "app_id": "\x01\udcff any bytes",
     }
     client.declare("q")
     for _ in range(2):  # A second message with the same id is no duplicate.
@@ -184,7 +184,7 @@ def test_header_fields_keep_their_types_and_their_order(rabbitmq: Server) -> Non
     octets = b"\x20\x00" + len(table).to_bytes(4, "big") + table
     client = rabbitmq.client()
     client.declare("q")
-    client.publish_octets(octets, b"body", routing_key="q")
+    client.publish_bytes(octets, b"body", routing_key="q")
     client.send(m.BasicGet(queue="q"))
     client.expect(m.BasicGetOk)
     assert client.take_frame().payload[12:] == octets

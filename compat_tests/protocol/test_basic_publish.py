@@ -4,12 +4,12 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.access import Permission, User
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import content_frames
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import content_frames
 
 
-def publish_octets(client: Client, exchange: str, routing_key: str, body: bytes) -> bytes:
+def publish_bytes(client: Client, exchange: str, routing_key: str, body: bytes) -> bytes:
     """A publish on channel 1, to be sent in one write with others."""
     method = m.BasicPublish(exchange=exchange, routing_key=routing_key)
     frames = content_frames(1, 60, BasicProperties().encode(), body, 4000)
@@ -80,7 +80,7 @@ def test_publishing_without_write_permission_is_refused(server: Server) -> None:
 @pytest.mark.rule("0-9-1/basic.publish/after-exception-ignored")
 def test_publishes_behind_a_failing_one_are_discarded(client: Client) -> None:
     client.declare("q")
-    client.send_octets(publish_octets(client, "missing", "k", b"1") + publish_octets(client, "", "q", b"2"))
+    client.send_bytes(publish_bytes(client, "missing", "k", b"1") + publish_bytes(client, "", "q", b"2"))
     client.expect_channel_close(404)
     client.expect_nothing()
     client.open_channel()
@@ -142,7 +142,7 @@ def test_an_immediate_message_without_a_consumer_is_returned(spec: Server) -> No
 
 @pytest.mark.rule("0-9-1/basic.publish/immediate-01")
 @pytest.mark.parametrize("exchange", ["", "missing"])
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_does_not_implement_immediate(rabbitmq: Server, exchange: str) -> None:
     client = rabbitmq.client()
     client.send(m.BasicPublish(exchange=exchange, routing_key="q", immediate=True))
@@ -295,6 +295,6 @@ def test_two_channels_publish_in_each_others_gaps(client: Client) -> None:
     client.send(method, 1)
     client.send(method, 2)
     for one, other in zip(first, second, strict=True):
-        client.send_octets(one)
-        client.send_octets(other)
+        client.send_bytes(one)
+        client.send_bytes(other)
     assert client.empty("q") == [b"first", b"second"]

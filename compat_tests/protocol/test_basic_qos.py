@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 # --- the size window ---------------------------------------------------------------------------------
 
@@ -44,7 +44,7 @@ def test_a_size_of_zero_is_no_limit(spec: Server) -> None:
 
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-size-01")
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-size-window")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_has_no_octet_window(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send(m.BasicQos(prefetch_size=10))
@@ -85,7 +85,7 @@ def test_every_window_must_admit_a_message(spec: Server) -> None:
     assert client.bodies(channel=2) == [b"y"]  # And now the connection's.
 
     client.ack(1, channel=1)
-    # The third place is free and goes to whoever was there first; the octets would allow more.
+    # The third place is free and goes to whoever was there first; the bytes would allow more.
     assert client.bodies(channel=1) == [b"x"]
     client.ack(3, multiple=True, channel=1)
     assert client.bodies(channel=1) == [b"x"] * 2
@@ -109,7 +109,7 @@ def test_octets_of_the_connection_and_messages_of_the_channel_both_count(spec: S
 
 
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-both")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_needs_room_for_the_consumer_and_for_the_channel(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -221,7 +221,7 @@ def test_a_window_that_is_not_global_is_the_channels_by_the_letter(spec: Server)
 
 
 @pytest.mark.rule("0-9-1/basic.qos/global-connection")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_a_global_window_is_shared_by_the_channel_in_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client(channels=2)
     client.declare("q")
@@ -239,7 +239,7 @@ def test_a_global_window_is_shared_by_the_channel_in_rabbitmq(rabbitmq: Server) 
 
 
 @pytest.mark.rule("0-9-1/basic.qos/global-connection")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_a_window_that_is_not_global_is_each_new_consumers_in_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -289,7 +289,7 @@ def test_a_window_set_while_messages_are_out_counts_them_by_the_letter(spec: Ser
 
 
 @pytest.mark.rule("0-9-1/basic.qos/applies-until-changed")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_a_new_window_holds_for_new_consumers_only_in_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")

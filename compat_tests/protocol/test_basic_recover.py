@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.rule("0-9-1/basic.recover/01")
@@ -83,7 +83,7 @@ def test_a_message_sent_back_to_its_recipient_takes_one_place_in_the_window(spec
 
 @pytest.mark.rule("0-9-1/basic.recover/requeue-false")
 @pytest.mark.parametrize("method", [m.BasicRecover(), m.BasicRecoverAsync()], ids=lambda each: each.NAME)
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_does_not_send_back_to_the_recipient(rabbitmq: Server, method: m.Method) -> None:
     client = rabbitmq.client()
     client.send(method)

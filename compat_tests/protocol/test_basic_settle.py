@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 def take(client: Client, queue: str, count: int) -> None:
@@ -229,7 +229,7 @@ def test_a_transacted_reject_goes_to_somebody_else_as_well(spec: Server) -> None
 
 
 @pytest.mark.rule("0-9-1/basic.reject/requeue-01")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_a_rejected_message_may_come_back_at_once_in_rabbitmq(rabbitmq: Server) -> None:
     one, other = rabbitmq.client(), rabbitmq.client()
     one.declare("q")

@@ -6,9 +6,9 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.message import Message
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
 
 
 def capable(server: Server) -> Client:
@@ -67,9 +67,9 @@ def test_what_came_in_one_write_waits_as_well(rabbitmq: Server, client: Client) 
     content = b"".join(content_frames(1, 60, BasicProperties().encode(), b"m", 4000))
     publish = method_frame(1, m.BasicPublish(routing_key="q").encode()) + content
     octets = publish * 3 + method_frame(1, m.QueueDeclare(queue="q", passive=True).encode())
-    client.send_octets(octets[:-5])
+    client.send_bytes(octets[:-5])
     client.expect(m.ConnectionBlocked, 0)
-    client.send_octets(octets[-5:])
+    client.send_bytes(octets[-5:])
     client.expect_nothing()
 
     rabbitmq.state.unblock()

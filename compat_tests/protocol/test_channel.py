@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.rule("0-9-1/channel/grammar")
@@ -38,7 +38,7 @@ def test_a_channel_that_is_not_open_cannot_be_used(client: Client) -> None:
 def test_a_content_on_a_channel_that_is_not_open_is_refused(server: Server, frame_type: int) -> None:
     client = server.client()
     client.send_frame(frame_type, 7, b"\0\x3c" + bytes(12))
-    unexpected = 505 if server.dialect == "0-9-1" else 501
+    unexpected = 505 if server.protocol == "0-9-1" else 501
     close = client.expect_connection_close(504 if server.state.personality.name == "spec" else unexpected)
     assert (close.class_id, close.method_id) == (0, 0)
 
@@ -55,7 +55,7 @@ def test_a_channel_that_is_not_open_has_no_close_to_confirm(client: Client) -> N
 def test_an_open_channel_cannot_be_opened_again(client: Client) -> None:
     client.send(m.ChannelOpen())
     close = client.expect_connection_close(504)
-    if client.server.dialect == "0-9-1":
+    if client.server.protocol == "0-9-1":
         assert close.reply_text == "CHANNEL_ERROR - second 'channel.open' seen"
     assert (close.class_id, close.method_id) == (20, 10)
 
@@ -141,7 +141,7 @@ def test_a_client_may_open_a_channel_and_pause_it(spec: Server) -> None:
         )
     ],
 )
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_does_not_let_the_client_pause_a_channel(rabbitmq: Server, about: str) -> None:
     client = rabbitmq.client()
     assert client.call(m.ChannelFlow(active=True), m.ChannelFlowOk).active

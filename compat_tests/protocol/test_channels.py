@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.access import Permission, User
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.rule("0-9-1/channels/multiple")
@@ -91,7 +91,7 @@ def test_a_user_may_work_in_one_virtual_host_and_not_in_another(server: Server) 
     client = server.client(user="ann", password="secret", virtual_host="/theirs")
     client.declare("q")
     refused = server.connect()
-    refused.send_octets(refused.protocol_header)
+    refused.send_bytes(refused.protocol_header)
     refused.expect(m.ConnectionStart, 0)
     refused.login("ann", "secret")
     refused.expect(m.ConnectionTune, 0)
@@ -102,8 +102,8 @@ def test_a_user_may_work_in_one_virtual_host_and_not_in_another(server: Server) 
 
 @pytest.mark.rule("0-9-1/channels/no-vhost-switch")
 @pytest.mark.parametrize(("personality", "code"), [("spec", 503), ("rabbitmq-4.2", 504)])
-def test_a_second_open_does_not_switch_the_virtual_host(personality: str, dialect: str, code: int) -> None:
-    server = Server(personality, dialect=dialect)
+def test_a_second_open_does_not_switch_the_virtual_host(personality: str, protocol: str, code: int) -> None:
+    server = Server(personality, protocol=protocol)
     server.state.add_virtual_host("other")
     server.state.access.users["guest"].permissions["other"] = Permission()
     server.state.access.changed()

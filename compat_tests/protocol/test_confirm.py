@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
 
 
 def confirming(client: Client, channel: int = 1) -> Client:
@@ -93,7 +93,7 @@ def test_a_message_is_confirmed_wherever_it_went(client: Client, routing_key: st
 def test_publishes_of_one_write_may_be_confirmed_together(client: Client) -> None:
     client.declare("q")
     confirming(client)
-    client.send_octets(publishes(["q"] * 100))
+    client.send_bytes(publishes(["q"] * 100))
     confirmed = 0
     while client.inbox:
         ack = client.expect(m.BasicAck)
@@ -113,7 +113,7 @@ def test_a_return_comes_before_its_ack(client: Client) -> None:
 def test_returns_come_before_their_acks_in_a_batch_too(client: Client) -> None:
     client.declare("q")
     confirming(client)
-    client.send_octets(publishes(["q", "nowhere", "q", "nowhere"]))
+    client.send_bytes(publishes(["q", "nowhere", "q", "nowhere"]))
     returned = 0
     confirmed = 0
     while client.inbox:
@@ -130,7 +130,7 @@ def test_confirms_come_before_the_channel_is_closed(client: Client) -> None:
     client.declare("q")
     confirming(client)
     good = publishes(["q", "q"])
-    client.send_octets(good + method_frame(1, m.QueueDeclare(queue="missing", passive=True).encode()))
+    client.send_bytes(good + method_frame(1, m.QueueDeclare(queue="missing", passive=True).encode()))
     expect_ack(client, 2, multiple=True)
     client.expect_channel_close(404)
 
@@ -166,7 +166,7 @@ def test_a_batch_is_confirmed_run_by_run(rabbitmq: Server) -> None:
     bounded(client)
     client.declare("other")
     confirming(client)
-    client.send_octets(publishes(["other", "q", "q", "q", "other"]))
+    client.send_bytes(publishes(["other", "q", "q", "q", "other"]))
     expect_ack(client, 2, multiple=True)
     expect_nack(client, 4)
     expect_ack(client, 5)

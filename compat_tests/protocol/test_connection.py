@@ -9,8 +9,8 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import cut
 from fakeamqp.model.access import Permission, User
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import method_frame
 
 rule = pytest.mark.rule
 
@@ -18,7 +18,7 @@ rule = pytest.mark.rule
 def begin(server: Server) -> Client:
     """A client that has got start."""
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     return client
 
@@ -51,7 +51,7 @@ def close_from_here(server: Server, client: Client) -> None:
 @rule("0-9-1/connection/grammar")
 def test_a_connection_opens_and_closes_in_one_order(server: Server) -> None:
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.expect_nothing()
     client.login()
@@ -118,7 +118,7 @@ def test_a_channel_cannot_be_opened_before_the_connection(
     client = reach(server)
     client.send(m.ChannelOpen(), 1)
     if reach is tune and server.state.personality.name == "rabbitmq-4.2":
-        close = client.expect_connection_close(505 if server.dialect == "0-9-1" else 501)
+        close = client.expect_connection_close(505 if server.protocol == "0-9-1" else 501)
         assert (close.class_id, close.method_id) == (0, 0)
     else:
         client.expect_silent_end()
@@ -138,7 +138,7 @@ def test_all_ten_methods_of_the_class_are_there(server: Server) -> None:
     close_from_here(asking, client)
     client.expect_connection_close(320)
     client = asking.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
 
 
@@ -180,7 +180,7 @@ def test_a_user_without_rights_on_a_virtual_host_may_not_open_it(server: Server)
 
 @rule("0-9-1/connection.open/unknown-vhost")
 @pytest.mark.parametrize(
-    "name", ["/missing", *(pytest.param(each, marks=pytest.mark.dialects("0-9-1")) for each in ("", "//"))]
+    "name", ["/missing", *(pytest.param(each, marks=pytest.mark.protocols("0-9-1")) for each in ("", "//"))]
 )
 def test_an_unknown_virtual_host_is_an_invalid_path_by_the_letter(spec: Server, name: str) -> None:
     client = tune(spec)
@@ -203,7 +203,7 @@ def test_an_unknown_virtual_host_is_not_allowed_by_rabbitmq(rabbitmq: Server, na
 def test_open_ok_is_empty_and_channels_may_be_opened(server: Server) -> None:
     client = tune(server)
     client.send(OPEN, 0)
-    assert client.take_octets() == bytes.fromhex("01 0000 00000005 000a0029 00 ce")
+    assert client.take_bytes() == bytes.fromhex("01 0000 00000005 000a0029 00 ce")
     client.open_channel()
 
 
@@ -249,7 +249,7 @@ def test_a_crossed_close_is_answered(server: Server) -> None:
 def test_what_was_sent_with_the_fault_is_not_obeyed(server: Server) -> None:
     client, other = server.client(), server.client()
     octets = method_frame(0, m.QueueDeclare(queue="q").encode())
-    client.send_octets(octets + method_frame(1, m.QueueDeclare(queue="behind").encode()))
+    client.send_bytes(octets + method_frame(1, m.QueueDeclare(queue="behind").encode()))
     client.expect_connection_close(504)
     other.send(m.QueueDeclare(queue="behind", passive=True))
     other.expect_channel_close(404)
@@ -327,7 +327,7 @@ def test_close_ok_is_the_last_octet_before_the_end(spec: Server) -> None:
     client = spec.client()
     client.send(CLOSE, 0)
     client.send(m.QueueDeclare(queue="q"))
-    assert [frame.payload for frame in cut(client.take_octets())] == [bytes.fromhex("000a0033")]
+    assert [frame.payload for frame in cut(client.take_bytes())] == [bytes.fromhex("000a0033")]
     client.expect_silent_end()
     assert not client.connection.aborted, "close-ok must still be written"
 
@@ -340,8 +340,8 @@ def test_the_client_may_end_the_transport_after_close_ok(rabbitmq: Server, heart
     client.send(CLOSE, 0)
     client.send(m.QueueDeclare(queue="q"))
     client.send(CLOSE, 0)
-    client.send_octets(b"not a frame")
-    assert [frame.payload for frame in cut(client.take_octets())] == [bytes.fromhex("000a0033")]
+    client.send_bytes(b"not a frame")
+    assert [frame.payload for frame in cut(client.take_bytes())] == [bytes.fromhex("000a0033")]
     assert not rabbitmq.state.connections, "all but the transport is over"
     assert "mine" not in rabbitmq.vhost.queues
     rabbitmq.advance(0.5)

@@ -9,13 +9,13 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, cut, field, long_string, short_string, table
-from fakeamqp.dialects import PeerAddress, sasl
 from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.model.state import BrokerState
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_9_x.frames import method_frame
+from fakeamqp.protocols import PeerAddress, sasl
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.framed.codec.frames import method_frame
 
 rule = pytest.mark.rule
 CAPABLE = {"capabilities": {"authentication_failure_close": True}}
@@ -24,7 +24,7 @@ CAPABLE = {"capabilities": {"authentication_failure_close": True}}
 def begin(server: Server) -> tuple[Client, m.ConnectionStart]:
     """A client that has got start."""
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     return client, client.expect(m.ConnectionStart, 0)
 
 
@@ -46,8 +46,8 @@ def expect_refusal(client: Client) -> None:
 @rule("0-9-1/connection.start/first-frame")
 def test_start_is_the_first_frame(server: Server) -> None:
     client = server.connect()
-    client.send_octets(client.protocol_header)
-    [frame] = cut(client.take_octets())
+    client.send_bytes(client.protocol_header)
+    [frame] = cut(client.take_bytes())
     assert (frame.type, frame.channel) == (1, 0)
     assert frame.payload[:4] == bytes.fromhex("000a000a")
 
@@ -55,8 +55,8 @@ def test_start_is_the_first_frame(server: Server) -> None:
 @rule("0-9-1/connection.start/version-fields")
 def test_start_names_version_0_9_and_no_revision(server: Server) -> None:
     client = server.connect()
-    client.send_octets(client.protocol_header)
-    payload = cut(client.take_octets())[0].payload
+    client.send_bytes(client.protocol_header)
+    payload = cut(client.take_bytes())[0].payload
     assert payload[4:6] == b"\0\x09"
     properties = int.from_bytes(payload[6:10], "big")
     assert payload[10:].startswith(b"\x0ccapabilitiesF"), "the table follows at once"
@@ -66,7 +66,7 @@ def test_start_names_version_0_9_and_no_revision(server: Server) -> None:
 @rule("0-9-1/connection.start/protocol-name")
 def test_another_protocol_name_is_answered_with_a_header(server: Server) -> None:
     client = server.connect()
-    client.send_octets(b"AMQX\x00\x00\x09\x01")
+    client.send_bytes(b"AMQX\x00\x00\x09\x01")
     client.expect_silent_end()
     assert client.header == PROTOCOL_HEADER
 
@@ -75,7 +75,7 @@ def test_another_protocol_name_is_answered_with_a_header(server: Server) -> None
 @pytest.mark.parametrize("version", [b"\x00\x02\x00\x00", b"\x02\x00\x00\x00", b"\x00\x00\x09\x02"])
 def test_the_version_offered_is_not_above_the_one_asked_for(server: Server, version: bytes) -> None:
     client = server.connect()
-    client.send_octets(b"AMQP" + version)
+    client.send_bytes(b"AMQP" + version)
     client.expect_silent_end()
     assert client.header[:4] == b"AMQP"
     assert client.header[4:] < version
@@ -93,14 +93,14 @@ def test_the_server_says_what_it_is(server: Server) -> None:
     for name in ("product", "version", "platform", "copyright", "information"):
         assert isinstance(properties[name], str)
         assert properties[name]
-    rabbitmq = server.state.personality.name == "rabbitmq-4.2" and server.dialect == "0-9-1"
+    rabbitmq = server.state.personality.name == "rabbitmq-4.2" and server.protocol == "0-9-1"
     assert (properties["product"] == "RabbitMQ") is rabbitmq
 
 
 @rule("0-9-1/connection.start/server-properties-required-fields")
 def test_the_server_names_its_host_by_the_letter(spec: Server, rabbitmq: Server) -> None:
     client = spec.connect(server_host="192.0.2.1")
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     assert client.expect(m.ConnectionStart, 0).server_properties["host"] == "192.0.2.1"
     assert "host" not in begin(rabbitmq)[1].server_properties
 
@@ -219,7 +219,7 @@ def test_wrong_credentials_end_the_socket(
 
 @rule("0-9-1/connection.start-ok/authentication-failure")
 @pytest.mark.parametrize("response", [b"\0guest\0wrong", b"\0nobody\0guest", b"\0guest\0"])
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_says_so_to_a_client_that_understands(rabbitmq: Server, response: bytes) -> None:
     rabbitmq.state.authentication_failure_delay = 3
     client, _ = begin(rabbitmq)
@@ -283,7 +283,7 @@ def test_nothing_counts_in_the_pause(server: Server, fail: Callable[[Client], No
     client, _ = begin(server)
     fail(client)
     client.send(start_ok(), 0)
-    client.send_octets(b"\xff" * 100)
+    client.send_bytes(b"\xff" * 100)
     client.expect_nothing()
     assert not client.closed
     server.advance(3)
@@ -299,7 +299,7 @@ def test_what_comes_in_the_same_breath_as_a_wrong_password_does_not_count(
 ) -> None:
     server.state.authentication_failure_delay = 3
     client, _ = begin(server)
-    client.send_octets(method_frame(0, start_ok(response=b"\0guest\0wrong").encode()) + behind)
+    client.send_bytes(method_frame(0, start_ok(response=b"\0guest\0wrong").encode()) + behind)
     client.expect_nothing()
     assert not client.closed
     server.advance(3)
@@ -336,7 +336,7 @@ def test_a_handshake_that_goes_nowhere_is_not_waited_for(server: Server) -> None
 
 
 class Rounds:
-    """A mechanism that asks three times, in octets of every value, for the challenge reversed."""
+    """A mechanism that asks three times, in bytes of every value, for the challenge reversed."""
 
     challenges = (b"\0\xff", bytes(range(256)), b"")
 
@@ -377,7 +377,7 @@ def test_a_challenge_is_any_octets(asking: Server) -> None:
     client, _ = begin(asking)
     client.send(start_ok("ROUNDS", b""), 0)
     for challenge in Rounds.challenges:
-        [frame] = cut(client.take_octets())
+        [frame] = cut(client.take_bytes())
         assert frame.payload == arguments(10, 20, long_string(challenge))
         client.send(m.ConnectionSecureOk(response=challenge[::-1]), 0)
 
@@ -428,7 +428,7 @@ def test_a_second_response_ends_the_socket(server: Server) -> None:
 def test_external_is_offered_to_those_whose_certificate_was_verified(server: Server) -> None:
     server.state.access.add(User("worker"))
     client = server.connect(certificate_subject="worker", tls=True)
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     assert b"EXTERNAL" in client.expect(m.ConnectionStart, 0).mechanisms.split(b" ")
     client.send(start_ok("EXTERNAL", b""), 0)
     client.expect(m.ConnectionTune, 0)
@@ -438,7 +438,7 @@ def test_external_is_offered_to_those_whose_certificate_was_verified(server: Ser
 
 def test_a_certificate_of_somebody_unknown_ends_the_socket(server: Server) -> None:
     client = server.connect(certificate_subject="stranger", tls=True)
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.send(start_ok("EXTERNAL", b""), 0)
     expect_refusal(client)
@@ -446,7 +446,7 @@ def test_a_certificate_of_somebody_unknown_ends_the_socket(server: Server) -> No
 
 def test_guest_may_come_from_this_machine_only(server: Server) -> None:
     client = server.connect(host="192.0.2.7")
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.send(start_ok(), 0)
     expect_refusal(client)

@@ -4,7 +4,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import cut
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 rule = pytest.mark.rule
 
@@ -17,7 +17,7 @@ def offering(server: Server, **offers: int) -> Server:
 def begin(server: Server) -> tuple[Client, m.ConnectionTune]:
     """A client that has got tune."""
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     return client, client.expect(m.ConnectionTune, 0)
@@ -36,7 +36,7 @@ def expect_refusal(client: Client) -> None:
 
 
 def smallest(server: Server) -> int:
-    return server.state.personality.smallest_frame_max if server.dialect == "0-9-1" else 4096
+    return server.state.personality.smallest_frame_max if server.protocol == "0-9-1" else 4096
 
 
 # --- tune --------------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def test_before_tune_frames_may_be_as_large_as_the_smallest_limit_and_no_larger(
     tolerance = server.state.personality.frame_size_tolerance
     for excess, taken in ((0, True), (tolerance, True), (tolerance + 1, False)):
         client = server.connect()
-        client.send_octets(client.protocol_header)
+        client.send_bytes(client.protocol_header)
         client.expect(m.ConnectionStart, 0)
         start_ok = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US")
         start_ok.client_properties = {"x": ""}
@@ -108,7 +108,7 @@ def test_frame_max_is_the_total_size_of_the_largest_frame(server: Server) -> Non
     client.declare("q")
     client.publish(bytes(300_000), routing_key="q")
     client.send(m.BasicGet(queue="q"))
-    assert max(frame.size for frame in cut(client.take_octets())) == 131072
+    assert max(frame.size for frame in cut(client.take_bytes())) == 131072
 
 
 @rule("0-9-1/connection.tune/frame-max-meaning")
@@ -117,7 +117,7 @@ def test_a_frame_max_of_zero_is_no_limit(server: Server) -> None:
     client.declare("q")
     client.publish(bytes(1_000_000), routing_key="q", frame_size=1_000_000)
     client.send(m.BasicGet(queue="q"))
-    assert [len(frame.payload) for frame in cut(client.take_octets())][2:] == [1_000_000]
+    assert [len(frame.payload) for frame in cut(client.take_bytes())][2:] == [1_000_000]
 
 
 @rule("0-9-1/connection.tune/heartbeat-meaning")
@@ -160,7 +160,7 @@ def test_a_frame_max_below_4096_ends_the_socket(server: Server, frame_max: int) 
 
 
 @rule("0-9-1/connection.tune-ok/frame-max-minimum")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_4096_is_enough_by_the_letter_and_8192_for_rabbitmq(spec: Server, rabbitmq: Server) -> None:
     client, _ = begin(spec)
     answer(client, 10, 4096)
@@ -187,7 +187,7 @@ def test_smaller_limits_are_taken_and_hold(server: Server) -> None:
     client.declare("q")
     client.publish(bytes(20_000), routing_key="q", frame_size=1000)
     client.send(m.BasicGet(queue="q"))
-    assert max(frame.size for frame in cut(client.take_octets())) == smallest(server)
+    assert max(frame.size for frame in cut(client.take_bytes())) == smallest(server)
     client.send(m.ChannelOpen(), 2)
     client.expect(m.ConnectionClose, 0)
 
@@ -219,7 +219,7 @@ def test_open_may_come_in_the_same_breath(server: Server) -> None:
     client, tune = begin(server)
     methods = [m.ConnectionTuneOk(tune.channel_max, tune.frame_max, 0), m.ConnectionOpen(virtual_host="/")]
     payloads = [method.encode() for method in methods]
-    client.send_octets(b"".join(b"\x01\0\0" + len(p).to_bytes(4, "big") + p + b"\xce" for p in payloads))
+    client.send_bytes(b"".join(b"\x01\0\0" + len(p).to_bytes(4, "big") + p + b"\xce" for p in payloads))
     client.expect(m.ConnectionOpenOk, 0)
     client.expect_nothing()
 
@@ -230,7 +230,7 @@ def test_the_lower_limit_binds_frames_both_ways(server: Server) -> None:
     client.declare("q")
     client.publish(bytes(30_000), routing_key="q", frame_size=10_000 - 8)
     client.send(m.BasicGet(queue="q"))
-    assert max(frame.size for frame in cut(client.take_octets())) == 10_000
+    assert max(frame.size for frame in cut(client.take_bytes())) == 10_000
     client.publish(bytes(30_000), routing_key="q", frame_size=15_000)
     client.expect_connection_close(501)
 

@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import cut, field, long_string, short_string, table
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 rule = pytest.mark.rule
 NON_CONTENT = "expected content header for class 60, got non content header frame instead"
@@ -36,10 +36,10 @@ def expect_error(client: Client, code: int, text: str, ids: tuple[int, int]) -> 
     assert (close.class_id, close.method_id) == ids
 
 
-def fetch_octets(client: Client) -> list[bytes]:
+def fetch_bytes(client: Client) -> list[bytes]:
     """The payloads of the frames by which a message of queue q comes."""
     client.send(m.BasicGet(queue="q", no_ack=True))
-    return [each.payload for each in cut(client.take_octets())]
+    return [each.payload for each in cut(client.take_bytes())]
 
 
 # --- the order of frames -----------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def test_method_header_and_bodies_follow_each_other_both_ways(server: Server) ->
     client.send_frame(3, 1, bytes(5_000))
     client.expect_nothing()
     client.send_frame(3, 1, bytes(5_000))
-    deliver, *content = cut(client.take_octets())
+    deliver, *content = cut(client.take_bytes())
     assert deliver.payload[:4] == bytes.fromhex("003c003c")
     assert [each.type for each in content] == [2, 3, 3]
 
@@ -64,7 +64,7 @@ def test_method_header_and_bodies_follow_each_other_both_ways(server: Server) ->
 def test_a_header_is_class_weight_size_flags_and_values(client: Client) -> None:
     client.declare("q")
     client.publish(b"hello", routing_key="q", content_type="a/b", priority=7, message_id="id")
-    header = fetch_octets(client)[1]
+    header = fetch_bytes(client)[1]
     assert header == bytes.fromhex("003c 0000 0000000000000005 8880") + b"\x03a/b" + b"\x07" + b"\x02id"
 
 
@@ -109,7 +109,7 @@ def test_a_header_instead_of_a_body_is_an_error(client: Client) -> None:
 
 @rule("0-9-1/content/incomplete")
 def test_properties_that_cannot_be_read_are_an_error(client: Client) -> None:
-    client.publish_octets(b"\x80\x00\x05abc", routing_key="q")
+    client.publish_bytes(b"\x80\x00\x05abc", routing_key="q")
     close = client.expect_connection_close(501)
     assert (close.class_id, close.method_id) == (60, 40)
 
@@ -162,7 +162,7 @@ def test_a_body_after_an_empty_content_is_unexpected(client: Client) -> None:
 def test_the_weight_is_zero_both_ways(client: Client) -> None:
     client.declare("q")
     client.publish(routing_key="q")
-    assert fetch_octets(client)[1][2:4] == b"\0\0"
+    assert fetch_bytes(client)[1][2:4] == b"\0\0"
     client.send(m.BasicPublish(routing_key="q"))
     send_header(client, 0, weight=1)
     close = client.expect_connection_close(505)
@@ -174,7 +174,7 @@ def test_an_empty_body_has_no_frames_either_way(client: Client) -> None:
     client.declare("q")
     announce(client, 0)
     client.declare("next-method-parses")
-    payloads = fetch_octets(client)
+    payloads = fetch_bytes(client)
     assert len(payloads) == 2
     assert payloads[1][4:12] == bytes(8)
 
@@ -218,7 +218,7 @@ def test_methods_of_other_channels_may_come_within_a_content(connect: Callable[.
 
 
 @rule("0-9-1/content/interleave-channels")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_contents_of_one_channel_do_not_mix(client: Client) -> None:
     announce(client, 4)
     announce(client, 4)
@@ -226,7 +226,7 @@ def test_contents_of_one_channel_do_not_mix(client: Client) -> None:
 
 
 @rule("0-9-1/content/sender-abort")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_a_content_cannot_be_abandoned(server: Server) -> None:
     """The documents say both that it can and that it must not; RabbitMQ says not: see docs/decisions.md."""
     client, other = server.client(), server.client()
@@ -249,9 +249,9 @@ def test_a_content_cannot_be_abandoned(server: Server) -> None:
 def test_the_first_property_has_the_highest_flag(client: Client, name: str, flags: int) -> None:
     client.declare("q")
     octets = flags.to_bytes(2, "big") + short_string("value")
-    client.publish_octets(octets, routing_key="q")
-    assert fetch_octets(client)[1][12:] == octets
-    client.publish_octets(octets, routing_key="q")
+    client.publish_bytes(octets, routing_key="q")
+    assert fetch_bytes(client)[1][12:] == octets
+    client.publish_bytes(octets, routing_key="q")
     message = client.get("q")
     assert message is not None
     assert getattr(message.properties, name) == "value"
@@ -260,7 +260,7 @@ def test_the_first_property_has_the_highest_flag(client: Client, name: str, flag
 @rule("0-9-1/content/flags-continuation")
 def test_a_second_word_of_flags_may_follow(client: Client) -> None:
     client.declare("q")
-    client.publish_octets(b"\x80\x01\x00\x00" + short_string("a/b"), routing_key="q")
+    client.publish_bytes(b"\x80\x01\x00\x00" + short_string("a/b"), routing_key="q")
     message = client.get("q")
     assert message is not None
     assert message.properties.content_type == "a/b"
@@ -269,7 +269,7 @@ def test_a_second_word_of_flags_may_follow(client: Client) -> None:
 @rule("0-9-1/content/values-in-order")
 def test_only_flagged_properties_are_there_in_their_order(client: Client) -> None:
     client.declare("q")
-    client.publish_octets(b"\x08\x80" + b"\x09" + short_string("id"), b"body", routing_key="q")
+    client.publish_bytes(b"\x08\x80" + b"\x09" + short_string("id"), b"body", routing_key="q")
     message = client.get("q")
     assert message is not None
     properties = message.properties
@@ -305,8 +305,8 @@ ALL_PROPERTIES = b"\xff\xfc" + b"".join(
 @rule("0-9-1/content/header-not-removed")
 def test_no_header_information_is_removed_or_changed(client: Client) -> None:
     client.declare("q")
-    client.publish_octets(ALL_PROPERTIES, b"body", routing_key="q")
-    assert fetch_octets(client)[1][12:] == ALL_PROPERTIES
+    client.publish_bytes(ALL_PROPERTIES, b"body", routing_key="q")
+    assert fetch_bytes(client)[1][12:] == ALL_PROPERTIES
 
 
 @rule("0-9-1/content/header-not-removed")
@@ -350,7 +350,7 @@ def publish_in_chunks(client: Client, body: bytes, size: int) -> None:
 def test_ten_frames_of_one_octet_are_one_body(client: Client) -> None:
     client.declare("q")
     publish_in_chunks(client, b"0123456789", 1)
-    assert fetch_octets(client)[2:] == [b"0123456789"]
+    assert fetch_bytes(client)[2:] == [b"0123456789"]
     assert client.count("q") == 0
 
 
@@ -360,7 +360,7 @@ def test_empty_frames_within_a_body_do_no_harm(client: Client) -> None:
     announce(client, 2)
     for part in (b"", b"1", b"", b"2"):
         client.send_frame(3, 1, part)
-    assert fetch_octets(client)[2:] == [b"12"]
+    assert fetch_bytes(client)[2:] == [b"12"]
 
 
 @rule("0-9-1/content/body-split-on-send")
@@ -371,7 +371,7 @@ def test_a_body_is_cut_to_the_frames_of_its_receiver(server: Server) -> None:
     publisher.publish(body, routing_key="q")
     frame_max = server.state.personality.smallest_frame_max
     receiver = server.client(frame_max=frame_max)
-    bodies = fetch_octets(receiver)[2:]
+    bodies = fetch_bytes(receiver)[2:]
     assert b"".join(bodies) == body
     assert {len(each) for each in bodies[:-1]} == {frame_max - 8}
 

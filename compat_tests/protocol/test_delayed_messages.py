@@ -14,8 +14,8 @@ from fakeamqp.inspect import exchange_view, published_views
 from fakeamqp.model.exchanges.erlang_hash import jump, phash2
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.tables import Timestamp
 
 
 def declare(client: Client, exchange: str = "x", inner: Any = "direct", **flags: Any) -> None:
@@ -199,7 +199,7 @@ def test_the_smallest_kind_of_number_does_not_delay(
 ) -> None:
     field = b"\x07x-delay" + value
     properties = b"\x20\0" + len(field).to_bytes(4, "big") + field
-    client.publish_octets(properties, exchange="x", routing_key="k")
+    client.publish_bytes(properties, exchange="x", routing_key="k")
     assert client.count("q") == (not delays)
     rabbitmq.advance(0.1)
     assert client.count("q") == 1

@@ -9,7 +9,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.personality import RABBITMQ_4_2, RABBITMQ_4_3
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 DENIED_BY_DEFAULT = (
     "INTERNAL_ERROR - Feature `transient_nonexcl_queues` is deprecated.\nBy default, this feature is not "

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 PSEUDO_QUEUE = "amq.rabbitmq.reply-to"
 

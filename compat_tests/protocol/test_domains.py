@@ -6,10 +6,10 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import refused
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.method import Method
 
-extension = otherwise_in_0_9 = pytest.mark.dialects("0-9-1")
+extension = otherwise_in_0_9 = pytest.mark.protocols("0-9-1")
 
 # --- delivery-tag, consumer-tag --------------------------------------------------------------------
 
@@ -194,7 +194,7 @@ def test_a_blank_queue_name_needs_a_declared_queue(server: Server, method: Metho
 )
 def test_a_path_is_not_empty_and_not_too_long(personality: str, path: str, code: int) -> None:
     client = Server(personality).connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)
@@ -243,7 +243,7 @@ def test_a_no_local_consumer_gets_nothing_from_its_own_connection(spec: Server) 
 
 @pytest.mark.rule("0-9-1/domain.no-local/own-messages")
 @pytest.mark.rule("0-9-1/domain.no-local/other-consumers")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_takes_no_notice_of_no_local(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -356,7 +356,7 @@ def test_a_new_queue_holds_nothing(client: Client) -> None:
 @pytest.mark.rule("0-9-1/domain.reserved/reserved-ignored")
 def test_reserved_arguments_are_ignored(server: Server) -> None:
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)

@@ -7,12 +7,12 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, field, queue_declare, table
 from fakeamqp.model.access import Permission, User
-from fakeamqp.wire.amqp_0_9_1 import constants
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec import constants
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import method_frame
 
 rule = pytest.mark.rule
-otherwise_in_0_9 = pytest.mark.dialects("0-9-1")
+otherwise_in_0_9 = pytest.mark.protocols("0-9-1")
 MISSING = m.QueueDeclare(queue="missing", passive=True)
 
 
@@ -122,7 +122,7 @@ def connection_forced(server: Server) -> Client:
 
 def invalid_path(server: Server) -> Client:
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)
@@ -303,7 +303,7 @@ def test_success_of_what_has_no_reply_is_silent(client: Client) -> None:
 def test_a_channel_may_be_used_without_waiting_for_open_ok(server: Server) -> None:
     client = server.client(channels=0)
     methods = (m.ChannelOpen(), m.QueueDeclare(queue="q"))
-    client.send_octets(b"".join(method_frame(1, method.encode()) for method in methods))
+    client.send_bytes(b"".join(method_frame(1, method.encode()) for method in methods))
     client.expect(m.ChannelOpenOk)
     assert client.expect(m.QueueDeclareOk).queue == "q"
 
@@ -313,7 +313,7 @@ def test_a_connection_may_be_used_without_waiting_for_open_ok(server: Server) ->
     client = invalid_path(server)
     client.expect(m.ConnectionClose, 0)
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.login()
     client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
     client.send(m.ConnectionOpen(virtual_host="/"), 0)
@@ -347,7 +347,7 @@ def test_every_close_is_answered(client: Client) -> None:
 @rule("0-9-1/errors/crossed-close")
 def test_crossed_closes_of_a_channel_are_both_answered(client: Client) -> None:
     client.declare("q")
-    client.send_octets(
+    client.send_bytes(
         method_frame(1, MISSING.encode()) + method_frame(1, m.ChannelClose(reply_code=200).encode())
     )
     assert client.expect(m.ChannelClose).reply_code == 404
@@ -374,9 +374,9 @@ def test_crossed_closes_of_a_channel_are_both_answered(client: Client) -> None:
 )
 def test_an_error_before_tune_ends_the_socket_without_a_word(server: Server, octets: bytes) -> None:
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
-    client.send_octets(octets)
+    client.send_bytes(octets)
     client.expect_silent_end()
     assert not server.state.connections
 
@@ -384,7 +384,7 @@ def test_an_error_before_tune_ends_the_socket_without_a_word(server: Server, oct
 @rule("0-9-1/errors/pre-open-error")
 def test_an_error_before_open_ends_the_socket_without_a_word_by_the_letter(server: Server) -> None:
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)

@@ -6,11 +6,11 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.access import Permission
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.methods import ExchangeDeclare as Declare
-from fakeamqp.wire.amqp_0_9_1.methods import ExchangeDeclareOk as DeclareOk
-from fakeamqp.wire.amqp_0_9_1.methods import ExchangeDelete as Delete
-from fakeamqp.wire.amqp_0_9_1.methods import ExchangeDeleteOk as DeleteOk
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import ExchangeDeclare as Declare
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import ExchangeDeclareOk as DeclareOk
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import ExchangeDelete as Delete
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import ExchangeDeleteOk as DeleteOk
 
 FOUR_TYPES = ("direct", "fanout", "topic", "headers")
 
@@ -85,8 +85,8 @@ DEFAULT_ONLY = "ACCESS_REFUSED - operation not permitted on the default exchange
 @pytest.mark.parametrize(
     "method",
     [
-        pytest.param(Declare(exchange="", type="direct", durable=True), marks=pytest.mark.dialects("0-9-1")),
-        pytest.param(Declare(exchange="", passive=True), marks=pytest.mark.dialects("0-9-1")),
+        pytest.param(Declare(exchange="", type="direct", durable=True), marks=pytest.mark.protocols("0-9-1")),
+        pytest.param(Declare(exchange="", passive=True), marks=pytest.mark.protocols("0-9-1")),
         Delete(exchange=""),
         Delete(exchange="", if_unused=True),
     ],
@@ -111,7 +111,7 @@ def test_the_default_exchange_is_not_for_declare_and_delete(client: Client, meth
     ],
     ids=["queue.bind", "queue.unbind", "bind-source", "bind-destination", "unbind"],
 )
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_keeps_bindings_away_from_the_default_exchange(rabbitmq: Server, method: m.Method) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -257,7 +257,7 @@ def test_another_type_on_redeclare_ends_the_connection_by_the_letter(spec: Serve
 
 @pytest.mark.rule("0-9-1/exchange.declare/type-typed")
 @pytest.mark.parametrize("kind", ["fanout", "topic", "headers"])
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_another_type_on_redeclare_ends_the_channel_at_rabbitmq(rabbitmq: Server, kind: str) -> None:
     client = rabbitmq.client()
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
@@ -289,7 +289,7 @@ def test_an_unknown_type_ends_the_connection_by_the_letter(spec: Server, kind: s
         ("", "invalid exchange type ''"),
     ],
 )
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_an_unknown_type_ends_the_channel_at_rabbitmq(rabbitmq: Server, kind: str, text: str) -> None:
     client = rabbitmq.client()
     refused(client, Declare(exchange="x", type=kind), 406, f"PRECONDITION_FAILED - {text}")
@@ -519,7 +519,7 @@ def test_deleting_what_is_missing_is_refused_by_the_letter(spec: Server) -> None
 
 @pytest.mark.rule("0-9-1/exchange.delete/exchange-exists")
 @pytest.mark.parametrize("if_unused", [False, True])
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_deleting_what_is_missing_is_fine_with_rabbitmq(rabbitmq: Server, if_unused: bool) -> None:
     rabbitmq.client().call(Delete(exchange="missing", if_unused=if_unused), DeleteOk)
 

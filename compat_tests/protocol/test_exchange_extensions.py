@@ -12,7 +12,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import exists, refused
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 def declare(client: Client, exchange: str, kind: str = "fanout", **flags: Any) -> None:

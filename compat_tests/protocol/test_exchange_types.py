@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 NO_HEADERS: Any = None
 
@@ -329,10 +329,10 @@ def test_a_message_without_headers_has_nothing_to_match(headers: Bench, match: s
 @pytest.mark.rule("0-9-1/exchange-type.system/passes-to-service")
 @pytest.mark.parametrize(
     ("personality", "code"),
-    [("spec", 503), pytest.param("rabbitmq-4.2", 406, marks=pytest.mark.dialects("0-9-1"))],
+    [("spec", 503), pytest.param("rabbitmq-4.2", 406, marks=pytest.mark.protocols("0-9-1"))],
 )
-def test_there_are_no_system_exchanges(personality: str, dialect: str, code: int) -> None:
-    server = Server(personality, dialect=dialect)
+def test_there_are_no_system_exchanges(personality: str, protocol: str, code: int) -> None:
+    server = Server(personality, protocol=protocol)
     client = server.client()
     client.send(m.ExchangeDeclare(exchange="services", type="system"))
     if code == 503:
@@ -352,7 +352,7 @@ def test_types_that_are_not_registered_are_refused_by_the_letter(spec: Server, k
 
 @pytest.mark.rule("0-9-1/exchange-type.custom/x-prefix")
 @pytest.mark.parametrize("kind", ["x-unknown", "bogus", "x-jms-topic", "Direct"])
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_types_that_are_not_registered_are_refused_by_rabbitmq(rabbitmq: Server, kind: str) -> None:
     client = rabbitmq.client()
     client.send(m.ExchangeDeclare(exchange="x", type=kind))
@@ -377,7 +377,7 @@ PLUGIN_TYPES = {
 
 @pytest.mark.rule("0-9-1/exchange/extensions")
 @pytest.mark.rule("0-9-1/exchange-type.custom/x-prefix")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 @pytest.mark.parametrize("personality", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
 @pytest.mark.parametrize("kind", PLUGIN_TYPES)
 def test_rabbitmq_has_further_types(personality: str, kind: str) -> None:

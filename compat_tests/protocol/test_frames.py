@@ -7,8 +7,8 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, cut, field, long_string, queue_declare, table
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_HEADER, frame
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, frame
 
 CHANNEL_OPEN = bytes.fromhex("01 0001 00000005 0014000a 00 ce")
 
@@ -24,8 +24,8 @@ def quiet_client(server: Server, **handshake: int) -> Client:
 @pytest.mark.rule("0-9-1/frame/layout")
 def test_a_frame_is_type_channel_size_payload_and_end(server: Server) -> None:
     client = quiet_client(server)
-    client.send_octets(bytes.fromhex("01 0102 00000005 0014000a 00 ce"))
-    frame_type, channel, payload, end = cut(client.take_octets())[0]
+    client.send_bytes(bytes.fromhex("01 0102 00000005 0014000a 00 ce"))
+    frame_type, channel, payload, end = cut(client.take_bytes())[0]
     assert (frame_type, channel, end) == (1, 0x0102, 0xCE)
     assert payload[:4] == bytes.fromhex("0014000b")
     assert len(payload) == 8 + int.from_bytes(payload[4:8], "big"), "channel.open-ok has a long string"
@@ -34,8 +34,8 @@ def test_a_frame_is_type_channel_size_payload_and_end(server: Server) -> None:
 @pytest.mark.rule("0-9-1/frame/type-method")
 def test_methods_come_in_frames_of_type_1(server: Server) -> None:
     client = server.connect()
-    client.send_octets(client.protocol_header)
-    [start] = cut(client.take_octets())
+    client.send_bytes(client.protocol_header)
+    [start] = cut(client.take_bytes())
     assert start.type == 1
     assert start.payload[:4] == bytes.fromhex("000a000a")
 
@@ -45,7 +45,7 @@ def delivered(client: Client, body: bytes, **properties: str) -> list[tuple[int,
     client.declare("q")
     client.publish(body, routing_key="q", **properties)
     client.send(m.BasicConsume(queue="q", no_ack=True))
-    consume_ok, *frames = cut(client.take_octets())
+    consume_ok, *frames = cut(client.take_bytes())
     assert consume_ok.payload[:4] == bytes.fromhex("003c0015")
     assert {each.channel for each in frames} == {1}
     return [(each.type, each.payload) for each in frames]
@@ -70,7 +70,7 @@ def test_a_body_comes_in_a_frame_of_type_3_after_the_header(client: Client) -> N
 def test_a_heartbeat_comes_in_a_frame_of_type_8(server: Server) -> None:
     client = quiet_client(server, heartbeat=1)
     server.advance(1)
-    heartbeat, *_ = cut(client.take_octets())
+    heartbeat, *_ = cut(client.take_bytes())
     assert heartbeat.type == 8
     assert heartbeat.size == 8
 
@@ -85,16 +85,16 @@ def test_every_frame_ends_with_206(server: Server) -> None:
         (m.ConnectionTuneOk(channel_max=9, frame_max=8192, heartbeat=1), 0),
         (m.ConnectionOpen(virtual_host="/"), 0),
     ):
-        client.send(method, channel) if method else client.send_octets(client.protocol_header)
-        octets.append(client.take_octets())
+        client.send(method, channel) if method else client.send_bytes(client.protocol_header)
+        octets.append(client.take_bytes())
     client.open_channel()
     for method in (m.QueueDeclare(queue="q"), m.BasicConsume(queue="q", no_ack=True)):
         client.send(method)
-        octets.append(client.take_octets())
+        octets.append(client.take_bytes())
     client.publish(bytes(20_000), routing_key="q", frame_size=5000)
-    octets.append(client.take_octets())
+    octets.append(client.take_bytes())
     server.advance(1)
-    octets.append(client.take_octets())
+    octets.append(client.take_bytes())
     frames = cut(b"".join(octets))
     assert {each.type for each in frames} == {1, 2, 3, 8}
     assert {each.end for each in frames} == {206}
@@ -104,7 +104,7 @@ def test_every_frame_ends_with_206(server: Server) -> None:
 def test_the_size_counts_the_payload_alone(client: Client) -> None:
     payloads = [client.with_ticket(queue_declare(name)) for name in ("a", "bcd")]
     octets = b"".join(b"\x01\x00\x01" + len(each).to_bytes(4, "big") + each + b"\xce" for each in payloads)
-    client.send_octets(octets)
+    client.send_bytes(octets)
     assert client.expect(m.QueueDeclareOk).queue == "a"
     assert client.expect(m.QueueDeclareOk).queue == "bcd"
     client.expect_nothing()
@@ -113,21 +113,21 @@ def test_the_size_counts_the_payload_alone(client: Client) -> None:
 @pytest.mark.rule("0-9-1/frame/unaligned-integers")
 def test_frames_may_start_anywhere(client: Client) -> None:
     names = ["n" * length for length in range(1, 10)]
-    client.send_octets(b"".join(frame(1, 1, client.with_ticket(queue_declare(name))) for name in names))
+    client.send_bytes(b"".join(frame(1, 1, client.with_ticket(queue_declare(name))) for name in names))
     assert [client.expect(m.QueueDeclareOk).queue for _ in names] == names
 
 
 def test_frames_may_be_cut_anywhere(client: Client) -> None:
     octets = b"".join(frame(1, 1, queue_declare(name)) for name in ("first", "second"))
     for octet in octets:
-        client.send_octets(bytes((octet,)))
+        client.send_bytes(bytes((octet,)))
     assert client.expect(m.QueueDeclareOk).queue == "first"
     assert client.expect(m.QueueDeclareOk).queue == "second"
 
 
 # --- frames that cannot be right ---------------------------------------------------------------------------
 
-defined_in_0_9 = pytest.mark.dialects("0-9-1")
+defined_in_0_9 = pytest.mark.protocols("0-9-1")
 UNDEFINED_TYPES = [0, 11, 255, *(pytest.param(each, marks=defined_in_0_9) for each in (4, 5, 6, 7, 9, 10))]
 
 
@@ -157,14 +157,14 @@ def test_rabbitmq_says_frame_error_to_a_frame_of_undefined_type(
 @pytest.mark.rule("0-9-1/frame/bad-frame-end")
 def test_a_wrong_frame_end_ends_the_socket_by_the_letter(spec: Server) -> None:
     client = quiet_client(spec)
-    client.send_octets(CHANNEL_OPEN[:-1] + b"\xcd")
+    client.send_bytes(CHANNEL_OPEN[:-1] + b"\xcd")
     client.expect_silent_end()
 
 
 @pytest.mark.rule("0-9-1/frame/bad-frame-end")
 def test_rabbitmq_says_frame_error_to_a_wrong_frame_end(rabbitmq: Server) -> None:
     client = quiet_client(rabbitmq)
-    client.send_octets(CHANNEL_OPEN[:-1] + b"\xcd")
+    client.send_bytes(CHANNEL_OPEN[:-1] + b"\xcd")
     close = client.expect_connection_close(501)
     assert (close.class_id, close.method_id) == (0, 0)
 
@@ -184,7 +184,7 @@ def test_close_ok_is_found_behind_broken_framing(rabbitmq: Server, octets: bytes
     octets += frame(1, 1, queue_declare("q")) + CLOSE_OK
     for position in range(0, len(octets), size):
         assert not client.closed
-        client.send_octets(octets[position : position + size])
+        client.send_bytes(octets[position : position + size])
     assert client.expect(m.ConnectionClose, 0).reply_code == 501
     client.expect_nothing()
     assert client.connection.finished
@@ -193,7 +193,7 @@ def test_close_ok_is_found_behind_broken_framing(rabbitmq: Server, octets: bytes
 
 def test_broken_framing_behind_an_error_does_not_take_back_what_was_said(rabbitmq: Server) -> None:
     client = rabbitmq.client()
-    client.send_octets(frame(1, 1, arguments(70, 10)) + BROKEN_FRAMING["wrong-end"])
+    client.send_bytes(frame(1, 1, arguments(70, 10)) + BROKEN_FRAMING["wrong-end"])
     client.expect_connection_close(540)
 
 
@@ -201,7 +201,7 @@ def test_broken_framing_behind_an_error_does_not_take_back_what_was_said(rabbitm
 def test_a_method_behind_a_wrong_frame_end_is_not_obeyed(server: Server) -> None:
     other = server.client()
     client = server.client()
-    client.send_octets(frame(1, 1, queue_declare("q"))[:-1] + b"\xcd")
+    client.send_bytes(frame(1, 1, queue_declare("q"))[:-1] + b"\xcd")
     assert client.closed or client.expect(m.ConnectionClose, 0)
     other.send(m.QueueDeclare(queue="q", passive=True))
     other.expect_channel_close(404)
@@ -211,7 +211,7 @@ def test_a_method_behind_a_wrong_frame_end_is_not_obeyed(server: Server) -> None
 def test_a_wrong_frame_end_is_logged(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     client = quiet_client(server)
     with caplog.at_level(logging.INFO, "fakeamqp"):
-        client.send_octets(CHANNEL_OPEN[:-1] + b"\xcd")
+        client.send_bytes(CHANNEL_OPEN[:-1] + b"\xcd")
     assert "FRAME_ERROR - invalid frame end marker 205, expected 206" in caplog.text
 
 
@@ -235,7 +235,7 @@ def test_no_frame_is_larger_than_agreed(server: Server) -> None:
     publisher.publish(bytes(100_000), routing_key="q")
     client = server.client(frame_max=frame_max)
     client.send(m.BasicGet(queue="q", no_ack=True))
-    frames = cut(client.take_octets())
+    frames = cut(client.take_bytes())
     assert sum(len(each.payload) for each in frames if each.type == 3) == 100_000
     assert max(each.size for each in frames) == frame_max
 
@@ -261,7 +261,7 @@ def test_rabbitmq_tolerates_eight_octets_more_than_agreed(rabbitmq: Server) -> N
 
 def test_an_oversized_frame_is_refused_before_it_is_whole(server: Server) -> None:
     client = server.client()
-    client.send_octets(FRAME_HEADER.pack(3, 1, 0xFFFFFFFF))
+    client.send_bytes(FRAME_HEADER.pack(3, 1, 0xFFFFFFFF))
     client.expect_connection_close(501)
 
 
@@ -282,7 +282,7 @@ def test_a_body_is_cut_so_that_whole_frames_fit(server: Server) -> None:
     client.declare("q")
     client.publish(bytes(2 * (frame_max - 8) + 1), routing_key="q", frame_size=1000)
     client.send(m.BasicGet(queue="q"))
-    bodies = [len(each.payload) for each in cut(client.take_octets()) if each.type == 3]
+    bodies = [len(each.payload) for each in cut(client.take_bytes()) if each.type == 3]
     assert bodies == [frame_max - 8, frame_max - 8, 1]
 
 
@@ -372,7 +372,7 @@ def test_contents_on_two_channels_may_be_interleaved(connect: Callable[..., Clie
         for channel in (1, 2)
     }
     for one, two in zip(frames[1], frames[2], strict=True):
-        client.send_octets(two + one)
+        client.send_bytes(two + one)
     assert [client.get(f"q{n}").body for n in (1, 2)] == [b"a1b1c1", b"a2b2c2"]  # type: ignore[union-attr]
 
 
@@ -381,7 +381,7 @@ def test_contents_on_two_channels_may_be_interleaved(connect: Callable[..., Clie
 def test_channel_numbers_have_sixteen_bits(server: Server, offered: int) -> None:
     generous = server.varied(channel_max=offered)
     client = generous.client(channels=0, channel_max=offered)
-    client.send_octets(bytes.fromhex("01 ffff 00000005 0014000a 00 ce"))
+    client.send_bytes(bytes.fromhex("01 ffff 00000005 0014000a 00 ce"))
     client.expect(m.ChannelOpenOk, 65535)
     client.declare("q", channel=65535)
 
@@ -475,7 +475,7 @@ def test_a_length_beyond_the_payload_is_a_frame_error(server: Server, payload: b
 def test_a_length_beyond_a_content_header_is_refused(server: Server) -> None:
     client = server.client()
     client.declare("q")
-    client.publish_octets(b"\x80\x00" + b"\xffabc", routing_key="q")
+    client.publish_bytes(b"\x80\x00" + b"\xffabc", routing_key="q")
     close = client.expect_connection_close(501)
     assert (close.class_id, close.method_id) == (60, 40)
     assert server.client().count("q") == 0

@@ -7,8 +7,8 @@ import pytest
 from compat_tests.protocol.driver import Client, ManualClock, Server
 from compat_tests.protocol.octets import cut
 from fakeamqp.model.state import BrokerState
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 
 HEARTBEAT = bytes.fromhex("08 0000 00000000 ce")
 
@@ -16,7 +16,7 @@ HEARTBEAT = bytes.fromhex("08 0000 00000000 ce")
 def tuned(server: Server, heartbeat: int) -> Client:
     """A client that has sent tune-ok and nothing after it."""
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)
@@ -29,8 +29,8 @@ def listen(server: Server, client: Client, seconds: float, step: float = 0.1) ->
     came = []
     for number in range(1, round(seconds / step) + 1):
         server.advance(step)
-        client.send_octets(HEARTBEAT)
-        came += [round(number * step, 3) for each in cut(client.take_octets()) if each.type == 8]
+        client.send_bytes(HEARTBEAT)
+        came += [round(number * step, 3) for each in cut(client.take_bytes()) if each.type == 8]
         assert not client.closed
     return came
 
@@ -39,7 +39,7 @@ def listen(server: Server, client: Client, seconds: float, step: float = 0.1) ->
 def test_a_heartbeat_is_eight_octets(server: Server) -> None:
     client = server.client(heartbeat=1)
     server.advance(1)
-    assert client.take_octets() == HEARTBEAT
+    assert client.take_bytes() == HEARTBEAT
 
 
 @pytest.mark.rule("0-9-1/heartbeat/channel-zero")
@@ -60,7 +60,7 @@ def test_a_heartbeat_with_a_payload_is_a_frame_error(client: Client) -> None:
 @pytest.mark.rule("0-9-1/heartbeat/discard-if-unsupported")
 def test_heartbeats_nobody_asked_for_are_discarded(server: Server) -> None:
     client = server.client(heartbeat=0)
-    client.send_octets(HEARTBEAT * 3)
+    client.send_bytes(HEARTBEAT * 3)
     client.expect_nothing()
     client.declare("still-served")
 
@@ -69,10 +69,10 @@ def test_heartbeats_nobody_asked_for_are_discarded(server: Server) -> None:
 def test_a_heartbeat_may_come_in_the_midst_of_a_content(client: Client) -> None:
     client.declare("q")
     client.send(m.BasicPublish(routing_key="q"))
-    client.send_octets(HEARTBEAT)
+    client.send_bytes(HEARTBEAT)
     client.send_frame(2, 1, bytes.fromhex("003c 0000 0000000000000002 0000"))
     client.send_frame(3, 1, b"a")
-    client.send_octets(HEARTBEAT)
+    client.send_bytes(HEARTBEAT)
     client.send_frame(3, 1, b"b")
     message = client.get("q")
     assert message is not None
@@ -83,7 +83,7 @@ def test_a_heartbeat_may_come_in_the_midst_of_a_content(client: Client) -> None:
 def test_the_server_sends_heartbeats_from_tune_ok_on(server: Server) -> None:
     client = tuned(server, heartbeat=1)
     server.advance(1)
-    assert client.take_octets() == HEARTBEAT
+    assert client.take_bytes() == HEARTBEAT
 
 
 @pytest.mark.rule("0-9-1/heartbeat/start-after-tune")
@@ -115,10 +115,10 @@ def test_a_busy_server_sends_no_heartbeats(server: Server) -> None:
 def test_a_server_that_falls_idle_sends_a_heartbeat_within_an_interval(server: Server, moment: float) -> None:
     client = server.client(heartbeat=1)
     server.advance(moment)
-    client.take_octets()
+    client.take_bytes()
     client.declare("q")
     server.advance(1)
-    assert HEARTBEAT in client.take_octets()
+    assert HEARTBEAT in client.take_bytes()
 
 
 @pytest.mark.rule("0-9-1/heartbeat/any-octet-counts")
@@ -135,7 +135,7 @@ def test_a_part_of_a_frame_is_a_sign_of_life(server: Server) -> None:
     client = server.client(heartbeat=1)
     for octet in HEARTBEAT:
         server.advance(0.9)
-        client.send_octets(bytes((octet,)))
+        client.send_bytes(bytes((octet,)))
         assert not client.closed
 
 
@@ -163,7 +163,7 @@ def test_after_two_silent_intervals_the_socket_is_closed_without_a_word(
 def test_the_two_intervals_begin_with_the_last_octet(server: Server, moment: float) -> None:
     client = server.client(heartbeat=10)
     server.advance(moment)
-    client.send_octets(HEARTBEAT[:1])
+    client.send_bytes(HEARTBEAT[:1])
     server.advance(19.75)
     assert not client.closed
     server.advance(0.25)
@@ -175,7 +175,7 @@ def test_silence_in_one_interval_is_forgiven(server: Server) -> None:
     client = server.client(heartbeat=1)
     for _ in range(10):
         server.advance(1.9)
-        client.send_octets(HEARTBEAT)
+        client.send_bytes(HEARTBEAT)
         assert not client.closed
 
 
@@ -273,17 +273,17 @@ def leaping() -> LeapingServer:
 def test_a_leap_does_not_count_as_silence(leaping: LeapingServer, heartbeat: int) -> None:
     client = leaping.client(heartbeat=heartbeat)
     leaping.advance(1_000_000)
-    assert client.take_octets() == HEARTBEAT
+    assert client.take_bytes() == HEARTBEAT
     client.declare("still-served")
 
 
 def test_a_leap_sends_one_heartbeat_however_long_it_is(leaping: LeapingServer) -> None:
     client = leaping.client(heartbeat=60)
-    client.take_octets()
+    client.take_bytes()
     leaping.advance(3600)
-    assert client.take_octets() == HEARTBEAT
+    assert client.take_bytes() == HEARTBEAT
     leaping.advance(3600)
-    assert client.take_octets() == HEARTBEAT
+    assert client.take_bytes() == HEARTBEAT
 
 
 def test_a_leap_costs_no_more_than_a_few_timers(leaping: LeapingServer) -> None:
@@ -301,18 +301,18 @@ def test_a_leap_costs_no_more_than_a_few_timers(leaping: LeapingServer) -> None:
 def test_after_a_leap_heartbeats_keep_their_pace(leaping: LeapingServer) -> None:
     client = leaping.client(heartbeat=60)
     leaping.advance(3601)
-    client.take_octets()
+    client.take_bytes()
     dues = [timer.due - leaping.clock.now() for timer in leaping.state.timers.pending()]
     assert dues == [29, 119]
 
 
 def test_small_steps_send_as_many_as_time_passing_does(leaping: LeapingServer) -> None:
     client = leaping.client(heartbeat=60)
-    client.take_octets()
+    client.take_bytes()
     octets = b""
     for _ in range(600):
         leaping.advance(1)
-        octets += client.take_octets()
+        octets += client.take_bytes()
     assert octets == HEARTBEAT * 10
 
 
@@ -338,11 +338,11 @@ def test_silence_does_not_add_up_over_a_lenient_interval(leaping: LeapingServer)
 
 def test_clients_get_heartbeats_on_their_own_time_while_the_brokers_stands(leaping: LeapingServer) -> None:
     client = leaping.client(heartbeat=60)
-    client.take_octets()
+    client.take_bytes()
     octets = b""
     for _ in range(60):
         leaping.live(10)
-        octets += client.take_octets()
+        octets += client.take_bytes()
     assert octets == HEARTBEAT * 10
     assert leaping.clock.now() == 1000
 
@@ -360,16 +360,16 @@ def test_nobody_gets_a_heartbeat_on_either_time_after_the_end(leaping: LeapingSe
 class TestHandshakes:
     def test_a_leap_spares_a_handshake_that_is_under_way(self, leaping: LeapingServer, header: bytes) -> None:
         client = leaping.connect()
-        client.send_octets(header)
+        client.send_bytes(header)
         leaping.advance(3600)
         leaping.advance(3600)
         assert not client.closed
-        client.send_octets(PROTOCOL_HEADER[len(header) :])
+        client.send_bytes(PROTOCOL_HEADER[len(header) :])
         client.expect(m.ConnectionStart, 0)
 
     def test_it_ends_when_clients_are_held_to_the_clock(self, leaping: LeapingServer, header: bytes) -> None:
         client = leaping.connect()
-        client.send_octets(header)
+        client.send_bytes(header)
         leaping.clock.holds_peers = True
         leaping.advance(9.9)
         assert not client.closed
@@ -379,7 +379,7 @@ class TestHandshakes:
 
     def test_it_ends_on_the_time_that_clients_live_by(self, leaping: LeapingServer, header: bytes) -> None:
         client = leaping.connect()
-        client.send_octets(header)
+        client.send_bytes(header)
         leaping.live(9.9)
         assert not client.closed
         leaping.live(0.1)

@@ -11,7 +11,7 @@ from fakeamqp.model.access import Permission, User
 from fakeamqp.model.limits import LimitsError, UserLimits, VirtualHostLimits
 from fakeamqp.model.metadata import VirtualHostMetadata
 from fakeamqp.model.parameters import ParameterError
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 rule = pytest.mark.rule
 
@@ -30,7 +30,7 @@ def limit_guest(server: Server, **limits: int) -> None:
 def refused(server: Server, code: int) -> str:
     """What a client is told that wants to open a connection in vain."""
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)
@@ -49,9 +49,9 @@ def refused(server: Server, code: int) -> str:
 @pytest.mark.parametrize(("personality", "code"), LIMITED)
 @pytest.mark.parametrize("limit", [0, 2])
 def test_a_virtual_host_has_no_more_connections_than_it_may(
-    personality: str, dialect: str, code: int, limit: int
+    personality: str, protocol: str, code: int, limit: int
 ) -> None:
-    server = Server(personality, dialect=dialect)
+    server = Server(personality, protocol=protocol)
     limit_host(server, max_connections=limit)
     clients = [server.client() for _ in range(limit)]
     text = f"access to vhost '/' refused for user 'guest': connection limit ({limit}) is reached"
@@ -81,8 +81,8 @@ def test_each_virtual_host_counts_its_own() -> None:
 
 @rule("0-9-1/reply-code/resource-error")
 @pytest.mark.parametrize(("personality", "code"), LIMITED)
-def test_a_user_has_no_more_connections_than_it_may(personality: str, dialect: str, code: int) -> None:
-    server = Server(personality, dialect=dialect)
+def test_a_user_has_no_more_connections_than_it_may(personality: str, protocol: str, code: int) -> None:
+    server = Server(personality, protocol=protocol)
     server.state.access.add(User("else", "else", (), {"/": Permission()}))
     limit_guest(server, max_connections=1)
     server.client(user="else", password="else")
@@ -128,9 +128,9 @@ def test_negative_limits_are_none() -> None:
     ],
 )
 def test_a_user_has_no_more_channels_than_it_may(
-    personality: str, dialect: str, code: int, text: str
+    personality: str, protocol: str, code: int, text: str
 ) -> None:
-    server = Server(personality, dialect=dialect)
+    server = Server(personality, protocol=protocol)
     limit_guest(server, max_channels=2)
     one = server.client(channels=1)
     two = server.client(channels=1)
@@ -167,9 +167,9 @@ def one_too_many(client: Client, name: str = "b", **declare: Any) -> tuple[int, 
     [*((name, 406, "PRECONDITION_FAILED") for name in RABBITS), ("spec", 506, "RESOURCE_ERROR")],
 )
 def test_a_virtual_host_has_no_more_queues_than_it_may(
-    personality: str, dialect: str, code: int, word: str
+    personality: str, protocol: str, code: int, word: str
 ) -> None:
-    server = Server(personality, dialect=dialect)
+    server = Server(personality, protocol=protocol)
     client = server.client()
     client.declare("a", exclusive=True)  # Exclusive ones count.
     limit_host(server, max_queues=1)

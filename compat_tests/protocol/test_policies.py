@@ -112,7 +112,7 @@ def test_a_policy_does_not_change_what_a_declaration_must_say(server: Server, cl
     client.declare("q", arguments={"x-max-length": 5})
     set_policy(server, "p", {"max-length": 1})
     client.declare("q", arguments={"x-max-length": 5})
-    client.send_octets(b"")
+    client.send_bytes(b"")
     client.expect_nothing()
 
 
@@ -325,7 +325,7 @@ def test_the_default_exchange_has_no_policy(server: Server, client: Client) -> N
 
 
 def _confirms() -> Any:
-    from fakeamqp.wire.amqp_0_9_1 import methods as m
+    from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
     return m.ConfirmSelect()
 

@@ -7,8 +7,8 @@ import pytest
 
 from compat_tests.protocol.driver import Server
 from compat_tests.unit.runtime.fakes import real_engine
-from fakeamqp.dialects import accept
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols import accept
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 HEADER = b"AMQP\x00\x00\x09\x01"
 HTTP = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -17,7 +17,7 @@ HTTP = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 def refused(server: Server, octets: bytes) -> bytes:
     """What the broker answers before it ends the transport."""
     client = server.connect()
-    client.send_octets(octets)
+    client.send_bytes(octets)
     client.expect_silent_end()
     assert not client.connection.aborted, "an answer that is waiting must still be written"
     return client.header
@@ -36,7 +36,7 @@ def test_a_client_that_starts_with_a_frame_is_answered_with_a_header_and_the_end
 def test_the_header_is_answered_with_one_start_on_channel_0(server: Server) -> None:
     client = server.connect()
     client.expect_nothing()
-    client.send_octets(bytes.fromhex("414d515000000901"))
+    client.send_bytes(bytes.fromhex("414d515000000901"))
     start = client.expect(m.ConnectionStart, 0)
     assert (start.CLASS_ID, start.METHOD_ID) == (10, 10)
     client.expect_nothing()
@@ -62,7 +62,7 @@ def test_what_is_no_header_is_answered_with_one(server: Server, octets: bytes) -
 
 @pytest.mark.rule("0-9-1/protocol-header/header-flushed")
 def test_the_answer_to_a_bad_header_arrives_although_more_was_sent(server: Server) -> None:
-    """Over TCP, where octets left unread turn the end into a reset that discards what was written."""
+    """Over TCP, where bytes left unread turn the end into a reset that discards what was written."""
     engine = real_engine(lambda peer, notify: accept(server.state, peer, notify))
     engine.start()
     try:
@@ -105,7 +105,7 @@ def test_an_http_request_is_not_served_but_answered_with_a_header(server: Server
 def test_a_client_comes_back_with_the_version_it_was_offered(server: Server) -> None:
     offered = refused(server, b"AMQP\x00\x02\x00\x00")
     client = server.connect()
-    client.send_octets(offered)
+    client.send_bytes(offered)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)
@@ -125,16 +125,16 @@ def test_each_of_the_eight_octets_counts(server: Server, position: int) -> None:
 def test_nothing_is_decided_before_the_eighth_octet(server: Server) -> None:
     client = server.connect()
     for octet in HEADER[:7]:
-        client.send_octets(bytes((octet,)))
+        client.send_bytes(bytes((octet,)))
         client.expect_nothing()
         assert not client.closed
-    client.send_octets(HEADER[7:])
+    client.send_bytes(HEADER[7:])
     client.expect(m.ConnectionStart, 0)
 
 
 def test_a_client_that_sends_no_header_is_not_waited_for(server: Server) -> None:
     client = server.connect()
-    client.send_octets(HEADER[:5])
+    client.send_bytes(HEADER[:5])
     server.advance(9.9)
     assert not client.closed
     server.advance(0.2)

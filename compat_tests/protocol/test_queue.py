@@ -8,13 +8,13 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import refused
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.methods import QueueDeclare as Declare
-from fakeamqp.wire.amqp_0_9_1.methods import QueueDeclareOk as DeclareOk
-from fakeamqp.wire.amqp_0_9_1.methods import QueueDelete as Delete
-from fakeamqp.wire.amqp_0_9_1.methods import QueueDeleteOk as DeleteOk
-from fakeamqp.wire.amqp_0_9_1.methods import QueuePurge as Purge
-from fakeamqp.wire.amqp_0_9_1.methods import QueuePurgeOk as PurgeOk
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueDeclare as Declare
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueDeclareOk as DeclareOk
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueDelete as Delete
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueDeleteOk as DeleteOk
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueuePurge as Purge
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueuePurgeOk as PurgeOk
 
 NO_QUEUE = "NOT_FOUND - no queue '{}' in vhost '/'"
 NO_CURRENT_QUEUE = "NOT_FOUND - no previously declared queue"
@@ -287,7 +287,7 @@ def test_auto_delete_is_ignored_for_a_queue_that_exists(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.declare/auto-delete-pre-existence")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_auto_delete_is_compared_by_rabbitmq_and_the_setting_stays(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q", auto_delete=True)
@@ -676,7 +676,7 @@ def test_delete_ends_consumers(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.delete/cancels-consumers")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_clients_that_wish_so_are_told_of_ended_consumers(server: Server) -> None:
     wishes = {"capabilities": {"consumer_cancel_notify": True}}
     told = server.client(channels=2, client_properties=wishes)

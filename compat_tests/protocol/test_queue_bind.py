@@ -8,10 +8,10 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import refused
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.methods import QueueBind as Bind
-from fakeamqp.wire.amqp_0_9_1.methods import QueueUnbind as Unbind
-from fakeamqp.wire.amqp_0_9_1.methods import QueueUnbindOk as UnbindOk
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueBind as Bind
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueUnbind as Unbind
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueUnbindOk as UnbindOk
 
 NO_QUEUE = "NOT_FOUND - no queue 'missing' in vhost '/'"
 NO_EXCHANGE = "NOT_FOUND - no exchange 'missing' in vhost '/'"
@@ -117,7 +117,7 @@ def test_binding_a_missing_queue_is_refused(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.bind/exchange-exchange-existence")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_binding_to_a_missing_exchange_is_refused(client: Client) -> None:
     refused(client, Bind(queue="q", exchange="missing"), 404, NO_EXCHANGE)
 
@@ -224,7 +224,7 @@ def test_a_binding_made_while_messages_flow_counts_from_then_on(client: Client) 
 
 @pytest.mark.rule("0-9-1/queue.unbind/01")
 @pytest.mark.parametrize("key", ["k", "other"])
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_unbinding_what_is_not_bound_is_an_exception_by_the_letter(spec: Server, key: str) -> None:
     # Of the channel: see docs/decisions.md.
     client = spec.client()

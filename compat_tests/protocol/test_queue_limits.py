@@ -1,4 +1,4 @@
-"""Limits of length and octets, and what happens beyond them (RabbitMQ: documented; measured)."""
+"""Limits of length and bytes, and what happens beyond them (RabbitMQ: documented; measured)."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.quorum import ALL, RABBITMQ, arguments, client_of, counts, declare
 from compat_tests.protocol.test_exchange import refused
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.methods import QueueDeclare as Declare
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueDeclare as Declare
 
 PLACE = "queue 'q' in vhost '/'"
 

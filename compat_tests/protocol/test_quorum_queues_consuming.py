@@ -11,7 +11,7 @@ from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.quorum import ALL, RABBITMQ, client_of, counts, declare
 from compat_tests.protocol.test_exchange import refused
 from fakeamqp.model.personality import RABBITMQ_4_2, SPEC
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 PLACE = "queue 'q' in vhost '/'"
 SINGLE = {"single_active_consumer": True}

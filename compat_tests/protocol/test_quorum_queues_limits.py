@@ -1,4 +1,4 @@
-"""Quorum queues: times to live, limits of length and octets (RabbitMQ: documented; measured)."""
+"""Quorum queues: times to live, limits of length and bytes (RabbitMQ: documented; measured)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.quorum import ALL, RABBITMQ, client_of, declare
 from fakeamqp.model.queues.options import QueueOptions
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 # --- time to live -------------------------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ def test_the_head_is_what_would_be_delivered_next(name: str, left: bytes) -> Non
 @pytest.mark.parametrize(("name", "left"), [("rabbitmq-3.13", 5), ("rabbitmq-4.2", 5), ("rabbitmq-4.3", 3)])
 def test_properties_count_for_octets_from_4_3_on(name: str, left: int) -> None:
     client = client_of(name, max_length_bytes=10)
-    client.fill("q", *[b"x"] * 4)  # Without properties there are two octets of flags.
+    client.fill("q", *[b"x"] * 4)  # Without properties there are two bytes of flags.
     client.fill("q", b"x")
     assert client.count("q") == left
 

@@ -12,7 +12,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.quorum import ALL, RABBITMQ, client_of, counts, declare
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 FOR_EVER = -1
 """A delivery limit that is none, from 4.0 on."""

@@ -9,7 +9,7 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import refused
 from fakeamqp.model.state import BrokerState
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 KINDS = ("x-random", "x-local-random")
 

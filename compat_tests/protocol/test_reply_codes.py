@@ -4,7 +4,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, field, queue_declare, table
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 rule = pytest.mark.rule
 
@@ -77,7 +77,7 @@ def test_320_is_a_connection_closed_by_an_operator(server: Server) -> None:
 @rule("0-9-1/reply-code/invalid-path")
 def test_402_is_an_unknown_virtual_host_by_the_letter_and_530_by_rabbitmq(server: Server) -> None:
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)
@@ -87,7 +87,7 @@ def test_402_is_an_unknown_virtual_host_by_the_letter_and_530_by_rabbitmq(server
 
 
 @rule("0-9-1/reply-code/access-refused")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_403_is_a_reserved_name(client: Client) -> None:
     client.send(m.ExchangeDeclare(exchange="amq.x", type="direct"))
     close = client.expect_channel_close(403)

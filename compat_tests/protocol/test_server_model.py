@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.rule("0-9-1/server-model/visibility")
@@ -263,7 +263,7 @@ def test_a_full_queue_drops_its_least_urgent_message(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/server-model/discard-low-priority-first")
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_a_full_queue_of_rabbitmq_drops_its_head(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q", arguments={"x-max-length": 3, "x-max-priority": 9})

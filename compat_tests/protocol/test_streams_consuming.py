@@ -22,9 +22,9 @@ from compat_tests.protocol.streams import (
     refused_connection,
 )
 from compat_tests.protocol.test_exchange import refused
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.methods import BasicConsume
-from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicConsume
+from fakeamqp.protocols.framed.codec.tables import Timestamp
 
 NUMBERS = [b"0", b"1", b"2", b"3", b"4"]
 
@@ -52,9 +52,9 @@ def asking(offset: Any = None, **arguments: Any) -> BasicConsume:
     return BasicConsume(queue="s", arguments=table)
 
 
-def skip_octets(server: Server, value: Any) -> None:
+def skip_bytes(server: Server, value: Any) -> None:
     if isinstance(value, bytes) and server.state.personality.published_field_grammar:
-        pytest.skip("the published grammar has no octets")
+        pytest.skip("the published grammar has no bytes")
 
 
 def deliveries(client: Client) -> list[Any]:
@@ -206,13 +206,13 @@ def test_exclusive_consumers_exclude_nobody(client: Client) -> None:
     ids=repr,
 )
 def test_a_consumer_begins_where_it_asks_to(server: Server, offset: Any, first: int) -> None:
-    skip_octets(server, offset)
+    skip_bytes(server, offset)
     assert read(server, offset) == NUMBERS[first:]
 
 
 @pytest.mark.parametrize("offset", [None, "next", b"next", 5], ids=repr)
 def test_a_consumer_may_want_only_what_comes(client: Client, offset: Any) -> None:
-    skip_octets(client.server, offset)
+    skip_bytes(client.server, offset)
     client.qos(5)
     consume(client, offset)
     client.expect_nothing()
@@ -290,7 +290,7 @@ def test_a_text_that_does_not_even_begin_with_a_digit(server: Server, client: Cl
 
 @pytest.mark.parametrize("value", [True, None, {"a": 1}, [1], Decimal("1.5"), 1.5, b"1h"], ids=repr)
 def test_other_types_are_no_offsets(server: Server, client: Client, value: Any) -> None:
-    skip_octets(server, value)
+    skip_bytes(server, value)
     client.qos(5)
     crashed(client, BasicConsume(queue="s", arguments={"x-stream-offset": value}))
     assert not server.vhost.queues["s"].subscriptions

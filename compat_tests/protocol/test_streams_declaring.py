@@ -18,8 +18,8 @@ from compat_tests.protocol.streams import (
     refused_connection,
 )
 from compat_tests.protocol.test_exchange import refused
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.methods import QueueDeclare
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueDeclare
 
 STREAM = {"x-queue-type": "stream"}
 

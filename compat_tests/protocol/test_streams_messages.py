@@ -10,9 +10,9 @@ import pytest
 from compat_tests.protocol.driver import Client, Content, Server
 from compat_tests.protocol.streams import ALL, RABBITMQ, consume, crashed, declare, offsets, read
 from fakeamqp.inspect.topology import queue_view
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.tables import Timestamp
 
 
 @pytest.fixture(params=ALL)
@@ -189,7 +189,7 @@ def test_headers_keep_the_types_they_came_with() -> None:
     client = Server().client()
     declare(client)
     fields = b"\x01zb\xff" + b"\x01as\x00\x05" + b"\x01mL\0\0\0\0\0\0\0\x07"
-    client.publish_octets(b"\x20\0" + len(fields).to_bytes(4, "big") + fields, b"", routing_key="s")
+    client.publish_bytes(b"\x20\0" + len(fields).to_bytes(4, "big") + fields, b"", routing_key="s")
     client.qos(1)
     client.send(m.BasicConsume(queue="s", arguments={"x-stream-offset": "first"}))
     client.expect(m.BasicConsumeOk)

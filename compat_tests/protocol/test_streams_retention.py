@@ -13,7 +13,7 @@ from compat_tests.protocol.streams import ALL, consume, declare, offsets, read
 HOUR = 3600.0
 BODY = bytes(1000)
 SEGMENT = 3000
-"""Two messages of a thousand octets fit, and a third fills it: what is around them counts as well."""
+"""Two messages of a thousand bytes fit, and a third fills it: what is around them counts as well."""
 
 
 @pytest.fixture(params=ALL)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 def select(client: Client, channel: int = 1) -> None:
@@ -233,7 +233,7 @@ def test_rolled_back_publishes_are_gone(client: Client) -> None:
 
 @pytest.mark.rule("0-9-1/tx.rollback/undoes-acks")
 @pytest.mark.parametrize("how", [m.BasicAck, m.BasicReject, m.BasicNack], ids=lambda each: each.NAME)
-@pytest.mark.dialects("0-9-1")
+@pytest.mark.protocols("0-9-1")
 def test_what_was_settled_is_outstanding_again_under_its_old_tag(client: Client, how: type[m.Method]) -> None:
     client.declare("q")
     client.fill("q", b"1", b"2", b"3")

@@ -14,7 +14,7 @@ from compat_tests.protocol.octets import (
     short_string,
     table,
 )
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 rule = pytest.mark.rule
 HEADERS_ONLY = b"\x20\x00"
@@ -86,7 +86,7 @@ def test_a_server_packs_bits_from_the_lowest_up(client: Client) -> None:
     client.get("q")
     client.recover()
     client.send(m.BasicGet(queue="q"))
-    get_ok = cut(client.take_octets())[0].payload
+    get_ok = cut(client.take_bytes())[0].payload
     assert get_ok[4:13] == (2).to_bytes(8, "big") + b"\x01"
 
 
@@ -106,7 +106,7 @@ def test_a_table_after_four_bits_starts_on_its_own_octet(client: Client) -> None
 @rule("0-9-1/types/bits-break")
 def test_a_single_bit_is_an_octet(client: Client) -> None:
     client.send_frame(1, 1, arguments(20, 20, b"\x01"))
-    [flow_ok] = cut(client.take_octets())
+    [flow_ok] = cut(client.take_bytes())
     assert flow_ok.payload == bytes.fromhex("00140015 01")
 
 
@@ -148,7 +148,7 @@ def test_rabbitmq_takes_a_zero_octet_in_a_short_string(rabbitmq: Server) -> None
 def test_a_long_string_holds_any_octets(server: Server) -> None:
     octets = bytes(range(256)) * 10
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     properties = table(field("binary", b"S" + long_string(octets)))
     response = long_string(b"\0guest\0guest")
@@ -165,7 +165,7 @@ def test_a_long_string_holds_any_octets(server: Server) -> None:
 @pytest.mark.parametrize("seconds", [0, 2**40, 2**64 - 1])
 def test_a_timestamp_has_64_bits_of_seconds(client: Client, seconds: int) -> None:
     client.declare("q")
-    client.publish_octets(b"\x00\x40" + seconds.to_bytes(8, "big"), routing_key="q")
+    client.publish_bytes(b"\x00\x40" + seconds.to_bytes(8, "big"), routing_key="q")
     message = client.get("q")
     assert message is not None
     assert message.properties.timestamp == seconds
@@ -177,10 +177,10 @@ def test_a_timestamp_has_64_bits_of_seconds(client: Client, seconds: int) -> Non
 def passed_on(client: Client, headers: bytes) -> bytes:
     """The headers table of a message, as published and as delivered."""
     client.declare("q")
-    client.publish_octets(HEADERS_ONLY + headers, routing_key="q")
+    client.publish_bytes(HEADERS_ONLY + headers, routing_key="q")
     client.expect_nothing()
     client.send(m.BasicGet(queue="q", no_ack=True))
-    header = cut(client.take_octets())[1].payload
+    header = cut(client.take_bytes())[1].payload
     assert header[12:14] == HEADERS_ONLY
     return header[14:]
 
@@ -209,8 +209,8 @@ def test_a_length_that_counts_itself_is_wrong(client: Client) -> None:
 @rule("0-9-1/types/table-encoding")
 def test_server_properties_are_a_table_whose_length_excludes_itself(server: Server) -> None:
     client = server.connect()
-    client.send_octets(client.protocol_header)
-    payload = cut(client.take_octets())[0].payload
+    client.send_bytes(client.protocol_header)
+    payload = cut(client.take_bytes())[0].payload
     length = int.from_bytes(payload[6:10], "big")
     behind = payload[10 + length :]
     mechanisms = int.from_bytes(behind[:4], "big")
@@ -259,7 +259,7 @@ def test_field_names_as_they_should_be(client: Client, name: str) -> None:
 @pytest.mark.parametrize("name", BAD_NAMES)
 def test_field_names_as_they_should_not_be_are_refused_by_the_letter(spec: Server, name: str) -> None:
     client = spec.client()
-    client.publish_octets(HEADERS_ONLY + table(field(name, b"V")), routing_key="q")
+    client.publish_bytes(HEADERS_ONLY + table(field(name, b"V")), routing_key="q")
     client.expect_connection_close(503)
 
 
@@ -308,7 +308,7 @@ def routed(client: Client, value: bytes, wanted: bytes) -> bool:
     )
     client.send_frame(1, 1, bind)
     client.expect(m.QueueBindOk)
-    client.publish_octets(HEADERS_ONLY + table(field("h", value)), exchange="amq.match")
+    client.publish_bytes(HEADERS_ONLY + table(field("h", value)), exchange="amq.match")
     return client.get(queue, no_ack=True) is not None
 
 
@@ -417,7 +417,7 @@ def test_rabbitmq_has_s_for_an_int16(rabbitmq: Server) -> None:
     headers = table(field("h", b"s\xff\xfe"))
     assert passed_on(client, headers) == headers
     assert routed(client, b"s\xff\xfe", MINUS_TWO)
-    client.publish_octets(HEADERS_ONLY + table(field("h", b"U\xff\xfe")), routing_key="q")
+    client.publish_bytes(HEADERS_ONLY + table(field("h", b"U\xff\xfe")), routing_key="q")
     client.expect_connection_close(502)
 
 
@@ -433,8 +433,8 @@ def test_s_is_a_short_string_by_the_letter(spec: Server) -> None:
 @rule("0-9-1/types/value-shortstr")
 def test_rabbitmq_reads_no_short_strings_in_tables(rabbitmq: Server) -> None:
     client = rabbitmq.client()
-    client.publish_octets(HEADERS_ONLY + table(field("h", b"s\x03abc")), routing_key="q")
-    client.expect_connection_close(501)  # an int16, and octets too many
+    client.publish_bytes(HEADERS_ONLY + table(field("h", b"s\x03abc")), routing_key="q")
+    client.expect_connection_close(501)  # an int16, and bytes too many
 
 
 MANY_ONES = b"l" + b"\xff" * 8
@@ -479,7 +479,7 @@ def test_a_void_stays_present_and_empty(client: Client) -> None:
 def test_an_undefined_type_cannot_be_read(server: Server, tag: bytes) -> None:
     client = server.client()
     client.declare("q")
-    client.publish_octets(HEADERS_ONLY + table(field("h", tag + bytes(8))), routing_key="q")
+    client.publish_bytes(HEADERS_ONLY + table(field("h", tag + bytes(8))), routing_key="q")
     close = client.expect_connection_close(502)
     assert (close.class_id, close.method_id) == (60, 40)
     assert server.client().count("q") == 0
@@ -490,7 +490,7 @@ def test_only_rabbitmq_knows_byte_arrays(spec: Server, rabbitmq: Server) -> None
     headers = table(field("h", b"x" + long_string(b"\0\xff")))
     assert passed_on(rabbitmq.client(), headers) == headers
     client = spec.client()
-    client.publish_octets(HEADERS_ONLY + headers, routing_key="q")
+    client.publish_bytes(HEADERS_ONLY + headers, routing_key="q")
     client.expect_connection_close(502)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compat_tests.protocol.driver import Server
 from fakeamqp.model.access import Permission, User
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 def test_the_publishers_own_name_is_passed_on(rabbitmq: Server) -> None:

@@ -13,9 +13,9 @@ import pytest
 from compat_tests.protocol.driver import Client, Content, Server
 from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.personality import PERSONALITIES, RABBITMQ_4_3
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.framed.codec.tables import Timestamp
 
 OLD = ("rabbitmq-3.13", "rabbitmq-4.0")
 NEW = ("rabbitmq-4.2", "rabbitmq-4.3")
@@ -25,7 +25,7 @@ REPLIES = "amq.rabbitmq.reply-to"
 
 def greeting(name: str) -> m.ConnectionStart:
     client = Server(name).connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_bytes(PROTOCOL_HEADER)
     return client.expect(m.ConnectionStart, 0)
 
 
@@ -56,7 +56,7 @@ def test_anonymous_came_with_4_0(name: str) -> None:
 @pytest.mark.parametrize("name", EVERY)
 def test_all_offer_the_same_limits(name: str) -> None:
     client = Server(name).connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_bytes(PROTOCOL_HEADER)
     client.expect(m.ConnectionStart, 0)
     client.login()
     tune = client.expect(m.ConnectionTune, 0)
@@ -71,7 +71,7 @@ def test_the_smallest_frame_max(name: str, least: int) -> None:
     server = Server(name)
     server.client(frame_max=least).declare("q", durable=True)
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_bytes(PROTOCOL_HEADER)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)
@@ -80,7 +80,7 @@ def test_the_smallest_frame_max(name: str, least: int) -> None:
 
 
 def overrun(name: str) -> Client:
-    """A client that has sent three octets of body, having announced two."""
+    """A client that has sent three bytes of body, having announced two."""
     client = Server(name).client()
     client.declare("q", durable=True)
     client.send(m.BasicPublish(routing_key="q"))
@@ -120,7 +120,7 @@ def test_how_much_may_be_announced(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_the_largest_message(name: str) -> None:
-    """16 MiB since 4.0, 128 MiB before that; the records say so to the octet."""
+    """16 MiB since 4.0, 128 MiB before that; the records say so to the byte."""
     mib = 128 if name == "rabbitmq-3.13" else 16
     assert PERSONALITIES[name].largest_message == mib * 1024 * 1024
     if mib == 16:

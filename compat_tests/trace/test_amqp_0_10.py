@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, c, structs, x
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_10.codec.frames import LAST_FRAME, LAST_SEGMENT
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command
+from fakeamqp.protocols.codec.framing import framing_of
 from fakeamqp.replay import ReplayError, replay
 from fakeamqp.trace import FrameEvent, ModelEvent, Recorder, Trace, load
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_10.frames import LAST_FRAME, LAST_SEGMENT
-from fakeamqp.wire.amqp_0_10.packed import Command
-from fakeamqp.wire.framing import framing_of
 
 TSHARK = shutil.which("tshark")
 NAMES = (
@@ -43,7 +43,7 @@ def recorder(server: Server) -> Recorder:
 
 
 def conversation(server: Server) -> None:
-    """A bit of everything: content of all lengths, settlement, a transaction, an exception, both dialects."""
+    """A bit of everything: content of all lengths, settlement, a transaction, an exception, both protocols."""
     session = server.session(b"orders", max_frame_size=4096)
     session.declare("q", arguments={"qpid.max_count": 10, "list": [1, "two", None]})
     session.declare_exchange("e", "topic")
@@ -74,7 +74,9 @@ def methods(trace: Trace) -> list[str]:
     return [
         event.name
         for event in trace.events
-        if isinstance(event, FrameEvent) and event.dialect == "0-10" and event.part in ("method", "heartbeat")
+        if isinstance(event, FrameEvent)
+        and event.protocol == "0-10"
+        and event.part in ("method", "heartbeat")
     ]
 
 
@@ -109,19 +111,19 @@ def test_frames_and_events_are_in_order(server: Server, recorder: Recorder) -> N
     assert delivered.facts["delivery_tag"] == transfer.id
 
 
-def test_the_name_of_the_handshake_and_of_both_dialects(server: Server, recorder: Recorder) -> None:
+def test_the_name_of_the_handshake_and_of_both_protocols(server: Server, recorder: Recorder) -> None:
     conversation(server)
     trace = recorder.trace()
     assert tuple(methods(trace)[: len(NAMES)]) == NAMES
-    spoken = {event.alias: event.dialect for event in trace.events if isinstance(event, FrameEvent)}
+    spoken = {event.alias: event.protocol for event in trace.events if isinstance(event, FrameEvent)}
     assert spoken == {"c1": "0-10", "c2": "0-9-1"}
-    assert "c1 -> 0    connection.start-ok client_properties={} mechanism='PLAIN' response=(12 octets)" in (
+    assert "c1 -> 0    connection.start-ok client_properties={} mechanism='PLAIN' response=(12 bytes)" in (
         trace.timeline()
     )
     assert "session 'orders' failed on c1 channel 0: " in trace.timeline()
 
 
-def test_what_the_recorder_forgot_is_still_read_in_its_dialect(server: Server, recorder: Recorder) -> None:
+def test_what_the_recorder_forgot_is_still_read_in_its_protocol(server: Server, recorder: Recorder) -> None:
     session = server.session(b"s")
     recorder.clear()
     session.declare("q")
@@ -131,7 +133,7 @@ def test_what_the_recorder_forgot_is_still_read_in_its_dialect(server: Server, r
     session.client.drop()
     again = server.client()
     assert again is not None
-    assert {event.dialect for event in recorder.trace().events if isinstance(event, FrameEvent)} == {"0-9-1"}
+    assert {event.protocol for event in recorder.trace().events if isinstance(event, FrameEvent)} == {"0-9-1"}
 
 
 def test_a_recording_is_the_same_when_read_back(server: Server, recorder: Recorder, tmp_path: Path) -> None:
@@ -147,14 +149,14 @@ def test_a_recording_is_the_same_when_read_back(server: Server, recorder: Record
 def test_frames_can_be_written_again_as_they_were(
     server: Server, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    octets_out = []
-    send = Client.send_octets
+    bytes_out = []
+    send = Client.send_bytes
 
     def sending(client: Client, octets: bytes) -> None:
-        octets_out.append(octets)
+        bytes_out.append(octets)
         send(client, octets)
 
-    monkeypatch.setattr(Client, "send_octets", sending)
+    monkeypatch.setattr(Client, "send_bytes", sending)
     session = server.session(b"s", max_frame_size=4096)
     session.declare("q")
     session.subscribe("q")
@@ -164,7 +166,7 @@ def test_frames_can_be_written_again_as_they_were(
     session.client.expect_close(501)
     frame = framing_of("0-10").frame
     frames = [event for event in recorder.trace().events if isinstance(event, FrameEvent)]
-    for direction, octets in (("sent", session.client.octets_in), ("received", b"".join(octets_out))):
+    for direction, octets in (("sent", session.client.bytes_in), ("received", b"".join(bytes_out))):
         made = b"".join(
             frame(each.type, each.channel, each.payload) for each in frames if each.direction == direction
         )
@@ -252,7 +254,7 @@ def test_tshark_dissects_it_as_0_10(server: Server, recorder: Recorder, tmp_path
     assert seen[:4] == ["Protocol-Header", "0-10", "Protocol-Header", "0-10"]
     told = Counter(name for name in seen if "." in name)
     assert told == Counter(map(called_by_tshark, methods(trace)))
-    frames = [event for event in trace.events if isinstance(event, FrameEvent) and event.dialect == "0-10"]
+    frames = [event for event in trace.events if isinstance(event, FrameEvent) and event.protocol == "0-10"]
     bodies = sum(event.part == "body" for event in frames)
     assert Counter(seen)["message-body"] == bodies
     positions = tshark(path, "-Y", "tcp.stream == 0", "-T", "fields", "-e", "amqp.frame-position")

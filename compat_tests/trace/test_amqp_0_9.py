@@ -13,9 +13,7 @@ import pytest
 from compat_tests.protocol import driver
 from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
-from fakeamqp.replay import ReplayError, replay
-from fakeamqp.trace import FrameEvent, ModelEvent, Recorder, Trace, load
-from fakeamqp.wire.amqp_0_9 import (
+from fakeamqp.protocols.amqp_0_9.codec import (
     METHODS,
     BasicProperties,
     FileProperties,
@@ -23,10 +21,12 @@ from fakeamqp.wire.amqp_0_9 import (
     TunnelProperties,
     version_0_8,
 )
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9_1 import methods as shared
-from fakeamqp.wire.framing import framing_of
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
+from fakeamqp.protocols.codec.framing import framing_of
+from fakeamqp.replay import ReplayError, replay
+from fakeamqp.trace import FrameEvent, ModelEvent, Recorder, Trace, load
 
 TSHARK = shutil.which("tshark")
 needs_tshark = pytest.mark.skipif(
@@ -120,7 +120,7 @@ def test_frames_and_events_are_in_order(server: Server, recorder: Recorder) -> N
     assert delivered.facts["delivery_tag"] == delivery.number
     received, *_ = frames(trace)
     assert received.method == transfer
-    assert (received.dialect, received.type, received.part) == ("0-9", 9, "method")
+    assert (received.protocol, received.type, received.part) == ("0-9", 9, "method")
 
 
 def test_the_lines_of_a_timeline(server: Server, recorder: Recorder) -> None:
@@ -128,13 +128,13 @@ def test_the_lines_of_a_timeline(server: Server, recorder: Recorder) -> None:
     said = recorder.trace().timeline()
     for line in (
         "connected: 127.0.0.1:50001 -> 127.0.0.1:0 AMQP 1-1-0-9",
-        "c1 -> 0    connection.start-ok mechanism='PLAIN' response=(12 octets) locale='en_US'",
+        "c1 -> 0    connection.start-ok mechanism='PLAIN' response=(12 bytes) locale='en_US'",
         "content header weight=2 body_size=10 content_type='text/plain' headers={'shop': 'north'}",
         "content header class_id=80 body_size=1",
         "content header class_id=70 body_size=3 filename='report'",
         "-> 0    trace b'seen by nobody'",
         "message.transfer (request 1, mark 0) destination='' routing_key='r' content_type='text/plain' "
-        "security_token=(9 octets) body=b'by request'",
+        "security_token=(9 bytes) body=b'by request'",
         "<- 1    message.ok (response 1 to 1)",
         "-> 1    message.ok (response 1 to 1)",
         "channel.pong (request 2, mark 1)",
@@ -145,7 +145,7 @@ def test_the_lines_of_a_timeline(server: Server, recorder: Recorder) -> None:
     assert "swordfish" not in said
 
 
-def test_what_the_recorder_forgot_is_still_read_in_its_dialect(server: Server, recorder: Recorder) -> None:
+def test_what_the_recorder_forgot_is_still_read_in_its_protocol(server: Server, recorder: Recorder) -> None:
     client = server.client()
     recorder.clear()
     Requester(client).call(m.ChannelPing(), m.ChannelOk)
@@ -175,15 +175,15 @@ def test_a_recording_is_the_same_when_read_back(server: Server, recorder: Record
 def test_frames_can_be_written_again_as_they_were(
     server: Server, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    octets_out = []
-    send = driver.Client.send_octets
+    bytes_out = []
+    send = driver.Client.send_bytes
 
     def sending(client: driver.Client, octets: bytes) -> None:
-        octets_out.append(octets)
+        bytes_out.append(octets)
         send(client, octets)
 
-    monkeypatch.setattr(driver.Client, "send_octets", sending)
-    monkeypatch.setattr(Client, "send_octets", sending, raising=False)
+    monkeypatch.setattr(driver.Client, "send_bytes", sending)
+    monkeypatch.setattr(Client, "send_bytes", sending, raising=False)
     conversation(server)
     framing = framing_of("0-9")
     made = b"".join(
@@ -191,7 +191,7 @@ def test_frames_can_be_written_again_as_they_were(
         for each in frames(recorder.trace())
         if each.direction == "received"
     )
-    assert b"".join(octets_out) == framing.protocol_header + made
+    assert b"".join(bytes_out) == framing.protocol_header + made
 
 
 def rows_of(page: str) -> tuple[list[Any], list[list[Any]], list[str]]:
@@ -251,7 +251,7 @@ def test_parquet(server: Server, recorder: Recorder, tmp_path: Path) -> None:
 def old_client(server: Server, header: bytes) -> Client:
     """A client of 0-8."""
     client = server.connect()
-    client.send_octets(header)
+    client.send_bytes(header)
     client.take_frame()
     client.login()
     client.take_frame()
@@ -259,19 +259,19 @@ def old_client(server: Server, header: bytes) -> Client:
     client.send(m.ConnectionOpen(virtual_host="/"), 0)
     client.take_frame()
     client.send(m.ChannelOpen())
-    client.take_octets()
+    client.take_bytes()
     return client
 
 
 @pytest.mark.parametrize("header", version_0_8.PROTOCOL_HEADERS, ids=bytes.hex)
-def test_0_8_is_a_dialect_of_its_own(
+def test_0_8_is_a_protocol_of_its_own(
     server: Server, recorder: Recorder, header: bytes, tmp_path: Path
 ) -> None:
     client = old_client(server, header)
     client.send(version_0_8.BasicConsume(queue="nowhere"))
     client.send(version_0_8.ConnectionClose(reply_code=200), 0)
     trace = recorder.trace()
-    assert {event.dialect for event in frames(trace)} == {"0-8"}
+    assert {event.protocol for event in frames(trace)} == {"0-8"}
     assert "connection.start version_major=8 version_minor=0" in trace.timeline()
     assert "connection.close reply_code=200" in trace.timeline()
     assert "connection.close-ok" in trace.timeline()

@@ -15,12 +15,12 @@ import pytest
 
 from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
 from fakeamqp import Broker
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.framed.codec.frames import frame
+from fakeamqp.protocols.framed.codec.tables import encode_table
 from fakeamqp.replay import NoBroker, ReplayError, replay
 from fakeamqp.trace import Trace, load
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_9_x.frames import frame
-from fakeamqp.wire.amqp_0_9_x.tables import encode_table
 
 
 @pytest.fixture

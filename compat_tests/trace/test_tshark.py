@@ -15,8 +15,8 @@ import pytest
 
 from compat_tests.protocol.driver import Server
 from fakeamqp import Broker
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.trace import FrameEvent, Recorder, Trace
-from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 TSHARK = shutil.which("tshark")
 pytestmark = pytest.mark.skipif(

@@ -8,9 +8,9 @@ from textwrap import dedent
 import pytest
 
 from compat_tests.conformance import (
+    ADAPTER,
     COMPLETE,
-    DIALECT,
-    DIALECTS,
+    PROTOCOLS,
     REQUIRED,
     Catalogue,
     Results,
@@ -58,9 +58,9 @@ def folder(tmp_path: Path) -> Path:
 # --- the project's own rules ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dialect", sorted(COMPLETE))
-def test_every_rule_that_can_be_shown_has_a_test_or_an_exception(dialect: str) -> None:
-    catalogue = read_catalogue(dialect)
+@pytest.mark.parametrize("protocol", sorted(COMPLETE))
+def test_every_rule_that_can_be_shown_has_a_test_or_an_exception(protocol: str) -> None:
+    catalogue = read_catalogue(protocol)
     marked = marked_rules(TESTS, catalogue)
     missing = [
         rule.id
@@ -70,24 +70,24 @@ def test_every_rule_that_can_be_shown_has_a_test_or_an_exception(dialect: str) -
     assert not missing, f"{len(missing)} rules have neither a test nor an exception:\n" + "\n".join(missing)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_no_rule_has_both_a_test_and_an_exception(dialect: str) -> None:
-    catalogue = read_catalogue(dialect)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_no_rule_has_both_a_test_and_an_exception(protocol: str) -> None:
+    catalogue = read_catalogue(protocol)
     both = sorted(set(catalogue.exceptions) & set(marked_rules(TESTS, catalogue)))
     assert not both, "these have tests, so their exceptions must go:\n" + "\n".join(both)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_exception_has_a_reason_in_one_sentence(dialect: str) -> None:
-    for id_, reason in read_catalogue(dialect).exceptions.items():
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_exception_has_a_reason_in_one_sentence(protocol: str) -> None:
+    for id_, reason in read_catalogue(protocol).exceptions.items():
         assert len(reason) > 20, id_
         assert reason.endswith("."), id_
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_id_begins_with_its_dialect(dialect: str) -> None:
-    rules = read_catalogue(dialect).rules
-    assert rules and all(rule.startswith(f"{dialect}/") for rule in rules)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_id_begins_with_its_protocol(protocol: str) -> None:
+    rules = read_catalogue(protocol).rules
+    assert rules and all(rule.startswith(f"{protocol}/") for rule in rules)
 
 
 # --- reading -------------------------------------------------------------------------------------------
@@ -116,15 +116,15 @@ def test_an_id_put_together_is_found_where_it_can_be_a_rule() -> None:
     assert list(marks_in(dedent(source), ["0-9-1/a/b", "0-9-1/other/b"])) == [("0-9-1/a/b", ())]
 
 
-def test_a_mark_comes_with_the_dialects_that_its_test_or_the_module_names() -> None:
+def test_a_mark_comes_with_the_protocols_that_its_test_or_the_module_names() -> None:
     source = """
-    pytestmark = [pytest.mark.slow, pytest.mark.dialects("0-9-1", "0-9")]
+    pytestmark = [pytest.mark.slow, pytest.mark.protocols("0-9-1", "0-9")]
     @rule("a")
     def test_a(): ...
     @rule("b")
-    @pytest.mark.dialects("0-9-1")
+    @pytest.mark.protocols("0-9-1")
     def test_b(): ...
-    @pytest.mark.parametrize("x", [pytest.param(1, marks=[rule("c"), pytest.mark.dialects("0-9-1")])])
+    @pytest.mark.parametrize("x", [pytest.param(1, marks=[rule("c"), pytest.mark.protocols("0-9-1")])])
     def test_c(x): ...
     """
     both = ("0-9-1", "0-9")
@@ -139,9 +139,9 @@ def test_an_unknown_id_is_answered_with_the_nearest_one(folder: Path) -> None:
     ]
 
 
-def test_an_id_is_looked_up_in_the_catalogue_of_its_dialect() -> None:
+def test_an_id_is_looked_up_in_the_catalogue_of_its_protocol() -> None:
     catalogues = read_catalogues()
-    assert list(catalogues) == list(DIALECTS)
+    assert list(catalogues) == list(PROTOCOLS)
     assert unknown(catalogues, ["0-10/frame/layout", "0-9-1/frame/layout"]) == []
     assert unknown(catalogues, ["0-10/frame/lay-out", "0-8/frame/layout"]) == [
         "no rule '0-10/frame/lay-out'; did you mean '0-10/frame/layout'?",
@@ -163,7 +163,7 @@ def test_an_id_that_is_there_twice_is_refused(folder: Path, name: str) -> None:
         read_catalogue(folder=folder)
 
 
-# --- dialects that share rules -------------------------------------------------------------------------
+# --- protocols that share rules -------------------------------------------------------------------------
 
 SHARED = """
 [[rule]]
@@ -193,7 +193,7 @@ def shared(folder: Path) -> Catalogue:
     return read_catalogue("0-9", folder)
 
 
-def test_a_rule_is_known_by_that_of_the_other_dialect_which_is_the_same(shared: Catalogue) -> None:
+def test_a_rule_is_known_by_that_of_the_other_protocol_which_is_the_same(shared: Catalogue) -> None:
     assert shared.same("0-9-1/queue.declare/first") == ["0-9/queue.declare/first"]
     assert shared.same("0-9/queue.declare/first") == ["0-9/queue.declare/first"]
     assert shared.same("0-9-1/queue.declare/second") == []
@@ -207,12 +207,12 @@ def test_an_exception_counts_for_the_rule_that_is_the_same(shared: Catalogue) ->
     ("place", "decorator", "counts"),
     [
         ("protocol/test_a.py", "", True),
-        ("protocol/test_a.py", '@pytest.mark.dialects("0-9-1")\n', False),
+        ("protocol/test_a.py", '@pytest.mark.protocols("0-9-1")\n', False),
         ("unit/test_a.py", "", False),
-        ("unit/test_a.py", '@pytest.mark.dialects("0-9-1", "0-9")\n', True),
+        ("unit/test_a.py", '@pytest.mark.protocols("0-9-1", "0-9")\n', True),
     ],
 )
-def test_a_mark_counts_for_the_dialects_that_its_test_runs_over(
+def test_a_mark_counts_for_the_protocols_that_its_test_runs_over(
     shared: Catalogue, tmp_path: Path, place: str, decorator: str, counts: bool
 ) -> None:
     (tmp_path / place).parent.mkdir()
@@ -251,12 +251,12 @@ def test_the_report_counts_rules_by_section_and_lists_what_is_missing(folder: Pa
     assert "| `first` | MUST | passing | test_a.py::test |" in text
 
 
-def test_the_page_has_a_report_for_each_dialect() -> None:
+def test_the_page_has_a_report_for_each_protocol() -> None:
     catalogues = read_catalogues()
     text = page(catalogues.values(), Results())
     heads = [line for line in text.splitlines() if line.startswith("# ")]
-    assert heads == [f"# Conformance to AMQP {dialect}" for dialect in DIALECTS]
-    assert text.startswith(report(catalogues[DIALECT], Results()))
+    assert heads == [f"# Conformance to AMQP {protocol}" for protocol in PROTOCOLS]
+    assert text.startswith(report(catalogues[ADAPTER], Results()))
 
 
 def test_a_rule_fails_when_one_of_its_tests_does(folder: Path) -> None:
@@ -339,11 +339,11 @@ TWICE = """
 import pytest
 rule = pytest.mark.rule
 
-@pytest.mark.parametrize("dialect", ["0-9-1", "0-9"])
+@pytest.mark.parametrize("protocol", ["0-9-1", "0-9"])
 @rule("0-9-1/frame/layout", "0-9-1/frame/type-body", "0-9/frame/type-trace")
-def test_over_each(dialect): assert dialect == "0-9-1"
+def test_over_each(protocol): assert protocol == "0-9-1"
 
-@pytest.mark.dialects("0-9-1", "0-9")
+@pytest.mark.protocols("0-9-1", "0-9")
 @rule("0-9-1/frame/type-header")
 def test_for_both(): pass
 
@@ -355,15 +355,15 @@ def test_for_the_other(): pass
 """
 
 
-def test_a_test_shows_the_rules_of_the_dialect_that_it_runs_over(pytester: pytest.Pytester) -> None:
+def test_a_test_shows_the_rules_of_the_protocol_that_it_runs_over(pytester: pytest.Pytester) -> None:
     run(pytester, TWICE, "--conformance", "report.md")
     states: dict[str, dict[str, str]] = {}
     for line in (pytester.path / "report.md").read_text().splitlines():
         if line.startswith("# "):
-            dialect = line.removeprefix("# Conformance to AMQP ")
+            protocol = line.removeprefix("# Conformance to AMQP ")
         elif line.endswith(" |") and "test_inner" in line:
             name, _, state, _ = line.strip("| ").split(" | ")
-            states.setdefault(dialect, {})[name] = state
+            states.setdefault(protocol, {})[name] = state
     assert states == {
         "0-9-1": {
             "`layout`": "passing",

@@ -1,7 +1,7 @@
 """Everything that can be made to go wrong: rules that bend one method, one frame, one connection.
 
 `Faults` is what a test sees, as `Broker.faults`. Rules look at methods with their contents (`rule`,
-`matching`, `actions`), as they pass the tap (`tap`); below them the network bends streams of octets
+`matching`, `actions`), as they pass the tap (`tap`); below them the network bends streams of bytes
 (`network`, `cable`); `chaos` draws what goes wrong. The room knows the wire. What it needs of broker and
 connections is handed in (`line`).
 """

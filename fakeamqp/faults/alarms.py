@@ -10,7 +10,7 @@ from fakeamqp.faults.handle import Handle, Handles
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fakeamqp.faults.line import Host, Line
+    from fakeamqp.faults.line import FaultPort, Host
     from fakeamqp.faults.rule import Connection
     from fakeamqp.faults.tap import FaultTap
 
@@ -31,7 +31,7 @@ class Alarm(Handle):
     def __init__(self, host: Host, reason: str, others: Handles) -> None:
         super().__init__(host)
         if not isinstance(reason, str) or not 0 < len(reason.encode("utf-8", "replace")) <= _LONGEST:
-            raise FaultError(f"the reason of an alarm is a str of 1 to {_LONGEST} octets, not {reason!r}")
+            raise FaultError(f"the reason of an alarm is a str of 1 to {_LONGEST} bytes, not {reason!r}")
         self._host = host
         self._others = others
         self.reason = reason
@@ -54,7 +54,7 @@ class Alarm(Handle):
 class Flow(Handle):
     """channel.flow was sent on some channels."""
 
-    def __init__(self, host: Host, channels: Sequence[tuple[Line, int]], active: bool) -> None:
+    def __init__(self, host: Host, channels: Sequence[tuple[FaultPort, int]], active: bool) -> None:
         super().__init__(host)
         self._channels = channels
         self._active = active

@@ -1,6 +1,6 @@
-"""What can be done to a stream of octets in one direction: delay it, narrow it, chop it, cut it off.
+"""What can be done to a stream of bytes in one direction: delay it, narrow it, chop it, cut it off.
 
-Nothing here changes an octet or the order of two. All times are instants and seconds of the broker's clock.
+Nothing here changes a byte or the order of two. All times are instants and seconds of the broker's clock.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections import deque
 from random import Random
 from typing import Literal, Protocol, TypeAlias
 
-from fakeamqp.wire.framing import dialect_of, framing_of
+from fakeamqp.protocols.codec.framing import framing_of, protocol_of
 
 __all__ = ["Bandwidth", "Cut", "How", "Latency", "Octets", "Queue", "Slices"]
 
@@ -21,29 +21,29 @@ _MARGIN = 1e-9
 _FRAME_END = 0xCE
 """What every frame of 0-9-1 ends with; 0-10 has no such mark."""
 _PROTOCOL_HEADER = 8
-# How often a narrow stream moves on, in seconds, where single octets do not take longer.
+# How often a narrow stream moves on, in seconds, where single bytes do not take longer.
 _TICK = 0.05
 
 
 class Octets:
-    """A stream of octets that waits; what is put in comes out again in pieces of any size."""
+    """A stream of bytes that waits; what is put in comes out again in pieces of any size."""
 
     __slots__ = ("_offset", "_pieces", "size")
 
     def __init__(self) -> None:
         self._pieces: deque[bytes] = deque()
         self._offset = 0
-        #: How many octets wait.
+        #: How many bytes wait.
         self.size = 0
 
     def put(self, octets: bytes) -> None:
-        """Add octets at the end."""
+        """Add bytes at the end."""
         if octets:
             self._pieces.append(octets)
             self.size += len(octets)
 
     def put_back(self, octets: bytes) -> None:
-        """Add octets at the beginning."""
+        """Add bytes at the beginning."""
         if octets:
             if self._offset:
                 self._pieces[0] = self._pieces[0][self._offset :]
@@ -52,7 +52,7 @@ class Octets:
             self.size += len(octets)
 
     def take(self, most: int) -> bytes:
-        """The first octets, at most so many."""
+        """The first bytes, at most so many."""
         taken: list[bytes] = []
         while most and self._pieces:
             first = self._pieces[0]
@@ -67,7 +67,7 @@ class Octets:
         return taken[0] if len(taken) == 1 else b"".join(taken)
 
     def take_piece(self) -> bytes:
-        """The first octets, as they were put in."""
+        """The first bytes, as they were put in."""
         return self.take(len(self._pieces[0]) - self._offset) if self._pieces else b""
 
     def clear(self) -> None:
@@ -77,17 +77,17 @@ class Octets:
 
 
 class Queue(Protocol):
-    """Where octets wait until their time has come."""
+    """Where bytes wait until their time has come."""
 
     @property
     def size(self) -> int:
-        """How many octets wait."""
+        """How many bytes wait."""
 
     def put(self, octets: bytes, now: float) -> None:
-        """Octets come at the instant `now`."""
+        """Bytes come at the instant `now`."""
 
     def take(self, now: float) -> list[bytes]:
-        """The octets that go on at the instant `now`."""
+        """The bytes that go on at the instant `now`."""
 
     def take_all(self) -> list[bytes]:
         """All that wait, whatever the time."""
@@ -97,7 +97,7 @@ class Queue(Protocol):
 
 
 class Latency:
-    """Octets go on so many seconds after they came, give or take some; none overtakes another.
+    """Bytes go on so many seconds after they came, give or take some; none overtakes another.
 
     Args:
         seconds: how long they take.
@@ -142,12 +142,12 @@ class Latency:
 
 
 class Bandwidth:
-    """At most so many octets a second go on: of those that come at once, number n after n / rate seconds.
+    """At most so many bytes a second go on: of those that come at once, number n after n / rate seconds.
 
     They go in steps of a twentieth of a second, or one by one where that takes longer.
 
     Args:
-        rate: octets a second.
+        rate: bytes a second.
     """
 
     def __init__(self, rate: float) -> None:
@@ -193,7 +193,7 @@ class Bandwidth:
 
 
 class Slices:
-    """Octets go on in pieces.
+    """Bytes go on in pieces.
 
     Args:
         octets: how long a piece may be.
@@ -206,31 +206,31 @@ class Slices:
 
 
 class Cut:
-    """The stream ends after so many octets, or frames, from here on.
+    """The stream ends after so many bytes, or frames, from here on.
 
-    Frames are found by their sizes. Where the first octets cannot be the beginning of a frame (or of the
+    Frames are found by their sizes. Where the first bytes cannot be the beginning of a frame (or of the
     protocol header), they are taken for the rest of one that began earlier, which does not count.
 
     Args:
         octets: after how many, or None.
         frames: after how many, or None.
         how: what happens then.
-        dialect: what is spoken, as far as that is known; a protocol header that passes says it again.
+        protocol: what is spoken, as far as that is known; a protocol header that passes says it again.
     """
 
-    def __init__(self, octets: int | None, frames: int | None, how: How, dialect: str | None = None) -> None:
+    def __init__(self, octets: int | None, frames: int | None, how: How, protocol: str | None = None) -> None:
         self.how = how
-        #: How much has passed so far: octets, or frames.
+        #: How much has passed so far: bytes, or frames.
         self.passed = 0
         self._octets = octets
         self._frames = frames
-        self._framing = framing_of(dialect or "0-9-1")
+        self._framing = framing_of(protocol or "0-9-1")
         self._header = b""
         self._rest = 0
         self._lost = False
 
     def admit(self, octets: bytes) -> tuple[int, bool]:
-        """How many of these octets may pass, and whether that was the last."""
+        """How many of these bytes may pass, and whether that was the last."""
         if self._octets is not None:
             count = min(self._octets - self.passed, len(octets))
             self.passed += count
@@ -242,7 +242,7 @@ class Cut:
         return (position, True) if self.passed == self._frames else (len(octets), False)
 
     def _walk(self, octets: bytes, position: int) -> int:
-        """Go on to the end of a frame, of its header or of the octets, whichever is first."""
+        """Go on to the end of a frame, of its header or of the bytes, whichever is first."""
         framing = self._framing
         if self._lost:
             end = octets.find(_FRAME_END, position)
@@ -263,7 +263,7 @@ class Cut:
                 return position
             header, self._header = self._header, b""
             if of_protocol:
-                self._framing = framing_of(dialect_of(header) or "0-9-1")
+                self._framing = framing_of(protocol_of(header) or "0-9-1")
             else:
                 self._rest = framing.length(header) - size
                 self.passed += not self._rest

@@ -1,15 +1,15 @@
-"""A cable: stands around a connection and bends the octets that go in and out.
+"""A cable: stands around a connection and bends the bytes that go in and out.
 
 To the runtime it is the connection, to the connection it is the runtime. In each direction there is a lane:
 
     received: transport -> queues -> slices -> cut -> connection
     sent:     connection -> queues -> slices -> cut -> transport
 
-Octets sent wait where the connection still counts them as unsent, so that a slow network holds the broker
-back; octets received wait here, and when a mebibyte of them does, nothing more is read. A cable lies above
-TLS: what it counts and cuts are the octets of AMQP.
+Bytes sent wait where the connection still counts them as unsent, so that a slow network holds the broker
+back; bytes received wait here, and when a mebibyte of them does, nothing more is read. A cable lies above
+TLS: what it counts and cuts are the bytes of AMQP.
 
-Muted, it takes nothing from either side: octets wait in the connection, and at the transport. What becomes of
+Muted, it takes nothing from either side: bytes wait in the connection, and at the transport. What becomes of
 the connection meanwhile is not told to the peer.
 
 All methods need the engine's lock.
@@ -33,7 +33,7 @@ Bend: TypeAlias = "Latency | Bandwidth | Slices | Cut"
 
 
 class Inner(Protocol):
-    """The connection inside: `dialects.Connection`."""
+    """The connection inside: `protocols.Connection`."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -111,16 +111,16 @@ class _Lane:
 
     @property
     def held(self) -> int:
-        """How many octets wait."""
+        """How many bytes wait."""
         return self._ready.size + sum(queue.size for _, queue in self.queues)
 
     @property
     def plain(self) -> bool:
-        """Whether octets pass as they are, at once."""
+        """Whether bytes pass as they are, at once."""
         return not (self.queues or self.slices or self.cuts or self._ready.size)
 
     def put(self, cable: Cable, octets: bytes, now: float) -> None:
-        """Octets come in at the beginning."""
+        """Bytes come in at the beginning."""
         if self.queues:
             bender, queue = self.queues[0]
             bender.hit(cable, len(octets))
@@ -203,7 +203,7 @@ class _Lane:
 
 
 class Cable:
-    """A connection with a network around it. See `dialects.interface.Connection`.
+    """A connection with a network around it. See `protocols.interface.Connection`.
 
     Args:
         inner: the connection.
@@ -217,7 +217,7 @@ class Cable:
     ) -> None:
         self.inner = inner
         self.number = number
-        #: The connection in terms of its dialect, once there is one: `line.Line`.
+        #: The connection in terms of its protocol, once there is one: `fault_port.FramedFaultPort`.
         self.line: Any = None
         self._notify = notify
         self._surroundings = surroundings
@@ -245,10 +245,10 @@ class Cable:
         return self.inner.name
 
     @property
-    def dialect(self) -> str | None:
+    def protocol(self) -> str | None:
         """What the connection speaks, once its client has said it."""
         chosen = getattr(self.inner, "chosen", self.inner)
-        return getattr(chosen, "dialect", None)
+        return getattr(chosen, "protocol", None)
 
     @property
     def finished(self) -> bool:
@@ -492,7 +492,7 @@ class Cable:
         self._disarm()
         if due is not None:
             self._due = due
-            self._timer = self._surroundings.call_at(due, self._move, f"octets of {self.name} go on")
+            self._timer = self._surroundings.call_at(due, self._move, f"bytes of {self.name} go on")
 
     def _disarm(self) -> None:
         self._due = None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.actions import Action
     from fakeamqp.faults.flight import Flight
     from fakeamqp.faults.handle import Handles
-    from fakeamqp.faults.line import Cancellable, Line
+    from fakeamqp.faults.line import Cancellable, FaultPort
     from fakeamqp.faults.room import Faults
     from fakeamqp.faults.tap import FaultTap
     from fakeamqp.faults.units import Unit
@@ -46,7 +46,7 @@ class _Kind(NamedTuple):
     make: Callable[[Random], list[Action]]
     direction: str | None = None
     only: tuple[str, ...] = ()
-    """The dialects in which it happens, where it is not all."""
+    """The protocols in which it happens, where it is not all."""
 
 
 class _Soon(actions.Action):
@@ -168,7 +168,7 @@ def _slow(draw: Random) -> list[Action]:
     def begin(room: Faults, unit: Unit) -> object:
         return room.network.on(unit.line.name).latency(seconds)
 
-    return _while(f"have its octets take {seconds:g} s", begin)(draw)
+    return _while(f"have its bytes take {seconds:g} s", begin)(draw)
 
 
 def _slices(draw: Random) -> list[Action]:
@@ -177,7 +177,7 @@ def _slices(draw: Random) -> list[Action]:
     def begin(room: Faults, unit: Unit) -> object:
         return room.network.on(unit.line.name).slice(octets)
 
-    return _while(f"have its octets come in pieces of {octets}", begin)(draw)
+    return _while(f"have its bytes come in pieces of {octets}", begin)(draw)
 
 
 def _alarm(room: Any, unit: Unit) -> object:
@@ -422,7 +422,7 @@ class Chaos(Handle):
             self._seed, self._profile = _head_of(plan, seed)
             self._weights = dict.fromkeys(self._planned.values(), 1.0)
         self._counts: Counter[tuple[str, str, str, int]] = Counter()
-        self._names: dict[Line, str] = {}
+        self._names: dict[FaultPort, str] = {}
         self._came = 0
         self._happened: list[str] = []
         self._lasting: dict[Handle, Cancellable] = {}
@@ -473,7 +473,7 @@ class Chaos(Handle):
                 return name
         return None
 
-    def came(self, line: Line) -> None:
+    def came(self, line: FaultPort) -> None:
         """A connection has come: until its client has said its name, it has a number."""
         if line not in self._names:
             self._names = {known: name for known, name in self._names.items() if known.open}
@@ -547,7 +547,7 @@ class _Die(Rule):
             name
             for name in self._kinds
             if self.subject.confirms
-            or (unit.name in FAULTS[name].methods and _happens_in(FAULTS[name], unit.dialect.name))
+            or (unit.name in FAULTS[name].methods and _happens_in(FAULTS[name], unit.protocol.name))
         ]
         self.actions = self.chaos.draw(unit, kinds, confirms=self.subject.confirms) if kinds else []
         return bool(self.actions)
@@ -562,8 +562,8 @@ class _Die(Rule):
         return "chaos: " + ", then ".join(action.words for action in self.actions)
 
 
-def _happens_in(kind: _Kind, dialect: str) -> bool:
-    return not kind.only or dialect in kind.only
+def _happens_in(kind: _Kind, protocol: str) -> bool:
+    return not kind.only or protocol in kind.only
 
 
 def _is_amount(number: float) -> bool:

@@ -8,21 +8,30 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Cancellable", "CountingLine", "Direction", "Host", "Line", "Linked", "Nobody", "Onlooker"]
+__all__ = [
+    "Cancellable",
+    "CountingFaultPort",
+    "Direction",
+    "FaultPort",
+    "Host",
+    "Linked",
+    "Nobody",
+    "Onlooker",
+]
 
 Direction: TypeAlias = Literal["received", "sent"]
 """Whether the broker received it, or sends it."""
 
 
-class Line(Protocol):
-    """One connection, in terms of its dialect. See `Line` in `dialects`, in the package of each."""
+class FaultPort(Protocol):
+    """One connection, in terms of its protocol. See `FaultPort` in `protocols`, in the package of each."""
 
     @property
     def name(self) -> str:
         """The connection's name."""
 
     @property
-    def dialect(self) -> str:
+    def protocol(self) -> str:
         """What it speaks, as `wire.framing` names it: "0-9-1", for one."""
 
     @property
@@ -43,7 +52,7 @@ class Line(Protocol):
 
     @property
     def largest_frame(self) -> int:
-        """Octets that a frame to the client may have; 0 is no limit."""
+        """Bytes that a frame to the client may have; 0 is no limit."""
 
     def channel_open(self, number: int) -> bool:
         """Whether a channel is open."""
@@ -61,7 +70,7 @@ class Line(Protocol):
         """Read no further from the client, or go on."""
 
     def put(self, octets: bytes) -> None:
-        """Send octets as they are."""
+        """Send bytes as they are."""
 
     def close_channel(self, number: int, code: int, text: str, method: int) -> None:
         """Close a channel as an error in this method would."""
@@ -97,7 +106,7 @@ class Line(Protocol):
         """Let credit that the client gives in so many words count for nothing, or for what it is."""
 
 
-class CountingLine(Line, Protocol):
+class CountingFaultPort(FaultPort, Protocol):
     """One connection of 0-9-1 or 0-9: there deliveries are counted, and in 0-9-1 publishes as well."""
 
     def take_unsecured(self, number: int, frames: bytes) -> None:
@@ -123,11 +132,11 @@ class Linked(Protocol):
     """A connection as it passes the tap."""
 
     name: str
-    dialect: str
+    protocol: str
 
     @property
     def line(self) -> Any:
-        """Its `Line`."""
+        """Its `FaultPort`."""
 
 
 class Onlooker(Protocol):

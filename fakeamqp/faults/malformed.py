@@ -1,19 +1,19 @@
-"""Ways to break the protocol in what the broker sends, by dialect."""
+"""Ways to break the protocol in what the broker sends, by protocol."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fakeamqp.faults.amqp_0_9_x.malformed import MALFORMATIONS
-from fakeamqp.faults.dialect import Way, dialect_named
+from fakeamqp.faults.adapter import Way, adapter_named
+from fakeamqp.protocols.framed.faults.malformed import MALFORMATIONS
 
 __all__ = ["MALFORMATIONS", "malformations"]
 
 
-def malformations(dialects: Iterable[str]) -> dict[str, Mapping[str, Way]]:
-    """By name, and then by dialect: the ways there are in these dialects."""
+def malformations(protocols: Iterable[str]) -> dict[str, Mapping[str, Way]]:
+    """By name, and then by protocol: the ways there are in these protocols."""
     found: dict[str, dict[str, Way]] = {}
-    for dialect in dialects:
-        for name, way in dialect_named(dialect).malformations.items():
-            found.setdefault(name, {})[dialect] = way
+    for protocol in protocols:
+        for name, way in adapter_named(protocol).malformations.items():
+            found.setdefault(name, {})[protocol] = way
     return dict(found)

@@ -24,7 +24,7 @@ class Condition(NamedTuple):
         name: what is looked at.
         wanted: as the test wrote it.
         fits: whether a value does.
-        early: whether the octets of the method alone say so, always in the same way. A function of the
+        early: whether the bytes of the method alone say so, always in the same way. A function of the
             test's is not asked before it has to be: it may count.
     """
 
@@ -165,7 +165,7 @@ _ASKED_OF_ALL = (
     "session",
 )
 """What can be asked of any method, beside its own fields."""
-_ASKED_ELSEWHERE = ("connection", "dialect", "direction", "optional", "part")
+_ASKED_ELSEWHERE = ("connection", "protocol", "direction", "optional", "part")
 """What else `Faults.on` takes."""
 _STRINGS = frozenset(("exchange", "routing_key", "queue", "session"))
 _NO_STRINGS = (bytes, int, float, list, tuple, set, dict)

@@ -1,11 +1,11 @@
-"""The names of all methods, by dialect, without loading what is known of them beside that."""
+"""The names of all methods, by protocol, without loading what is known of them beside that."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
 
-from fakeamqp.faults.dialect import dialect_named
+from fakeamqp.faults.adapter import adapter_named
 
 __all__ = ["names_in"]
 
@@ -45,15 +45,15 @@ _NOT_IN_0_8 = ("message.", "channel.resume", "channel.ping", "channel.pong", "ch
 
 
 @cache
-def names_in(dialect: str) -> tuple[str, ...]:
-    """The names of the methods of a dialect, heartbeats left out."""
-    if dialect == "0-10":
+def names_in(protocol: str) -> tuple[str, ...]:
+    """The names of the methods of a protocol, heartbeats left out."""
+    if protocol == "0-10":
         return _spelled(_OF_0_10)
-    if dialect == "0-9":
+    if protocol == "0-9":
         return _spelled(_OF_0_9)
-    if dialect == "0-8":
+    if protocol == "0-8":
         return tuple(name for name in _spelled(_OF_0_9) if not name.startswith(_NOT_IN_0_8))
-    return tuple(dialect_named(dialect).kinds)
+    return tuple(adapter_named(protocol).kinds)
 
 
 def _spelled(listed: Mapping[str, str]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """The network between the broker and its clients, and what is wrong with it.
 
-Faults here know octets and connections, no methods. Each is a handle; while one is in force there is a cable
+Faults here know bytes and connections, no methods. Each is a handle; while one is in force there is a cable
 around every connection, which does what the fault says. Without one there is none, and no cost.
 """
 
@@ -301,7 +301,7 @@ class Network:
     context manager it is removed at the end of the block. Several faults work together. All seconds are
     seconds of the broker's clock: on a virtual clock nothing moves until it is advanced.
 
-    Counted and cut are octets of AMQP: under TLS what is inside of it. Directions are the broker's:
+    Counted and cut are bytes of AMQP: under TLS what is inside of it. Directions are the broker's:
     "received" is from the client, "sent" is to the client. What goes wrong goes wrong for all connections,
     those that are open and those to come; `on` names one. Faults stay in force when the broker restarts.
     """
@@ -335,13 +335,13 @@ class Network:
 
     @checked
     def latency(self, seconds: float, jitter: float = 0.0, direction: str = "both") -> NetworkFault:
-        """Octets take so long to arrive. None is lost, and none overtakes another.
+        """Bytes take so long to arrive. None is lost, and none overtakes another.
 
-        Its hits are octets that were delayed, in both directions together.
+        Its hits are bytes that were delayed, in both directions together.
 
         Args:
             seconds: on the broker's clock, one way.
-            jitter: up to so many seconds more or less, drawn anew whenever octets come; the broker's seed
+            jitter: up to so many seconds more or less, drawn anew whenever bytes come; the broker's seed
                 decides.
             direction: "received" (from the client), "sent" (to it) or "both".
 
@@ -359,36 +359,36 @@ class Network:
 
         about = f", give or take {jitter:g} s" if jitter else ""
         return self._install(
-            f"octets {_TO_AND_FROM[direction]} {self._who} take {seconds:g} s{about}", bend=bend
+            f"bytes {_TO_AND_FROM[direction]} {self._who} take {seconds:g} s{about}", bend=bend
         )
 
     @checked
-    def bandwidth(self, octets_per_second: float, direction: str = "both") -> NetworkFault:
-        """At most so many octets a second pass, on each connection and in each direction.
+    def bandwidth(self, bytes_per_second: float, direction: str = "both") -> NetworkFault:
+        """At most so many bytes a second pass, on each connection and in each direction.
 
-        Its hits are octets that had to queue, in both directions together.
+        Its hits are bytes that had to queue, in both directions together.
 
         Args:
-            octets_per_second: on the broker's clock.
+            bytes_per_second: on the broker's clock.
             direction: "received" (from the client), "sent" (to it) or "both".
 
         Raises:
             FaultError: an argument is misspelled, not above zero or no number.
         """
-        _check_number("bandwidth", "octets_per_second", octets_per_second, 0, open_=True)
+        _check_number("bandwidth", "bytes_per_second", bytes_per_second, 0, open_=True)
         chosen = _directions(direction)
 
         def bend(_cable: Cable, towards: Direction) -> Bandwidth | None:
-            return Bandwidth(octets_per_second) if towards in chosen else None
+            return Bandwidth(bytes_per_second) if towards in chosen else None
 
         return self._install(
-            f"at most {octets_per_second:g} octets a second go {_TO_AND_FROM[direction]} {self._who}",
+            f"at most {bytes_per_second:g} bytes a second go {_TO_AND_FROM[direction]} {self._who}",
             bend=bend,
         )
 
     @checked
     def slice(self, octets: int = 1, pause: float = 0.0, direction: str = "both") -> NetworkFault:
-        """Octets come in small pieces: to the client each in a write of its own.
+        """Bytes come in small pieces: to the client each in a write of its own.
 
         Its hits are pieces, in both directions together.
 
@@ -408,7 +408,7 @@ class Network:
             return Slices(octets, pause) if towards in chosen else None
 
         pauses = f", with {pause:g} s between them" if pause else ""
-        size = "single octets" if octets == 1 else f"pieces of {octets} octets"
+        size = "single bytes" if octets == 1 else f"pieces of {octets} bytes"
         return self._install(
             f"what goes {_TO_AND_FROM[direction]} {self._who} comes in {size}{pauses}", bend=bend
         )
@@ -423,13 +423,13 @@ class Network:
         how: str = "fin",
         direction: str = "sent",
     ) -> NetworkFault:
-        """End each connection after exactly so many octets or frames, counted from now on, or from its start.
+        """End each connection after exactly so many bytes or frames, counted from now on, or from its start.
 
         Its hits are connections that were cut. The one way ends with the other: what the broker would have
-        answered to the last octets received does not go out. Slow octets count when they have arrived.
+        answered to the last bytes received does not go out. Slow bytes count when they have arrived.
 
         Args:
-            bytes: octets that still pass; also amid a frame.
+            bytes: bytes that still pass; also amid a frame.
             frames: whole frames that still pass; the protocol header is none.
             how: "fin" closes in order, "reset" by a TCP reset, "silence" says nothing to either side: see
                 `silence`.
@@ -450,7 +450,7 @@ class Network:
         (chosen,) = _directions(direction)
 
         def bend(cable: Cable, towards: Direction) -> Cut | None:
-            return Cut(bytes, frames, how, cable.dialect) if towards == chosen else None  # type: ignore[arg-type]
+            return Cut(bytes, frames, how, cable.protocol) if towards == chosen else None  # type: ignore[arg-type]
 
         unit = "octets" if bytes is not None else "frames"
         return self._install(
@@ -544,7 +544,7 @@ class Network:
                 fault.remove()
 
     def silence_line(self, line: Any) -> NetworkFault:
-        """`silence` for one connection, given as its dialect has it; nobody complains if it never happens."""
+        """`silence` for one connection, given as its protocol has it; nobody complains if it never happens."""
         fault = self.on(line.name).silence()
         return fault.optional()
 

@@ -17,7 +17,7 @@ _LONGEST = 255
 
 
 class Redirection(Handle):
-    """Clients that open a connection are sent to another broker, where their dialect has words for that.
+    """Clients that open a connection are sent to another broker, where their protocol has words for that.
 
     Those that insist are served here. While several last, that of the latest counts. Each client is a hit.
 

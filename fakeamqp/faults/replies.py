@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fakeamqp.errors import near_match
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.wire.amqp_0_9_1.constants import REPLY_NAMES
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import REPLY_NAMES
 
 __all__ = ["error_code", "reply_text"]
 
@@ -31,7 +31,7 @@ def error_code(code: int | str) -> tuple[int, str | None]:
     Raises:
         FaultError: there is no such name.
     """
-    from fakeamqp.wire.amqp_0_10.constants import ErrorCode
+    from fakeamqp.protocols.amqp_0_10.codec.constants import ErrorCode
 
     names = {each.name.lower().replace("_", "-"): int(each) for each in ErrorCode}
     if isinstance(code, str):

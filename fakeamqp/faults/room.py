@@ -7,8 +7,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.errors import near_match
+from fakeamqp.faults.adapter import adapter_named
 from fakeamqp.faults.alarms import Alarm, Flow, Starvation
-from fakeamqp.faults.dialect import dialect_named
 from fakeamqp.faults.errors import FaultError, check_channel
 from fakeamqp.faults.handle import Handle, Handles
 from fakeamqp.faults.keywords import checked
@@ -21,7 +21,7 @@ from fakeamqp.faults.tap import FaultTap
 
 if TYPE_CHECKING:
     from fakeamqp.faults.chaos import Chaos
-    from fakeamqp.faults.line import Direction, Host, Line, Linked
+    from fakeamqp.faults.line import Direction, FaultPort, Host, Linked
 
 __all__ = ["Faults"]
 
@@ -49,7 +49,7 @@ class Faults:
         *methods: str,
         direction: Direction | None = None,
         connection: Any = None,
-        dialect: str | None = None,
+        protocol: str | None = None,
         part: str | None = None,
         optional: bool = False,
         **wanted: Any,
@@ -63,7 +63,7 @@ class Faults:
                 "received" where they go both ways.
             connection: only on this one: its name, its short name in the trace, the name the client gave
                 itself, or one of `Broker.connections`.
-            dialect: only on connections that speak this one: "0-9-1", "0-10", "0-9" or "0-8". Without it a
+            protocol: only on connections that speak this one: "0-9-1", "0-10", "0-9" or "0-8". Without it a
                 name that is in several, such as "queue.declare", is about all of them.
             part: "header" has the rule look when the content header has come, before any body.
             optional: do not complain if it never fires.
@@ -76,7 +76,7 @@ class Faults:
         Raises:
             FaultError: a name is misspelled; the text has the nearest that exists.
         """
-        subject = subject_of(methods, direction, dialect)
+        subject = subject_of(methods, direction, protocol)
         if part is not None and part not in _PARTS:
             raise FaultError(f"there is no part {part!r} to look at{near_match(part, _PARTS)}")
         if part is not None and (not subject.has_content or subject.direction == "sent"):
@@ -245,10 +245,10 @@ class Faults:
         """Send a client something that no broker would send just now.
 
         Args:
-            what: octets as they are, or a method of `fakeamqp.wire.amqp_0_9_1.methods`; for 0-9 one of
-                `fakeamqp.wire.amqp_0_9.methods`, for 0-10 of `fakeamqp.wire.amqp_0_10.commands` or of
+            what: bytes as they are, or a method of `fakeamqp.protocols.amqp_0_9_1.codec.methods`; for 0-9 one of
+                `fakeamqp.protocols.amqp_0_9.codec.methods`, for 0-10 of `fakeamqp.protocols.amqp_0_10.codec.commands` or of
                 `controls`.
-            connection: which; all open ones that speak this dialect when left out.
+            connection: which; all open ones that speak this protocol when left out.
             channel: of the method.
             body: makes a content follow the method.
             properties: of the content.
@@ -261,33 +261,33 @@ class Faults:
             FieldError: a value does not fit its field.
         """
         octets = bytes(what) if isinstance(what, bytes | bytearray | memoryview) else None
-        here = dict.fromkeys(("0-9-1", *(linked.dialect for linked in self._host.linked())))
-        known = (*(name for each in here for name in dialect_named(each).properties), "headers")
+        here = dict.fromkeys(("0-9-1", *(linked.protocol for linked in self._host.linked())))
+        known = (*(name for each in here for name in adapter_named(each).properties), "headers")
         for name in properties:
             if name not in known:
                 raise FaultError(f"there is no property {name!r}{near_match(name, known)}")
         if octets is None and (isinstance(what, str) or not hasattr(what, "encode")):
-            raise FaultError(f"what is sent is octets or a method, not {what!r}")
+            raise FaultError(f"what is sent is bytes or a method, not {what!r}")
         if body is not None and not isinstance(body, bytes | bytearray | memoryview):
-            raise FaultError(f"the body that is sent is octets, not {body!r}")
+            raise FaultError(f"the body that is sent is bytes, not {body!r}")
         check_channel(channel)
         with self._host:
             lines = self._lines(connection)
             if not lines:
                 raise FaultError(f"there is no open connection to send to{self._said(connection, None)}")
-            said: list[tuple[Line, bytes]] = []
+            said: list[tuple[FaultPort, bytes]] = []
             for line in lines:
-                dialect = dialect_named(line.dialect)
-                if octets is None and not dialect.has(what):
+                protocol = adapter_named(line.protocol)
+                if octets is None and not protocol.has(what):
                     continue
                 for name in properties:
-                    if name not in (*dialect.properties, "headers"):
-                        raise FaultError(f"{dialect.name} has no property {name!r}")
-                made = dialect.encode(what, line, channel, body, properties) if octets is None else octets
+                    if name not in (*protocol.properties, "headers"):
+                        raise FaultError(f"{protocol.name} has no property {name!r}")
+                made = protocol.encode(what, line, channel, body, properties) if octets is None else octets
                 said.append((line, made))
             if not said:
-                spoken = " and ".join(sorted({line.dialect for line in lines}))
-                raise FaultError(f"what is sent is octets or a method of AMQP {spoken}, not {what!r}")
+                spoken = " and ".join(sorted({line.protocol for line in lines}))
+                raise FaultError(f"what is sent is bytes or a method of AMQP {spoken}, not {what!r}")
             for line, made in said:
                 self._tap.note(line, f"sent {what!r} because the test asked for it")
                 line.put(self._tap.shown(line, made) if octets is None else made)
@@ -327,7 +327,7 @@ class Faults:
         """What every `chaos` since the last `clear` has done so far, oldest first: see `Chaos.plan`."""
         return tuple(handle.plan for handle in self._handles if hasattr(handle, "plan"))
 
-    def _lines(self, connection: Any) -> list[Line]:
+    def _lines(self, connection: Any) -> list[FaultPort]:
         lines = [linked.line for linked in self._host.linked() if linked.line.open]
         if connection is None:
             return lines

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.faults.actions import Action, How, When
     from fakeamqp.faults.flight import Flight
-    from fakeamqp.faults.line import Line
+    from fakeamqp.faults.line import FaultPort
     from fakeamqp.faults.matching import Condition
     from fakeamqp.faults.subjects import Subject
     from fakeamqp.faults.tap import FaultTap
@@ -50,7 +50,7 @@ class Rule(Handle):
         self.subject = subject
         self.part = part
         self.actions: list[Action] = []
-        self._dialects = subject.among
+        self._protocols = subject.among
         """In which it can do what it does."""
         self._tap = tap
         self._wanted = wanted
@@ -117,9 +117,9 @@ class Rule(Handle):
         subject = self.subject
         if unit.direction != subject.direction or unit.name not in subject.names:
             return False
-        if unit.dialect.name not in self._dialects:
-            said = " or ".join(sorted(self._dialects))
-            self._miss(unit, f"the connection speaks {unit.dialect.name}, not {said}")
+        if unit.protocol.name not in self._protocols:
+            said = " or ".join(sorted(self._protocols))
+            self._miss(unit, f"the connection speaks {unit.protocol.name}, not {said}")
             return False
         if subject.confirms and not unit.settles:
             return False
@@ -205,7 +205,7 @@ class Rule(Handle):
     ) -> Self:
         """Of a command of AMQP 0-10: it is not carried out, and answered with execution.exception.
 
-        That ends its session. On connections of other dialects the rule does not fire.
+        That ends its session. On connections of other protocols the rule does not fire.
 
         Args:
             code: the error code or its name, such as 404 or "not-found".
@@ -246,7 +246,7 @@ class Rule(Handle):
         """Send only part of it, then end the connection.
 
         Args:
-            after: so many octets, or the frame that is sent last: "method" or "header".
+            after: so many bytes, or the frame that is sent last: "method" or "header".
             how: see `disconnect`.
         """
         return self._act(actions.Cut(after, how))
@@ -296,7 +296,7 @@ class Rule(Handle):
 
     @checked
     def malform(self, how: str) -> Self:
-        """Send it malformed; see `fakeamqp.faults.malformed` for what there is in each dialect."""
+        """Send it malformed; see `fakeamqp.faults.malformed` for what there is in each protocol."""
         return self._act(actions.Malform(how))
 
     @checked
@@ -306,17 +306,17 @@ class Rule(Handle):
 
     def _act(self, action: Action) -> Self:
         action.check(self.subject, self.part)
-        dialects = self._dialects if action.dialects is None else self._dialects & action.dialects
-        if not dialects:
-            raise FaultError(f"there is no dialect in which it is possible to {action.words}, as well")
+        protocols = self._protocols if action.protocols is None else self._protocols & action.protocols
+        if not protocols:
+            raise FaultError(f"there is no protocol in which it is possible to {action.words}, as well")
         with self._stage:
-            self._dialects = dialects
+            self._protocols = protocols
             self.actions.append(action)
             for line in self._tap.lines():
                 self.hold_to_heartbeats(line)
         return self
 
-    def hold_to_heartbeats(self, line: Line) -> None:
+    def hold_to_heartbeats(self, line: FaultPort) -> None:
         """Where heartbeats of the client are dropped its silence has to count, whatever its clock."""
         subject = self.subject
         if subject.direction == "sent" or HEARTBEAT not in subject.names:

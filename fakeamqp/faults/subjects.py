@@ -7,14 +7,14 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from fakeamqp.errors import near_match
-from fakeamqp.faults.dialect import check_dialect, dialect_named
+from fakeamqp.faults.adapter import adapter_named, check_protocol
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.names import names_in
 from fakeamqp.faults.units import HEARTBEAT
-from fakeamqp.wire.framing import DIALECTS
+from fakeamqp.protocols.codec.framing import PROTOCOLS
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.dialect import Dialect, Kind
+    from fakeamqp.faults.adapter import FaultAdapter, Kind
     from fakeamqp.faults.line import Direction
 
 __all__ = ["CONFIRM", "Subject", "subject_of"]
@@ -37,9 +37,9 @@ class Subject(NamedTuple):
         said: as the test wrote it.
         names: the methods, or "heartbeat".
         direction: in which they go.
-        among: the names of the dialects in which there are any of them.
+        among: the names of the protocols in which there are any of them.
         confirms: only those that confirm a publish.
-        only: the dialect that the test has named, if it has.
+        only: the protocol that the test has named, if it has.
     """
 
     said: tuple[str, ...]
@@ -50,30 +50,30 @@ class Subject(NamedTuple):
     only: str | None = None
 
     @property
-    def dialects(self) -> tuple[Dialect, ...]:
-        """The dialects in which there are any of them, the most common first."""
-        return tuple(dialect_named(name) for name in DIALECTS if name in self.among)
+    def protocols(self) -> tuple[FaultAdapter, ...]:
+        """The protocols in which there are any of them, the most common first."""
+        return tuple(adapter_named(name) for name in PROTOCOLS if name in self.among)
 
-    def kinds(self, dialect: Dialect) -> tuple[Kind, ...]:
-        """What there is to know of them in a dialect, heartbeats left out."""
-        return tuple(dialect.kinds[name] for name in sorted(self.names & dialect.kinds.keys()))
+    def kinds(self, protocol: FaultAdapter) -> tuple[Kind, ...]:
+        """What there is to know of them in a protocol, heartbeats left out."""
+        return tuple(protocol.kinds[name] for name in sorted(self.names & protocol.kinds.keys()))
 
     @property
     def properties(self) -> tuple[str, ...]:
-        """The names of the properties that contents have in these dialects."""
-        return tuple(dict.fromkeys(name for each in self.dialects for name in each.properties))
+        """The names of the properties that contents have in these protocols."""
+        return tuple(dict.fromkeys(name for each in self.protocols for name in each.properties))
 
     @property
     def fields(self) -> frozenset[str]:
         """The fields that at least one of the methods has, without the underscores Python asks for."""
         return frozenset(
-            name for dialect in self.dialects for kind in self.kinds(dialect) for name in kind.fields
+            name for protocol in self.protocols for kind in self.kinds(protocol) for name in kind.fields
         )
 
     @property
     def has_content(self) -> bool:
         """Whether every one of the methods has a content."""
-        kinds = [kind for dialect in self.dialects for kind in self.kinds(dialect)]
+        kinds = [kind for protocol in self.protocols for kind in self.kinds(protocol)]
         return HEARTBEAT not in self.names and all(kind.has_content for kind in kinds)
 
     def __str__(self) -> str:
@@ -84,11 +84,11 @@ class Subject(NamedTuple):
         return article + " or ".join(names)
 
 
-def subject_of(said: tuple[str, ...], direction: str | None, dialect: str | None = None) -> Subject:
+def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | None = None) -> Subject:
     """What names, patterns, "heartbeat" and "confirm" stand for.
 
     Without a direction it is that in which the methods go; of those that go both ways, the ones received.
-    Without a dialect they are those of all dialects: each has a queue.declare, for one.
+    Without a protocol they are those of all protocols: each has a queue.declare, for one.
 
     Raises:
         FaultError: there is no such method, or it never goes in that direction.
@@ -96,20 +96,22 @@ def subject_of(said: tuple[str, ...], direction: str | None, dialect: str | None
     if direction not in (None, "received", "sent"):
         hint = near_match(direction, ("received", "sent"))
         raise FaultError(f"a direction is 'received' (by the broker) or 'sent', not {direction!r}{hint}")
-    if dialect is not None:
-        check_dialect(dialect)
+    if protocol is not None:
+        check_protocol(protocol)
     if not said:
         raise FaultError("say what the rule is about: on('basic.publish'), on('queue.*'), on('*'), ...")
-    known = DIALECTS if dialect is None else (dialect,)
+    known = PROTOCOLS if protocol is None else (protocol,)
     if CONFIRM in said:
         if len(said) > 1 or direction == "received":
             raise FaultError(
                 "'confirm' stands for itself, and is always sent; make another rule for the rest"
             )
         if "0-9-1" not in known:
-            raise FaultError(f"there are no publisher confirms in {dialect}{_INSTEAD.get(dialect or '', '')}")
-        names = dialect_named("0-9-1").confirms
-        return Subject(said, names, "sent", frozenset(("0-9-1",)), True, dialect)
+            raise FaultError(
+                f"there are no publisher confirms in {protocol}{_INSTEAD.get(protocol or '', '')}"
+            )
+        names = adapter_named("0-9-1").confirms
+        return Subject(said, names, "sent", frozenset(("0-9-1",)), True, protocol)
     named = [name for each in said for name in _named(each, known)]
     if direction is None:
         direction = "received" if any(_goes(name, "received", known) for name in named) else "sent"
@@ -118,7 +120,7 @@ def subject_of(said: tuple[str, ...], direction: str | None, dialect: str | None
         other = "sent" if direction == "received" else "received"
         raise FaultError(f"{' or '.join(said)} is never {direction} by a broker, only {other}")
     among = frozenset(each for each in known if HEARTBEAT in going or not going.isdisjoint(names_in(each)))
-    return Subject(said, going, "received" if direction == "received" else "sent", among, only=dialect)
+    return Subject(said, going, "received" if direction == "received" else "sent", among, only=protocol)
 
 
 def _named(pattern: str, known: tuple[str, ...]) -> Iterable[str]:
@@ -139,8 +141,8 @@ def _named(pattern: str, known: tuple[str, ...]) -> Iterable[str]:
 
 
 def _goes(name: str, direction: str, known: tuple[str, ...]) -> bool:
-    """Whether a method goes in a direction, in any dialect that has it."""
+    """Whether a method goes in a direction, in any protocol that has it."""
     if name == HEARTBEAT:
         return True
-    having = (dialect_named(each) for each in known if name in names_in(each))
+    having = (adapter_named(each) for each in known if name in names_in(each))
     return any(direction in each.kinds[name].directions for each in having)

@@ -17,7 +17,7 @@ from fakeamqp.faults.wires import Wire
 
 if TYPE_CHECKING:
     from fakeamqp.faults.alarms import Starvation
-    from fakeamqp.faults.line import Direction, Host, Line, Linked, Onlooker
+    from fakeamqp.faults.line import Direction, FaultPort, Host, Linked, Onlooker
     from fakeamqp.faults.rule import Rule
     from fakeamqp.faults.units import Unit
 
@@ -29,7 +29,7 @@ _MOST_STRANGERS = 10_000
 """How many publishes are remembered that no rule is about."""
 _LAST_WORD = "connection.close-ok"
 _TOO_MUCH = 1024 * 1024
-"""Octets behind what is delayed or held, beyond which a connection is read from no further."""
+"""Bytes behind what is delayed or held, beyond which a connection is read from no further."""
 
 
 class FaultTap:
@@ -40,7 +40,7 @@ class FaultTap:
         silence: cuts a connection off from the world.
     """
 
-    def __init__(self, host: Host, silence: Callable[[Line], object]) -> None:
+    def __init__(self, host: Host, silence: Callable[[FaultPort], object]) -> None:
         self.host = host
         self.silence = silence
         self.rules: list[Rule] = []
@@ -134,7 +134,7 @@ class FaultTap:
             names = [rule.subject.names for rule in self.rules if rule.subject.direction == direction]
             self._wanted[direction] = frozenset().union(*names)
         sent = [rule.subject for rule in self.rules if rule.subject.direction == "sent"]
-        spoken = dict.fromkeys(each for subject in sent for each in subject.dialects)
+        spoken = dict.fromkeys(each for subject in sent for each in subject.protocols)
         confirmed = [each for each in spoken if self._wanted["sent"] & each.confirms]
         self.confirms_singly = bool(confirmed)
         self._confirmed = frozenset().union(*(each.publishes for each in confirmed))
@@ -144,14 +144,16 @@ class FaultTap:
         self._strangers.clear()
 
     def _tell(self, wire: Wire) -> None:
-        """Say which methods of its dialect are not to pass unseen on a connection."""
-        dialect = wire.dialect
+        """Say which methods of its protocol are not to pass unseen on a connection."""
+        protocol = wire.protocol
         for direction, wanted in self._wanted.items():
-            seen = wanted if direction == "received" else wanted | dialect.confirms | dialect.ends_of_channels
-            found = {dialect.kinds[name].prefix for name in seen if name in dialect.kinds}
-            if found and dialect.wrapping is not None:
-                found.add(dialect.wrapping)
-            wire.telling[direction] = frozenset(found | {dialect.silent} if HEARTBEAT in wanted else found)
+            seen = (
+                wanted if direction == "received" else wanted | protocol.confirms | protocol.ends_of_channels
+            )
+            found = {protocol.kinds[name].prefix for name in seen if name in protocol.kinds}
+            if found and protocol.wrapping is not None:
+                found.add(protocol.wrapping)
+            wire.telling[direction] = frozenset(found | {protocol.silent} if HEARTBEAT in wanted else found)
 
     def wire(self, linked: Linked) -> Wire:
         """What is under way on a connection."""
@@ -172,7 +174,7 @@ class FaultTap:
         kept = wire.gathering or wire.backlog or wire.halves or wire.deaf
         if not kept and payload[: wire.prefix_size] not in wire.telling["received"]:
             # Neither what a rule is about, nor part of it. Nearly everything goes this way where rules are
-            # about something rare, so four octets have to tell: measured with a rule about queue.delete, that
+            # about something rare, so four bytes have to tell: measured with a rule about queue.delete, that
             # costs 21 % of the throughput from publish to delivery, and without this test 29 %.
             return False
         if wire.deaf:
@@ -187,7 +189,7 @@ class FaultTap:
         """See `model.tap.Tap`."""
         wire = self._wires.get(connection) or self.wire(connection)
         looks = self._wanted["sent"] or wire.published or self.waiting
-        if wire.muted or (looks and wire.dialect.begins(octets, wire.telling["sent"])):
+        if wire.muted or (looks and wire.protocol.begins(octets, wire.telling["sent"])):
             units = wire.units(octets)
             left = [unit for unit in units if not self._unsaid(wire, unit) and not self._sent(wire, unit)]
             if len(left) < len(units):
@@ -226,11 +228,11 @@ class FaultTap:
                     flight.abandon()
             self.settle()
 
-    def note(self, line: Line, sentence: str) -> None:
+    def note(self, line: FaultPort, sentence: str) -> None:
         """Have the trace say what a fault did."""
         self._behind.connection(line.name, "fault", sentence)
 
-    def shown(self, line: Line, octets: bytes) -> bytes:
+    def shown(self, line: FaultPort, octets: bytes) -> bytes:
         """Have the trace see whole frames that no rule looks at, before they are sent."""
         for linked in self.host.linked():
             if linked.line is line:
@@ -241,8 +243,8 @@ class FaultTap:
 
     def _come(self, wire: Wire, frame_type: int, channel: int, payload: bytes) -> bool:
         """One received frame; whether it is kept."""
-        dialect = wire.dialect
-        backlog = wire.backlog.get(dialect.lane(frame_type, channel, payload)) if wire.backlog else None
+        protocol = wire.protocol
+        backlog = wire.backlog.get(protocol.lane(frame_type, channel, payload)) if wire.backlog else None
         if backlog is not None:
             backlog.append((frame_type, payload))
             wire.behind += len(payload)
@@ -250,25 +252,25 @@ class FaultTap:
                 wire.line.pause(True)
             return True
         unit = wire.gathering.get(channel)
-        if unit is None or dialect.stands_alone(frame_type):
-            if not dialect.starts(frame_type):
+        if unit is None or protocol.stands_alone(frame_type):
+            if not protocol.starts(frame_type):
                 self._complete(wire, channel, frame_type, payload)
                 return False
             if (channel, payload) in self._strangers:
                 return False
-            unit = dialect.unit(wire.line, "received", channel, [(frame_type, payload)])
+            unit = protocol.unit(wire.line, "received", channel, [(frame_type, payload)])
             if unit.name not in self._wanted["received"]:
                 return False
             if unit.told and not unit.has_content:
                 early = unit.inline and self._consider(wire, unit, part="header")
                 return early or self._consider(wire, unit)
-            if dialect.stands_alone(frame_type):
+            if protocol.stands_alone(frame_type):
                 return False  # Its other frames may come between those of something else.
             if not wire.line.channel_open(channel):
                 return False  # It will be discarded, or be an error: no rule is about such a publish.
             awaited = unit.name in self._confirmed
             if not awaited and not any(rule.may_want(unit) for rule in self.rules):
-                # The next of the same octets passes at once: measured with a rule about another routing key,
+                # The next of the same bytes passes at once: measured with a rule about another routing key,
                 # 24 % of the throughput instead of 66 %; and 84 % if its content had to be gathered.
                 if len(self._strangers) < _MOST_STRANGERS and all(rule.anywhere for rule in self.rules):
                     self._strangers.add((channel, payload))
@@ -309,9 +311,9 @@ class FaultTap:
         unit.come(secured=secured)
 
     def send_part(self, wire: Wire, unit: Unit, count: int) -> None:
-        """Send the first `count` octets of a unit. Who looks on sees the frames that are whole."""
+        """Send the first `count` bytes of a unit. Who looks on sees the frames that are whole."""
         octets = unit.octets[:count]
-        overhead = wire.dialect.framing.overhead
+        overhead = wire.protocol.framing.overhead
         whole = 0
         for _, payload in unit.frames:
             if whole + overhead + len(payload) > len(octets):
@@ -320,7 +322,7 @@ class FaultTap:
         if whole:
             self._behind.sending(wire.linked, octets[:whole])
         if whole < len(octets):
-            self.note(unit.line, f"sent {len(octets) - whole} octets of a frame: {octets[whole:][:32].hex()}")
+            self.note(unit.line, f"sent {len(octets) - whole} bytes of a frame: {octets[whole:][:32].hex()}")
         unit.line.put(octets)
 
     def _may_be_said(self, wire: Wire, unit: Unit) -> bool:
@@ -330,7 +332,7 @@ class FaultTap:
             return True
         if wire.ended or not line.open:
             return False
-        if unit.on_connection or unit.name in wire.dialect.ends_of_channels:
+        if unit.on_connection or unit.name in wire.protocol.ends_of_channels:
             return True
         return unit.life == wire.lives.get(unit.home, 0) and (unit.outlives or line.channel_open(unit.home))
 
@@ -367,7 +369,7 @@ class FaultTap:
     @staticmethod
     def _lane(wire: Wire, unit: Unit) -> int:
         kind, payload = unit.frames[0]
-        return wire.dialect.lane(kind, unit.home, payload)
+        return wire.protocol.lane(kind, unit.home, payload)
 
     def unblock(self, wire: Wire, unit: Unit) -> None:
         """Go on with what waited behind a received unit."""
@@ -380,7 +382,7 @@ class FaultTap:
             if wire.deaf or wire.ended:
                 continue
             if not self._come(wire, frame_type, channel, payload):
-                wire.line.take(wire.dialect.framing.frame(frame_type, channel, payload))
+                wire.line.take(wire.protocol.framing.frame(frame_type, channel, payload))
             self.confirm(wire)
             if lane in wire.backlog:
                 wire.backlog[lane].extend(backlog)
@@ -444,7 +446,7 @@ class FaultTap:
             tags.add(wire.unconfirmed[channel])
         for flight in self.waiting:
             unit = flight.unit
-            if flight.wire is wire and unit.channel == channel and unit.name in wire.dialect.confirms:
+            if flight.wire is wire and unit.channel == channel and unit.name in wire.protocol.confirms:
                 tags.add(unit.method.delivery_tag)
         return sorted(tags)
 
@@ -462,6 +464,6 @@ class FaultTap:
 
         self.host.call_at(self.host.now(), do, label)
 
-    def lines(self) -> Iterable[Line]:
+    def lines(self) -> Iterable[FaultPort]:
         """The open connections, oldest first."""
         return [linked.line for linked in self.host.linked()]

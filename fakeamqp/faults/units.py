@@ -1,6 +1,6 @@
 """What a rule looks at: a method with its content, or a heartbeat, on its way in one direction.
 
-Each dialect has its own, in `units` of its package; here is what they have in common.
+Each protocol has its own, in `units` of its package; here is what they have in common.
 What is called a method here is a command or a control in 0-10, and a channel is a session's.
 """
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Self
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.dialect import Dialect
+    from fakeamqp.faults.adapter import FaultAdapter
     from fakeamqp.faults.flight import Flight
-    from fakeamqp.faults.line import Direction, Line
+    from fakeamqp.faults.line import Direction, FaultPort
     from fakeamqp.faults.wires import Wire
 
 __all__ = ["ABSENT", "HEARTBEAT", "Unit"]
@@ -50,12 +50,12 @@ class Unit:
         "settles",
     )
 
-    dialect: Dialect
+    protocol: FaultAdapter
     has_content: bool
     """Whether a content belongs to the method."""
 
     def __init__(
-        self, line: Line, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
+        self, line: FaultPort, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
     ) -> None:
         self.line = line
         self.direction = direction
@@ -125,13 +125,13 @@ class Unit:
     @property
     def body(self) -> bytes:
         """The body of the content, as far as it is there."""
-        framing = self.dialect.framing
+        framing = self.protocol.framing
         return b"".join(payload for kind, payload in self.frames if framing.part(kind, b"") == "body")
 
     @property
     def octets(self) -> bytes:
         """All frames as they go over the wire."""
-        frame = self.dialect.framing.frame
+        frame = self.protocol.framing.frame
         return b"".join([frame(kind, self.channel, payload) for kind, payload in self.frames])
 
     @property
@@ -201,7 +201,7 @@ class Unit:
         raise NotImplementedError
 
     def say(self) -> bytes:
-        """Sent: the octets that go over the wire for it, now."""
+        """Sent: the bytes that go over the wire for it, now."""
         return self.octets
 
     def muted(self, wire: Wire) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from fakeamqp.faults.dialect import dialect_named
+from fakeamqp.faults.adapter import adapter_named
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.line import Direction, Line, Linked
+    from fakeamqp.faults.line import Direction, FaultPort, Linked
     from fakeamqp.faults.units import Unit
 
 __all__ = ["Wire"]
@@ -22,11 +22,11 @@ class Wire:
 
     def __init__(self, linked: Linked) -> None:
         self.linked = linked
-        self.line: Line = linked.line
-        self.dialect = dialect_named(linked.dialect)
-        self.prefix_size = self.dialect.prefix_size
-        self.confirms = self.dialect.confirms
-        self.ends_of_channels = self.dialect.ends_of_channels
+        self.line: FaultPort = linked.line
+        self.protocol = adapter_named(linked.protocol)
+        self.prefix_size = self.protocol.prefix_size
+        self.confirms = self.protocol.confirms
+        self.ends_of_channels = self.protocol.ends_of_channels
         self.telling: dict[Direction, frozenset[bytes]] = {"received": frozenset(), "sent": frozenset()}
         """By direction: how the methods begin that are not to pass unseen."""
         self.gathering: dict[int, Unit] = {}
@@ -34,7 +34,7 @@ class Wire:
         self.backlog: dict[int, deque[tuple[int, bytes]]] = {}
         """By channel, or -1 for the connection's own: the frames behind one that is delayed or held."""
         self.behind = 0
-        """Octets of payload in the backlog."""
+        """Bytes of payload in the backlog."""
         self.published: dict[int, dict[int, Unit]] = {}
         """By channel and tag: the publishes still to be confirmed."""
         self.halves: dict[int, Unit] = {}
@@ -87,13 +87,13 @@ class Wire:
     def units(self, octets: bytes) -> list[Unit]:
         """The units in whole frames that are to be sent."""
         units: list[Unit] = []
-        dialect = self.dialect
-        starts = dialect.starts
-        for kind, channel, payload, _ in dialect.framing.cut(octets):
+        protocol = self.protocol
+        starts = protocol.starts
+        for kind, channel, payload, _ in protocol.framing.cut(octets):
             if units and not starts(kind):
                 units[-1].frames.append((kind, payload))
             else:
-                unit = dialect.unit(self.line, "sent", channel, [(kind, payload)])
+                unit = protocol.unit(self.line, "sent", channel, [(kind, payload)])
                 unit.life = self.lives.get(channel, 0)
                 units.append(unit)
         return units

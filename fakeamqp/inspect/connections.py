@@ -25,7 +25,7 @@ class ChannelView:
         unacked: how many messages the channel holds.
         prefetch: how many unacked messages each new consumer (with `global`, all together) may hold; 0 means
             any number.
-        mode: "confirm" or "tx", or in the other dialects "tx" or "dtx", where that was asked for.
+        mode: "confirm" or "tx", or in the other protocols "tx" or "dtx", where that was asked for.
     """
 
     number: int
@@ -54,7 +54,7 @@ class ConnectionView:
         heartbeat: the interval agreed on, in seconds; 0 means none.
         blocked: why the client may not publish, or None.
         channels: the open channels, ascending; in AMQP 0-10 those that a session is attached to.
-        dialect: what the client speaks: "0-9-1", "0-10", "0-9" or "0-8".
+        protocol: what the client speaks: "0-9-1", "0-10", "0-9" or "0-8".
         sessions: in AMQP 0-10 the sessions attached to it, by channel; those that it has lost are among
             `Broker.sessions`.
     """
@@ -66,7 +66,7 @@ class ConnectionView:
     heartbeat: int
     blocked: str | None
     channels: tuple[ChannelView, ...]
-    dialect: str
+    protocol: str
     sessions: tuple[SessionView, ...]
 
     @property
@@ -88,9 +88,9 @@ class ConnectionView:
         if self.client:
             words.append(f"from {self.client!r}")
         words.append(f"user={self.user!r} virtual_host={self.virtual_host!r}")
-        if self.dialect != "0-9-1":
-            words.append(f"dialect={self.dialect!r}")
-        if self.dialect == "0-10":
+        if self.protocol != "0-9-1":
+            words.append(f"protocol={self.protocol!r}")
+        if self.protocol == "0-10":
             words.append(f"sessions={len(self.sessions)}")
         else:
             words.append(f"channels={len(self.channels)}")
@@ -115,7 +115,7 @@ def connection_view(connection: ClientConnection, state: BrokerState) -> Connect
         heartbeat=connection.heartbeat,
         blocked=connection.blocked_reason,
         channels=tuple(_channel_view(channel) for channel in connection.open_channels),
-        dialect=connection.dialect,
+        protocol=connection.protocol,
         sessions=tuple(sorted(sessions, key=lambda session: session.channel or 0)),
     )
 

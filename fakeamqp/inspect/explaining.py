@@ -457,7 +457,7 @@ def _limits(queue: Queue) -> str:
     if options.max_length is not None:
         said.append(f"{len(queue.ready)} of at most {options.max_length} messages")
     if options.max_length_bytes is not None:
-        said.append(f"at most {options.max_length_bytes} octets")
+        said.append(f"at most {options.max_length_bytes} bytes")
     return ", ".join(said)
 
 

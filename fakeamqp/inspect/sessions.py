@@ -18,7 +18,7 @@ class SessionView:
     """One session of AMQP 0-10.
 
     Args:
-        name: as text; octets that are none are escaped.
+        name: as text; bytes that are none are escaped.
         user: whose it is.
         virtual_host: where it works.
         connection: the name of the connection that it is attached to; None while it is detached.

@@ -359,5 +359,5 @@ def plain(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """A name in quotes, in one line, whatever octets it has."""
+    """A name in quotes, in one line, whatever bytes it has."""
     return json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()

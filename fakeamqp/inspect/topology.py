@@ -68,7 +68,7 @@ class CreditView:
 
     Args:
         messages: how many it may be sent; None is any number.
-        octets: how many octets they may have, headers included; None is any number.
+        octets: how many bytes they may have, headers included; None is any number.
         window: what a completed transfer took is given back.
     """
 

@@ -44,7 +44,7 @@ class TopicPermission:
 class User:
     """One account. With neither password nor hash only EXTERNAL or ANONYMOUS can log in as it.
 
-    `password_hash` is (algorithm, base64 of four octets of salt and the digest), as RabbitMQ exports it.
+    `password_hash` is (algorithm, base64 of four bytes of salt and the digest), as RabbitMQ exports it.
     """
 
     name: str

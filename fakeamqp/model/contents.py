@@ -1,4 +1,4 @@
-"""Publishing contents of class file and stream, which every dialect that has them does in the same way."""
+"""Publishing contents of class file and stream, which every protocol that has them does in the same way."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _would_discard(queue: Target, message: Message) -> bool:
         return True
     if not isinstance(queue, ClassicQueue):
         return False
-    most, most_octets = queue.options.max_length, queue.options.max_length_bytes
+    most, most_bytes = queue.options.max_length, queue.options.max_length_bytes
     if most is not None and len(queue.ready) >= most:
         return True
-    return most_octets is not None and queue.ready_octets + len(message.body) > most_octets
+    return most_bytes is not None and queue.ready_bytes + len(message.body) > most_bytes

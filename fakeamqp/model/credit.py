@@ -1,6 +1,6 @@
 """How much a subscription may be sent in advance.
 
-A `Credit` is counted in messages and octets. It is taken from with each delivery and refilled three
+A `Credit` is counted in messages and bytes. It is taken from with each delivery and refilled three
 ways: by settlement (0-9-x prefetch; one credit per consumer, or one shared by a channel or a
 connection), by explicit grants, or by completion of a window (0-10). A subscription may depend on
 several credits and takes a message only while all of them admit it (basic.qos/prefetch-both).
@@ -27,7 +27,7 @@ UNLIMITED = 0xFFFFFFFF
 """The value of a grant that means no limit at all (message.flow/infinite)."""
 
 Receipt: TypeAlias = "tuple[int, int]"
-"""What a transfer took from a `Grant`: the era it was taken in, and its octets."""
+"""What a transfer took from a `Grant`: the era it was taken in, and its bytes."""
 
 
 class Limit:
@@ -75,14 +75,14 @@ class Gate(Limit):
 
 
 class Credit(Limit):
-    """A window of messages and octets; 0 means that the window does not limit (basic.qos/count-zero)."""
+    """A window of messages and bytes; 0 means that the window does not limit (basic.qos/count-zero)."""
 
-    __slots__ = ("message_limit", "messages", "octet_limit", "octets")
+    __slots__ = ("byte_limit", "message_limit", "messages", "octets")
 
-    def __init__(self, message_limit: int = 0, octet_limit: int = 0) -> None:
+    def __init__(self, message_limit: int = 0, byte_limit: int = 0) -> None:
         super().__init__()
         self.message_limit = message_limit
-        self.octet_limit = octet_limit
+        self.byte_limit = byte_limit
         self.messages = 0
         self.octets = 0
 
@@ -93,14 +93,12 @@ class Credit(Limit):
         """
         if not self.open:
             return False
-        return (
-            not self.octet_limit or not self.messages or self.octets + len(message.body) <= self.octet_limit
-        )
+        return not self.byte_limit or not self.messages or self.octets + len(message.body) <= self.byte_limit
 
     @property
     def limits(self) -> bool:
         """Whether the window limits anything at all."""
-        return bool(self.message_limit or self.octet_limit)
+        return bool(self.message_limit or self.byte_limit)
 
     def take(self, message: Message) -> None:
         """Count a message as outstanding."""
@@ -115,30 +113,30 @@ class Credit(Limit):
         self._update()
         return self.limits
 
-    def resize(self, message_limit: int, octet_limit: int) -> None:
+    def resize(self, message_limit: int, byte_limit: int) -> None:
         """Set new limits, which count at once for what is outstanding."""
         self.message_limit = message_limit
-        self.octet_limit = octet_limit
+        self.byte_limit = byte_limit
         self._update()
 
     def _update(self) -> None:
         full_of_messages = self.message_limit and self.messages >= self.message_limit
-        full_of_octets = self.octet_limit and self.messages and self.octets >= self.octet_limit
-        self.open = not (full_of_messages or full_of_octets)
+        full_of_bytes = self.byte_limit and self.messages and self.octets >= self.byte_limit
+        self.open = not (full_of_messages or full_of_bytes)
 
     def __repr__(self) -> str:
         return f"<Credit {self.messages} of {self.message_limit or 'unlimited'} messages outstanding>"
 
 
-def _octets_of_body(message: Message) -> int:
+def _bytes_of_body(message: Message) -> int:
     return len(message.body)
 
 
 class Grant(Limit):
-    """Credit by explicit grants, in messages and in octets.
+    """Credit by explicit grants, in messages and in bytes.
 
     Both balances begin at 0, and both must allow a message (message.set-flow-mode/both-needed); one that
-    costs more octets than are left waits (message.set-flow-mode/no-partial). `messages` and `octets` are
+    costs more bytes than are left waits (message.set-flow-mode/no-partial). `messages` and `octets` are
     what is left, None where there is no limit.
 
     Who sends a message takes for it, and keeps the receipt until the client has completed the transfer. In
@@ -150,23 +148,23 @@ class Grant(Limit):
     After `grant` and `give_back` the caller calls `resume`, after `stop` nothing.
 
     Args:
-        measure: how many octets sending a message costs, by default those of its body
+        measure: how many bytes sending a message costs, by default those of its body
             (message.set-flow-mode/byte-accounting).
         window: whether completed transfers give back what they took.
     """
 
     __slots__ = (
+        "_bytes_of_measured",
         "_era",
         "_measure",
         "_measured",
-        "_octets_of_measured",
         "_starving",
         "messages",
         "octets",
         "window",
     )
 
-    def __init__(self, measure: Callable[[Message], int] = _octets_of_body, *, window: bool = True) -> None:
+    def __init__(self, measure: Callable[[Message], int] = _bytes_of_body, *, window: bool = True) -> None:
         super().__init__()
         self.open = False
         self.messages: int | None = 0
@@ -174,7 +172,7 @@ class Grant(Limit):
         self.window = window
         self._measure = measure
         self._measured: Message | None = None
-        self._octets_of_measured = 0
+        self._bytes_of_measured = 0
         self._era = 0
         self._starving: dict[object, None] = {}
         """Those because of whom there is no credit, whatever was granted."""
@@ -187,11 +185,11 @@ class Grant(Limit):
         return octets is None or self._cost(message) <= octets
 
     def _cost(self, message: Message) -> int:
-        """The octets of a message, measured once for both the question and the taking."""
+        """The bytes of a message, measured once for both the question and the taking."""
         if self._measured is not message:
             self._measured = message
-            self._octets_of_measured = self._measure(message)
-        return self._octets_of_measured
+            self._bytes_of_measured = self._measure(message)
+        return self._bytes_of_measured
 
     def grant(self, unit: Literal["message", "byte"], value: int | None = None) -> None:
         """Add to a balance (message.flow/adds); None and `UNLIMITED` lift the limit until `stop`.

@@ -1,7 +1,7 @@
 """What can go wrong in the model, by condition.
 
 A model error knows its condition (the word every AMQP version has a code for) and a text in the
-shape RabbitMQ uses. The dialect adds the reply code, the scope and the ids of the failing method.
+shape RabbitMQ uses. The protocol adds the reply code, the scope and the ids of the failing method.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What has happened to messages, for whoever looks: the latest records, bounded in number and in octets."""
+"""What has happened to messages, for whoever looks: the latest records, bounded in number and in bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["History", "Publication", "Record"]
 
 _MOST_OCTETS = 64 * 1024 * 1024
-"""Octets of bodies kept at most, since a history must not be what fills the memory."""
+"""Bytes of bodies kept at most, since a history must not be what fills the memory."""
 
 
 class Publication(NamedTuple):

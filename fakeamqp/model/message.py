@@ -28,7 +28,7 @@ Headers: TypeAlias = "dict[str, Any]"
 
 
 class Properties(Protocol):
-    """What the model reads of a message's properties; each dialect's decoded properties have these."""
+    """What the model reads of a message's properties; each protocol's decoded properties have these."""
 
     @property
     def content_type(self) -> str | None:
@@ -90,7 +90,7 @@ class Properties(Protocol):
     ) -> Self:
         """A copy with some headers set and some taken out; the others keep their encoding.
 
-        `ordered` puts them in the order of their names' octets.
+        `ordered` puts them in the order of their names' bytes.
         """
 
     def replace(self, **changes: Any) -> Self:
@@ -100,11 +100,11 @@ class Properties(Protocol):
 class Child(NamedTuple):
     """A content that another one holds (0-9: content/child-contents).
 
-    `properties_octets` are its property flags and list as they came, `class_id` says of which class they are.
+    `properties_bytes` are its property flags and list as they came, `class_id` says of which class they are.
     """
 
     class_id: int
-    properties_octets: bytes
+    properties_bytes: bytes
     body: bytes
     children: tuple[Child, ...] = ()
 
@@ -112,8 +112,8 @@ class Child(NamedTuple):
 class Message:
     """A message as it was published.
 
-    `properties_octets` is the encoding the properties arrived in and `encoding` the name of the dialect
-    family it belongs to, so that a delivery over the same family forwards the octets as received.
+    `properties_bytes` is the encoding the properties arrived in and `encoding` the name of the protocol
+    family it belongs to, so that a delivery over the same family forwards the bytes as received.
     `expiry` is the time to live of the message's own expiration in seconds, if it has one.
     `secured` says that the publisher was told the broker has it, so that not even a crash may lose it.
     `copies` are further routing keys it was published with, `history` the deaths it has behind it,
@@ -138,7 +138,7 @@ class Message:
         "history",
         "number",
         "properties",
-        "properties_octets",
+        "properties_bytes",
         "published_at",
         "publisher",
         "routing_key",
@@ -152,7 +152,7 @@ class Message:
         properties: Properties,
         body: bytes,
         encoding: str = "",
-        properties_octets: bytes = b"",
+        properties_bytes: bytes = b"",
         publisher: object = None,
         expiry: float | None = None,
         published_at: float = 0.0,
@@ -162,7 +162,7 @@ class Message:
         self.properties = properties
         self.body = body
         self.encoding = encoding
-        self.properties_octets = properties_octets
+        self.properties_bytes = properties_bytes
         self.publisher = publisher
         self.expiry = expiry
         self.published_at = published_at

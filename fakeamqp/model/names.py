@@ -12,7 +12,7 @@ NODE = "fakeamqp@localhost"
 
 
 class NameGenerator:
-    """Draws 16 octets per name from a seeded source and writes them in URL-safe base64, as RabbitMQ does."""
+    """Draws 16 bytes per name from a seeded source and writes them in URL-safe base64, as RabbitMQ does."""
 
     def __init__(self, seed: int | str | None) -> None:
         self._random = random.Random(seed)

@@ -52,7 +52,7 @@ class ClientChannel(Protocol):
 
     @property
     def prefetch(self) -> tuple[int, int]:
-        """Messages and octets that each new consumer may have in advance; 0 means any number."""
+        """Messages and bytes that each new consumer may have in advance; 0 means any number."""
 
     @property
     def credit(self) -> Credit | None:
@@ -71,7 +71,7 @@ class ClientConnection(Protocol):
     """What the model and its inspectors see of a connected client."""
 
     name: str
-    dialect: str
+    protocol: str
     client_properties: Mapping[str, Any]
     heartbeat: int
 
@@ -85,7 +85,7 @@ class ClientConnection(Protocol):
 
     @property
     def unsent(self) -> int:
-        """Octets for the client that it has not taken yet."""
+        """Bytes for the client that it has not taken yet."""
 
     @property
     def blocked_reason(self) -> str | None:
@@ -177,7 +177,7 @@ class BrokerState:
         self.ends = Histories(history) if history else None
         self.blocked_reason: str | None = None
         self.redirect: Redirect | None = None
-        """Where clients are sent that open a connection, in dialects that have words for it."""
+        """Where clients are sent that open a connection, in protocols that have words for it."""
         self.extensions = Extensions()
         self.authentication_failure_delay = 0.0
         self.virtual_hosts: dict[str, VirtualHost] = {}

@@ -18,7 +18,7 @@ __all__ = ["Subscriber", "Subscription"]
 
 
 class Subscriber(Protocol):
-    """The dialect's side of a subscription."""
+    """The protocol's side of a subscription."""
 
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None

@@ -27,14 +27,14 @@ class Tapped(Protocol):
     """A connection whose frames pass the tap."""
 
     name: str
-    dialect: str
+    protocol: str
     """What it speaks: "0-9-1" or "0-10"; see `wire.framing`."""
     heard_at: float
-    """When its latest octets came, on the broker's clock."""
+    """When its latest bytes came, on the broker's clock."""
 
     @property
     def line(self) -> object:
-        """What can be learnt of the connection and done to it, in terms of its dialect."""
+        """What can be learnt of the connection and done to it, in terms of its protocol."""
 
 
 class Tap(Protocol):

@@ -1,4 +1,4 @@
-"""How much is sent in advance to consumers that share it: messages, octets, and octets per second."""
+"""How much is sent in advance to consumers that share it: messages, bytes, and bytes per second."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Window:
 
         Args:
             count: messages.
-            size: octets of their bodies.
-            rate: octets of their bodies per second.
+            size: bytes of their bodies.
+            rate: bytes of their bodies per second.
         """
         self.credit.resize(count, size)
         self.rate.set(rate)

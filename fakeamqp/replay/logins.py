@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable
 
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ, encode_table
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ, encode_table
 
 __all__ = ["MECHANISMS", "read_login", "wrong_login"]
 
@@ -47,7 +47,7 @@ def _amqplain(response: bytes) -> tuple[str, str] | None:
 
 
 _TABLE_SIZE = 4
-"""How many octets before a table tell its size; there are none in an AMQPLAIN response."""
+"""How many bytes before a table tell its size; there are none in an AMQPLAIN response."""
 _READERS: dict[str, Callable[[bytes], tuple[str, str] | None]] = {"PLAIN": _plain, "AMQPLAIN": _amqplain}
 MECHANISMS = tuple(_READERS)
 """Those that can be read."""

@@ -9,11 +9,9 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import Any
 
-from fakeamqp.replay.logins import wrong_login
-from fakeamqp.replay.replies import Assembler, Names, Reply, Strand
-from fakeamqp.trace.amqp_0_9_1 import WORDS
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import (
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.trace import WORDS
+from fakeamqp.protocols.framed.codec.frames import (
     CONTENT_HEADER,
     FRAME_CONTENT_HEADER,
     FRAME_HEADER,
@@ -22,7 +20,9 @@ from fakeamqp.wire.amqp_0_9_x.frames import (
     FRAME_OVERHEAD,
     frame,
 )
-from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.replay.logins import wrong_login
+from fakeamqp.replay.replies import Assembler, Names, Reply, Strand
 
 __all__ = ["Login", "Peer"]
 
@@ -70,7 +70,7 @@ class Peer:
         self._buffer = bytearray()
         self._assembler = Assembler()
         self._tune: m.ConnectionTune | None = None
-        self.send_octets(header)
+        self.send_bytes(header)
 
     def send(self, frame_type: int, channel: int, payload: bytes) -> None:
         """Send what the other client sent, with the names and numbers that this broker knows."""
@@ -83,9 +83,9 @@ class Peer:
                 payload = method.encode()
         elif frame_type == FRAME_CONTENT_HEADER:
             payload = self._header(payload)
-        self.send_octets(frame(frame_type, channel, payload))
+        self.send_bytes(frame(frame_type, channel, payload))
 
-    def send_octets(self, octets: bytes) -> None:
+    def send_bytes(self, octets: bytes) -> None:
         """Send; what the broker does not want any more is lost. That it has gone is seen when reading."""
         with contextlib.suppress(OSError):
             self.line.sendall(octets)
@@ -139,7 +139,7 @@ class Peer:
         for name in _NAMES:
             if hasattr(method, name):
                 changes[name] = self._names.of(getattr(method, name))
-        # What stays as it was keeps its octets.
+        # What stays as it was keeps its bytes.
         return {name: value for name, value in changes.items() if getattr(method, name) != value}
 
     def _tuned(self, asked: m.ConnectionTuneOk) -> dict[str, Any]:

@@ -13,14 +13,14 @@ from urllib.parse import unquote, urlsplit
 
 from fakeamqp.broker import Broker, BrokerError
 from fakeamqp.errors import FakeAMQPError
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.framed.codec.frames import FRAME_BODY, FRAME_HEARTBEAT, FRAME_METHOD
 from fakeamqp.replay.logins import MECHANISMS, read_login
 from fakeamqp.replay.peer import Login, Peer
 from fakeamqp.replay.replies import Assembler, Names, Reply, same
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, Trace
 from fakeamqp.trace.parts import Cut
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_HEARTBEAT, FRAME_METHOD
 
 if TYPE_CHECKING:
     import os
@@ -31,7 +31,7 @@ _QUIET = 0.2
 """How long a broker elsewhere gets to say more than it should, in seconds."""
 _MOMENT = 0.05
 """How long to wait for a broker in this process before reading on, in seconds."""
-_DIALECT = "0-9-1"
+_ADAPTER = "0-9-1"
 _REFUSED = "Login was refused"
 """How the trace tells it of a client that does not care to be told."""
 _CLOSES = (m.ConnectionClose, m.ChannelClose)
@@ -115,7 +115,7 @@ def replay(
     delivery tags, instants in headers, what the broker says of itself and how confirms are gathered may
     differ, as may the order between connections, consumers and confirms. Heartbeats are left out.
 
-    Connections of other dialects than 0-9-1 are left out, and the comparison says so.
+    Connections of other protocols than 0-9-1 are left out, and the comparison says so.
 
     Args:
         trace: a recording that has been loaded, or a trace as it is.
@@ -132,7 +132,7 @@ def replay(
         FakeAMQPError: the personality or the definitions are not what they should be.
     """
     events = trace.events
-    foreign = _of_other_dialects(events)
+    foreign = _of_other_protocols(events)
     starts = _beginnings(events) - foreign.keys()
     if not starts and foreign:
         spoken = " and ".join(sorted(set(foreign.values())))
@@ -236,12 +236,12 @@ def _beginnings(events: Iterable[Event]) -> set[str]:
     }
 
 
-def _of_other_dialects(events: Iterable[Event]) -> dict[str, str]:
+def _of_other_protocols(events: Iterable[Event]) -> dict[str, str]:
     """The connections that do not speak 0-9-1, and what they speak."""
     return {
-        event.alias: event.dialect
+        event.alias: event.protocol
         for event in events
-        if isinstance(event, FrameEvent) and event.dialect != _DIALECT
+        if isinstance(event, FrameEvent) and event.protocol != _ADAPTER
     }
 
 
@@ -256,7 +256,7 @@ def _accounts(events: Iterable[Event]) -> tuple[dict[str, str], list[str], bool]
     for event in events:
         if not isinstance(event, FrameEvent) or event.channel or event.type != FRAME_METHOD:
             continue
-        if event.dialect != _DIALECT:
+        if event.protocol != _ADAPTER:
             continue
         method = event.method
         if isinstance(method, (m.ConnectionStartOk, m.ConnectionOpen)):

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from fakeamqp.trace.amqp_0_9_1 import WORDS
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.trace import WORDS
+from fakeamqp.protocols.framed.codec.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_METHOD
+from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.framed.codec.tables import Timestamp
 from fakeamqp.trace.parts import Cut, full_size
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_METHOD
-from fakeamqp.wire.amqp_0_9_x.method import Method
-from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
 
 __all__ = ["Assembler", "Names", "Reply", "Strand", "same"]
 
@@ -51,7 +51,7 @@ class Reply:
 
     @property
     def body_size(self) -> int:
-        """How many octets the body has."""
+        """How many bytes the body has."""
         return sum(map(full_size, self.body))
 
     def __str__(self) -> str:

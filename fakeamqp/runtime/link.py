@@ -3,13 +3,13 @@
 The life of a link is a short walk:
 
     OPENING     the transport shakes hands (TLS); there is no connection yet
-    OPEN        octets go to the connection and come from it
-    FINISHING   the last octets are on their way; what the peer still sends is thrown away
+    OPEN        bytes go to the connection and come from it
+    FINISHING   the last bytes are on their way; what the peer still sends is thrown away
     LINGERING   our side is shut down; the peer may read in peace and close when it has
     CLOSED
 
 Lingering matters: to close a socket whose input has not been read resets the stream, and a reset may
-destroy the last octets (say, a connection.close that explains everything) before the peer has read them.
+destroy the last bytes (say, a connection.close that explains everything) before the peer has read them.
 
 All methods need the engine's lock.
 """
@@ -21,7 +21,7 @@ from enum import Enum
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, Protocol
 
-from fakeamqp.dialects import Connection, PeerAddress
+from fakeamqp.protocols import Connection, PeerAddress
 
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock import Timer
@@ -35,7 +35,7 @@ __all__ = ["HANDSHAKE_SECONDS", "LINGER_SECONDS", "Link", "LinkState", "Wrap", "
 
 #: How long a TLS handshake may take, in real seconds.
 HANDSHAKE_SECONDS = 10.0
-#: How long a peer may take to read its last octets and close, in real seconds, as long as nothing moves.
+#: How long a peer may take to read its last bytes and close, in real seconds, as long as nothing moves.
 LINGER_SECONDS = 5.0
 # How much a peer that goes on sending may delay the end of the engine.
 _LAST_READS = 64
@@ -71,7 +71,7 @@ OPENING, OPEN, FINISHING, LINGERING, CLOSED = LinkState
 
 
 class Link:
-    """Moves octets between a transport and its connection."""
+    """Moves bytes between a transport and its connection."""
 
     __slots__ = (
         "_accept",
@@ -104,11 +104,11 @@ class Link:
         self._lost = False
         self._moved = False
         self.transport = transport
-        #: What speaks over the transport: the dialect's connection, or what is around it.
+        #: What speaks over the transport: the protocol's connection, or what is around it.
         self.connection: Connection | None = None
         self.wrapping: Wrapping | None = None
         self.state = OPENING
-        #: Octets taken from the connection that the transport has not taken yet.
+        #: Bytes taken from the connection that the transport has not taken yet.
         self.rest: bytes | memoryview = b""
         #: Whether the link is on the loop's list of links to flush.
         self.dirty = False
@@ -159,7 +159,7 @@ class Link:
                 self._read()
             elif self.state is OPENING:
                 self._open()
-                if self.state is OPEN:  # the end of the handshake may have brought the first octets with it
+                if self.state is OPEN:  # the end of the handshake may have brought the first bytes with it
                     self._read()
             else:
                 self._discard()
@@ -246,7 +246,7 @@ class Link:
                 return
             pieces = connection.pending()
             if pieces:
-                # Joined: for 3000 pieces of 140 octets that took a third of the time of sendmsg.
+                # Joined: for 3000 pieces of 140 bytes that took a third of the time of sendmsg.
                 self._send(b"".join(pieces) if len(pieces) > 1 else pieces[0])
         except OSError:
             self._lost = True
@@ -332,7 +332,7 @@ class Link:
             self._tell_eof()
 
     def close_gently(self) -> None:
-        """Close now, but so that octets already sent still reach the peer: nothing is left unread."""
+        """Close now, but so that bytes already sent still reach the peer: nothing is left unread."""
         try:
             self._write_last()
             if self.state is not CLOSED and not self._lost and self.transport.shutdown():

@@ -90,7 +90,7 @@ class Waiter:
 
 
 class _Waker:
-    """A pair of sockets: an octet written to one end from any thread ends the loop's sleep."""
+    """A pair of sockets: a byte written to one end from any thread ends the loop's sleep."""
 
     name = "wake-up"
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClientCertificate", "ServerTLS", "TlsTransport"]
 
-# Plain octets encrypted per step: what the socket does not take is kept, so this bounds the memory per peer.
+# Plain bytes encrypted per step: what the socket does not take is kept, so this bounds the memory per peer.
 _STEP = 256 * 1024
 
 
@@ -51,7 +51,7 @@ class TlsTransport:
 
     @property
     def backlog(self) -> bool:
-        """Whether encrypted octets wait for the socket to become writable."""
+        """Whether encrypted bytes wait for the socket to become writable."""
         return bool(self._unsent) or self._outgoing.pending > 0
 
     def fileno(self) -> int:
@@ -84,7 +84,7 @@ class TlsTransport:
         return True
 
     def recv(self) -> bytes | None:
-        """Decrypted octets; `b""` when the peer has ended its side; None when there are none now."""
+        """Decrypted bytes; `b""` when the peer has ended its side; None when there are none now."""
         if self.input_left:
             self.input_left = False
             return b""
@@ -112,7 +112,7 @@ class TlsTransport:
         return b"".join(pieces)
 
     def send(self, data: bytes | memoryview) -> int:
-        """Encrypt and send the beginning of `data`, after any backlog; how many of its octets were taken."""
+        """Encrypt and send the beginning of `data`, after any backlog; how many of its bytes were taken."""
         self._push()
         taken = 0
         view = memoryview(data)

@@ -1,4 +1,4 @@
-"""Transports: how octets travel, in an interface small enough to fake."""
+"""Transports: how bytes travel, in an interface small enough to fake."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Protocol
 
 __all__ = ["RECEIVE_SIZE", "TcpTransport", "Transport"]
 
-# One read takes at most this many octets, so that one busy peer cannot keep the loop to itself.
+# One read takes at most this many bytes, so that one busy peer cannot keep the loop to itself.
 RECEIVE_SIZE = 256 * 1024
 
 
 class Transport(Protocol):
-    """One peer's stream of octets. No call ever blocks.
+    """One peer's stream of bytes. No call ever blocks.
 
     A call that finds the stream broken raises OSError; the transport is then good for `close` only.
     """
@@ -31,7 +31,7 @@ class Transport(Protocol):
 
     @property
     def backlog(self) -> bool:
-        """Whether octets that `send` accepted still wait for the socket to become writable."""
+        """Whether bytes that `send` accepted still wait for the socket to become writable."""
         ...
 
     @property
@@ -44,15 +44,15 @@ class Transport(Protocol):
         ...
 
     def open(self) -> bool:
-        """Advance the opening handshake. True once octets can flow, False when more must arrive first."""
+        """Advance the opening handshake. True once bytes can flow, False when more must arrive first."""
         ...
 
     def recv(self) -> bytes | None:
-        """Octets that have arrived; `b""` when the peer has ended its side; None when there are none now."""
+        """Bytes that have arrived; `b""` when the peer has ended its side; None when there are none now."""
         ...
 
     def send(self, data: bytes | memoryview) -> int:
-        """Send the beginning of `data`, or an earlier backlog; how many octets were taken, 0 when full."""
+        """Send the beginning of `data`, or an earlier backlog; how many bytes were taken, 0 when full."""
         ...
 
     def shutdown(self) -> bool:
@@ -72,7 +72,7 @@ class Transport(Protocol):
 
 
 class TcpTransport:
-    """Plain octets over a connected stream socket (TCP or a socketpair), which it makes non-blocking."""
+    """Plain bytes over a connected stream socket (TCP or a socketpair), which it makes non-blocking."""
 
     __slots__ = ("_socket",)
 
@@ -94,14 +94,14 @@ class TcpTransport:
         return True
 
     def recv(self) -> bytes | None:
-        """Octets that have arrived; `b""` at the peer's end; None when there are none now."""
+        """Bytes that have arrived; `b""` at the peer's end; None when there are none now."""
         try:
             return self._socket.recv(RECEIVE_SIZE)
         except (BlockingIOError, InterruptedError):
             return None
 
     def send(self, data: bytes | memoryview) -> int:
-        """Hand the beginning of `data` to the kernel; how many octets it took."""
+        """Hand the beginning of `data` to the kernel; how many bytes it took."""
         try:
             return self._socket.send(data)
         except (BlockingIOError, InterruptedError):

@@ -93,13 +93,13 @@ class Link:
 
     @property
     def frame_max(self) -> int:
-        """The largest frame that was agreed on, in octets."""
+        """The largest frame that was agreed on, in bytes."""
         assert self._connection is not None
         return int(self._connection.params.frame_max)
 
     @property
     def unsent(self) -> int:
-        """How many octets wait to be taken by the network."""
+        """How many bytes wait to be taken by the network."""
         return int(self._services.transport.get_write_buffer_size())
 
     def send(self, octets: bytes) -> None:

@@ -113,9 +113,9 @@ OPTIONS = (
     Option("maxMessagesPerTrigger", "max_messages", values.count(), "most messages in a micro-batch", 10_000),
     Option(
         "maxBytesPerTrigger",
-        "max_octets",
+        "max_bytes",
         values.octets,
-        "most octets of bodies in a micro-batch, at least one message",
+        "most bytes of bodies in a micro-batch, at least one message",
         shown_default="no limit",
     ),
     Option(
@@ -147,7 +147,7 @@ OPTIONS = (
     ),
     Option(
         "spoolMaxBytes",
-        "spool_max_octets",
+        "spool_max_bytes",
         values.octets,
         "how much the spool may hold unprocessed before messages are left in the queue",
         256 << 20,

@@ -45,7 +45,7 @@ class ConnectionOptions:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a reader has to know. Times in seconds, sizes in octets.
+    """What a reader has to know. Times in seconds, sizes in bytes.
 
     One of `queues` and `streams` is empty. `ack_mode` is `spool`, `commit` or `none`.
     """
@@ -57,12 +57,12 @@ class ReadOptions:
     starting_timestamp: str | None
     ending_offsets: str
     max_messages: int
-    max_octets: int | None
+    max_bytes: int | None
     prefetch: int
     ack_mode: str
     spool_folder: str | None
     spool_sync: bool
-    spool_max_octets: int
+    spool_max_bytes: int
     spool_flush_rows: int
     spool_flush_interval: float
     transport: str
@@ -79,7 +79,7 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """What a writer has to know. Times in seconds, sizes in octets."""
+    """What a writer has to know. Times in seconds, sizes in bytes."""
 
     connection: ConnectionOptions
     exchange: str

@@ -1,7 +1,7 @@
 """From deliveries to Arrow: one list per column, made when a batch is complete, of columns that are wanted.
 
 No message may keep a batch from being made: a query that dies of a message dies of it again after every
-restart. What Arrow or Spark cannot hold is replaced: lone octets by U+FFFD, times out of range by null.
+restart. What Arrow or Spark cannot hold is replaced: lone bytes by U+FFFD, times out of range by null.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _array(column: Column, messages: Sequence[Delivered]) -> pa.Array:
     try:
         return pa.array(values, column.arrow)
     except (TypeError, UnicodeEncodeError, pa.ArrowException):
-        # Short strings that are no UTF-8 come from pika as octets.
+        # Short strings that are no UTF-8 come from pika as bytes.
         return pa.array([_readable(value) for value in values], column.arrow)
 
 
@@ -74,7 +74,7 @@ def _headers_as_json(message: Delivered) -> str | None:
 def _sorted(headers: dict[Any, Any]) -> list[tuple[str, Any]]:
     try:
         return sorted(headers.items(), key=itemgetter(0))
-    except TypeError:  # Some names are text and some are octets.
+    except TypeError:  # Some names are text and some are bytes.
         return sorted(((_readable(name), value) for name, value in headers.items()), key=itemgetter(0))
 
 
@@ -102,7 +102,7 @@ _MAKERS: dict[str, Callable[[Sequence[Delivered]], list[Any]]] = {
 
 
 def _json(value: object) -> str | None:
-    """A field value as JSON: null for None, octets as text where they are UTF-8, else as base64."""
+    """A field value as JSON: null for None, bytes as text where they are UTF-8, else as base64."""
     if value is None:
         return None
     if type(value) is int:
@@ -112,7 +112,7 @@ def _json(value: object) -> str | None:
 
     try:
         return json.dumps(value, default=_plain, sort_keys=True, ensure_ascii=False)
-    except TypeError:  # A table inside has a name of octets.
+    except TypeError:  # A table inside has a name of bytes.
         return json.dumps(_with_readable_names(value), default=_plain, sort_keys=True, ensure_ascii=False)
 
 
@@ -142,7 +142,7 @@ def _plain(value: object) -> object:
 
 
 def _readable(value: Any) -> Any:
-    """The value with octets as text, and what cannot be text replaced, however deep it is."""
+    """The value with bytes as text, and what cannot be text replaced, however deep it is."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, str):

@@ -68,8 +68,8 @@ def duration(value: str) -> float:
 
 
 def octets(value: str) -> int:
-    """Octets, of a number with a unit (`64k`, `16m`, `1g`); a number alone is octets."""
-    return int(_quantity(value, _OCTETS, "a size in octets, such as 65536, 64k or 16m"))
+    """Bytes, of a number with a unit (`64k`, `16m`, `1g`); a number alone is bytes."""
+    return int(_quantity(value, _OCTETS, "a size in bytes, such as 65536, 64k or 16m"))
 
 
 def choice(*known: str) -> Callable[[str], str]:

@@ -1,11 +1,11 @@
 """What a recorder stores, and the events that it stands for.
 
 An entry is a tuple, because nothing is made and kept faster; its length says what it is. A peer is (name,
-short name, dialect), instants are on the broker's clock.
+short name, protocol), instants are on the broker's clock.
 
 | Length | Entry |
 |---|---|
-| 3 | octets sent in one piece: instant, peer, octets |
+| 3 | bytes sent in one piece: instant, peer, bytes |
 | 4 | of a connection: instant, peer, event, detail; of the model: instant, None, event, facts |
 | 5 | a publish: instant, None, message, outcome, name of the virtual host |
 | 6 | one frame: instant, peer, direction, type, channel, payload |
@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from fakeamqp.protocols.codec.framing import framing_of
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.model_events import publisher_name
 from fakeamqp.trace.parts import Cut
-from fakeamqp.wire.framing import framing_of
 
 __all__ = ["Entry", "frames_in", "typed"]
 
@@ -62,16 +62,16 @@ def typed(entries: Iterable[Entry], began: float, known: Mapping[str, str]) -> I
             if event in _ROUTED:
                 yield from _enqueued(time, client, alias, facts)
             continue
-        name, alias, dialect = peer
+        name, alias, protocol = peer
         aliases[name] = alias
         if len(rest) == 1:
-            for kind, channel, payload in frames_in(rest[0], dialect):
-                yield FrameEvent(time, name, alias, "sent", kind, channel, payload, dialect)
+            for kind, channel, payload in frames_in(rest[0], protocol):
+                yield FrameEvent(time, name, alias, "sent", kind, channel, payload, protocol)
         elif len(rest) == 2:
             yield ConnectionEvent(time, name, alias, *rest)
         elif len(rest) == 4:
             direction, kind, channel, payload = rest
-            yield FrameEvent(time, name, alias, direction, kind, channel, payload, dialect)
+            yield FrameEvent(time, name, alias, direction, kind, channel, payload, protocol)
         else:
             yield ModelEvent(time, name, alias, rest[0], _delivery(name, *rest[1:]))
 
@@ -128,7 +128,7 @@ def _enqueued(time: float, name: str | None, alias: str, facts: dict[str, Any]) 
             yield ModelEvent(time, name, alias, "enqueued", about)
 
 
-def frames_in(octets: bytes, dialect: str = "0-9-1") -> Iterator[tuple[int, int, bytes]]:
+def frames_in(octets: bytes, protocol: str = "0-9-1") -> Iterator[tuple[int, int, bytes]]:
     """Kind, channel and payload of each frame. Of one that is not all there, what there is of it."""
-    for kind, channel, payload, size in framing_of(dialect).cut(octets):
+    for kind, channel, payload, size in framing_of(protocol).cut(octets):
         yield kind, channel, payload if len(payload) == size else Cut.of(payload, size)

@@ -1,4 +1,4 @@
-"""What can happen, as typed records. Octets are decoded when somebody asks."""
+"""What can happen, as typed records. Bytes are decoded when somebody asks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fakeamqp.trace import model_events
 from fakeamqp.trace.parts import full_size
 
 if TYPE_CHECKING:
+    from fakeamqp.protocols.codec.framing import Part
     from fakeamqp.trace.reading import Reader
-    from fakeamqp.wire.framing import Part
 
 __all__ = ["ConnectionEvent", "Event", "FrameEvent", "ModelEvent", "protocol_header"]
 
@@ -54,21 +54,21 @@ class FrameEvent(Event):
         direction: "received" by the broker, or "sent" by it.
         type: in 0-9-1 1 method, 2 content header, 3 content body, 8 heartbeat, in 0-9 also 9 request, 10
             response and others; in 0-10 the flags and the type of the segment, `flags << 8 | type`: see
-            `fakeamqp.wire.framing`.
+            `fakeamqp.protocols.codec.framing`.
         channel: its number.
         payload: what it held; of a long one only the beginning.
-        dialect: "0-8", "0-9", "0-9-1" or "0-10".
+        protocol: "0-8", "0-9", "0-9-1" or "0-10".
     """
 
     direction: Literal["received", "sent"]
     type: int
     channel: int
     payload: bytes
-    dialect: str = "0-9-1"
+    protocol: str = "0-9-1"
 
     @property
     def size(self) -> int:
-        """How many octets the payload had."""
+        """How many bytes the payload had."""
         return full_size(self.payload)
 
     @property
@@ -86,7 +86,7 @@ class FrameEvent(Event):
 
     @property
     def method(self) -> Any:
-        """The method, decoded: `wire.amqp_0_9_x.method.Method`, in 0-10 `wire.amqp_0_10.packed.Packed`.
+        """The method, decoded: `protocols.framed.codec.method.Method`, in 0-10 `protocols.amqp_0_10.codec.packed.Packed`.
 
         None for other frames and for one that cannot be read.
         """
@@ -116,7 +116,7 @@ class FrameEvent(Event):
     def _reader(self) -> Reader:
         from fakeamqp.trace.reading import reader_of
 
-        return reader_of(self.dialect)
+        return reader_of(self.protocol)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class ConnectionEvent(Event):
     """Something happened to a connection: `event` is "connected", "opened", "closed", "blocked", ...
 
     "connected" means that the client has sent its protocol header; `detail` says which, as "AMQP 0-0-9-1",
-    and `protocol_header` what that is in octets. One that sent something else was "refused".
+    and `protocol_header` what that is in bytes. One that sent something else was "refused".
     """
 
     event: str
@@ -142,7 +142,7 @@ class ConnectionEvent(Event):
 
     @property
     def protocol_header(self) -> bytes:
-        """The eight octets that the client began with, of the event "connected"; else none."""
+        """The eight bytes that the client began with, of the event "connected"; else none."""
         return protocol_header(self.detail) if self.event == "connected" else b""
 
 

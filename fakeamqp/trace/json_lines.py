@@ -105,7 +105,7 @@ def _event(said: dict[str, Any]) -> Event:
         if said["cut"]:
             payload = Cut.of(payload, said["size"])
         return FrameEvent(
-            *where, said["direction"], said["type"], said["channel"], payload, said.get("dialect", "0-9-1")
+            *where, said["direction"], said["type"], said["channel"], payload, said.get("protocol", "0-9-1")
         )
     if kind == "connection":
         return ConnectionEvent(*where, said["event"], said["detail"])

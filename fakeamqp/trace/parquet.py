@@ -10,13 +10,13 @@
 | `name` | string | "basic.publish", "content header", "connected", "published", ... |
 | `direction` | string | of a frame: "received" by the broker, or "sent" by it |
 | `channel` | int32 | its number |
-| `size` | int64 | of a frame: octets of payload |
+| `size` | int64 | of a frame: bytes of payload |
 | `exchange`, `routing_key`, `queue`, `consumer_tag` | string | of the method, or of the message and queue |
 | `delivery_tag` | uint64 | |
 | `redelivered` | bool | |
 | `message` | int64 | of an event of the model: the number of the message; the same wherever it goes |
 | `message_id` | string | of the message; see below |
-| `body_size` | uint64 | octets in the body of the message |
+| `body_size` | uint64 | bytes in the body of the message |
 | `reply_code` | int32 | of a close or a return |
 | `text` | string | the event in one line |
 | `fields` | string | JSON: a method's fields, the properties, the body, the detail, or the facts |
@@ -141,7 +141,7 @@ def _of_method(event: Event) -> dict[str, Any]:
     method = event.method
     if method is None:
         return {}
-    said = reader_of(event.dialect).columns(method, event.direction)
+    said = reader_of(event.protocol).columns(method, event.direction)
     return {name: _column(plain_value(value)) for name, value in said.items()}
 
 
@@ -149,7 +149,7 @@ def _of_header(event: Event) -> dict[str, Any]:
     """The columns that a header fills, and those of its method that it fills."""
     assert isinstance(event, FrameEvent)
     redacted = event.redacted
-    said = reader_of(event.dialect).columns_of_content(event.type, redacted.payload, event.direction)
+    said = reader_of(event.protocol).columns_of_content(event.type, redacted.payload, event.direction)
     return {name: _column(plain_value(value)) for name, value in said.items()}
 
 

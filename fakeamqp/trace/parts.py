@@ -8,17 +8,17 @@ __all__ = ["Cut", "MessagePart", "full_size"]
 
 
 class Cut(bytes):
-    """The first octets of a payload; `size` is how many there were."""
+    """The first bytes of a payload; `size` is how many there were."""
 
     size: int
 
     def __new__(cls, payload: bytes, kept: int) -> Self:
-        """Keep the first `kept` octets of `payload`."""
+        """Keep the first `kept` bytes of `payload`."""
         return cls.of(payload[:kept], len(payload))
 
     @classmethod
     def of(cls, beginning: bytes, size: int) -> Self:
-        """The first octets of a payload that had `size` of them."""
+        """The first bytes of a payload that had `size` of them."""
         cut = super().__new__(cls, beginning)
         cut.size = size
         return cut
@@ -39,5 +39,5 @@ class MessagePart:
 
 
 def full_size(octets: bytes) -> int:
-    """How many octets there were before any were cut off."""
+    """How many bytes there were before any were cut off."""
     return octets.size if isinstance(octets, Cut) else len(octets)

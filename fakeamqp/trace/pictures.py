@@ -9,9 +9,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.tables import Timestamp
 from fakeamqp.trace.parts import Cut, full_size
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
 
 __all__ = ["DelayPicture", "MessagePicture", "Named", "Other", "OutcomePicture", "value_of"]
 

@@ -11,10 +11,10 @@ Every event has
 | `name` | what it is: "basic.publish", "content header", "connected", "published", ... |
 | `text` | the same in one line for people |
 
-A frame also has `dialect` ("0-8", "0-9", "0-9-1" or "0-10"), `direction` ("received" by the broker or "sent"
-by it), `channel`, `type` (a number, see `fakeamqp.wire.framing`), `part` ("method", "header", "body",
-"heartbeat" or "" where it is none of these), `size` (octets of payload), `cut` (true where only the beginning
-of the payload was kept), `readable` (false where the octets cannot be decoded, or not all of them are there),
+A frame also has `protocol` ("0-8", "0-9", "0-9-1" or "0-10"), `direction` ("received" by the broker or "sent"
+by it), `channel`, `type` (a number, see `fakeamqp.protocols.codec.framing`), `part` ("method", "header", "body",
+"heartbeat" or "" where it is none of these), `size` (bytes of payload), `cut` (true where only the beginning
+of the payload was kept), `readable` (false where the bytes cannot be decoded, or not all of them are there),
 and
 
 - a method `fields`: {name: value}, all but the reserved ones; null where it cannot be read. In 0-10 that is a
@@ -25,7 +25,7 @@ and
   they cannot be read. In 0-10 there is no class id, the size is what message-properties say, properties have
   the names of 0-9-1, and `structs` has them as they are: {struct: {field: value}}. In 0-9 there is `weight`,
   how many contents are inside this one
-- a content body `body`: its octets
+- a content body `body`: its bytes
 - a trace frame of 0-9 `octets`: what is in it.
 
 A connection event has `event` and `detail`, an event of the model `event` and `facts`: {name: value}.
@@ -35,12 +35,12 @@ object with one key:
 
 | Value | Written as |
 |---|---|
-| octets, where they are not UTF-8, and always as a field of a table | `{"base64": "AP8="}` |
-| text whose octets are not UTF-8 | `{"octets": "/w=="}`, in base64 |
+| bytes, where they are not UTF-8, and always as a field of a table | `{"base64": "AP8="}` |
+| text whose bytes are not UTF-8 | `{"bytes": "/w=="}`, in base64 |
 | decimal | `{"decimal": "1.50"}` |
 | timestamp in a table, in seconds since 1970 | `{"timestamp": 1700000000}` |
 | infinite or no number | `{"float": "inf"}` |
-| what nobody is to read, such as a password | `{"secret": 12}`, the number of its octets |
+| what nobody is to read, such as a password | `{"secret": 12}`, the number of its bytes |
 | a message | `{"message": {…}}` of number, exchange, routing_key, body, size, publisher and properties |
 | what became of a message | `{"outcome": {"text", "queues", "refused", "unconsumed", "delays"}}` |
 | uuid | `{"uuid": "12345678-…"}` |
@@ -60,13 +60,13 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.tables import Timestamp
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.parts import Cut, full_size
 from fakeamqp.trace.reading import Hidden, reader_of
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
 
-__all__ = ["PROPERTIES", "octets_or_text", "plain", "plain_value"]
+__all__ = ["PROPERTIES", "bytes_or_text", "plain", "plain_value"]
 
 PROPERTIES = tuple(name for name, _ in BasicProperties.LAYOUT)
 _MARKS = frozenset(
@@ -102,9 +102,9 @@ def plain(event: Event) -> dict[str, Any]:
         "text": event.text,
     }
     if isinstance(event, FrameEvent):
-        said.update(kind="frame", dialect=event.dialect, direction=event.direction, channel=event.channel)
+        said.update(kind="frame", protocol=event.protocol, direction=event.direction, channel=event.channel)
         said.update(type=event.type, part=event.part, size=event.size, cut=isinstance(event.payload, Cut))
-        said.update(reader_of(event.dialect).plain(event.type, event.redacted.payload))
+        said.update(reader_of(event.protocol).plain(event.type, event.redacted.payload))
     elif isinstance(event, ConnectionEvent):
         said.update(kind="connection", event=event.event, detail=event.detail)
     elif isinstance(event, ModelEvent):
@@ -117,8 +117,8 @@ def _present(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def octets_or_text(octets: bytes) -> Any:
-    """Text where the octets are UTF-8, else `{"base64": ...}`."""
+def bytes_or_text(octets: bytes) -> Any:
+    """Text where the bytes are UTF-8, else `{"base64": ...}`."""
     try:
         return octets.decode()
     except UnicodeDecodeError as problem:
@@ -186,7 +186,7 @@ def _message(message: Any) -> dict[str, Any]:
         "number": number if isinstance(number, int) else 0,
         "exchange": plain_value(message.exchange),
         "routing_key": plain_value(message.routing_key),
-        "body": octets_or_text(message.body),
+        "body": bytes_or_text(message.body),
         "size": full_size(message.body),
         "publisher": publisher if isinstance(publisher, str) else None,
         "properties": _present(values),

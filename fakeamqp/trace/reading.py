@@ -1,4 +1,4 @@
-"""How frames of each dialect are read. Events, and the views on them, ask a `Reader` and know no dialect."""
+"""How frames of each protocol are read. Events, and the views on them, ask a `Reader` and know no protocol."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from fakeamqp.protocols.codec.framing import Part
     from fakeamqp.trace.parts import Cut
-    from fakeamqp.wire.framing import Part
 
 __all__ = ["Hidden", "Reader", "reader_of"]
 
 
 class Hidden(NamedTuple):
-    """Stands for so many octets that nobody is to read."""
+    """Stands for so many bytes that nobody is to read."""
 
     size: int
 
 
 class Reader(Protocol):
-    """Frames of one dialect. A frame is a kind and a payload, see `wire.framing`.
+    """Frames of one protocol. A frame is a kind and a payload, see `wire.framing`.
 
-    Whatever the octets are, nothing is raised.
+    Whatever the bytes are, nothing is raised.
     """
 
     def part(self, kind: int, payload: bytes) -> Part:
@@ -83,19 +83,19 @@ class Reader(Protocol):
 
 
 _MODULES = {
-    "0-8": "fakeamqp.trace.amqp_0_9.version_0_8",
-    "0-9": "fakeamqp.trace.amqp_0_9",
-    "0-9-1": "fakeamqp.trace.amqp_0_9_1",
-    "0-10": "fakeamqp.trace.amqp_0_10",
+    "0-8": "fakeamqp.protocols.amqp_0_9.trace.version_0_8",
+    "0-9": "fakeamqp.protocols.amqp_0_9.trace",
+    "0-9-1": "fakeamqp.protocols.amqp_0_9_1.trace",
+    "0-10": "fakeamqp.protocols.amqp_0_10.trace",
 }
 
 
 @cache
-def reader_of(dialect: str) -> Reader:
-    """Who reads the frames of a dialect.
+def reader_of(protocol: str) -> Reader:
+    """Who reads the frames of a protocol.
 
     Raises:
         KeyError: nobody does.
     """
-    reader: Reader = import_module(_MODULES[dialect]).READER
+    reader: Reader = import_module(_MODULES[protocol]).READER
     return reader

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from fakeamqp.protocols.codec.framing import protocol_of
 from fakeamqp.trace.entries import frames_in
 from fakeamqp.trace.events import protocol_header
 from fakeamqp.trace.parts import Cut, MessagePart
 from fakeamqp.trace.timeline import Trace
-from fakeamqp.wire.framing import dialect_of
 
 if TYPE_CHECKING:
     from fakeamqp.trace.entries import Entry
@@ -19,7 +19,7 @@ __all__ = ["Recorder"]
 
 Direction: TypeAlias = Literal["received", "sent"]
 Peer: TypeAlias = tuple[str, str, str]
-"""The name of a connection, its short name, and its dialect."""
+"""The name of a connection, its short name, and its protocol."""
 
 _FRAME_BODY = 3
 _TYPE = 0xFF
@@ -58,13 +58,13 @@ class Recorder:
         "_began",
         "_clock",
         "_count",
-        "_dialects",
         "_ended",
         "_entries",
         "_forget",
         "_introduced",
         "_now",
         "_peers",
+        "_protocols",
         "_time",
         "_wall_time",
         "capacity",
@@ -96,7 +96,7 @@ class Recorder:
         self._entries: deque[Entry] = deque(maxlen=self.capacity)
         self._peers: dict[str, Peer] = {}
         self._ended: deque[Peer] = deque()
-        self._dialects: dict[str, str] = {}
+        self._protocols: dict[str, str] = {}
         """What the connections that there are speak; outlasts `clear`."""
         self._make_the_tap()
         self.clear()
@@ -159,8 +159,8 @@ class Recorder:
         def sending(connection: Named, octets: bytes) -> bytes:
             nonlocal count
             if len(octets) > _LONG_BODY:
-                dialect = (peers.get(connection.name) or introduce(connection.name))[2]
-                for each in frames_in(octets, dialect):
+                protocol = (peers.get(connection.name) or introduce(connection.name))[2]
+                for each in frames_in(octets, protocol):
                     frame(connection.name, "sent", *each)
                 return octets
             try:
@@ -298,19 +298,19 @@ class Recorder:
     def _introduce(self, connection: str, detail: str = "") -> Peer:
         """Give a connection its short name; one that has the name of an earlier one gets its own.
 
-        Which dialect it speaks is known from when it was connected, which may have been forgotten since.
+        Which protocol it speaks is known from when it was connected, which may have been forgotten since.
         """
         header = protocol_header(detail)
         if header:
-            self._dialects[connection] = dialect_of(header) or _USUAL
-        dialect = self._dialects.get(connection, _USUAL)
+            self._protocols[connection] = protocol_of(header) or _USUAL
+        protocol = self._protocols.get(connection, _USUAL)
         self._introduced += 1
-        peer = self._peers[connection] = (connection, f"c{self._introduced}", dialect)
+        peer = self._peers[connection] = (connection, f"c{self._introduced}", protocol)
         return peer
 
     def _end(self, peer: Peer) -> None:
         self._ended.append(peer)
-        self._dialects.pop(peer[0], None)
+        self._protocols.pop(peer[0], None)
         if len(self._ended) > _MOST_ENDED:
             oldest = self._ended.popleft()
             if self._peers.get(oldest[0]) is oldest:

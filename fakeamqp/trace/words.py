@@ -1,4 +1,4 @@
-"""Values in short, so that an event fits one line and no octet from a peer can break it."""
+"""Values in short, so that an event fits one line and no byte from a peer can break it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def short(value: object, depth: int = 0) -> str:
     if isinstance(value, bytes):
         shown = repr(bytes(value[:_LONGEST]))
         size = full_size(value)
-        return shown if size <= _LONGEST else f"{shown}... ({size} octets)"
+        return shown if size <= _LONGEST else f"{shown}... ({size} bytes)"
     if isinstance(value, str):
         return repr(value[:_LONGEST]) + ("..." if len(value) > _LONGEST else "")
     if isinstance(value, (Mapping, list, tuple)) and depth == _DEEPEST:

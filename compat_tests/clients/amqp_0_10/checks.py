@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from compat_tests.clients.amqp_0_10.client import Message, Session, SessionFailed
-from fakeamqp.wire.amqp_0_10.constants import ErrorCode
+from fakeamqp.protocols.amqp_0_10.codec.constants import ErrorCode
 
 __all__ = ["bodies", "drained", "fails", "inbox"]
 

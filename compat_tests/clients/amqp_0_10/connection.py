@@ -20,11 +20,11 @@ from compat_tests.clients.amqp_0_10.errors import (
 )
 from compat_tests.clients.amqp_0_10.line import Frame, Line
 from compat_tests.clients.amqp_0_10.session import Session
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10.assembly import Assembler
-from fakeamqp.wire.amqp_0_10.constants import PROTOCOL_HEADER, CloseCode
-from fakeamqp.wire.amqp_0_10.frames import control_frame, encode_frames
-from fakeamqp.wire.amqp_0_10.packed import Control
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler
+from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER, CloseCode
+from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.packed import Control
 
 __all__ = ["SECONDS", "Connection"]
 
@@ -44,7 +44,7 @@ class Connection:
         virtual_host: what to open; None is the broker's default.
         mechanism: PLAIN, CRAM-MD5, ANONYMOUS or EXTERNAL.
         heartbeat: seconds between signs of life of the broker, which we answer; 0 = none.
-        max_frame_size: octets of the largest frame either side may send; None is what the broker offers.
+        max_frame_size: bytes of the largest frame either side may send; None is what the broker offers.
         properties: the client's properties.
         insist: whether to be redirected is refused.
 

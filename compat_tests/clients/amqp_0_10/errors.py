@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10.constants import DetachCode
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
 
 
 class ClientError(Exception):

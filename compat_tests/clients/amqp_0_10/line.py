@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from compat_tests.clients.amqp_0_10.errors import ConnectionLost, TimedOut
-from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, HEADER_SIZE, check_header
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, check_header
 
 __all__ = ["Frame", "Line"]
 
@@ -74,7 +74,7 @@ class Line:
             self._wait(select.POLLIN, deadline)
 
     def take(self, size: int) -> bytes | None:
-        """So many octets that are no frame, once they have come."""
+        """So many bytes that are no frame, once they have come."""
         if len(self._octets) < size:
             return None
         taken = bytes(self._octets[:size])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.packed import Struct
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.packed import Struct
 
 __all__ = ["Message"]
 

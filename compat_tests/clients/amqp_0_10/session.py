@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from compat_tests.clients.amqp_0_10.errors import ConnectionLost, SessionDetached, SessionFailed, SessionLost
 from compat_tests.clients.amqp_0_10.message import Message
 from compat_tests.clients.amqp_0_10.verbs import UNLIMITED, Verbs
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.assembly import Assembly
-from fakeamqp.wire.amqp_0_10.constants import SegmentType
-from fakeamqp.wire.amqp_0_10.packed import Command, Control, Struct
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet, precedes, successor
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
+from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Struct
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, precedes, successor
 
 if TYPE_CHECKING:
     from compat_tests.clients.amqp_0_10.connection import Connection

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from compat_tests.clients.amqp_0_10.message import Message
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.constants import CreditUnit, FlowMode
-from fakeamqp.wire.amqp_0_10.packed import Command, Struct
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.constants import CreditUnit, FlowMode
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 __all__ = ["UNLIMITED", "Verbs"]
 

@@ -114,7 +114,7 @@ each("names/quote-in-name", queue("@it's", passive=1))
 @case("names/255-octets")
 def _(scene: Scene) -> list[str]:
     name = scene.named("@").ljust(255, "y")
-    return [text.replace(name, "<255 octets>") for text in queue(name)(scene)]
+    return [text.replace(name, "<255 bytes>") for text in queue(name)(scene)]
 
 
 last("names/255-octets-404", queue("z" * 255, passive=1))

@@ -200,7 +200,7 @@ def out_of_turn(name: str, stage: str, octets: bytes) -> None:
     @case(f"conn/{name}")
     def _(scene: Scene) -> list[str]:
         client = arrived_at(scene, stage)
-        client.send_octets(octets)
+        client.send_bytes(octets)
         return client.drain(REFUSAL)
 
 
@@ -227,11 +227,11 @@ out_of_turn("large-frame-before-start-ok", "start", frame(1, 0, b"\0\x0a\0\x0b" 
 
 
 def sent(case_id: str, *octets: bytes) -> None:
-    """What comes of these octets on an open connection with channel 1 open."""
+    """What comes of these bytes on an open connection with channel 1 open."""
 
     @case(case_id)
     def _(scene: Scene) -> list[str]:
-        scene.a.send_octets(b"".join(octets))
+        scene.a.send_bytes(b"".join(octets))
         return scene.a.drain()
 
 

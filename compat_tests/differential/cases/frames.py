@@ -14,11 +14,11 @@ TUNE = {"channel_max": 10, "frame_max": 8192, "heartbeat": 0}
 
 
 def sent(name: str, *octets: bytes) -> None:
-    """What comes of these octets on an open connection with channel 1 open."""
+    """What comes of these bytes on an open connection with channel 1 open."""
 
     @case(f"frame/{name}")
     def _(scene: Scene) -> list[str]:
-        scene.a.send_octets(b"".join(octets))
+        scene.a.send_bytes(b"".join(octets))
         return scene.a.drain()
 
 
@@ -58,7 +58,7 @@ sent("size-payload-frame-max-plus-1", body_frame(131073))
 @case("frame/size-over-negotiated-8192")
 def _(scene: Scene) -> list[str]:
     client = scene.client(tune=TUNE)
-    client.send_octets(body_frame(8193))
+    client.send_bytes(body_frame(8193))
     return client.drain()
 
 
@@ -88,7 +88,7 @@ _delivered_in("delivery-unlimited", 0, 100000)
 def _(scene: Scene) -> list[str]:
     arguments = encode_method("basic.publish", routing_key=scene.named("@no"), mandatory=1)
     for octet in frame(1, 1, arguments) + frame(2, 1, content_header(3)) + frame(3, 1, b"abc"):
-        scene.a.send_octets(bytes((octet,)))
+        scene.a.send_bytes(bytes((octet,)))
     return scene.a.barrier(1)
 
 
@@ -97,7 +97,7 @@ def _(scene: Scene) -> list[str]:
     call("channel.open", ch=2)(scene)
     method = encode_method("basic.publish", routing_key=scene.named("@no"), mandatory=1)
     first, second = ([frame(1, n, method), frame(2, n, content_header(1)), frame(3, n, b"x")] for n in (1, 2))
-    scene.a.send_octets(b"".join((first[0], second[0], first[1], second[1], second[2], first[2])))
+    scene.a.send_bytes(b"".join((first[0], second[0], first[1], second[1], second[2], first[2])))
     return sorted(scene.a.quiet(0.4))
 
 
@@ -157,16 +157,16 @@ last("misc/nowait-exchange-delete", call("exchange.delete", exchange="@no", no_w
 
 
 def with_table(octets: bytes) -> bytes:
-    """queue.declare whose arguments are these octets."""
+    """queue.declare whose arguments are these bytes."""
     return frame(1, 1, QUEUE_DECLARE[:-4] + encode_table(octets))
 
 
 def table(name: str, octets: bytes) -> None:
-    """What comes of a declaration with these octets as its table of arguments."""
+    """What comes of a declaration with these bytes as its table of arguments."""
 
     @case(f"frame/table-{name}")
     def _(scene: Scene) -> list[str]:
-        scene.a.send_octets(with_table(octets))
+        scene.a.send_bytes(with_table(octets))
         return scene.a.drain(1.0)
 
 
@@ -233,13 +233,13 @@ sent("content-header-trailing", PUBLISH, header(0, properties=b"\0\0zz"))
 
 
 def properties(name: str, octets: bytes) -> None:
-    """What comes of these octets as flags and values, and of a message that has them."""
+    """What comes of these bytes as flags and values, and of a message that has them."""
 
     @case(f"frame/header-props-{name}")
     def _(scene: Scene) -> list[str]:
         queue()(scene)
         scene.a.send(1, "basic.publish", routing_key=scene.named("@q"))
-        scene.a.send_octets(header(0, properties=octets))
+        scene.a.send_bytes(header(0, properties=octets))
         came = scene.a.drain(1.0)
         return came if scene.a.end else came + get()(scene)
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
 
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.packed import Struct
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.packed import Struct
 
 __all__ = ["FOUND_BY_FANOUT", "LONGEST_STRICT", "QUEUES", "Books", "Copy", "Message", "Window", "route"]
 
@@ -84,7 +84,7 @@ class Message:
 
     @property
     def cost(self) -> int:
-        """What a transfer of it takes of the credit in octets."""
+        """What a transfer of it takes of the credit in bytes."""
         return len(self.header(self.at)) + len(self.body)
 
 
@@ -133,7 +133,7 @@ class Window:
 
     def take(self, cost: int) -> tuple[int, int] | None:
         """Pay for a transfer; answers with what its completion gives back."""
-        assert self.admits(cost), f"sent without credit: {self.messages} messages, {self.octets} octets"
+        assert self.admits(cost), f"sent without credit: {self.messages} messages, {self.octets} bytes"
         self.messages -= 1
         self.octets -= cost
         return (self.era, cost) if self.refills else None

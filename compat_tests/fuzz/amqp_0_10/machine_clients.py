@@ -15,8 +15,8 @@ from compat_tests.fuzz.amqp_0_10.machine_wire import Event, Part, Reader
 from compat_tests.protocol.amqp_0_10.driver import Client as RawClient
 from compat_tests.protocol.amqp_0_10.driver import Server
 from compat_tests.protocol.driver import Client as OldClient
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_10.assembly import Assembly
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
 
 __all__ = ["Cmd", "Consumer", "Hold", "Line", "Old", "Planned", "Session", "Sub"]
 
@@ -37,7 +37,7 @@ class Cmd:
     """Whether it may do something even where it fails."""
     id: int = 0
     received: int = 0
-    """Octets of it that the broker has, in whole frames."""
+    """Bytes of it that the broker has, in whole frames."""
 
 
 @dataclass(eq=False)

@@ -1,6 +1,6 @@
 """A client of 0-10 that may get any part of what the broker sends, and knows what it has.
 
-A `Reader` cuts the octets of one transport into controls and commands. What has come of a command when the
+A `Reader` cuts the bytes of one transport into controls and commands. What has come of a command when the
 transport breaks off is kept, and goes on where the broker says so (session.command-point/nonzero-offset).
 """
 
@@ -11,13 +11,13 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10.assembly import Assembler, Assembly
-from fakeamqp.wire.amqp_0_10.constants import SegmentType
-from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, HEADER_SIZE
-from fakeamqp.wire.amqp_0_10.packed import Command, Struct
-from fakeamqp.wire.amqp_0_10.serial import successor
-from fakeamqp.wire.amqp_0_10.structs import encode_header
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly
+from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
+from fakeamqp.protocols.amqp_0_10.codec.serial import successor
+from fakeamqp.protocols.amqp_0_10.codec.structs import encode_header
 
 __all__ = ["Event", "Part", "Reader", "Stream", "payload_of", "segments_of"]
 
@@ -35,7 +35,7 @@ def segments_of(
 
 
 def payload_of(frames: bytes) -> int:
-    """How many octets of a command have come with these frames, the last of which may be cut off."""
+    """How many bytes of a command have come with these frames, the last of which may be cut off."""
     total = position = 0
     while len(frames) - position >= HEADER_SIZE:
         size = FRAME_HEADER.unpack_from(frames, position)[2]
@@ -132,7 +132,7 @@ class Reader:
     def _point(stream: Stream, command_id: int, offset: int) -> None:
         if offset:
             assert stream.next_id == command_id, "the rest of a command comes whose beginning is here"
-            assert offset <= stream.assembler.received, "no octet of a command is left out"
+            assert offset <= stream.assembler.received, "no byte of a command is left out"
             stream.assembler.rewind(offset)
         else:
             stream.assembler.clear()

@@ -1,4 +1,4 @@
-"""Clients of both dialects on one broker, and what keeps the books of them: see `test_machine`.
+"""Clients of both protocols on one broker, and what keeps the books of them: see `test_machine`.
 
 Whatever the broker sends is read at once, also what gets to nobody: so the books know what the broker has
 done. What a client knows may be less.
@@ -13,13 +13,13 @@ from compat_tests.fuzz.amqp_0_10.machine_books import LONGEST_STRICT, QUEUES, Bo
 from compat_tests.fuzz.amqp_0_10.machine_clients import Cmd, Hold, Line, Old, Planned, Session, Sub
 from compat_tests.fuzz.amqp_0_10.machine_wire import Event, payload_of
 from compat_tests.protocol.amqp_0_10.driver import Server
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10.assembly import Assembly
-from fakeamqp.wire.amqp_0_10.constants import SegmentType
-from fakeamqp.wire.amqp_0_10.frames import control_frame, encode_frames
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
+from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
+from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 __all__ = ["World"]
 
@@ -84,12 +84,12 @@ class World:
     # --- transports -------------------------------------------------------------------------------------
 
     def feed(self, line: Line, octets: bytes, split: int = 0) -> None:
-        """Octets get to the broker, in two pieces unless `split` is 0."""
+        """Bytes get to the broker, in two pieces unless `split` is 0."""
         if split:
-            line.client.send_octets(octets[:split])
+            line.client.send_bytes(octets[:split])
             octets = octets[split:]
         if octets:
-            line.client.send_octets(octets)
+            line.client.send_bytes(octets)
 
     def control(self, session: Session, control: c.Control) -> bool:
         """A client sends a control; answers with whether the broker got it."""
@@ -101,7 +101,7 @@ class World:
         return True
 
     def run(self, session: Session, commands: Sequence[Cmd], cut: int | None = None, split: int = 0) -> None:
-        """A client sends commands; `cut` says behind which octet the broker gets nothing more."""
+        """A client sends commands; `cut` says behind which byte the broker gets nothing more."""
         for cmd in commands:
             cmd.id = session.next_id
             session.next_id += 1

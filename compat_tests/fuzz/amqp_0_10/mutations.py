@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.amqp_0_10.recordings import RECORDINGS, Recording
-from compat_tests.fuzz.mutations import ON_OCTETS, Mutation, change_octets
+from compat_tests.fuzz.mutations import ON_OCTETS, Mutation, change_bytes
 
 __all__ = ["ON_FRAMES", "mutated", "streams"]
 
@@ -35,7 +35,7 @@ def mutated(pieces: Recording, changes: list[Mutation]) -> bytes:
     stream = bytearray(b"".join(frames))
     for what, where, how, octets in changes:
         if what in ON_OCTETS and stream:
-            change_octets(stream, what, where % len(stream), how, octets)
+            change_bytes(stream, what, where % len(stream), how, octets)
     return bytes(stream)
 
 

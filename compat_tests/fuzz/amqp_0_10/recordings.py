@@ -1,7 +1,7 @@
 """What valid 0-10 clients send, from the protocol header to the last octet: the raw material of the fuzzer.
 
 Each recording is a list of pieces, the header first and then one frame each, so that mutations can act on
-frames as well as on octets. Ids of transfers are known beforehand: a broker that starts afresh counts from 0.
+frames as well as on bytes. Ids of transfers are known beforehand: a broker that starts afresh counts from 0.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import uuid
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, control_frame, encode_frames
-from fakeamqp.wire.amqp_0_10.packed import Command, Control, Struct
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_frame, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Struct
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 __all__ = ["RECORDINGS", "Recording", "before", "command", "control", "frames", "handshake", "transfer"]
 
@@ -46,7 +46,7 @@ XID = structs.Xid(format=1, global_id=b"g", branch_id=b"b")
 
 
 def frames(octets: bytes) -> list[bytes]:
-    """Cut octets into frames."""
+    """Cut bytes into frames."""
     found = []
     while octets:
         size = FRAME_HEADER.unpack_from(octets)[2]
@@ -69,7 +69,7 @@ def command(
     size: int = 65535,
     sync: bool = False,
 ) -> list[bytes]:
-    """The frames of a command, each of at most `size` octets."""
+    """The frames of a command, each of at most `size` bytes."""
     segments = [(1, which.encode(sync))]
     if header is not None:
         segments.append((2, structs.encode_header(header)))

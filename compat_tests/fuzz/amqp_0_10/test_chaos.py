@@ -11,21 +11,21 @@ from compat_tests.fuzz.checks import inconsistencies
 from compat_tests.fuzz.fault_server import FaultServer, Link
 from compat_tests.fuzz.profile import FACTOR
 from fakeamqp.faults.chaos import FAULTS, PROFILES
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.assembly import Assembler, Assembly
-from fakeamqp.wire.amqp_0_10.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_10.frames import (
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly
+from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_10.codec.frames import (
     FRAME_HEADER,
     HEADER_SIZE,
     check_header,
     control_frame,
     encode_frames,
 )
-from fakeamqp.wire.amqp_0_10.packed import Command, Control
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet, successor
-from fakeamqp.wire.errors import WireError
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, successor
+from fakeamqp.protocols.codec.errors import WireError
 
 STEPS = 80
 UNLIMITED = 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""Whatever octets a 0-10 client sends, rules look at them without harm, and a trace shows them."""
+"""Whatever bytes a 0-10 client sends, rules look at them without harm, and a trace shows them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import Faults, Rule
 from fakeamqp.faults.malformed import malformations
+from fakeamqp.protocols.codec.framing import framing_of
 from fakeamqp.trace import FrameEvent
 from fakeamqp.trace.html import page
 from fakeamqp.trace.plain import plain
-from fakeamqp.wire.framing import framing_of
 
 _WAYS = sorted(malformations(["0-10"]))
 _RECEIVED: tuple[Callable[[Rule], object], ...] = (
@@ -109,7 +109,7 @@ def _check_trace(server: FaultServer) -> None:
     assert page(events)
     framing = framing_of("0-10")
     for event in events:
-        if isinstance(event, FrameEvent) and event.dialect == "0-10" and event.size == len(event.payload):
+        if isinstance(event, FrameEvent) and event.protocol == "0-10" and event.size == len(event.payload):
             [(kind, channel, payload, _)] = framing.cut(
                 framing.frame(event.type, event.channel, event.payload)
             )

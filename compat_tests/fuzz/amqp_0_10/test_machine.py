@@ -19,14 +19,14 @@ from compat_tests.fuzz.amqp_0_10.machine_wire import segments_of
 from compat_tests.fuzz.amqp_0_10.machine_world import World
 from compat_tests.fuzz.dice import DICE, Dice
 from compat_tests.fuzz.profile import examples
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.packed import Struct
-from fakeamqp.wire.amqp_0_10.serial import ByteRanges, SequenceSet
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.packed import Struct
+from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
+from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
 
 TARGETS = (
     ("", "plain"),
@@ -223,7 +223,7 @@ class Machine(RuleBasedStateMachine):
         octets = method_frame(1, method.encode()) + b"".join(frames)
         if dice(12) == 11:
             # A part of a publish is none.
-            old.client.send_octets(octets[: dice(len(octets))])
+            old.client.send_bytes(octets[: dice(len(octets))])
             world.lose_old()
             return
         message.at = world.time
@@ -231,7 +231,7 @@ class Machine(RuleBasedStateMachine):
         old.published += 1
         old.unconfirmed[old.published] = not world._refusing(queues)
         world.due.append(planned)
-        old.client.send_octets(octets)
+        old.client.send_bytes(octets)
         world.collect()
 
     # --- subscriptions ----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Whatever octets a 0-10 client sends, and however they are cut, the broker stands and others are served.
+"""Whatever bytes a 0-10 client sends, and however they are cut, the broker stands and others are served.
 
 Ten thousand mutated streams go through in all: see `STREAMS`.
 """
@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.amqp_0_10 import mutations
 from compat_tests.fuzz.amqp_0_10.recordings import RECORDINGS, before
-from compat_tests.fuzz.checks import endpoint_of, inconsistencies, left_behind, queues, serves_others
+from compat_tests.fuzz.checks import connection_of, inconsistencies, left_behind, queues, serves_others
 from compat_tests.fuzz.mutations import ON_OCTETS, Chunks, chunked, chunkings
 from compat_tests.fuzz.profile import FACTOR, examples
 from compat_tests.fuzz.test_mutated_streams import empty
 from compat_tests.protocol.amqp_0_10.driver import Client, Server
-from fakeamqp.dialects.amqp_0_10 import Endpoint
-from fakeamqp.dialects.amqp_0_10.sessions.session_end import SessionEnd
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.protocols.amqp_0_10 import Amqp010Connection
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
 
 PERSONALITIES = ("rabbitmq-4.2", "spec")
 STREAMS = 10_000
@@ -37,7 +37,7 @@ def feed(client: Client, stream: bytes, sizes: Chunks, *, reads: bool) -> None:
     for chunk in chunked(stream, sizes):
         if client.closed:
             return
-        client.send_octets(chunk)
+        client.send_bytes(chunk)
         if reads:
             assert client.inbox is not None
 
@@ -49,7 +49,7 @@ def fate(client: Client) -> str:
         return "aborted"
     if connection.finished:
         return "finished"
-    endpoint = endpoint_of(connection)
+    endpoint = connection_of(connection)
     if endpoint is None:
         return "waiting for a header"
     if endpoint.state.name == "CLOSING":
@@ -67,14 +67,14 @@ def kept(server: Server, connection: Any) -> list[str]:
     """What a connection that has gone still holds, unless its sessions are kept for another."""
     found = [] if server.state.sessions else left_behind(server.state, connection)
     for session in server.state.sessions.values():
-        assert isinstance(session, SessionEnd)
-        if session.endpoint is not None or session.timeout == 0:
+        assert isinstance(session, ServerSession)
+        if session.connection is not None or session.timeout == 0:
             found.append(f"{session}")
     return found
 
 
 def serves_0_10(server: Server) -> None:
-    """The next client of the same dialect is served, too."""
+    """The next client of the same protocol is served, too."""
     session = server.session(b"the next")
     session.declare("next", exclusive=True, auto_delete=True)
     session.publish(b"well", key="next")
@@ -83,7 +83,7 @@ def serves_0_10(server: Server) -> None:
 
 
 def check_stream(server: Server, stream: bytes, sizes: Chunks, reads: bool, wait: float) -> str:
-    """One stream from the first octet to what is left of it; returns what became of the connection."""
+    """One stream from the first byte to what is left of it; returns what became of the connection."""
     client = server.dial()
     feed(client, stream, sizes, reads=reads)
     found = fate(client)
@@ -123,7 +123,7 @@ def test_vanishing_at_every_octet_leaves_nothing(personality: str, recording: in
     for end in range(len(stream)):
         server = Server(personality)
         client = server.dial()
-        client.send_octets(stream[:end])
+        client.send_bytes(stream[:end])
         assert not client.closed
         client.drop()
         assert client.closed
@@ -154,7 +154,7 @@ def test_mutated_streams(personality: str) -> None:
 
 
 def noise() -> st.SearchStrategy[bytes]:
-    """Any octets, or frames around any octets: those get one layer deeper."""
+    """Any bytes, or frames around any octets: those get one layer deeper."""
 
     def frame(flags: int, kind: int, channel: int, payload: bytes) -> bytes:
         size = (12 + len(payload)).to_bytes(2, "big")
@@ -226,7 +226,7 @@ def test_memory_does_not_grow(personality: str) -> None:
     finally:
         tracemalloc.stop()
     gc.collect()
-    assert not [each for each in gc.get_objects() if type(each) in (Endpoint, SessionEnd)]
-    # One small object left behind by each connection would be some 200 octets each.
-    assert later - first < 900 * 100, f"{later - first} octets more after 900 more connections"
+    assert not [each for each in gc.get_objects() if type(each) in (Amqp010Connection, ServerSession)]
+    # One small object left behind by each connection would be some 200 bytes each.
+    assert later - first < 900 * 100, f"{later - first} bytes more after 900 more connections"
     assert len(server.state.timers._heap) < 200

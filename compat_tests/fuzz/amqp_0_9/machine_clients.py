@@ -8,7 +8,7 @@ from typing import Any
 from compat_tests.fuzz.amqp_0_9.machine_books import Copy
 from compat_tests.protocol.amqp_0_9.driver import Client
 from compat_tests.protocol.amqp_0_9.requesting import Requester
-from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 __all__ = ["CLASSES", "Channel", "Consumer", "Held", "Peer", "Window"]
 
@@ -123,7 +123,7 @@ class Peer:
         return [size for channel in self.channels.values() for size in channel.outstanding(kind)]
 
     def within(self, channel: Channel, kind: str, more: int = 0) -> bool:
-        """Whether the windows hold, with `more` octets in one more message."""
+        """Whether the windows hold, with `more` bytes in one more message."""
         extra = [more] if more else []
         return all(
             window.holds(sizes + extra)

@@ -17,8 +17,8 @@ from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.driver import QuietTap
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.constants import FRAME_REQUEST, FRAME_RESPONSE
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
 
 __all__ = ["World"]
 

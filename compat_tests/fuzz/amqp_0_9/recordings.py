@@ -13,15 +13,20 @@ from compat_tests.fuzz import streams
 from compat_tests.fuzz.streams import RICH_HEADERS, Recording
 from compat_tests.protocol.amqp_0_9.driver import PROPERTIES, Child, content
 from compat_tests.protocol.driver import WITH_TICKET
-from fakeamqp.wire.amqp_0_9 import FileProperties, StreamProperties, TunnelProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9 import version_0_8 as old
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9.constants import FRAME_REQUEST, FRAME_RESPONSE, FRAME_TRACE, PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_9.requests import Request, Response, encode_request, encode_response
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER, HEARTBEAT_FRAME, frame
-from fakeamqp.wire.amqp_0_9_x.method import Method
-from fakeamqp.wire.amqp_0_9_x.properties import Properties
+from fakeamqp.protocols.amqp_0_9.codec import FileProperties, StreamProperties, TunnelProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import version_0_8 as old
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9.codec.constants import (
+    FRAME_REQUEST,
+    FRAME_RESPONSE,
+    FRAME_TRACE,
+    PROTOCOL_HEADER,
+)
+from fakeamqp.protocols.amqp_0_9.codec.requests import Request, Response, encode_request, encode_response
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, HEARTBEAT_FRAME, frame
+from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.framed.codec.properties import Properties
 
 __all__ = ["INTERRUPTED", "Client", "aside", "recordings"]
 

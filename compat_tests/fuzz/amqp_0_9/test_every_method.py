@@ -14,11 +14,11 @@ from compat_tests.fuzz.checks import gone, inconsistencies, left_behind, serves_
 from compat_tests.fuzz.hostile import NAMES, VALUES
 from compat_tests.fuzz.subjects import SUBJECTS, Subject, speaking_0_9_1
 from compat_tests.unit.wire.strategies import BITS, escaped
-from fakeamqp.wire.amqp_0_9 import METHODS
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9_x.frames import content_frames
-from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.protocols.amqp_0_9.codec import METHODS
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.framed.codec.frames import content_frames
+from fakeamqp.protocols.framed.codec.method import Method
 
 TEXTS = (*NAMES, "x" * 255, escaped(b"\xff"), "a b\r\n", "/", "/data", "PLAIN", "direct")
 OCTETS = (b"", b"one", b"\0guest\0guest", b"\xff" * 300, INTERRUPTED)
@@ -57,7 +57,7 @@ def states(*, strict: bool) -> dict[str, bytes]:
     return {state: b"".join(pieces) for state, pieces in found.items()}
 
 
-STATES = {subject: states(strict=subject.strict) for subject in SUBJECTS if subject.dialect == "0-9"}
+STATES = {subject: states(strict=subject.strict) for subject in SUBJECTS if subject.protocol == "0-9"}
 NAMED = tuple(states(strict=False))
 
 
@@ -98,7 +98,7 @@ def frames(method: type[Method], random: Random, *, strict: bool) -> list[bytes]
 def check(subject: Subject, stream: bytes, *, witness: bool) -> str:
     server = subject.server()
     client = server.connect(port=40_000)
-    client.send_octets(stream)
+    client.send_bytes(stream)
     fate = settled_fate(client)
     assert not (problems := inconsistencies(server.state)), problems
     gone(client)

@@ -1,4 +1,4 @@
-"""Whatever octets a client of 0-9 or 0-8 sends, rules look at them without harm, and a trace shows them."""
+"""Whatever bytes a client of 0-9 or 0-8 sends, rules look at them without harm, and a trace shows them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from compat_tests.fuzz.test_mutated_streams import feed
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from fakeamqp.faults import Faults, Rule
 from fakeamqp.faults.malformed import malformations
+from fakeamqp.protocols.codec.framing import framing_of
 from fakeamqp.trace import FrameEvent
 from fakeamqp.trace.html import page
 from fakeamqp.trace.plain import plain
-from fakeamqp.wire.framing import framing_of
 
 _RECEIVED: tuple[Callable[[Rule], object], ...] = (
     lambda rule: rule.drop(),
@@ -123,6 +123,6 @@ def _check_trace(server: FaultServer) -> None:
     assert page(events)
     for event in events:
         if isinstance(event, FrameEvent) and event.size == len(event.payload):
-            framing = framing_of(event.dialect)
+            framing = framing_of(event.protocol)
             octets = framing.frame(event.type, event.channel, event.payload)
             assert framing.cut(octets) == [(event.type, event.channel, event.payload, event.size)]

@@ -1,6 +1,6 @@
 """Clients of 0-9 and 0-9-1 do what they may, in any order, and every message is accounted for.
 
-All classes that have messages are here, with acknowledgements, transactions, windows in messages and octets,
+All classes that have messages are here, with acknowledgements, transactions, windows in messages and bytes,
 recovery of both kinds, stopped flows, lost and resumed connections, and restarts. None is lost, made up or
 given to two; who gets one again is told so; each consumer gets what is new in order. More of class message
 is in `test_message_machine`.
@@ -25,10 +25,10 @@ from compat_tests.fuzz.amqp_0_9.machine_clients import CLASSES, Channel, Consume
 from compat_tests.fuzz.amqp_0_9.machine_world import World
 from compat_tests.fuzz.dice import DICE, Dice
 from compat_tests.fuzz.profile import examples
-from fakeamqp.wire.amqp_0_9 import FileProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9_1 import methods as shared
+from fakeamqp.protocols.amqp_0_9.codec import FileProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 FOCUS = (
     ("basic", "file", "stream", "message"),

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from compat_tests.protocol.driver import Server as _Server
-from fakeamqp.dialects import PeerAddress, accept
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.assembly import Assembler, Assembly
-from fakeamqp.wire.amqp_0_10.constants import PROTOCOL_HEADER, SegmentType
-from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, HEADER_SIZE, control_frame, encode_frames
-from fakeamqp.wire.amqp_0_10.packed import Command, Control, Packed, Struct
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet, successor
+from fakeamqp.protocols import PeerAddress, accept
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly
+from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER, SegmentType
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, control_frame, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Packed, Struct
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, successor
 
 P = TypeVar("P", bound=Packed)
 S = TypeVar("S", bound=Struct)
@@ -50,7 +50,7 @@ class Arrived:
 
 @dataclass(frozen=True)
 class Transfer:
-    """A message that was transferred to the client. `cost` is what it takes of the credit in octets."""
+    """A message that was transferred to the client. `cost` is what it takes of the credit in bytes."""
 
     id: int
     command: x.MessageTransfer
@@ -102,9 +102,9 @@ class Client:
         self.server = server
         self.connection = accept(server.state, peer, lambda _connection: None)
         self.header = b""
-        """Octets that came before the first frame: the protocol header."""
+        """Bytes that came before the first frame: the protocol header."""
         self.max_frame_size = 65535
-        self.octets_in = b""
+        self.bytes_in = b""
         """Everything that has come."""
         self._octets = b""
         self._inbox: list[Arrived] = []
@@ -115,7 +115,7 @@ class Client:
 
     # --- out ---------------------------------------------------------------------------------------
 
-    def send_octets(self, octets: bytes) -> None:
+    def send_bytes(self, octets: bytes) -> None:
         self.connection.receive(octets)
         if self.connection.aborted:
             self.connection.pending()  # Nothing more is sent.
@@ -134,12 +134,12 @@ class Client:
     ) -> None:
         """Send one frame, of a control unless said otherwise."""
         length = HEADER_SIZE + len(payload) if size is None else size
-        self.send_octets(
+        self.send_bytes(
             FRAME_HEADER.pack(flags, kind, length, reserved, track, channel, reserved_2) + payload
         )
 
     def send(self, control: Control, channel: int = 0) -> None:
-        self.send_octets(control_frame(channel, control.encode(), self.max_frame_size))
+        self.send_bytes(control_frame(channel, control.encode(), self.max_frame_size))
 
     def send_command(
         self,
@@ -150,9 +150,9 @@ class Client:
         body: bytes | None = None,
         sync: bool = False,
     ) -> None:
-        self.send_octets(self.command_octets(command, channel, header=header, body=body, sync=sync))
+        self.send_bytes(self.command_bytes(command, channel, header=header, body=body, sync=sync))
 
-    def command_octets(
+    def command_bytes(
         self,
         command: Command,
         channel: int = 0,
@@ -176,17 +176,17 @@ class Client:
 
     # --- in ----------------------------------------------------------------------------------------
 
-    def take_octets(self) -> bytes:
+    def take_bytes(self) -> bytes:
         """What has come since the last look, as it came."""
         octets = b"".join(self.connection.pending())
         self.connection.sent(len(octets))
-        self.octets_in += octets
+        self.bytes_in += octets
         return octets
 
     @property
     def inbox(self) -> list[Arrived]:
         """All that has come and was not taken."""
-        self._octets += self.take_octets()
+        self._octets += self.take_bytes()
         if self._octets.startswith(b"AMQP"):
             self.header, self._octets = self._octets[:8], self._octets[8:]
         while len(self._octets) >= HEADER_SIZE:
@@ -263,7 +263,7 @@ class Client:
 
     def begin(self) -> c.ConnectionStart:
         """Send the protocol header; connection.start comes behind the same header."""
-        self.send_octets(PROTOCOL_HEADER)
+        self.send_bytes(PROTOCOL_HEADER)
         start = self.expect(c.ConnectionStart)
         assert self.header == PROTOCOL_HEADER
         return start

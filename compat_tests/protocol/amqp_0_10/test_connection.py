@@ -10,9 +10,9 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Client, Server
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.state import Redirect
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10.types import Array
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec.types import Array
 
 
 def _refused(client: Client) -> None:
@@ -353,7 +353,7 @@ def test_an_operator_closes_with_a_reason(server: Server, client: Client) -> Non
 
 
 @pytest.mark.rule("0-10/connection/close-code-forced")
-def test_codes_of_other_dialects_become_a_forced_close(server: Server, client: Client) -> None:
+def test_codes_of_other_protocols_become_a_forced_close(server: Server, client: Client) -> None:
     (connection,) = server.state.connections
     connection.close_by_operator(541, "trouble")
     client.expect_close(320)

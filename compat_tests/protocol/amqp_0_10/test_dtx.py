@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.constants import AcceptMode, DeliveryMode, XaStatus
-from fakeamqp.wire.amqp_0_10.packed import Command
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, DeliveryMode, XaStatus
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 OK = XaStatus.XA_OK
 X = structs.Xid(0, b"global", b"branch")
@@ -214,7 +214,7 @@ def test_a_status_in_octets(one: Branches) -> None:
     octets = bytes.fromhex("00000006 0601 0100 0000")
     assert result.value == structs.XaResult(0)
     assert result.value.encode() == octets
-    assert octets in one.session.client.octets_in
+    assert octets in one.session.client.bytes_in
 
 
 # --- statuses -----------------------------------------------------------------------------------------------
@@ -644,12 +644,12 @@ def test_xids_in_octets(one: Branches) -> None:
     array = bytes.fromhex("ab 00000002") + elements
     octets = bytes.fromhex("0603 0100") + len(array).to_bytes(4, "big") + array
     assert result.encode() == len(octets).to_bytes(4, "big") + octets
-    assert octets in one.session.client.octets_in
+    assert octets in one.session.client.bytes_in
 
 
 def test_nothing_in_doubt_in_octets(session: Session) -> None:
     session.call(x.DtxRecover())
-    assert bytes.fromhex("0603 0100 00000005 ab 00000000") in session.client.octets_in
+    assert bytes.fromhex("0603 0100 00000005 ab 00000000") in session.client.bytes_in
 
 
 # --- timeouts -----------------------------------------------------------------------------------------------

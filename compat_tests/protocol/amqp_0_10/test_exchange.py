@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.packed import Command
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command
 
 
 def query(session: Session, name: str | None) -> structs.ExchangeQueryResult:

@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from compat_tests.protocol.amqp_0_10.test_exchange import exists, got, refused
-from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
 def chain(session: Session) -> None:

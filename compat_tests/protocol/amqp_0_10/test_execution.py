@@ -10,9 +10,9 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.limits import VirtualHostLimits
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
 
 # --- sync and result ---------------------------------------------------------------------------------
 
@@ -20,8 +20,8 @@ from fakeamqp.wire.amqp_0_10 import structs
 @pytest.mark.rule("0-10/execution.sync/barrier")
 def test_sync_is_complete_once_all_before_it_is(session: Session) -> None:
     client = session.client
-    octets = [client.command_octets(x.QueueDeclare(queue=f"q{number}")) for number in range(3)]
-    client.send_octets(b"".join(octets) + client.command_octets(x.ExecutionSync(), sync=True))
+    octets = [client.command_bytes(x.QueueDeclare(queue=f"q{number}")) for number in range(3)]
+    client.send_bytes(b"".join(octets) + client.command_bytes(x.ExecutionSync(), sync=True))
     assert list(client.expect(c.SessionCompleted).commands or ()) == [0, 1, 2, 3]
 
 
@@ -48,10 +48,10 @@ def test_an_exception_ends_the_session_and_not_the_connection(server: Server) ->
     session, other = client.session(b"s", 0), client.session(b"other", 1)
     session.call(x.ExecutionSync())
     octets = [
-        client.command_octets(each)
+        client.command_bytes(each)
         for each in (x.QueuePurge(queue="nowhere"), x.QueueDeclare(queue="late"), x.ExecutionSync())
     ]
-    client.send_octets(b"".join(octets))
+    client.send_bytes(b"".join(octets))
     exception = session.expect(x.ExecutionException)
     assert (exception.error_code, exception.command_id) == (404, 1)
     assert (exception.class_code, exception.command_code) == (8, 3)
@@ -81,8 +81,8 @@ def test_an_ended_session_hears_nothing_but_its_detach(server: Server) -> None:
 
 def test_what_was_done_before_is_completed_before_the_exception(session: Session) -> None:
     client = session.client
-    octets = [client.command_octets(each) for each in (x.ExecutionSync(), x.QueuePurge(queue="nowhere"))]
-    client.send_octets(b"".join(octets))
+    octets = [client.command_bytes(each) for each in (x.ExecutionSync(), x.QueuePurge(queue="nowhere"))]
+    client.send_bytes(b"".join(octets))
     assert list(client.expect(c.SessionCompleted).commands or ()) == [0]
     session.expect(x.ExecutionException)
 
@@ -209,7 +209,7 @@ def test_subscribers_of_a_deleted_queue_are_told_by_code_408(server: Server) -> 
         x.QueueDeclare(queue="q").encode() + b"\x00",
         x.QueueDeclare(queue="q").encode()[:-1],
     ],
-    ids=["no header", "octets left over", "octets missing"],
+    ids=["no header", "bytes left over", "bytes missing"],
 )
 def test_segments_that_cannot_be_decoded_are_told_by_code_503(server: Server, octets: bytes) -> None:
     session = server.session()

@@ -17,7 +17,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from compat_tests.protocol.driver import QuietTap
-from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
 @pytest.mark.rule("0-10/file.ack/semantics")

@@ -11,7 +11,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_files,
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
 @pytest.mark.rule("0-10/file.consume/min-consumers")

@@ -17,18 +17,18 @@ from compat_tests.protocol.amqp_0_10.contents import (
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from fakeamqp.model.access import Permission, User
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 CONTENT = bytes(range(256)) * 40
 
 
 def stage_partly(session: Session, body: bytes, frames: int) -> int:
-    """Send a stage whose end does not come; answers with how many octets of the content did."""
+    """Send a stage whose end does not come; answers with how many bytes of the content did."""
     client = session.client
-    octets = client.command_octets(
+    octets = client.command_bytes(
         x.FileStage(), session.channel, header=[structs.FileProperties(filename="f")], body=body
     )
     start = sent = 0
@@ -36,7 +36,7 @@ def stage_partly(session: Session, body: bytes, frames: int) -> int:
         size = int.from_bytes(octets[start + 2 : start + 4], "big")
         sent += size - 12 if number > 1 else 0
         start += size
-    client.send_octets(octets[:start])
+    client.send_bytes(octets[:start])
     assert start < len(octets)
     return sent
 
@@ -142,8 +142,8 @@ def test_another_command_that_is_broken_off_adds_nothing(server: Server) -> None
     session = small_frames(server)
     assert open_file(session, len(CONTENT)) == 0
     header = [structs.StreamProperties()]
-    octets = session.client.command_octets(x.StreamPublish(routing_key="q"), header=header, body=CONTENT)
-    session.client.send_octets(octets[:-1])
+    octets = session.client.command_bytes(x.StreamPublish(routing_key="q"), header=header, body=CONTENT)
+    session.client.send_bytes(octets[:-1])
     session.client.drop()
     assert open_file(small_frames(server), len(CONTENT)) == 0
 
@@ -153,9 +153,9 @@ def test_another_command_that_is_broken_off_adds_nothing(server: Server) -> None
 def test_wherever_a_stage_is_cut_off_the_content_comes_whole_in_the_end(server: Server, sent: int) -> None:
     session = small_frames(server)
     assert open_file(session, len(CONTENT)) == 0
-    octets = session.client.command_octets(x.FileStage(), header=[structs.FileProperties()], body=CONTENT)
+    octets = session.client.command_bytes(x.FileStage(), header=[structs.FileProperties()], body=CONTENT)
     assert sent < len(octets)
-    session.client.send_octets(octets[:sent])
+    session.client.send_bytes(octets[:sent])
     session.client.drop()
     session = small_frames(server)
     session.declare("q")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER
 
 _HEARTBEAT = c.ConnectionHeartbeat().encode()
 
@@ -20,10 +20,10 @@ _HEARTBEAT = c.ConnectionHeartbeat().encode()
 @pytest.mark.rule("0-10/frame/flags")
 def test_a_frame_by_its_octets(client: Client) -> None:
     # Flags: first and last of segment and frame. Size: 12 + 2 of the control + 2 of the empty packing flags.
-    client.send_octets(bytes.fromhex("0f 00 0010 00 00 0000 00000000") + _HEARTBEAT)
+    client.send_bytes(bytes.fromhex("0f 00 0010 00 00 0000 00000000") + _HEARTBEAT)
     client.expect_nothing()
-    client.send_octets(bytes.fromhex("0f 00 0010 00 00 0000 00000000") + c.ConnectionClose().encode())
-    octets = client.take_octets()
+    client.send_bytes(bytes.fromhex("0f 00 0010 00 00 0000 00000000") + c.ConnectionClose().encode())
+    octets = client.take_bytes()
     assert octets == bytes.fromhex("0f 00 0010 00 00 0000 00000000 01 0c 0000")
 
 
@@ -34,9 +34,9 @@ def test_a_frame_by_its_octets(client: Client) -> None:
         pytest.param({"flags": 0x4F}, marks=pytest.mark.rule("0-10/frame/format-version"), id="version 1"),
         pytest.param({"flags": 0xCF}, marks=pytest.mark.rule("0-10/frame/format-version"), id="version 3"),
         pytest.param({"flags": 0x1F}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="reserved flag"),
-        pytest.param({"reserved": 1}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="octet 4"),
+        pytest.param({"reserved": 1}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="byte 4"),
         pytest.param(
-            {"reserved_2": 1}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="octets 8 to 11"
+            {"reserved_2": 1}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="bytes 8 to 11"
         ),
         pytest.param({"track": 0x10}, marks=pytest.mark.rule("0-10/frame/reserved-zero"), id="track's bits"),
         pytest.param({"track": 2}, id="track 2"),
@@ -61,7 +61,7 @@ def test_after_broken_framing_only_close_ok_counts(client: Client) -> None:
     client.expect(c.ConnectionClose)
     for octet in b"garbage" + FRAME_HEADER.pack(15, 0, 16, 0, 0, 0, 0) + c.ConnectionCloseOk().encode():
         assert not client.closed
-        client.send_octets(bytes([octet]))
+        client.send_bytes(bytes([octet]))
     client.expect_silent_end()
 
 
@@ -248,5 +248,5 @@ def test_the_connection_works_octet_by_octet(server: Server) -> None:
         for attach in [c.SessionAttach(name=b"slow").encode()]
     )
     for octet in octets:
-        client.send_octets(bytes([octet]))
+        client.send_bytes(bytes([octet]))
     client.expect(c.SessionAttached)

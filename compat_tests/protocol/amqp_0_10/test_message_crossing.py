@@ -9,10 +9,10 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
 from compat_tests.protocol.driver import Client
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.timestamps import Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.codec.timestamps import Timestamp
 
 
 @pytest.fixture

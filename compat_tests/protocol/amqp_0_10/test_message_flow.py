@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.packed import Command
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command
 
 CREDIT, WINDOW = 0, 1
 MESSAGE, BYTE = 0, 1
-#: A header with a key of one octet and the name of the default exchange, and a body of eight, in personality
+#: A header with a key of one byte and the name of the default exchange, and a body of eight, in personality
 #: rabbitmq-4.2; by the text there is a timestamp.
 BODY = b"12345678"
 
@@ -91,7 +91,7 @@ def test_units_are_0_and_1(session: Session) -> None:
 
 
 def illegal(session: Session, command: Command) -> None:
-    """The command, with 2 for the last of its octets."""
+    """The command, with 2 for the last of its bytes."""
     octets = command.encode()[:-1] + b"\2"
     session.client.send_frame(octets, kind=1, track=1, channel=session.channel)
     exception = session.news(x.ExecutionException)
@@ -105,7 +105,7 @@ def test_an_unknown_destination_is_not_found(session: Session, kind: type[Comman
     session.fails(kind(destination="nope"), 404)
 
 
-# --- octets ------------------------------------------------------------------------------------------
+# --- bytes ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-10/message.set-flow-mode/byte-accounting")
@@ -438,8 +438,8 @@ def test_flush_sends_also_what_a_full_transport_holds_back(session: Session) -> 
         session.publish(big)
     subscribe(session, CREDIT)
     session.flow(UNLIMITED, unit=BYTE)
-    command = session.client.command_octets(x.MessageFlow(destination="d", value=4), session.channel)
-    flush = session.client.command_octets(x.MessageFlush(destination="d"), session.channel)
+    command = session.client.command_bytes(x.MessageFlow(destination="d", value=4), session.channel)
+    flush = session.client.command_bytes(x.MessageFlush(destination="d"), session.channel)
     session.next_id += 2
     connection.receive(command)
     assert session.client.server.vhost.queues["q"].ready  # The rest waits for the transport.
@@ -448,7 +448,7 @@ def test_flush_sends_also_what_a_full_transport_holds_back(session: Session) -> 
     for _ in range(2):  # From here on it is as full as before.
         session.publish(big)
     connection.receive(
-        session.client.command_octets(x.MessageFlow(destination="d", unit=BYTE), session.channel)
+        session.client.command_bytes(x.MessageFlow(destination="d", unit=BYTE), session.channel)
     )
     connection.receive(command)
     session.next_id += 2
@@ -463,7 +463,7 @@ def test_a_full_transport_gets_no_more_until_it_has_taken_some(session: Session)
     other = session.client.server.session(b"other")
     connection = session.client.connection
     session.subscribe()
-    session.client.take_octets()
+    session.client.take_bytes()
     for _ in range(20):
         other.publish(bytes(200_000))
     ready = other.query().message_count or 0

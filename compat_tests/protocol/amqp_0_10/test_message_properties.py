@@ -10,10 +10,10 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session, Transfer
 from fakeamqp.model.access import Permission, User
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.types import CODES, Array, List, Map
-from fakeamqp.wire.timestamps import Timestamp
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, List, Map
+from fakeamqp.protocols.codec.timestamps import Timestamp
 
 NOW = 1_700_000_000
 
@@ -52,7 +52,7 @@ def test_brokers_in_the_field_do_not_look_at_the_content_length(lenient: Server)
 
 
 def test_nothing_is_added_to_what_a_message_says(lenient: Server) -> None:
-    """Clients count octets of credit: a key of one octet and a body of eight cost 19."""
+    """Clients count bytes of credit: a key of one byte and a body of eight cost 19."""
     session = lenient.session()
     session.declare("q")
     session.publish(b"12345678")

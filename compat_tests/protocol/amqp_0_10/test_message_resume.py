@@ -7,8 +7,8 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from compat_tests.protocol.amqp_0_10.test_message_fragments import FIRST, FURTHER, LAST, fragment, refused
 from fakeamqp.model.access import Permission, User
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import structs
 
 ID = "the one"
 
@@ -70,9 +70,9 @@ def test_a_transfer_that_broke_off_within_its_body_goes_on(server: Server, size:
     client = server.open(max_frame_size=4096)
     client.session(b"sends")
     body = bytes(range(256)) * 50
-    octets = client.command_octets(x.MessageTransfer(accept_mode=1), header=[properties()], body=body)
-    whole = client.command_octets(x.MessageTransfer(accept_mode=1), header=[properties()], body=b"")
-    client.send_octets(octets[: len(whole) + size])
+    octets = client.command_bytes(x.MessageTransfer(accept_mode=1), header=[properties()], body=body)
+    whole = client.command_bytes(x.MessageTransfer(accept_mode=1), header=[properties()], body=b"")
+    client.send_bytes(octets[: len(whole) + size])
     client.drop()
     session = server.session(b"goes on")
     offset = resume(session) or 0
@@ -90,8 +90,8 @@ def test_a_fragment_that_broke_off_counts_as_far_as_it_came(server: Server) -> N
     session = client.session(b"sends")
     fragment(session, b"one ", FIRST, properties())
     further = structs.FragmentProperties(*FURTHER)
-    octets = client.command_octets(x.MessageTransfer(accept_mode=1), header=[further], body=b"x" * 5000)
-    client.send_octets(octets[:-10])
+    octets = client.command_bytes(x.MessageTransfer(accept_mode=1), header=[further], body=b"x" * 5000)
+    client.send_bytes(octets[:-10])
     client.drop()
     assert resume(server.session(b"goes on")) == 4 + 4084
 
@@ -99,8 +99,8 @@ def test_a_fragment_that_broke_off_counts_as_far_as_it_came(server: Server) -> N
 def test_a_transfer_that_broke_off_before_its_body_is_not_known(server: Server) -> None:
     client = server.open()
     client.session(b"sends")
-    octets = client.command_octets(x.MessageTransfer(accept_mode=1), header=[properties()], body=b"body")
-    client.send_octets(octets[: -4 - 12])
+    octets = client.command_bytes(x.MessageTransfer(accept_mode=1), header=[properties()], body=b"body")
+    client.send_bytes(octets[: -4 - 12])
     client.drop()
     assert resume(server.session(b"goes on")) == 0
 
@@ -215,8 +215,8 @@ def test_a_message_that_broke_off_beside_fragments_of_another_is_kept_as_well(se
     client = server.open(max_frame_size=4096)
     session = client.session(b"sends")
     fragment(session, b"one ", FIRST, properties(id_="fragments"))
-    octets = client.command_octets(x.MessageTransfer(accept_mode=1), header=[properties()], body=b"x" * 5000)
-    client.send_octets(octets[:-10])
+    octets = client.command_bytes(x.MessageTransfer(accept_mode=1), header=[properties()], body=b"x" * 5000)
+    client.send_bytes(octets[:-10])
     client.drop()
     session = server.session(b"goes on")
     assert resume(session, "fragments") == 4

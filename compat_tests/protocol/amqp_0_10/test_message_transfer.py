@@ -6,12 +6,12 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Arrived, Client, Server, Session
 from fakeamqp.model.access import Permission, TopicPermission, User
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.packed import encode_header
-from fakeamqp.wire.amqp_0_10.types import UnknownStruct
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.packed import encode_header
+from fakeamqp.protocols.amqp_0_10.codec.types import UnknownStruct
 
 TO_Q = structs.DeliveryProperties(routing_key="q")
 
@@ -314,7 +314,7 @@ def test_a_transfer_larger_than_a_frame_comes_in_several(server: Server, body: b
 @pytest.mark.rule("0-10/message.delivery-properties/encoding")
 @pytest.mark.rule("0-10/message.message-properties/encoding")
 def test_header_structs_on_the_wire(session: Session) -> None:
-    """Octets by hand: every field of both structs."""
+    """Bytes by hand: every field of both structs."""
     delivery = bytes.fromhex(
         "0000002e" "0401" "ff0f"  # size, code, flags: all twelve fields
         "05" "02" "0000000000000064" "0000000000000065" "0000000000000066"  # 5, 2, 100, 101, 102
@@ -323,7 +323,7 @@ def test_header_structs_on_the_wire(session: Session) -> None:
     message = bytes.fromhex(
         "0000004b" "0403" "ff01"
         "0000000000000004" "000102030405060708090a0b0c0d0e0f"  # 4, the UUID
-        "0002ffff" "0008" "0300" "0172" "036b6579" "0161" "0162"  # octets, "r" and "key", "a", "b"
+        "0002ffff" "0008" "0300" "0172" "036b6579" "0161" "0162"  # bytes, "r" and "key", "a", "b"
         "0005" "6775657374" "0001" "70"  # b"guest", b"p"
         "0000000f" "00000001" "016e" "31" "0000000000000007"  # {"n": 7}
     )  # fmt: skip

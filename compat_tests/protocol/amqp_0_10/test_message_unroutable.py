@@ -8,9 +8,9 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
 from fakeamqp.model.personality import personality
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.constants import RejectCode
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.constants import RejectCode
 
 EXPLICIT, NONE = 0, 1
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.constants import DetachCode
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
 
 HEADER = [structs.DeliveryProperties(routing_key="q")]
 COMMAND = x.MessageTransfer(accept_mode=1)
@@ -16,7 +16,7 @@ FIRST = 0x0B
 
 
 def octets(client: Client, body: bytes = b"body", channel: int = 0) -> bytes:
-    return client.command_octets(COMMAND, channel, header=HEADER, body=body)
+    return client.command_bytes(COMMAND, channel, header=HEADER, body=body)
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def depth(session: Session) -> int:
 def test_a_transfer_may_be_cut_anywhere(session: Session) -> None:
     whole = octets(session.client)
     for cut in range(1, len(whole)):
-        session.client.send_octets(whole[:cut])
+        session.client.send_bytes(whole[:cut])
         assert depth(session) == cut - 1
-        session.client.send_octets(whole[cut:])
+        session.client.send_bytes(whole[cut:])
         assert depth(session) == cut
-    session.client.send_octets(whole * 3 + whole[:-1])
+    session.client.send_bytes(whole * 3 + whole[:-1])
     assert depth(session) == len(whole) + 2
-    session.client.send_octets(whole[-1:])
+    session.client.send_bytes(whole[-1:])
     bodies = {queued.message.body for queued in session.client.server.vhost.queues["q"].ready}
     assert bodies == {b"body"}
 
@@ -48,7 +48,7 @@ def test_a_body_on_another_channel_is_that_of_another_command(session: Session) 
     client.session(b"other", channel=1)
     whole = octets(client)
     body = len(b"body") + 12
-    client.send_octets(whole[:-body] + octets(client, channel=1)[-body:])
+    client.send_bytes(whole[:-body] + octets(client, channel=1)[-body:])
     client.expect_close(501)
 
 
@@ -56,14 +56,14 @@ def test_a_header_on_another_channel_is_that_of_another_command(session: Session
     client = session.client
     client.session(b"other", channel=1)
     command = 12 + len(COMMAND.encode())
-    client.send_octets(octets(client)[:command] + octets(client, channel=1)[command:])
+    client.send_bytes(octets(client)[:command] + octets(client, channel=1)[command:])
     client.expect_close(501)
 
 
 def test_a_transfer_cannot_begin_within_another_command(session: Session) -> None:
     client = session.client
     client.send_frame(COMMAND.encode(), flags=FIRST, kind=1, track=1)
-    client.send_octets(octets(client))
+    client.send_bytes(octets(client))
     client.expect_close(501)
     assert depth(session) == 0
 
@@ -71,7 +71,7 @@ def test_a_transfer_cannot_begin_within_another_command(session: Session) -> Non
 def test_a_transfer_cannot_begin_within_a_command_that_has_no_octets_yet(session: Session) -> None:
     client = session.client
     client.send_frame(b"", flags=FIRST & ~1, kind=1, track=1)
-    client.send_octets(octets(client))
+    client.send_bytes(octets(client))
     client.expect_close(501)
     assert depth(session) == 0
 
@@ -80,7 +80,7 @@ def test_without_a_command_point_nothing_is_carried_out(server: Server) -> None:
     server.session(b"declares").declare("q")
     client = server.open()
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
-    client.send_octets(octets(client))
+    client.send_bytes(octets(client))
     assert client.expect(c.SessionDetached).code == DetachCode.UNKNOWN_IDS
     assert not server.vhost.queues["q"].ready
 
@@ -93,7 +93,7 @@ def test_on_each_transport_the_command_point_comes_first(server: Server) -> None
     client = server.open()
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
     client.inbox.clear()
-    client.send_octets(octets(client))
+    client.send_bytes(octets(client))
     assert client.expect(c.SessionDetached).code == DetachCode.UNKNOWN_IDS
     assert not server.vhost.queues["q"].ready
 
@@ -103,12 +103,12 @@ def test_behind_an_offset_the_beginning_of_a_transfer_is_wrong(server: Server) -
     session = client.session(timeout=60)
     session.declare("q")
     size = len(COMMAND.encode())
-    client.send_octets(octets(client)[: 12 + size])
+    client.send_bytes(octets(client)[: 12 + size])
     client.drop()
     client = server.open()
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
     client.send(c.SessionCommandPoint(command_id=session.next_id, command_offset=size))
-    client.send_octets(octets(client))
+    client.send_bytes(octets(client))
     client.expect_close(501)
 
 
@@ -117,11 +117,11 @@ def test_what_was_carried_out_before_is_not_carried_out_again(server: Server) ->
     session = client.session(timeout=60)
     session.declare("q")
     id_ = session.next_id
-    client.send_octets(octets(client) * 2)
+    client.send_bytes(octets(client) * 2)
     client.drop()
     client = server.open()
     again = client.session(at=id_)
-    client.send_octets(octets(client) * 3)
+    client.send_bytes(octets(client) * 3)
     assert len(server.vhost.queues["q"].ready) == 3
     assert again.end.incoming.current == id_ + 2
 
@@ -131,21 +131,21 @@ def test_the_rest_of_what_was_carried_out_is_not_taken_for_a_beginning(server: S
     session = client.session(timeout=60)
     session.declare("q")
     id_ = session.next_id
-    client.send_octets(octets(client) * 2)
+    client.send_bytes(octets(client) * 2)
     client.drop()
     client = server.open()
     again = client.session(at=id_)
     again.point(id_, offset=len(COMMAND.encode()))
     whole = octets(client)
-    client.send_octets(whole[12 + len(COMMAND.encode()) :] + whole * 2)
+    client.send_bytes(whole[12 + len(COMMAND.encode()) :] + whole * 2)
     assert len(server.vhost.queues["q"].ready) == 3
 
 
 def test_commands_that_were_left_out_are_passed_over(session: Session) -> None:
     id_ = session.next_id
-    session.client.send_octets(octets(session.client))
+    session.client.send_bytes(octets(session.client))
     session.control(c.SessionGap(commands=x.SequenceSet.of(id_ + 2)))
-    session.client.send_octets(octets(session.client) * 2)
+    session.client.send_bytes(octets(session.client) * 2)
     assert depth(session) == 3
     session.next_id = id_ + 4
     assert session.query().message_count == 3

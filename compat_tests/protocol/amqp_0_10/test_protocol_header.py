@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
 
 
 @pytest.mark.rule("0-10/protocol-header/layout")
@@ -14,10 +14,10 @@ from fakeamqp.wire.amqp_0_10.constants import PROTOCOL_HEADER
 @pytest.mark.rule("0-10/protocol-header/server-echo")
 def test_the_header_is_answered_with_the_same_header_before_start(server: Server) -> None:
     client = server.dial()
-    client.send_octets(b"AMQP\x01\x01\x00\x0a")
-    octets = client.take_octets()
+    client.send_bytes(b"AMQP\x01\x01\x00\x0a")
+    octets = client.take_bytes()
     assert octets[:8] == PROTOCOL_HEADER == b"AMQP\x01\x01\x00\x0a"
-    # A frame with one control follows: all flags, type 0, and class 1, code 1 behind the twelve octets.
+    # A frame with one control follows: all flags, type 0, and class 1, code 1 behind the twelve bytes.
     assert octets[8:10] == b"\x0f\x00" and octets[20:22] == b"\x01\x01"
 
 
@@ -25,9 +25,9 @@ def test_the_header_is_answered_with_the_same_header_before_start(server: Server
 def test_nothing_is_said_before_the_header_is_whole(server: Server) -> None:
     client = server.dial()
     for octet in PROTOCOL_HEADER[:-1]:
-        client.send_octets(bytes([octet]))
+        client.send_bytes(bytes([octet]))
         client.expect_nothing()
-    client.send_octets(PROTOCOL_HEADER[-1:])
+    client.send_bytes(PROTOCOL_HEADER[-1:])
     client.expect(c.ConnectionStart)
 
 
@@ -38,7 +38,7 @@ def test_nothing_is_said_before_the_header_is_whole(server: Server) -> None:
 )
 def test_an_unknown_header_is_answered_with_a_known_one_and_the_end(server: Server, header: bytes) -> None:
     client = server.dial()
-    client.send_octets(header)
-    octets = client.take_octets()
+    client.send_bytes(header)
+    octets = client.take_bytes()
     assert len(octets) == 8 and octets.startswith(b"AMQP")
     assert client.closed

@@ -9,8 +9,8 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from compat_tests.protocol.amqp_0_10.test_exchange import got, refused
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
 def exists(session: Session, name: str = "q") -> bool:

@@ -13,8 +13,8 @@ from compat_tests.protocol.driver import QuietTap
 from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.personality import personality
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10.packed import Command
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command
 
 NAMES = ("c", "w", "r", "cwr", "none")
 

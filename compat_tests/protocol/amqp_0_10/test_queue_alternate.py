@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Session
 from compat_tests.protocol.amqp_0_10.test_exchange import got, refused
-from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
 @pytest.mark.rule("0-10/queue.declare/alternate-exchange-pre-existing-exchange")

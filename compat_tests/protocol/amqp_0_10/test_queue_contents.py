@@ -13,7 +13,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_packets,
 )
 from compat_tests.protocol.amqp_0_10.driver import Session
-from fakeamqp.wire.amqp_0_10 import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
 @pytest.mark.rule("0-10/queue/any-content")

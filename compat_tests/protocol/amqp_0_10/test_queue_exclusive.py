@@ -9,9 +9,9 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from compat_tests.protocol.amqp_0_10.test_exchange import got
 from compat_tests.protocol.amqp_0_10.test_queue import exists
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10.packed import Command
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command
 
 
 def locked(client: Client, command: Command) -> None:

@@ -1,4 +1,4 @@
-"""Queue arguments of Apache's brokers, as sessions see them. What each does is tested without a dialect."""
+"""Queue arguments of Apache's brokers, as sessions see them. What each does is tested without a protocol."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import structs
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from compat_tests.protocol.amqp_0_10.test_exchange import exists as exchange_exists
 from compat_tests.protocol.amqp_0_10.test_exchange import got, refused
 from compat_tests.protocol.amqp_0_10.test_queue import exists
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.packed import Command
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command
 
 
 @pytest.mark.rule("0-10/queue.delete/queue-empty-name")

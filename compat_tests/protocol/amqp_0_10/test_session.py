@@ -6,12 +6,12 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from fakeamqp.model.access import Permission, User
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10.constants import DetachCode
-from fakeamqp.wire.amqp_0_10.frames import control_frame
-from fakeamqp.wire.amqp_0_10.packed import Control
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
+from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
+from fakeamqp.protocols.amqp_0_10.codec.packed import Control
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 # --- attach ------------------------------------------------------------------------------------------
 
@@ -82,9 +82,9 @@ def test_channel_zero_is_a_channel_like_others(client: Client) -> None:
 
 def test_who_loses_a_session_learns_first_what_is_completed(server: Server, client: Client) -> None:
     client.session(b"s", 1)
-    declared = client.command_octets(x.QueueDeclare(queue="q"), 1)
+    declared = client.command_bytes(x.QueueDeclare(queue="q"), 1)
     by_force = control_frame(2, c.SessionAttach(name=b"s", force=True).encode())
-    client.send_octets(declared + by_force)
+    client.send_bytes(declared + by_force)
     assert list(client.expect(c.SessionCompleted, 1).commands or ()) == [0]
     client.expect(c.SessionDetached, 1)
     client.expect(c.SessionAttached, 2)
@@ -134,12 +134,12 @@ def test_the_channel_is_free_after_a_detach(client: Client) -> None:
 def test_what_was_done_is_completed_before_the_end(client: Client) -> None:
     """A client may say all it has to say at once."""
     client.session(b"s")
-    declared = client.command_octets(x.QueueDeclare(queue="q"))
-    client.send_octets(declared + control_frame(0, c.SessionDetach(name=b"s").encode()))
+    declared = client.command_bytes(x.QueueDeclare(queue="q"))
+    client.send_bytes(declared + control_frame(0, c.SessionDetach(name=b"s").encode()))
     assert list(client.expect(c.SessionCompleted).commands or ()) == [0]
     client.expect(c.SessionDetached)
     client.session(b"s")
-    client.send_octets(declared + control_frame(0, c.ConnectionClose(reply_code=200).encode()))
+    client.send_bytes(declared + control_frame(0, c.ConnectionClose(reply_code=200).encode()))
     assert list(client.expect(c.SessionCompleted).commands or ()) == [0]
     client.expect(c.ConnectionCloseOk)
 
@@ -269,7 +269,7 @@ def test_a_command_goes_on_where_it_was_cut(server: Server, client: Client) -> N
     client.drop()
     other = server.open()
     other.call(c.SessionAttach(name=b"s"), c.SessionAttached)
-    # Two octets come again, as if the client did not know that they had arrived.
+    # Two bytes come again, as if the client did not know that they had arrived.
     other.send(c.SessionCommandPoint(command_id=0, command_offset=3))
     other.send_frame(whole[3:], flags=0x0D, kind=1, track=1)
     assert "q" in server.vhost.queues
@@ -367,8 +367,8 @@ def test_sync_brings_the_completion_soon(client: Client) -> None:
 @pytest.mark.rule("0-10/session.completed/out-of-order")
 def test_many_commands_are_completed_by_one_control(client: Client) -> None:
     session = client.session()
-    octets = [client.command_octets(x.ExecutionSync(), sync=True) for _ in range(5)]
-    client.send_octets(b"".join(octets))
+    octets = [client.command_bytes(x.ExecutionSync(), sync=True) for _ in range(5)]
+    client.send_bytes(b"".join(octets))
     assert list(client.expect(c.SessionCompleted).commands or ()) == [0, 1, 2, 3, 4]
     client.expect_nothing()
     del session

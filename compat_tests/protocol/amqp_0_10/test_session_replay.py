@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, HEADER_SIZE
-from fakeamqp.wire.amqp_0_10.serial import ByteRanges, SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE
+from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
 
 _FOR_EVER = None
 _BODIES = [b"one", b"two" * 50, b"", b"four"]
@@ -27,11 +27,11 @@ def _published(server: Server) -> list[bytes]:
 
 
 def _transfers(client: Client, first_id: int) -> list[bytes]:
-    """The octets of each transfer of `_BODIES`, in frames so small that the larger ones need several."""
+    """The bytes of each transfer of `_BODIES`, in frames so small that the larger ones need several."""
     client.max_frame_size = 64
     header = [structs.DeliveryProperties(routing_key="q")]
     command = x.MessageTransfer(accept_mode=1)
-    octets = [client.command_octets(command, header=header, body=body) for body in _BODIES]
+    octets = [client.command_bytes(command, header=header, body=body) for body in _BODIES]
     client.max_frame_size = 65535
     return octets
 
@@ -59,7 +59,7 @@ def test_a_publisher_that_is_cut_off_anywhere_loses_and_repeats_nothing(cut: int
     publisher.declare("q")
     transfers = _transfers(publisher.client, publisher.next_id)
     first_id = publisher.next_id
-    publisher.client.send_octets(b"".join(transfers)[:cut])
+    publisher.client.send_bytes(b"".join(transfers)[:cut])
     publisher.client.drop()
 
     client = server.open()
@@ -67,7 +67,7 @@ def test_a_publisher_that_is_cut_off_anywhere_loses_and_repeats_nothing(cut: int
     client.inbox.clear()
     id_ = _expected(client)
     client.send(c.SessionCommandPoint(command_id=id_, command_offset=0))
-    client.send_octets(b"".join(transfers[id_ - first_id :]))
+    client.send_bytes(b"".join(transfers[id_ - first_id :]))
 
     assert _published(server) == _BODIES
 
@@ -80,13 +80,13 @@ def test_a_publisher_may_send_everything_again(cut: int) -> None:
     publisher.declare("q")
     transfers = _transfers(publisher.client, publisher.next_id)
     first_id = publisher.next_id
-    publisher.client.send_octets(b"".join(transfers)[:cut])
+    publisher.client.send_bytes(b"".join(transfers)[:cut])
     publisher.client.drop()
 
     client = server.open()
     client.call(c.SessionAttach(name=b"p"), c.SessionAttached)
     client.send(c.SessionCommandPoint(command_id=first_id, command_offset=0))
-    client.send_octets(b"".join(transfers))
+    client.send_bytes(b"".join(transfers))
 
     assert _published(server) == _BODIES
 
@@ -100,7 +100,7 @@ class _Consumer:
     next_id: int = 0
 
     def receive(self, client: Client, octets: bytes) -> None:
-        """Take what of the broker's octets has reached the client."""
+        """Take what of the broker's bytes has reached the client."""
         reader = self.server.dial()
         reader._next_ids[0] = self.next_id
         reader._octets = octets
@@ -123,11 +123,11 @@ def _subscribed(server: Server) -> Session:
 
 
 def _deliver_all(server: Server, session: Session) -> bytes:
-    """Have all messages sent to the subscription; answers with the octets."""
-    session.client.take_octets()
+    """Have all messages sent to the subscription; answers with the bytes."""
+    session.client.take_bytes()
     session.send(x.MessageFlow(destination="d", unit=1, value=0xFFFFFFFF))
     session.send(x.MessageFlow(destination="d", unit=0, value=0xFFFFFFFF))
-    return session.client.take_octets()
+    return session.client.take_bytes()
 
 
 def _prepared() -> tuple[Server, Session]:
@@ -159,7 +159,7 @@ def test_a_subscriber_that_is_cut_off_anywhere_loses_and_repeats_nothing(cut: in
     assert isinstance(asked[0], c.SessionAttached)
     assert any(isinstance(each, c.SessionFlush) and each.expected for each in asked)
     client.send(c.SessionExpected(commands=SequenceSet.of(consumer.next_id)))
-    consumer.receive(client, client.take_octets())
+    consumer.receive(client, client.take_bytes())
 
     assert [consumer.seen[id_] for id_ in sorted(consumer.seen)] == _BODIES
 
@@ -192,7 +192,7 @@ def _due(client: Client) -> SequenceSet:
 
 
 def _payload(octets: bytes) -> bytes:
-    """The octets of the commands that frames carry, those of controls left out."""
+    """The bytes of the commands that frames carry, those of controls left out."""
     found = b""
     while octets:
         _, kind, size, *_ = FRAME_HEADER.unpack_from(octets)
@@ -216,7 +216,7 @@ def test_of_a_command_that_came_in_part_the_rest_is_sent(offset: int) -> None:
     second = len(_payload(_whole(client, b"one")))
     fragment = structs.CommandFragment(command_id=1, byte_ranges=ByteRanges.of((offset, 2**64 - 1)))
     client.send(c.SessionExpected(commands=SequenceSet.of(2), fragments=[fragment]))
-    octets = client.take_octets()
+    octets = client.take_bytes()
     point = c.decode(octets[HEADER_SIZE : FRAME_HEADER.unpack_from(octets)[2]])
     assert isinstance(point, c.SessionCommandPoint)
     assert (point.command_id, point.command_offset) == (1, offset)
@@ -227,7 +227,7 @@ def _whole(client: Client, body: bytes) -> bytes:
     """The frames of a transfer of `_prepared` as the broker sends it."""
     header = [structs.DeliveryProperties(exchange="", routing_key="q")]
     command = x.MessageTransfer(destination="d", accept_mode=0, acquire_mode=0)
-    return client.command_octets(command, header=header, body=body)
+    return client.command_bytes(command, header=header, body=body)
 
 
 def test_a_client_that_does_not_say_what_it_has_gets_all_that_it_has_not_confirmed() -> None:

@@ -16,8 +16,8 @@ from compat_tests.protocol.amqp_0_10.contents import (
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from fakeamqp.model.access import Permission, User
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import structs
 
 ALL_PROPERTIES = {
     "content_type": "video/mpeg",

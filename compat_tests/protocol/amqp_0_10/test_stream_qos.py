@@ -12,8 +12,8 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_packets,
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
 
 
 def qos(session: Session, **arguments: int | bool) -> None:

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.constants import AcceptMode, DeliveryMode
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, DeliveryMode
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 SELECT = x.TxSelect()
 COMMIT = x.TxCommit()
@@ -156,14 +156,14 @@ def test_a_commit_is_completed_after_what_it_commits(client: Client) -> None:
     first = session.next_id
     header = [structs.DeliveryProperties(routing_key="q")]
     octets = b"".join(
-        client.command_octets(x.MessageTransfer(accept_mode=1), header=header, body=b"%d" % number)
+        client.command_bytes(x.MessageTransfer(accept_mode=1), header=header, body=b"%d" % number)
         for number in range(5)
     )
-    octets += client.command_octets(COMMIT, sync=True)
-    # However the octets are cut, the commit is not completed alone.
+    octets += client.command_bytes(COMMIT, sync=True)
+    # However the bytes are cut, the commit is not completed alone.
     completed = SequenceSet()
     for start in range(0, len(octets), 11):
-        client.send_octets(octets[start : start + 11])
+        client.send_bytes(octets[start : start + 11])
         for each in client.inbox:
             if isinstance(each.what, c.SessionCompleted) and each.what.commands is not None:
                 completed.update(each.what.commands)

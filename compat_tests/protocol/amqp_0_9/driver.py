@@ -1,6 +1,6 @@
 """A raw 0-9 client on a sans-I/O broker: that of the folder above, with all classes of contents.
 
-Methods may come from the vocabulary of 0-9 or 0-9-1, whose octets are the same where both have them.
+Methods may come from the vocabulary of 0-9 or 0-9-1, whose bytes are the same where both have them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from compat_tests.protocol import driver
-from fakeamqp.dialects import PeerAddress
 from fakeamqp.model.personality import Personality
-from fakeamqp.wire.amqp_0_9 import BasicProperties, FileProperties, StreamProperties, TunnelProperties
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER, frame, split_body
-from fakeamqp.wire.amqp_0_9_x.method import Method
-from fakeamqp.wire.amqp_0_9_x.properties import Properties
+from fakeamqp.protocols import PeerAddress
+from fakeamqp.protocols.amqp_0_9.codec import (
+    BasicProperties,
+    FileProperties,
+    StreamProperties,
+    TunnelProperties,
+)
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, frame, split_body
+from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.framed.codec.properties import Properties
 
 __all__ = ["PROTOCOL_HEADER", "Child", "Client", "Content", "Server", "content"]
 
@@ -55,7 +60,7 @@ class Server(driver.Server):
     def __init__(
         self, name: str | Personality = "rabbitmq-4.2", *, tickets: bool = False, **state: Any
     ) -> None:
-        super().__init__(name, dialect="0-9", tickets=tickets, **state)
+        super().__init__(name, protocol="0-9", tickets=tickets, **state)
 
     def varied(self, **choices: Any) -> Server:
         """Another broker like this one, but for some choices about 0-9."""
@@ -89,7 +94,7 @@ class Client(driver.Client):
         """A method with a content of its class, in three or more frames."""
         octets = (properties or PROPERTIES[method.CLASS_ID]()).encode()
         child = Child(method.CLASS_ID, octets, body, tuple(children))
-        self.send_octets(self.method_frame(method, channel) + content(child, channel, frame_size))
+        self.send_bytes(self.method_frame(method, channel) + content(child, channel, frame_size))
 
     def expect_content(self, method_class: type[Method], channel: int = 1) -> Any:
         method = self.expect(method_class, channel)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeVar
 
 from compat_tests.protocol.amqp_0_9.driver import Client
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9.constants import FRAME_REQUEST, FRAME_RESPONSE
-from fakeamqp.wire.amqp_0_9.requests import (
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
+from fakeamqp.protocols.amqp_0_9.codec.requests import (
     Request,
     Response,
     decode_request,
@@ -16,8 +16,8 @@ from fakeamqp.wire.amqp_0_9.requests import (
     encode_request,
     encode_response,
 )
-from fakeamqp.wire.amqp_0_9_x.frames import frame
-from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.protocols.framed.codec.frames import frame
+from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["Asked", "Requester", "Told"]
 
@@ -57,7 +57,7 @@ class Requester:
 
     # --- out ---------------------------------------------------------------------------------------
 
-    def request_octets(self, method: Method, number: int | None = None) -> bytes:
+    def request_bytes(self, method: Method, number: int | None = None) -> bytes:
         """The frame of the next request, or of one with another number."""
         if number is None:
             self.asked += 1
@@ -68,12 +68,12 @@ class Requester:
 
     def ask(self, *methods: Method) -> int:
         """Send requests all at once; the number of the last."""
-        self.client.send_octets(b"".join(map(self.request_octets, methods)))
+        self.client.send_bytes(b"".join(map(self.request_bytes, methods)))
         return self.asked
 
     def repeat(self, method: Method, number: int) -> None:
         """Send a request with a number of one's own choice."""
-        self.client.send_octets(self.request_octets(method, number))
+        self.client.send_bytes(self.request_bytes(method, number))
 
     def call(self, method: Method, reply: type[M]) -> M:
         """Send a request and take the response to it, which must be this."""
@@ -92,7 +92,7 @@ class Requester:
             self.answered += 1
             number = self.answered
         response = Response(number, first, offset, (method or m.MessageOk()).encode())
-        self.client.send_octets(frame(FRAME_RESPONSE, self.channel, encode_response(response)))
+        self.client.send_bytes(frame(FRAME_RESPONSE, self.channel, encode_response(response)))
 
     # --- in ----------------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.octets import cut, short_string
-from fakeamqp.wire.amqp_0_9 import BasicProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 rule = pytest.mark.rule
 
@@ -60,7 +60,7 @@ def test_each_property_has_its_flag(client: Client, name: str) -> None:
     client.declare("q")
     client.publish(routing_key="q", **{name: value})
     client.send(m.BasicGet(queue="q"))
-    header = cut(client.take_octets())[1].payload
+    header = cut(client.take_bytes())[1].payload
     assert header[12:] == (1 << flag).to_bytes(2, "big") + octets
 
 
@@ -69,9 +69,9 @@ def test_each_property_has_its_flag(client: Client, name: str) -> None:
 def test_all_properties_arrive_in_their_order(client: Client) -> None:
     client.declare("q")
     sent = BasicProperties(**{name: value for name, (_, value, _) in VALUES.items()})
-    client.publish_octets(sent.encode(), routing_key="q")
+    client.publish_bytes(sent.encode(), routing_key="q")
     client.send(m.BasicGet(queue="q"))
-    header = cut(client.take_octets())[1].payload
+    header = cut(client.take_bytes())[1].payload
     assert header[12:] == b"\xff\xfc" + b"".join(octets for _, _, octets in VALUES.values())
 
 

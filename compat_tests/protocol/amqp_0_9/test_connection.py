@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import PROTOCOL_HEADER, Client, Server
-from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 rule = pytest.mark.rule
 
@@ -13,7 +13,7 @@ rule = pytest.mark.rule
 def tuned(server: Server, **tune_ok: int) -> Client:
     """A client that is about to open a virtual host."""
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_bytes(PROTOCOL_HEADER)
     client.expect(m.ConnectionStart, 0)
     client.login()
     client.expect(m.ConnectionTune, 0)
@@ -40,7 +40,7 @@ def test_a_connection_is_opened_step_by_step_and_closed(server: Server) -> None:
 )
 def test_no_step_comes_before_its_time(server: Server, method: m.ConnectionOpen) -> None:
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_bytes(PROTOCOL_HEADER)
     client.expect(m.ConnectionStart, 0)
     client.send(method, 0 if method.CLASS_ID == 10 else 1)
     client.expect_silent_end()
@@ -49,7 +49,7 @@ def test_no_step_comes_before_its_time(server: Server, method: m.ConnectionOpen)
 def test_the_server_says_who_it_is_in_types_that_every_client_can_read(server: Server) -> None:
     """Tests of clients go by the name of the product: what is spoken here is not what RabbitMQ speaks."""
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_bytes(PROTOCOL_HEADER)
     start = client.expect(m.ConnectionStart, 0)
     assert start.server_properties["product"] != "RabbitMQ"
     kinds = {type(value) for value in start.server_properties.values()}
@@ -87,7 +87,7 @@ def test_capabilities_that_nobody_knows_change_nothing(server: Server) -> None:
 def test_a_wrong_password_ends_the_socket_whatever_the_client_says_it_knows(server: Server) -> None:
     """Where the text has no code for it, a close would be RabbitMQ's in 0-9-1."""
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_bytes(PROTOCOL_HEADER)
     client.expect(m.ConnectionStart, 0)
     client.login("guest", "wrong", {"capabilities": {"authentication_failure_close": True}})
     client.expect_silent_end()

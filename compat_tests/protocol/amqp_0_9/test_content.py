@@ -8,8 +8,8 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server
 from compat_tests.protocol.octets import cut, short_string
-from fakeamqp.wire.amqp_0_9 import BasicProperties, StreamProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, StreamProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 rule = pytest.mark.rule
 
@@ -19,7 +19,7 @@ def test_a_content_header_has_class_weight_size_flags_and_values(client: Client)
     client.declare("q")
     client.publish(b"12345", routing_key="q", content_type="text/plain", priority=3)
     client.send(m.BasicGet(queue="q"))
-    header = cut(client.take_octets())[1]
+    header = cut(client.take_bytes())[1]
     assert header.type == 2
     assert header.payload == struct.pack(">HHQH", 60, 0, 5, 0x8800) + short_string("text/plain") + b"\x03"
 
@@ -64,7 +64,7 @@ def test_no_content_travels_on_channel_0(client: Client, kind: int) -> None:
 def test_flags_go_on_in_further_fields(client: Client, more: int) -> None:
     client.declare("q")
     words = struct.pack(">H", 0x0800 | 1) + b"\x00\x01" * (more - 1) + b"\x00\x00"
-    client.publish_octets(words + b"\x07", b"body", routing_key="q")
+    client.publish_bytes(words + b"\x07", b"body", routing_key="q")
     got = client.get("q")
     assert got is not None
     assert (got.properties, got.body) == (BasicProperties(priority=7), b"body")

@@ -12,10 +12,10 @@ from compat_tests.protocol.amqp_0_9.test_file_staging import over_0_10
 from compat_tests.protocol.amqp_0_9.test_stream import publish as publish_stream
 from fakeamqp.model.errors import NotFound
 from fakeamqp.model.transactions import XaOutcome, Xid
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9_1 import methods as shared
-from fakeamqp.wire.amqp_0_10 import commands, structs
-from fakeamqp.wire.amqp_0_10.constants import XaStatus
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
+from fakeamqp.protocols.amqp_0_10.codec import commands, structs
+from fakeamqp.protocols.amqp_0_10.codec.constants import XaStatus
 
 rule = pytest.mark.rule
 
@@ -239,7 +239,7 @@ def test_start_after_work(client: Client, work: str) -> None:
     client.declare("q")
     client.call(m.DtxSelect(), m.DtxSelectOk)
     WORK[work](client)
-    client.take_octets()
+    client.take_bytes()
     client.send(m.DtxStart(dtx_identifier="branch"))
     client.expect_channel_close(406)
 

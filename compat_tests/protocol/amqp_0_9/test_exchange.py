@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from fakeamqp.model.access import Permission
-from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 rule = pytest.mark.rule
 

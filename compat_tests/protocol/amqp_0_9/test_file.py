@@ -17,9 +17,9 @@ from compat_tests.protocol.amqp_0_9.files import (
     stage,
     take,
 )
-from fakeamqp.wire.amqp_0_9 import FileProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9_1 import methods as shared
+from fakeamqp.protocols.amqp_0_9.codec import FileProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 rule = pytest.mark.rule
 

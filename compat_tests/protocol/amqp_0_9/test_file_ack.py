@@ -8,7 +8,7 @@ from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import bodies, consume, publish_file, take
 from fakeamqp.inspect.connections import connection_views
 from fakeamqp.inspect.messages import queued_view, unacked_view
-from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 rule = pytest.mark.rule
 

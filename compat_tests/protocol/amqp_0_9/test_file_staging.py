@@ -23,10 +23,10 @@ from compat_tests.protocol.amqp_0_10.contents import (
 )
 from compat_tests.protocol.amqp_0_10.driver import Server as Server010
 from fakeamqp.model.access import Permission, User
-from fakeamqp.wire.amqp_0_9 import FileProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9_1 import methods as shared
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9.codec import FileProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 
 rule = pytest.mark.rule
 

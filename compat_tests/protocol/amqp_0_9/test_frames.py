@@ -6,9 +6,9 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import PROTOCOL_HEADER, Client, Server
 from compat_tests.protocol.octets import arguments, cut
-from fakeamqp.wire.amqp_0_9 import BasicProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import content_frames
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import content_frames
 
 rule = pytest.mark.rule
 
@@ -16,16 +16,16 @@ rule = pytest.mark.rule
 @rule("0-9/frame/channel-global")
 def test_what_concerns_the_connection_comes_on_channel_0_and_the_rest_on_its_channel(server: Server) -> None:
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_bytes(PROTOCOL_HEADER)
     client.login()
     client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=4096), 0)
     client.send(m.ConnectionOpen(virtual_host="/"), 0)
-    assert {frame.channel for frame in cut(client.take_octets())} == {0}
+    assert {frame.channel for frame in cut(client.take_bytes())} == {0}
     client.open_channel(7)
     client.declare("q", channel=7)
     client.publish(routing_key="q", channel=7)
     client.send(m.BasicGet(queue="q"), 7)
-    frames = cut(client.take_octets())
+    frames = cut(client.take_bytes())
     assert [(frame.type, frame.channel) for frame in frames] == [(1, 7), (2, 7), (3, 7)]
 
 
@@ -72,7 +72,7 @@ def test_what_is_asked_for_or_returned_has_to_fit_too(server: Server, how: str) 
     else:
         header = BasicProperties(headers={"long": "x" * 4050}).encode()
         reader.send(m.BasicPublish(routing_key="nowhere", mandatory=True))
-        reader.send_octets(b"".join(content_frames(1, 60, header, b"", 4088)))
+        reader.send_bytes(b"".join(content_frames(1, 60, header, b"", 4088)))
     server.advance(0)
     if how == "got":
         reader.expect_connection_close(501)

@@ -6,14 +6,14 @@ import gc
 
 from compat_tests.protocol.amqp_0_9.driver import Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
-from fakeamqp.dialects.amqp_0_9_x.channel_end import ChannelEnd
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9_1 import methods as shared
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
+from fakeamqp.protocols.framed.server_channel import FramedChannel
 
 
-def channels() -> list[ChannelEnd]:
+def channels() -> list[FramedChannel]:
     gc.collect()
-    return [each for each in gc.get_objects() if isinstance(each, ChannelEnd)]
+    return [each for each in gc.get_objects() if isinstance(each, FramedChannel)]
 
 
 def test_a_message_does_not_keep_the_channel_that_would_not_have_it(server: Server) -> None:

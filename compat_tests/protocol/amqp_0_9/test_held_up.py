@@ -1,4 +1,4 @@
-"""A message that is too large for a window of octets holds up those behind it, until it is pushed out."""
+"""A message that is too large for a window of bytes holds up those behind it, until it is pushed out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGE, SMALL = b"x" * 100, b"y"
 
 @pytest.fixture
 def client(server: Server) -> Client:
-    """It holds a message of one octet, and may hold ten."""
+    """It holds a message of one byte, and may hold ten."""
     client = server.client()
     client.qos(0, size=10)
     client.declare("long")

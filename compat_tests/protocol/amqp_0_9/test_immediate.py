@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9 import files
 from compat_tests.protocol.amqp_0_9.driver import Server
-from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 
 def test_a_message_that_a_channel_must_not_have_again_holds_up_no_other_for_it(server: Server) -> None:

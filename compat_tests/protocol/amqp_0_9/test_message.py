@@ -11,11 +11,11 @@ from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.ends import Histories
-from fakeamqp.wire.amqp_0_9 import METHODS
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9.constants import FRAME_REQUEST
-from fakeamqp.wire.amqp_0_9.requests import Request, encode_request
+from fakeamqp.protocols.amqp_0_9.codec import METHODS
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST
+from fakeamqp.protocols.amqp_0_9.codec.requests import Request, encode_request
 
 rule = pytest.mark.rule
 
@@ -156,7 +156,7 @@ def test_headers_keep_their_types(lenient: Server) -> None:
     octets = m.MessageTransfer(routing_key="q").encode()[:-9] + table + bytes(5)
     client.send_frame(FRAME_REQUEST, 1, encode_request(Request(1, 0, octets)))
     client.send_frame(FRAME_REQUEST, 1, encode_request(Request(2, 0, m.MessageGet(queue="q").encode())))
-    assert client.take_octets().count(table) == 1
+    assert client.take_bytes().count(table) == 1
 
 
 def test_a_message_of_nothing_arrives(requester: Requester) -> None:
@@ -355,7 +355,7 @@ def test_a_blocked_publisher_is_read_no_further(server: Server, requester: Reque
     for connection in server.state.connections:
         connection.set_blocked("low on memory")  # type: ignore[attr-defined]
     client.inbox.clear()
-    client.send_octets(requester.request_octets(transfer()) + requester.request_octets(transfer()))
+    client.send_bytes(requester.request_bytes(transfer()) + requester.request_bytes(transfer()))
     assert requester.response(m.MessageOk).first == 1
     client.expect_nothing()
     for connection in server.state.connections:

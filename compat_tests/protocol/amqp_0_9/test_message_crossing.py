@@ -12,11 +12,11 @@ from compat_tests.protocol import driver
 from compat_tests.protocol.amqp_0_9.driver import Client as OldClient
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
-from fakeamqp.dialects import PeerAddress
-from fakeamqp.wire.amqp_0_9 import FileProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_10 import structs
+from fakeamqp.protocols import PeerAddress
+from fakeamqp.protocols.amqp_0_9.codec import FileProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_10.codec import structs
 
 ID = UUID("cbf34e70-07a2-4447-b2aa-a660a88ac96b")
 FIELDS: dict[str, Any] = {
@@ -37,7 +37,7 @@ HEADERS = {"n": 1, "x-amqp-0-9-transaction-id": "t-1", "x-amqp-0-9-security-toke
 
 @dataclass
 class World:
-    """One broker with a queue "q" and a client of each dialect."""
+    """One broker with a queue "q" and a client of each protocol."""
 
     server: Server
     message: Requester
@@ -140,7 +140,7 @@ def test_a_transfer_comes_back_by_way_of_a_client_of_0_9_1(world: World) -> None
     world.message.publish("q", b"body", ttl=5000, **FIELDS, **OWN)
     content = world.usual.get("q")
     assert content is not None
-    world.usual.publish_octets(content.properties.encode(), content.body, routing_key="q")
+    world.usual.publish_bytes(content.properties.encode(), content.body, routing_key="q")
     got = world.got()
     assert {name: getattr(got, name) for name in {**FIELDS, **OWN}} == {**FIELDS, **OWN}
     assert got.ttl == 5000

@@ -8,11 +8,11 @@ from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.errors import InternalError
 from fakeamqp.model.extensions import MemoryTransport
-from fakeamqp.wire.amqp_0_9 import BasicProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9_1 import methods as shared
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
-from fakeamqp.wire.amqp_0_9_x.method import Method
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.framed.codec.method import Method
 
 METHOD, HEADER, BODY = 4, 5, 6
 
@@ -186,7 +186,7 @@ def test_a_blocked_publisher_is_held_back_out_of_band_too(
     transport.send(header(1))
     transport.send(b"m")
     two_frames = bytes((HEADER, 0, 2, 0, 0, 0, 0, 0xCE, BODY, 0, 2, 0, 0, 0, 0, 0xCE))
-    client.send_octets(two_frames)
+    client.send_bytes(two_frames)
     assert not client.connection.reading
     assert len(server.vhost.queues["q"].ready) == 0
     server.state.unblock()

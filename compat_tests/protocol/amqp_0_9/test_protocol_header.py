@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import PROTOCOL_HEADER, Server
-from fakeamqp.dialects.negotiation import DIALECTS
-from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.negotiation import PROTOCOLS
 
 rule = pytest.mark.rule
 
@@ -14,7 +14,7 @@ rule = pytest.mark.rule
 def refused(server: Server, octets: bytes) -> bytes:
     """The header that the broker answers with before it ends the transport."""
     client = server.connect()
-    client.send_octets(octets)
+    client.send_bytes(octets)
     client.expect_silent_end()
     assert not client.connection.aborted, "an answer that is waiting must still be written"
     return client.header
@@ -25,7 +25,7 @@ def refused(server: Server, octets: bytes) -> bytes:
 @rule("0-9/connection.start/version-fields")
 def test_the_header_is_answered_with_start_of_this_version_and_no_header(server: Server) -> None:
     client = server.connect()
-    client.send_octets(b"AMQP\x01\x01\x00\x09")
+    client.send_bytes(b"AMQP\x01\x01\x00\x09")
     start = client.expect(m.ConnectionStart, 0)
     assert (start.version_major, start.version_minor) == (0, 9)
     client.expect_nothing()
@@ -38,7 +38,7 @@ def test_the_header_is_answered_with_start_of_this_version_and_no_header(server:
 def test_each_of_the_eight_octets_counts(server: Server, position: int) -> None:
     header = bytearray(PROTOCOL_HEADER)
     header[position] ^= 0x40
-    assert refused(server, bytes(header)) in DIALECTS
+    assert refused(server, bytes(header)) in PROTOCOLS
 
 
 @rule("0-9/protocol-header/rejected")
@@ -47,24 +47,24 @@ def test_each_of_the_eight_octets_counts(server: Server, position: int) -> None:
     "octets", [b"AMQP\x02\x00\x01\x01", b"HTTP", b"AMQP\x01\x02\x00\x09", b"AMQQ\x01\x01\x00\x09"]
 )
 def test_an_unknown_header_is_answered_with_a_valid_one_and_no_method(server: Server, octets: bytes) -> None:
-    assert refused(server, octets) in DIALECTS
+    assert refused(server, octets) in PROTOCOLS
 
 
 @rule("0-9/protocol-header/other-protocols")
 def test_other_protocols_are_not_served(server: Server) -> None:
-    assert refused(server, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") in DIALECTS
+    assert refused(server, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") in PROTOCOLS
 
 
 @rule("0-9/protocol-header/version-99")
 @pytest.mark.parametrize("major", [99, 100, 255])
 def test_versions_for_testing_are_not_spoken(server: Server, major: int) -> None:
-    assert refused(server, b"AMQP\x01\x01" + bytes([major, 9])) in DIALECTS
+    assert refused(server, b"AMQP\x01\x01" + bytes([major, 9])) in PROTOCOLS
 
 
 @rule("0-9/protocol-header/version-range")
 def test_versions_are_the_octets_themselves_not_tens_and_ones(server: Server) -> None:
-    assert refused(server, b"AMQP\x01\x01\x00\x5a") in DIALECTS, "0-90 is not 9-0"
-    assert refused(server, b"AMQP\x01\x01\x09\x00") in DIALECTS
+    assert refused(server, b"AMQP\x01\x01\x00\x5a") in PROTOCOLS, "0-90 is not 9-0"
+    assert refused(server, b"AMQP\x01\x01\x09\x00") in PROTOCOLS
 
 
 @rule("0-9/protocol-header/client-downgrade")
@@ -72,7 +72,7 @@ def test_versions_are_the_octets_themselves_not_tens_and_ones(server: Server) ->
 def test_a_client_that_asks_for_too_much_comes_back_with_what_it_was_offered(server: Server) -> None:
     offered = refused(server, b"AMQP\x01\x01\x09\x00")
     client = server.connect()
-    client.send_octets(offered)
+    client.send_bytes(offered)
     start = client.expect(m.ConnectionStart, 0)
     assert (start.version_major, start.version_minor) <= (9, 0)
 
@@ -80,7 +80,7 @@ def test_a_client_that_asks_for_too_much_comes_back_with_what_it_was_offered(ser
 @rule("0-9/protocol-header/one-header-only")
 def test_a_second_header_is_no_frame(server: Server) -> None:
     client = server.connect()
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_bytes(PROTOCOL_HEADER)
     client.expect(m.ConnectionStart, 0)
-    client.send_octets(PROTOCOL_HEADER)
+    client.send_bytes(PROTOCOL_HEADER)
     client.expect_silent_end()

@@ -6,15 +6,15 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from fakeamqp.model.state import Redirect
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9 import version_0_8
-from fakeamqp.wire.amqp_0_9_1 import methods as shared
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import version_0_8
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 
 def tuned(server: Server) -> Client:
     """A client that has yet to open a virtual host."""
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(shared.ConnectionStart, 0)
     client.login()
     client.expect(shared.ConnectionTune, 0)
@@ -116,13 +116,13 @@ def test_no_more_known_hosts_are_named_than_fit(server: Server) -> None:
 def test_a_client_of_0_8_is_redirected_by_the_number_that_it_knows(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere")
     client = server.connect()
-    client.send_octets(version_0_8.PROTOCOL_HEADERS[0])
+    client.send_bytes(version_0_8.PROTOCOL_HEADERS[0])
     client.take_frame()
     client.login()
     client.take_frame()
     client.send(m.ConnectionTuneOk(channel_max=2047, frame_max=131072, heartbeat=0), 0)
     client.send(m.ConnectionOpen(virtual_host="/"), 0)
-    octets = client.take_octets()
+    octets = client.take_bytes()
     assert octets[7:11] == b"\0\x0a\0\x32"
     assert b"elsewhere" in octets
 

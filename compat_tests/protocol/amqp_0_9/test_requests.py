@@ -8,13 +8,13 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server, content
 from compat_tests.protocol.amqp_0_9.requesting import Requester
-from fakeamqp.dialects.amqp_0_9.requests.incoming import Incoming
-from fakeamqp.wire.amqp_0_9 import BasicProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9.constants import FRAME_REQUEST, FRAME_RESPONSE
-from fakeamqp.wire.amqp_0_9.requests import Response
-from fakeamqp.wire.amqp_0_9_x.frames import frame
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
+from fakeamqp.protocols.amqp_0_9.codec.requests import Response
+from fakeamqp.protocols.amqp_0_9.requests.incoming import Incoming
+from fakeamqp.protocols.framed.codec.frames import frame
 
 QOS = m.MessageQos(prefetch_count=1)
 CONTENT = content(Child(60, BasicProperties().encode(), b"body"))
@@ -38,7 +38,7 @@ def batching(server: Server) -> Server:
 @pytest.mark.rule("0-9/response/layout")
 def test_frames_have_their_numbers_before_the_method(client: Client) -> None:
     numbers = (1).to_bytes(8, "big") + (0).to_bytes(8, "big")
-    client.send_octets(frame(FRAME_REQUEST, 1, numbers + bytes(4) + QOS.encode()))
+    client.send_bytes(frame(FRAME_REQUEST, 1, numbers + bytes(4) + QOS.encode()))
     got = client.take_frame()
     assert got.type == FRAME_RESPONSE
     expected = (1).to_bytes(8, "big") + (1).to_bytes(8, "big") + (0).to_bytes(4, "big")
@@ -161,7 +161,7 @@ def test_content_may_follow_a_request(requester: Requester) -> None:
     client = requester.client
     client.declare("q")
     publish = m.BasicPublish(routing_key="q")
-    client.send_octets(requester.request_octets(publish) + CONTENT)
+    client.send_bytes(requester.request_bytes(publish) + CONTENT)
     client.inbox.clear()
     assert client.empty("q") == [b"body"]
 
@@ -171,9 +171,9 @@ def test_content_may_follow_a_request(requester: Requester) -> None:
 def test_a_method_without_an_answer_is_answered_by_ok_when_all_of_it_has_come(spec: Server) -> None:
     requester = Requester(spec.client(), channel=1)
     client = requester.client
-    client.send_octets(requester.request_octets(m.BasicPublish(exchange="amq.fanout")))
+    client.send_bytes(requester.request_bytes(m.BasicPublish(exchange="amq.fanout")))
     client.expect_nothing()
-    client.send_octets(CONTENT)
+    client.send_bytes(CONTENT)
     assert requester.response(m.MessageOk).first == 1
     requester.call(m.BasicRecover(requeue=True), m.MessageOk)
 
@@ -182,7 +182,7 @@ def test_a_method_without_an_answer_is_answered_by_ok_when_all_of_it_has_come(sp
 def test_contents_that_come_together_are_answered_each(spec: Server) -> None:
     requester = Requester(spec.client())
     publish = m.BasicPublish(exchange="amq.fanout")
-    requester.client.send_octets(b"".join(requester.request_octets(publish) + CONTENT for _ in range(3)))
+    requester.client.send_bytes(b"".join(requester.request_bytes(publish) + CONTENT for _ in range(3)))
     assert requester.response(m.MessageOk)[:3] == (1, 1, 2)
 
 

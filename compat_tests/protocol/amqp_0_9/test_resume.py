@@ -9,10 +9,10 @@ from compat_tests.protocol.amqp_0_9.files import consume, publish_file, take
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.extensions import MemoryTransport
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9 import version_0_8
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9_1 import methods as shared
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import version_0_8
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 
 @pytest.fixture
@@ -442,7 +442,7 @@ def test_no_more_than_a_hundred_are_kept_and_none_over_a_restart(server: Server)
 
 def test_channels_of_0_8_are_not_kept(server: Server) -> None:
     client = server.connect()
-    client.send_octets(version_0_8.PROTOCOL_HEADERS[0])
+    client.send_bytes(version_0_8.PROTOCOL_HEADERS[0])
     client.take_frame()
     client.login()
     client.take_frame()

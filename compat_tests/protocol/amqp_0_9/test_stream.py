@@ -11,9 +11,9 @@ from compat_tests.protocol.amqp_0_9.files import speaking_0_9_1
 from compat_tests.protocol.amqp_0_9.test_file_staging import over_0_10
 from compat_tests.protocol.amqp_0_10.contents import consume_stream, publish_packet, take_packets
 from compat_tests.protocol.octets import cut
-from fakeamqp.wire.amqp_0_9 import StreamProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9_1 import methods as shared
+from fakeamqp.protocols.amqp_0_9.codec import StreamProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 rule = pytest.mark.rule
 
@@ -260,7 +260,7 @@ def test_a_queue_that_keeps_what_was_delivered_has_no_such_consumers(lenient: Se
 
 def sent(client: Client) -> list[bytes]:
     """The bodies in what the transport takes now; what that lets through is for another time."""
-    return [each.payload for each in cut(client.take_octets()) if each.type == 3]
+    return [each.payload for each in cut(client.take_bytes()) if each.type == 3]
 
 
 @rule("0-9/stream.qos/prefetch")

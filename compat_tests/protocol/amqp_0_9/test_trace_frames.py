@@ -39,7 +39,7 @@ def test_whoever_wants_to_sees_them(server: Server) -> None:
 
 def test_they_may_come_during_the_handshake(server: Server) -> None:
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.take_frame()
     client.send_frame(TRACE, 0, b"")
     client.expect_nothing()

@@ -9,8 +9,8 @@ import pytest
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from fakeamqp.model.errors import InternalError
 from fakeamqp.model.extensions import Tunnel, TunnelRequest
-from fakeamqp.wire.amqp_0_9 import TunnelProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import TunnelProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 
 def register(

@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client
 from compat_tests.protocol.octets import arguments, cut, field, long_string, short_string, table
-from fakeamqp.wire.amqp_0_9 import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 rule = pytest.mark.rule
 
@@ -15,11 +15,11 @@ HEADERS_ONLY = b"\x20\x00"
 
 
 def header_that_arrives(client: Client, value: bytes) -> bytes:
-    """What becomes of a header on its way, in octets with the tag."""
+    """What becomes of a header on its way, in bytes with the tag."""
     client.declare("q")
-    client.publish_octets(HEADERS_ONLY + table(field("h", value)), b"body", routing_key="q")
+    client.publish_bytes(HEADERS_ONLY + table(field("h", value)), b"body", routing_key="q")
     client.send(m.BasicGet(queue="q", no_ack=True))
-    header = cut(client.take_octets())[1].payload
+    header = cut(client.take_bytes())[1].payload
     before = HEADERS_ONLY + (len(value) + 2).to_bytes(4, "big") + b"\x01h"
     assert header[12:].startswith(before)
     return header[12 + len(before) :]
@@ -48,7 +48,7 @@ def test_a_header_of_each_type_arrives_as_it_was_sent(client: Client, value: byt
 @rule("0-9/types/table-types")
 def test_a_type_that_nobody_knows_is_refused(client: Client) -> None:
     client.declare("q")
-    client.publish_octets(HEADERS_ONLY + table(field("h", b"?\x01")), routing_key="q")
+    client.publish_bytes(HEADERS_ONLY + table(field("h", b"?\x01")), routing_key="q")
     client.expect_connection_close(502)
 
 
@@ -61,7 +61,7 @@ def test_integers_have_a_sign_in_tables_only(client: Client, minus_one: bytes) -
     client.call(m.QueueDeclare(queue="minus"), m.QueueDeclareOk)
     matching = {"x-match": "all", "n": -1}
     client.bind("minus", "amq.match", arguments=matching)
-    client.publish_octets(HEADERS_ONLY + table(field("n", minus_one)), exchange="amq.match")
+    client.publish_bytes(HEADERS_ONLY + table(field("n", minus_one)), exchange="amq.match")
     client.qos(0, size=2**32 - 1)
     client.consume("minus")
     assert client.expect(m.BasicDeliver).exchange == "amq.match"

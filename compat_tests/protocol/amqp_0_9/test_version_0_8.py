@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9 import version_0_8 as old
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import version_0_8 as old
 
 HEADERS = [b"AMQP\x01\x01\x08\x00", b"AMQP\x01\x01\x09\x01"]
 
@@ -27,7 +27,7 @@ def opened(client: Client) -> Client:
 
 
 def test_start_says_which_version_it_is(older: Client) -> None:
-    older.send_octets(older.protocol_header)
+    older.send_bytes(older.protocol_header)
     start = older.expect(old.ConnectionStart, 0)
     assert (start.version_major, start.version_minor) == (8, 0)
 

@@ -9,11 +9,11 @@ from compat_tests.protocol.fault_host import FaultHost
 from fakeamqp.faults import Faults
 from fakeamqp.faults.line import Host
 from fakeamqp.model.personality import Personality
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, frame, method_frame
 from fakeamqp.trace import ConnectionEvent, Recorder
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER, frame, method_frame
 
-__all__ = ["FaultServer", "Publisher", "octets_of", "publish_octets"]
+__all__ = ["FaultServer", "Publisher", "bytes_of", "publish_bytes"]
 
 
 class FaultServer(Server):
@@ -91,15 +91,15 @@ class Publisher:
         return [queued.message.body for queued in queue.ready]
 
 
-def octets_of(*frames: Any, channel: int = 1) -> bytes:
-    """Methods, and (type, payload) for other frames, as octets on a channel."""
+def bytes_of(*frames: Any, channel: int = 1) -> bytes:
+    """Methods, and (type, payload) for other frames, as bytes on a channel."""
     return b"".join(
         frame(each[0], channel, each[1]) if isinstance(each, tuple) else method_frame(channel, each.encode())
         for each in frames
     )
 
 
-def publish_octets(body: bytes, routing_key: str, *, channel: int = 1) -> bytes:
+def publish_bytes(body: bytes, routing_key: str, *, channel: int = 1) -> bytes:
     """A publish through the default exchange, in three frames."""
     header = CONTENT_HEADER.pack(60, 0, len(body)) + b"\0\0"
-    return octets_of(m.BasicPublish(routing_key=routing_key), (2, header), (3, body), channel=channel)
+    return bytes_of(m.BasicPublish(routing_key=routing_key), (2, header), (3, body), channel=channel)

@@ -1,4 +1,4 @@
-"""Cables without sockets: whatever bends them, octets stay the same and in order, and none is lost.
+"""Cables without sockets: whatever bends them, bytes stay the same and in order, and none is lost.
 
 The connection inside is played by hand, and so are the transport (`Transport`) and the clock.
 """
@@ -66,7 +66,7 @@ class Inner:
         return b"".join(self.pieces)
 
     def receive(self, data: bytes) -> None:
-        assert not self.eofs, "octets after the end"
+        assert not self.eofs, "bytes after the end"
         self.pieces.append(data)
 
     def receive_eof(self) -> None:
@@ -870,7 +870,7 @@ def test_restore_of_one_connection_leaves_the_rest(host: Host) -> None:
     general = host.network.latency(1)
     host.network.on("billing").slice(1)
     assert [str(each) for each in host.network.on("billing").faults] == [
-        "what goes to and from connection 'billing' comes in single octets"
+        "what goes to and from connection 'billing' comes in single bytes"
     ]
     host.network.on("billing").restore()
     assert host.network.faults == (general,)
@@ -891,8 +891,8 @@ def test_what_never_happened_is_complained_of_with_what_almost_did(host: Host) -
         "2 faults were installed and never happened (say .optional() where that is all right):",
         "  - connection 'billing' is reset",
         "    near miss: connection 'one' ('c1' or 'biling') is not meant",
-        "  - every connection is closed after 100 octets sent",
-        "    near miss: connection 'one' ('c1' or 'biling'): 40 octets sent so far",
+        "  - every connection is closed after 100 bytes sent",
+        "    near miss: connection 'one' ('c1' or 'biling'): 40 bytes sent so far",
     ]
     inner.say(b"x" * 60)
     host.flush()
@@ -905,18 +905,18 @@ def test_what_never_happened_is_complained_of_with_what_almost_did(host: Host) -
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda n: n.latency(0.2), "octets to and from all clients take 0.2 s"),
+        (lambda n: n.latency(0.2), "bytes to and from all clients take 0.2 s"),
         (
             lambda n: n.on("a").latency(1, jitter=0.5, direction="sent"),
-            "octets to connection 'a' take 1 s, give or take 0.5 s",
+            "bytes to connection 'a' take 1 s, give or take 0.5 s",
         ),
         (
             lambda n: n.bandwidth(1000, direction="received"),
-            "at most 1000 octets a second go from all clients",
+            "at most 1000 bytes a second go from all clients",
         ),
         (
             lambda n: n.slice(5, pause=1),
-            "what goes to and from all clients comes in pieces of 5 octets, with 1 s between them",
+            "what goes to and from all clients comes in pieces of 5 bytes, with 1 s between them",
         ),
         (lambda n: n.cut_after(frames=2, how="reset"), "every connection is reset after 2 frames sent"),
         (lambda n: n.on("a").disconnect(), "connection 'a' is closed"),

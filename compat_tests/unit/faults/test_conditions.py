@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.protocol.driver import Client
-from compat_tests.unit.faults.server import FaultServer, octets_of, publish_octets
+from compat_tests.unit.faults.server import FaultServer, bytes_of, publish_bytes
 from fakeamqp.faults import Faults
 from fakeamqp.faults.matching import topic_matches
 from fakeamqp.model.exchanges.topic import TopicExchange
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 def publish_of_every_kind(client: Client) -> None:
@@ -236,7 +236,7 @@ def test_the_queue_of_a_confirm_is_that_of_the_publish(server: FaultServer, faul
     client.declare("one")
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     late = faults.on("confirm", queue="one")
-    client.send_octets(publish_octets(b"1", "one") + octets_of(m.QueueDelete(queue="one", no_wait=True)))
+    client.send_bytes(publish_bytes(b"1", "one") + bytes_of(m.QueueDelete(queue="one", no_wait=True)))
     assert late.hits == 1
 
 

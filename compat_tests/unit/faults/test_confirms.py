@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compat_tests.unit.faults.server import FaultServer, publish_octets
+from compat_tests.unit.faults.server import FaultServer, publish_bytes
 from fakeamqp.faults import Faults, Rule, Unit
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 class TestMultiple:
@@ -88,13 +88,13 @@ class TestWithoutRules:
     def test_they_are_gathered_again(self, server: FaultServer, faults: Faults) -> None:
         faults.on("confirm").drop().remove()
         publisher = server.publisher()
-        publisher.client.send_octets(publish_octets(b"1", "q") * 3)
+        publisher.client.send_bytes(publish_bytes(b"1", "q") * 3)
         assert publisher.confirms == ["ack 3 multiple"]
 
     def test_a_look_at_publishes_leaves_them_gathered(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").call(lambda unit: None)
         publisher = server.publisher()
-        publisher.client.send_octets(publish_octets(b"1", "q") * 3)
+        publisher.client.send_bytes(publish_bytes(b"1", "q") * 3)
         assert publisher.confirms == ["ack 3 multiple"]
 
     def test_a_rule_that_goes_while_they_are_due(self, server: FaultServer, faults: Faults) -> None:
@@ -103,7 +103,7 @@ class TestWithoutRules:
         spy = faults.on("basic.publish", body=b"2")
         spy.call(lambda unit: rule.remove())
         publisher = server.publisher()
-        publisher.client.send_octets(b"".join(publish_octets(body, "q") for body in (b"1", b"2", b"3")))
+        publisher.client.send_bytes(b"".join(publish_bytes(body, "q") for body in (b"1", b"2", b"3")))
         assert publisher.confirms == ["ack 3 multiple"]
 
 
@@ -174,9 +174,9 @@ def test_every_publish_gets_the_confirm_that_rules_leave_it(steps: list[tuple[st
         if step.startswith("publish"):
             bodies = [b"%d" % (len(expected) + number) for number in range(1, what + 1)]
             expected.update(dict.fromkeys(bodies, "ack"))
-            octets = [publish_octets(body, "q") for body in bodies]
+            octets = [publish_bytes(body, "q") for body in bodies]
             for each in octets if step == "publish" else [b"".join(octets)]:
-                publisher.client.send_octets(each)
+                publisher.client.send_bytes(each)
         elif step == "rule":
             rules.append(RULES[what[0]](server.faults, note))
             if what[1]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compat_tests.protocol.driver import Client
 from compat_tests.unit.faults.server import FaultServer
 from fakeamqp.faults import Faults
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 
@@ -14,7 +14,7 @@ def beat(server: FaultServer, client: Client, seconds: float) -> None:
     """Time passes, in which the client sends a heartbeat every second."""
     for _ in range(int(seconds)):
         if not client.closed:
-            client.send_octets(HEARTBEAT)
+            client.send_bytes(HEARTBEAT)
         server.advance(1)
 
 
@@ -59,7 +59,7 @@ def test_on_one_connection(server: FaultServer, faults: Faults) -> None:
     for _ in range(12):
         for client in (one, two):
             if not client.closed:
-                client.send_octets(HEARTBEAT)
+                client.send_bytes(HEARTBEAT)
         server.advance(1)
     assert (one.closed, two.closed) == (True, False)
 
@@ -87,7 +87,7 @@ def test_late_ones(server: FaultServer, faults: Faults) -> None:
 def test_a_delay_of_what_is_received_is_a_sign_of_life_all_the_same(
     server: FaultServer, faults: Faults
 ) -> None:
-    """The octets have come; what waits behind it is what is on no channel, which is nothing."""
+    """The bytes have come; what waits behind it is what is on no channel, which is nothing."""
     faults.on("heartbeat").delay(1)
     client = server.client(heartbeat=5)
     beat(server, client, 20)

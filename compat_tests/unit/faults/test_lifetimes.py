@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from compat_tests.unit.faults.server import FaultServer, octets_of
+from compat_tests.unit.faults.server import FaultServer, bytes_of
 from fakeamqp.faults import Faults
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 
 PIECES = [
-    octets_of(m.BasicPublish(routing_key="q")),
-    octets_of((2, CONTENT_HEADER.pack(60, 0, 4) + b"\0\0")),
-    octets_of((3, b"bo")),
-    octets_of((3, b"dy")),
+    bytes_of(m.BasicPublish(routing_key="q")),
+    bytes_of((2, CONTENT_HEADER.pack(60, 0, 4) + b"\0\0")),
+    bytes_of((3, b"bo")),
+    bytes_of((3, b"dy")),
 ]
 
 
@@ -34,8 +34,8 @@ class TestInTheMidstOfAContent:
         for number, piece in enumerate(PIECES):
             if number == when:
                 faults.on("basic.publish").nack()
-            publisher.client.send_octets(piece)
-        publisher.client.send_octets(b"".join(PIECES))
+            publisher.client.send_bytes(piece)
+        publisher.client.send_bytes(b"".join(PIECES))
         assert publisher.confirms == ["ack 1", "nack 2"]
         assert publisher.stored == [b"body"]
 
@@ -47,7 +47,7 @@ class TestInTheMidstOfAContent:
             if number == when:
                 rule.remove()
                 assert out_of_the_way(server)
-            publisher.client.send_octets(piece)
+            publisher.client.send_bytes(piece)
         assert publisher.confirms == ["ack 1"]
         assert publisher.stored == [b"body"]
 
@@ -59,7 +59,7 @@ class TestInTheMidstOfAContent:
         for number, piece in enumerate(PIECES):
             if number == when:
                 first.remove()
-            publisher.client.send_octets(piece)
+            publisher.client.send_bytes(piece)
         assert publisher.confirms == ["nack 1"]
 
     @pytest.mark.parametrize("when", [1, 2, 3])
@@ -70,11 +70,11 @@ class TestInTheMidstOfAContent:
         client = server.client()
         client.declare("q")
         for piece in PIECES[:when]:
-            client.send_octets(piece)
+            client.send_bytes(piece)
         endpoint = server.state.connections.copy().popitem()[0]
         endpoint.line.close_channel(1, 406, "so it is", 0)  # type: ignore[attr-defined]
         for piece in PIECES[when:]:
-            client.send_octets(piece)
+            client.send_bytes(piece)
         client.expect_channel_close(406)
         client.open_channel()
         assert client.count("q") == 0
@@ -83,16 +83,16 @@ class TestInTheMidstOfAContent:
     def test_something_else_comes_instead(self, server: FaultServer, faults: Faults) -> None:
         """An error of the client's is the same with a rule."""
         faults.on("basic.publish")
-        for wrong in (octets_of(m.QueueDeclare(queue="q")), PIECES[2], PIECES[0]):
+        for wrong in (bytes_of(m.QueueDeclare(queue="q")), PIECES[2], PIECES[0]):
             client = server.client()
-            client.send_octets(PIECES[0] + wrong)
+            client.send_bytes(PIECES[0] + wrong)
             client.expect_connection_close(505)
 
     def test_single_octets(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("basic.publish", body=b"body").replace(body=b"other")
         publisher = server.publisher()
         for octet in b"".join(PIECES):
-            publisher.client.send_octets(bytes((octet,)))
+            publisher.client.send_bytes(bytes((octet,)))
         assert (rule.hits, publisher.stored) == (1, [b"other"])
 
 
@@ -102,7 +102,7 @@ class TestPublishesThatCount:
         rule = faults.on("basic.publish").nack()
         client = server.client()
         client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
-        client.send_octets(octets_of(m.QueueDeclare(queue="?", passive=True)) + b"".join(PIECES))
+        client.send_bytes(bytes_of(m.QueueDeclare(queue="?", passive=True)) + b"".join(PIECES))
         client.expect_channel_close(404)
         client.expect_nothing()
         assert rule.hits == 0
@@ -110,7 +110,7 @@ class TestPublishesThatCount:
     def test_not_on_a_channel_that_is_not_open(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("basic.publish").nack()
         client = server.client(channels=0)
-        client.send_octets(b"".join(PIECES))
+        client.send_bytes(b"".join(PIECES))
         client.expect_connection_close(504)
         assert rule.hits == 0
 
@@ -275,9 +275,9 @@ class TestBlocked:
         client = server.client(client_properties={"capabilities": {"connection.blocked": True}})
         client.declare("q")
         alarm = faults.memory_alarm()
-        client.send_octets(PIECES[0])
+        client.send_bytes(PIECES[0])
         client.expect_nothing()
-        client.send_octets(b"".join(PIECES[1:]))
+        client.send_bytes(b"".join(PIECES[1:]))
         client.expect(m.ConnectionBlocked, 0)
         assert not client.connection.reading
         alarm.remove()
@@ -292,12 +292,12 @@ class TestBlocked:
         client = server.client(channels=2)
         client.declare("q")
         client.publish(b"1", routing_key="q")
-        octets = octets_of(m.QueueDeclare(queue="p"), channel=2)
-        client.send_octets(octets[:9])
+        octets = bytes_of(m.QueueDeclare(queue="p"), channel=2)
+        client.send_bytes(octets[:9])
         alarm = faults.disk_alarm()
         rule.release()
         assert [queued.message.body for queued in server.vhost.queues["q"].ready] == [b"1"]
-        client.send_octets(octets[9:])
+        client.send_bytes(octets[9:])
         alarm.remove()
         client.expect(m.QueueDeclareOk, 2)
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from compat_tests.unit.faults.server import FaultServer, octets_of, publish_octets
+from compat_tests.unit.faults.server import FaultServer, bytes_of, publish_bytes
 from fakeamqp.faults import Faults
 from fakeamqp.faults.units import Unit
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 
-BEGUN = octets_of(m.BasicPublish(routing_key="q"))
-HEADER = octets_of((2, CONTENT_HEADER.pack(60, 0, 1) + b"\0\0"))
-BODY = octets_of((3, b"x"))
+BEGUN = bytes_of(m.BasicPublish(routing_key="q"))
+HEADER = bytes_of((2, CONTENT_HEADER.pack(60, 0, 1) + b"\0\0"))
+BODY = bytes_of((3, b"x"))
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_a_rule_made_while_a_publish_is_passing_is_not_about_it(server: FaultSer
     rule = faults.on("basic.publish", routing_key="q").drop()
     client.connection.receive(HEADER + BODY)
     assert (rule.hits, bodies(server)) == (0, [b"x"])
-    client.connection.receive(publish_octets(b"y", "q"))
+    client.connection.receive(publish_bytes(b"y", "q"))
     assert (rule.hits, bodies(server)) == (1, [b"x"])
 
 

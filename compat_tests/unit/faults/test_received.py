@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from compat_tests.unit.faults.server import FaultServer, octets_of, publish_octets
+from compat_tests.unit.faults.server import FaultServer, bytes_of, publish_bytes
 from fakeamqp.faults import Faults, Unit
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 
 
 class TestDrop:
@@ -27,7 +27,7 @@ class TestDrop:
         publisher = server.publisher()
         publisher.publish(b"1")
         rule.remove()
-        publisher.client.send_octets(publish_octets(b"2", "q") + publish_octets(b"3", "q"))
+        publisher.client.send_bytes(publish_bytes(b"2", "q") + publish_bytes(b"3", "q"))
         assert publisher.confirms == ["ack 2", "ack 3"]
 
     def test_a_method_without_an_answer(self, server: FaultServer, faults: Faults) -> None:
@@ -160,7 +160,7 @@ class TestEnds:
         """Though it came in one go with the publish at fault."""
         faults.on("basic.publish", body=b"3").close_channel(when=when)
         publisher = server.publisher()
-        publisher.client.send_octets(b"".join(publish_octets(body, "q") for body in (b"1", b"2", b"3", b"4")))
+        publisher.client.send_bytes(b"".join(publish_bytes(body, "q") for body in (b"1", b"2", b"3", b"4")))
         close = publisher.client.inbox.pop()
         assert isinstance(close.method, m.ChannelClose)
         told = {"ack 1", "ack 2", "ack 2 multiple", "ack 3", "ack 3 multiple"} & set(publisher.confirms)
@@ -200,7 +200,7 @@ class TestEnds:
         else:
             rule.disconnect()
         client = server.connect()
-        client.send_octets(b"AMQP\0\0\x09\x01")
+        client.send_bytes(b"AMQP\0\0\x09\x01")
         client.expect(m.ConnectionStart, 0)
         client.login()
         client.expect(m.ConnectionTune, 0)
@@ -215,7 +215,7 @@ class TestEnds:
     def test_the_rest_of_what_came_is_not_heard(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").disconnect()
         publisher = server.publisher()
-        publisher.client.send_octets(publish_octets(b"1", "q") + publish_octets(b"2", "q"))
+        publisher.client.send_bytes(publish_bytes(b"1", "q") + publish_bytes(b"2", "q"))
         assert publisher.stored == []
 
 
@@ -264,7 +264,7 @@ class TestRefuseLogin:
     def test_who_wants_to_know_is_told(self, server: FaultServer, faults: Faults) -> None:
         faults.on("connection.start-ok").refuse_login("no way").once()
         client = server.connect()
-        client.send_octets(b"AMQP\0\0\x09\x01")
+        client.send_bytes(b"AMQP\0\0\x09\x01")
         client.expect(m.ConnectionStart, 0)
         client.login(client_properties={"capabilities": {"authentication_failure_close": True}})
         assert client.expect_connection_close(403).reply_text == "ACCESS_REFUSED - no way"
@@ -273,7 +273,7 @@ class TestRefuseLogin:
     def test_others_lose_the_connection(self, server: FaultServer, faults: Faults) -> None:
         faults.on("connection.start-ok").refuse_login()
         client = server.connect()
-        client.send_octets(b"AMQP\0\0\x09\x01")
+        client.send_bytes(b"AMQP\0\0\x09\x01")
         client.expect(m.ConnectionStart, 0)
         client.login()
         client.expect_silent_end()
@@ -592,7 +592,7 @@ class TestSeveralActions:
 
 class TestPart:
     def header(self, size: int) -> bytes:
-        return octets_of((2, CONTENT_HEADER.pack(60, 0, size) + b"\0\0"))
+        return bytes_of((2, CONTENT_HEADER.pack(60, 0, size) + b"\0\0"))
 
     @pytest.mark.parametrize("size", [0, 4])
     def test_between_header_and_body(self, server: FaultServer, faults: Faults, size: int) -> None:
@@ -600,7 +600,7 @@ class TestPart:
         client = server.client()
         client.send(m.BasicPublish(routing_key="q"))
         assert rule.hits == 0
-        client.send_octets(self.header(size))
+        client.send_bytes(self.header(size))
         assert rule.hits == 1
         client.expect_silent_end()
 

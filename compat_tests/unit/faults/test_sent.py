@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.driver import Client
-from compat_tests.unit.faults.server import FaultServer, octets_of
+from compat_tests.unit.faults.server import FaultServer, bytes_of
 from fakeamqp.faults import MALFORMATIONS, Faults
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 def consumer(server: FaultServer, *bodies: bytes, **how: Any) -> Client:
@@ -46,8 +46,8 @@ class TestDrop:
         assert publisher.confirms == ["ack 1", "ack 3"]
         assert publisher.stored == [b"1", b"2", b"3"]
         rule.remove()
-        publisher.client.send_octets(
-            b"".join(octets_of(m.BasicPublish(routing_key="q"), (2, HEADER)) for _ in range(3))
+        publisher.client.send_bytes(
+            b"".join(bytes_of(m.BasicPublish(routing_key="q"), (2, HEADER)) for _ in range(3))
         )
         # Later ones are single, so that they do not cover the lost one.
         assert publisher.confirms == ["ack 4", "ack 5", "ack 6"]
@@ -265,7 +265,7 @@ class TestEnds:
         """The first thing that a broker says."""
         faults.on("connection.start").disconnect()
         client = server.connect()
-        client.send_octets(b"AMQP\0\0\x09\x01")
+        client.send_bytes(b"AMQP\0\0\x09\x01")
         server.settle()
         client.expect_silent_end()
 
@@ -286,7 +286,7 @@ class TestCut:
         faults.on("queue.declare-ok").cut(after=9, how="reset")
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
-        assert client.take_octets() == octets_of(m.QueueDeclareOk(queue="q"))[:9]
+        assert client.take_bytes() == bytes_of(m.QueueDeclareOk(queue="q"))[:9]
         server.settle()
         assert client.closed
 
@@ -304,15 +304,15 @@ class TestMalform:
         client = server.client()
         client.declare("q")
         client.fill("q", b"body")
-        expected = octets_of(
+        expected = bytes_of(
             m.BasicDeliver("tag", 1, False, "", "q"),
             (2, b"\0\x3c\0\0" + bytes(7) + b"\x04\0\0"),
             (3, b"body"),
         )
         faults.on("basic.deliver").malform(how).once()
         client.send(m.BasicConsume(queue="q", consumer_tag="tag"))
-        octets = client.take_octets()
-        ok = octets_of(m.BasicConsumeOk("tag"))
+        octets = client.take_bytes()
+        ok = bytes_of(m.BasicConsumeOk("tag"))
         assert octets.startswith(ok)
         assert octets[len(ok) :] != expected
         assert len(octets) > len(ok)
@@ -324,7 +324,7 @@ class TestMalform:
         faults.on("queue.declare-ok").malform("unknown-method")
         client = server.client()
         client.send(m.QueueDeclare(queue="q"))
-        assert client.take_octets()[7:11] == b"\0\x32" + (4242).to_bytes(2, "big")
+        assert client.take_bytes()[7:11] == b"\0\x32" + (4242).to_bytes(2, "big")
 
 
 class TestAtOnce:
@@ -345,7 +345,7 @@ class TestAtOnce:
         one = server.client(client_properties={"connection_name": "one"})
         two = server.client()
         assert faults.send(b"\1\2", connection="one") == 1
-        assert (one.take_octets(), two.take_octets()) == (b"\1\2", b"")
+        assert (one.take_bytes(), two.take_bytes()) == (b"\1\2", b"")
         assert faults.send(b"\3") == 2
 
     def test_no_rule_looks_at_it(self, server: FaultServer, faults: Faults) -> None:

@@ -1,4 +1,4 @@
-"""Rules that change nothing change nothing: clients see the same octets with them and without."""
+"""Rules that change nothing change nothing: clients see the same bytes with them and without."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compat_tests.unit.faults.server import FaultServer, octets_of
+from compat_tests.unit.faults.server import FaultServer, bytes_of
 from fakeamqp.faults import Faults
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
 
 QUEUES = st.sampled_from(["a", "b", "nowhere"])
 CHANNELS = st.sampled_from([1, 2])
@@ -54,9 +54,9 @@ _UTTERANCES = st.one_of(
         st.booleans(),
         st.sampled_from([1, 3, 100]),
     ),
-    st.builds(lambda channel, method: octets_of(method, channel=channel), CHANNELS, _METHODS),
+    st.builds(lambda channel, method: bytes_of(method, channel=channel), CHANNELS, _METHODS),
     st.just(b"\x08\0\0\0\0\0\0\xce"),
-    st.builds(lambda channel, body: octets_of((3, body), channel=channel), CHANNELS, st.binary(max_size=3)),
+    st.builds(lambda channel, body: bytes_of((3, body), channel=channel), CHANNELS, st.binary(max_size=3)),
 )
 """What a client says: most of it makes sense, in some place or other."""
 
@@ -99,13 +99,13 @@ def _told(conversation: list[tuple[int, list[bytes]]], make: Callable[[Faults], 
         make(server.faults)
     told = []
     for number, octets in conversation:
-        clients[number].send_octets(b"".join(octets))
-        told += [client.take_octets() for client in clients]
+        clients[number].send_bytes(b"".join(octets))
+        told += [client.take_bytes() for client in clients]
         told.append(bytes(client.closed for client in clients))
     server.faults.raise_errors()
     if make is not None:
         server.faults.clear()
-        told += [client.take_octets() for client in clients]
+        told += [client.take_bytes() for client in clients]
     else:
         told += [b"", b""]
     return told

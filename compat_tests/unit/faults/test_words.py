@@ -11,7 +11,7 @@ import pytest
 from compat_tests.unit.faults.server import FaultServer
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.faults import FaultError, FaultNotSeen, Faults, UnusedFault
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 def big(body: bytes) -> bool:
@@ -59,11 +59,11 @@ SENTENCES: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.deliver").cut(after=9, how="silence"),
-        "when a basic.deliver is to be sent: send 9 octets of it, then let its connection fall silent",
+        "when a basic.deliver is to be sent: send 9 bytes of it, then let its connection fall silent",
     ),
     (
         lambda f: f.on("basic.deliver").malform("bad-frame-end"),
-        "when a basic.deliver is to be sent: malform it: the last octet of its last frame is not the frame "
+        "when a basic.deliver is to be sent: malform it: the last byte of its last frame is not the frame "
         "end",
     ),
     (
@@ -224,7 +224,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.deliver").cut(after="body"),
-        "after is 'method', 'header' or a number of octets from 0 on, not 'body'",
+        "after is 'method', 'header' or a number of bytes from 0 on, not 'body'",
     ),
     (
         lambda f: f.on("basic.publish").malform("bad-frame-end"),
@@ -372,7 +372,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.publish").return_message(text="x" * 256),
-        "a reply text has at most 255 octets, not 256",
+        "a reply text has at most 255 bytes, not 256",
     ),
     (
         lambda f: f.on("connection.start-ok").refuse_login(5),  # type: ignore[arg-type]
@@ -384,7 +384,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.deliver").cut(-1),
-        "after is 'method', 'header' or a number of octets from 0 on, not -1",
+        "after is 'method', 'header' or a number of bytes from 0 on, not -1",
     ),
     (lambda f: f.on("basic.publish").replace(), "say what is to be replaced: replace(body=b'...'), ..."),
     (
@@ -407,11 +407,11 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
         lambda f: f.on("basic.publish").call(5),  # type: ignore[arg-type]
         "a function is to be called, not 5",
     ),
-    (lambda f: f.send("x"), "what is sent is octets or a method, not 'x'"),  # type: ignore[arg-type]
-    (lambda f: f.send(5), "what is sent is octets or a method, not 5"),  # type: ignore[arg-type]
+    (lambda f: f.send("x"), "what is sent is bytes or a method, not 'x'"),  # type: ignore[arg-type]
+    (lambda f: f.send(5), "what is sent is bytes or a method, not 5"),  # type: ignore[arg-type]
     (
         lambda f: f.send(m.BasicDeliver(), body=5),  # type: ignore[arg-type]
-        "the body that is sent is octets, not 5",
+        "the body that is sent is bytes, not 5",
     ),
     (
         lambda f: f.send(m.BasicDeliver(), channel=70_000),
@@ -427,9 +427,9 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.memory_alarm(5),  # type: ignore[arg-type]
-        "the reason of an alarm is a str of 1 to 255 octets, not 5",
+        "the reason of an alarm is a str of 1 to 255 bytes, not 5",
     ),
-    (lambda f: f.disk_alarm(""), "the reason of an alarm is a str of 1 to 255 octets, not ''"),
+    (lambda f: f.disk_alarm(""), "the reason of an alarm is a str of 1 to 255 bytes, not ''"),
     (
         lambda f: f.chaos(profile={"nack": "x"}),  # type: ignore[dict-item]
         "the probability of 'nack' is between 0 and 1, not 'x'",

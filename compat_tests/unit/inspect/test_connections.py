@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from compat_tests.protocol.driver import Server
 from fakeamqp.inspect import connection_views
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 PROPERTIES = {"product": "pika", "version": "1.3", "connection_name": "worker 7", "capabilities": {"x": True}}
 
@@ -32,7 +32,7 @@ def test_connections_come_oldest_first_and_go(server: Server):
 
 def test_before_the_login_nobody_is_known(server: Server):
     client = server.connect()
-    client.send_octets(b"AMQP\x00\x00\x09\x01")
+    client.send_bytes(b"AMQP\x00\x00\x09\x01")
     [view] = connection_views(server.state)
     assert (view.user, view.virtual_host, view.client, view.connection_name) == (None, None, "", None)
     assert repr(view) == f"<connection {view.name!r} user=None virtual_host=None channels=0>"

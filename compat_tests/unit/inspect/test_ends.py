@@ -18,7 +18,7 @@ from fakeamqp.inspect import (
     queue_view,
     returned_views,
 )
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 START = datetime.fromtimestamp(1_700_000_000, timezone.utc)
 TO_X = {"x-dead-letter-exchange": "x"}

@@ -19,7 +19,7 @@ from fakeamqp.inspect import (
     NotReturned,
 )
 from fakeamqp.model.state import BrokerState
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 class Face(Inspection):

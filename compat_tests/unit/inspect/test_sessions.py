@@ -22,7 +22,7 @@ def test_a_connection_and_its_sessions(server: Server) -> None:
     session.subscribe("q", credit=5, octets=None)
     session.publish(b"one")
     of_0_10, of_0_9_1 = connection_views(server.state)
-    assert (of_0_10.dialect, of_0_10.user, of_0_10.virtual_host, of_0_10.heartbeat) == (
+    assert (of_0_10.protocol, of_0_10.user, of_0_10.virtual_host, of_0_10.heartbeat) == (
         "0-10",
         "guest",
         "/",
@@ -30,9 +30,9 @@ def test_a_connection_and_its_sessions(server: Server) -> None:
     )
     assert [(each.name, each.channel) for each in of_0_10.sessions] == [("other", 1), ("orders", 3)]
     assert [each.number for each in of_0_10.channels] == [1, 3]
-    assert (of_0_9_1.dialect, of_0_9_1.sessions) == ("0-9-1", ())
+    assert (of_0_9_1.protocol, of_0_9_1.sessions) == ("0-9-1", ())
     assert repr(of_0_10) == (
-        f"<connection '{of_0_10.name}' user='guest' virtual_host='/' dialect='0-10' sessions=2>"
+        f"<connection '{of_0_10.name}' user='guest' virtual_host='/' protocol='0-10' sessions=2>"
     )
     assert repr(of_0_10.sessions[1]) == (
         f"<session 'orders' of 'guest' on {of_0_10.name} channel 3 subscriptions=1 unacked=0>"
@@ -54,7 +54,7 @@ def test_a_subscription_and_its_credit(server: Server) -> None:
     assert browser.credit == CreditView(messages=None, octets=None, window=True)
     assert repr(one) == (
         f"<consumer 'd' of queue 'q' on {view.connection} channel 0 unacked=1 "
-        f"credit=2 messages and {100 - spent} octets>"
+        f"credit=2 messages and {100 - spent} bytes>"
     )
     assert "credit=unlimited (window) browses" in repr(browser)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.inspect import NoSuchVirtualHost
 from fakeamqp.inspect.snapshot import topology
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 NASTY = 'a"b\\c<d>#e;`f`|\n&amp;}]) end'
 

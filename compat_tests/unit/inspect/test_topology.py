@@ -14,7 +14,7 @@ from fakeamqp.inspect import (
     queue_names,
     queue_view,
 )
-from fakeamqp.wire.amqp_0_9_1 import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 def test_a_queue_as_it_was_declared(server: Server, client: Client):

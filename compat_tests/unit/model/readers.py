@@ -1,4 +1,4 @@
-"""Subscriptions without a dialect: whoever reads keeps what it is sent."""
+"""Subscriptions without a protocol: whoever reads keeps what it is sent."""
 
 from __future__ import annotations
 

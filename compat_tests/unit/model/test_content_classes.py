@@ -50,8 +50,8 @@ def of_class(queue: Queue, content_class: str | None, tag: str = "", **terms: An
 
 
 def octets(queue: Queue) -> int:
-    """How many octets of bodies the queue thinks that it holds."""
-    counted: int = queue.ready_octets  # type: ignore[attr-defined]
+    """How many bytes of bodies the queue thinks that it holds."""
+    counted: int = queue.ready_bytes  # type: ignore[attr-defined]
     return counted
 
 

@@ -28,7 +28,7 @@ def test_messages_are_counted() -> None:
 
 
 def test_octets_are_counted() -> None:
-    credit = Credit(octet_limit=100)
+    credit = Credit(byte_limit=100)
     credit.take(message(60))
     assert credit.admits(message(40))
     assert not credit.admits(message(41))
@@ -40,7 +40,7 @@ def test_octets_are_counted() -> None:
 
 
 def test_with_nothing_outstanding_any_size_fits() -> None:
-    credit = Credit(octet_limit=100)
+    credit = Credit(byte_limit=100)
     assert credit.admits(message(1_000_000))
     credit.take(message(1_000_000))
     assert not credit.open

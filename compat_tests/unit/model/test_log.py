@@ -79,7 +79,7 @@ def test_nothing_is_dropped_without_limits() -> None:
 
 
 def test_only_whole_segments_are_dropped_for_their_size() -> None:
-    log = filled(10, segment_size=HEADER + 20, max_octets=2 * (HEADER + 20))
+    log = filled(10, segment_size=HEADER + 20, max_bytes=2 * (HEADER + 20))
     # 8 and 9 in the newest, 6 and 7 before it: as much as may be.
     assert [entry.item for entry in log] == [6, 7, 8, 9]
     log.append(10, 10, 0)
@@ -87,7 +87,7 @@ def test_only_whole_segments_are_dropped_for_their_size() -> None:
 
 
 def test_the_newest_segment_is_kept_however_large() -> None:
-    log = filled(100, max_octets=1)
+    log = filled(100, max_bytes=1)
     assert log.retain(0) == 0
     log.segment_size = HEADER
     log.append(100, 10, 0)
@@ -145,7 +145,7 @@ def test_the_last_of_nothing_is_the_next() -> None:
 def test_a_cursor_whose_segment_was_dropped_goes_on_with_the_first_there_is() -> None:
     log = filled(10, segment_size=HEADER + 20)
     start, inside = log.first(), log.at(1)
-    log.max_octets = 2 * (HEADER + 20)
+    log.max_bytes = 2 * (HEADER + 20)
     log.retain(0)
     assert rest(start) == rest(inside) == [6, 7, 8, 9]
 
@@ -218,7 +218,7 @@ class AgainstAList(RuleBasedStateMachine):
         self.lines = [line for line in self.lines if line.segment in self.sizes]
 
     def _retain(self) -> None:
-        limit = self.log.max_octets
+        limit = self.log.max_bytes
         if limit is not None:
             numbers = sorted(self.sizes)
             fitting = [
@@ -260,7 +260,7 @@ class AgainstAList(RuleBasedStateMachine):
         age=st.none() | st.integers(0, 30),
     )
     def limit(self, size: int, octets: int | None, age: int | None) -> None:
-        self.log.segment_size, self.log.max_octets, self.log.max_age = size, octets, age
+        self.log.segment_size, self.log.max_bytes, self.log.max_age = size, octets, age
 
     @rule(later=st.integers(0, 20))
     def retain(self, later: int) -> None:

@@ -69,7 +69,7 @@ def test_every_limit_must_admit() -> None:
 
 
 def test_the_size_of_the_message_counts() -> None:
-    narrow = Credit(octet_limit=10)
+    narrow = Credit(byte_limit=10)
     narrow.take(message(5))
     rotation = rotation_of(subscription("n", limits=(narrow,)), subscription("w"))
     assert turns(rotation, 4, size=5) == "nwnw"

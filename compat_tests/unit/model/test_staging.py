@@ -1,4 +1,4 @@
-"""Contents on their way by staging, without a dialect."""
+"""Contents on their way by staging, without a protocol."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_content_is_there_once_all_of_it_is(uploads: Uploads) -> None:
     message = staged.message("x", "k", "somebody")
     assert isinstance(message, FileMessage)
     assert (message.exchange, message.routing_key, message.body) == ("x", "k", b"body")
-    assert (message.properties.app_id, message.encoding, message.properties_octets) == (
+    assert (message.properties.app_id, message.encoding, message.properties_bytes) == (
         "a",
         "encoding",
         b"octets",
@@ -68,7 +68,7 @@ def test_stages_answer_opens_in_order_but_for_what_is_opened_again(uploads: Uplo
 @pytest.mark.parametrize(("body", "kept"), [(b"123", 3), (b"12345", 0)])
 def test_a_size_that_is_not_what_was_said(uploads: Uploads, body: bytes, kept: int) -> None:
     uploads.open("f", 4)
-    with pytest.raises(IllegalArgument, match=f"has {len(body)} octets, and 4 were announced"):
+    with pytest.raises(IllegalArgument, match=f"has {len(body)} bytes, and 4 were announced"):
         uploads.stage(DESCRIPTION, body)
     assert uploads.open("f", 4) == kept
 
@@ -145,7 +145,7 @@ def test_one_file_goes_after_the_other(bench: Bench, client: Client, downloads: 
     assert client.news() == [("ask", b"one")]
     downloads.opened(2)
     assert client.news() == [("rest", b"e"), ("deliver", b"one"), ("ask", b"two")]
-    with pytest.raises(IllegalArgument, match="has 3 octets, not 4"):
+    with pytest.raises(IllegalArgument, match="has 3 bytes, not 4"):
         downloads.opened(4)
     downloads.opened(3)
     assert client.news() == [("rest", b""), ("deliver", b"two")]

@@ -12,7 +12,7 @@ from fakeamqp.model.subscription import Subscription
 
 
 def served(line: WaitingLine, count: int) -> list[str]:
-    """Who is served, if all take a message of one octet."""
+    """Who is served, if all take a message of one byte."""
     found = []
     for _ in range(count):
         first = line.first_able(message())

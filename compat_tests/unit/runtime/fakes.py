@@ -12,7 +12,7 @@ from fakeamqp.runtime import Engine, RealClock
 
 @dataclass(eq=False)
 class EchoConnection:
-    """Speaks the simplest dialect: what comes in goes out again, piece by piece."""
+    """Speaks the simplest protocol: what comes in goes out again, piece by piece."""
 
     peer: Any
     notify: Callable[[Any], None]
@@ -25,7 +25,7 @@ class EchoConnection:
     chunks: list[int] = field(default_factory=list)
     output: list[bytes] = field(default_factory=list)
     taken: list[list[bytes]] = field(default_factory=list)
-    sent_octets: int = 0
+    sent_bytes: int = 0
     eofs: int = 0
 
     def receive(self, data: bytes) -> None:
@@ -46,7 +46,7 @@ class EchoConnection:
         return output
 
     def sent(self, count: int) -> None:
-        self.sent_octets += count
+        self.sent_bytes += count
 
     def next_deadline(self) -> float | None:
         return None

@@ -1,4 +1,4 @@
-"""The engine: octets in and out, in order, once per turn, for every peer alike."""
+"""The engine: bytes in and out, in order, once per turn, for every peer alike."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read(sock: socket.socket, count: int) -> bytes:
     data = bytearray()
     while len(data) < count:
         piece = sock.recv(count - len(data))
-        assert piece, f"end after {len(data)} of {count} octets"
+        assert piece, f"end after {len(data)} of {count} bytes"
         data += piece
     return bytes(data)
 
@@ -99,7 +99,7 @@ def test_what_one_read_causes_leaves_in_one_write() -> None:
         assert read(client, 15_000) == b"piece" * 3000
     engine.stop()
     assert [len(pieces) for pieces in accept.accepted[0].taken] == [3000]
-    assert accept.accepted[0].sent_octets == 15_000
+    assert accept.accepted[0].sent_bytes == 15_000
 
 
 def test_sent_reports_every_octet(engine: Engine, echoes: Echoes) -> None:
@@ -110,9 +110,9 @@ def test_sent_reports_every_octet(engine: Engine, echoes: Echoes) -> None:
         with engine:
             connection.write(b"x" * size)
         with engine:
-            assert 0 < connection.sent_octets < size  # the rest waits for the reader
+            assert 0 < connection.sent_bytes < size  # the rest waits for the reader
         read(client, size)
-        assert engine.wait_until(lambda: connection.sent_octets == size, SECONDS)
+        assert engine.wait_until(lambda: connection.sent_bytes == size, SECONDS)
 
 
 def test_no_more_is_taken_from_a_connection_while_its_peer_does_not_read(
@@ -251,7 +251,7 @@ class TestTheEndOfAConnection:
                 connection.abort()
             assert connection.eofs == 1
             assert client.recv(100) == b""
-        assert connection.sent_octets == 0
+        assert connection.sent_bytes == 0
 
     def test_connections_lists_the_open_ones(self, engine: Engine, echoes: Echoes) -> None:
         with engine.connect_socketpair(), engine.connect_socketpair():
@@ -266,7 +266,7 @@ class Broken(EchoConnection):
 
     def on_data(self, data: bytes) -> None:
         if data.startswith(b"bug"):
-            raise LookupError("a bug in the dialect")
+            raise LookupError("a bug in the protocol")
         super().on_data(data)
 
 
@@ -285,9 +285,9 @@ def test_a_bug_ends_one_connection_and_is_kept(through: str, caplog: pytest.LogC
         assert read(good, 12) == b"still there?"
     engine.stop()
     assert [str(failure) for failure in engine.failures] == [
-        "input of echo: LookupError('a bug in the dialect')"
+        "input of echo: LookupError('a bug in the protocol')"
     ]
-    assert "a bug in the dialect" in caplog.text
+    assert "a bug in the protocol" in caplog.text
     assert [each.eofs for each in accept.accepted] == [1, 1]
 
 
@@ -458,7 +458,7 @@ class TestTheLock:
                 assert connection.taken == []
                 connection.write(b"two")
             assert connection.taken == [[b"one", b"two"]]
-            assert connection.sent_octets == 6
+            assert connection.sent_bytes == 6
             assert read(client, 6) == b"onetwo"
 
     def test_what_was_done_before_an_exception_is_sent(self, engine: Engine, echoes: Echoes) -> None:

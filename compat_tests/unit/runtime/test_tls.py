@@ -48,7 +48,7 @@ def read(sock: socket.socket, count: int) -> bytes:
     data = bytearray()
     while len(data) < count:
         piece = sock.recv(count - len(data))
-        assert piece, f"end after {len(data)} of {count} octets"
+        assert piece, f"end after {len(data)} of {count} bytes"
         data += piece
     return bytes(data)
 
@@ -104,12 +104,12 @@ def test_back_pressure_bounds_what_is_encrypted_ahead(
         with engine:
             connection.write(b"x" * size)
         with engine:
-            assert 0 < connection.sent_octets < size
+            assert 0 < connection.sent_bytes < size
             (link,) = engine._loop.links  # type: ignore[union-attr]
             transport: Any = link.transport
             assert len(transport._unsent) <= 300_000
         assert read(client, size) == b"x" * size
-        assert engine.wait_until(lambda: connection.sent_octets == size, SECONDS)
+        assert engine.wait_until(lambda: connection.sent_bytes == size, SECONDS)
 
 
 def test_finish_says_goodbye_properly(

@@ -189,7 +189,7 @@ def test_a_jump_waits_until_the_broker_is_idle() -> None:
                 clock.stirred()
             turns = engine.turns
             assert engine.wait_until(lambda: engine.turns > turns + 3, 20)
-            assert ran == [], "octets wait to be sent"
+            assert ran == [], "bytes wait to be sent"
             assert engine.wait_until(lambda: clock.sleep(timers), 5), "it does not spin meanwhile"
             left = 30_000_000
             while left:

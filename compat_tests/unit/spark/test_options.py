@@ -78,7 +78,7 @@ def test_times(value, seconds):
     ("value", "octets"), [("65536", 65536), ("64k", 65536), ("16 MB", 16 << 20), ("1g", 1 << 30)]
 )
 def test_sizes(value, octets):
-    assert read_options({**QUEUE, "maxBytesPerTrigger": value}).max_octets == octets
+    assert read_options({**QUEUE, "maxBytesPerTrigger": value}).max_bytes == octets
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_sizes(value, octets):
         ({**QUEUE, "failOnDataLoss": "perhaps"}, "true or false"),
         ({**QUEUE, "idleTimeout": "soon"}, "a time such as 500ms"),
         ({**QUEUE, "idleTimeout": "3 parsecs"}, "a time such as 500ms"),
-        ({**QUEUE, "maxBytesPerTrigger": "big"}, "a size in octets"),
+        ({**QUEUE, "maxBytesPerTrigger": "big"}, "a size in bytes"),
         ({**QUEUE, "queue": "a,,b"}, "none of them empty"),
         ({**QUEUE, "queue": "a,a"}, "all different"),
         ({**QUEUE, "queue": '["a"'}, "a JSON list"),

@@ -123,7 +123,7 @@ def test_a_misspelled_column_names_the_near_match():
         chosen_columns(read_options({**URL, "columns": "mesage_id"}))
 
 
-# As pika hands over short strings: octets where they are no UTF-8.
+# As pika hands over short strings: bytes where they are no UTF-8.
 SHORT = some.text(max_size=20) | some.binary(max_size=20)
 FIELD_VALUES = some.recursive(
     some.none()

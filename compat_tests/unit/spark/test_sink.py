@@ -136,7 +136,7 @@ def test_bodies_and_properties_that_need_several_frames_or_do_not_fit_one(broker
     assert [message.body for message in broker.queue("q").messages] == [body, b"", body[:-1]]
     headers = [[("a", "x" * 200_000)]]
     with pytest.raises(
-        PublishError, match=r"properties have 2000\d\d octets, and a frame has room for 131064"
+        PublishError, match=r"properties have 2000\d\d bytes, and a frame has room for 131064"
     ):
         sink.write(broker, sink.batch(value=[b""], headers=headers))
 

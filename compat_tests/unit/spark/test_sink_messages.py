@@ -21,12 +21,12 @@ from pyspark.sql import types
 
 from compat_tests.unit.spark import sink
 from fakeamqp import Broker
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ, Timestamp
 from fakeamqp.spark.errors import PublishError
 from fakeamqp.spark.options import write_options
 from fakeamqp.spark.sink.columns import find_columns
 from fakeamqp.spark.sink.messages import Encoder
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ, Timestamp
 
 UTC = datetime.timezone.utc
 
@@ -240,7 +240,7 @@ TEXT_MAP = (pa.map_(pa.string(), pa.string()), types.MapType(types.StringType(),
 @pytest.mark.parametrize(
     ("name", "arrow", "spark", "good", "bad", "said"),
     [
-        ("routing_key", pa.string(), types.StringType(), "a", "ä" * 128, "has to be at most 255 octets"),
+        ("routing_key", pa.string(), types.StringType(), "a", "ä" * 128, "has to be at most 255 bytes"),
         ("exchange", pa.string(), types.StringType(), "a", TOO_LONG, "exchange is 'xxx"),
         ("message_id", pa.string(), types.StringType(), "a", TOO_LONG, "message_id is 'xxx"),
         ("app_id", pa.string(), types.StringType(), "a", TOO_LONG, "app_id is 'xxx"),
@@ -257,7 +257,7 @@ TEXT_MAP = (pa.map_(pa.string(), pa.string()), types.MapType(types.StringType(),
             f'{{"a": {1 << 70}}}',
             "headers: field 'a': .* out of range",
         ),
-        ("headers", *TEXT_MAP, [("a", "b")], [(TOO_LONG, "b")], "a name of 256 octets, and 255 are possible"),
+        ("headers", *TEXT_MAP, [("a", "b")], [(TOO_LONG, "b")], "a name of 256 bytes, and 255 are possible"),
         (
             "headers",
             pa.map_(pa.string(), pa.decimal128(20, 2)),

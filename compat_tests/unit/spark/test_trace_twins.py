@@ -13,11 +13,11 @@ from compat_tests.protocol.amqp_0_9.driver import Client as Client09
 from compat_tests.protocol.driver import Client
 from compat_tests.unit.faults.server import FaultServer
 from compat_tests.unit.spark.trace_records import Record, lines
-from fakeamqp.dialects import PeerAddress
+from fakeamqp.protocols import PeerAddress
+from fakeamqp.protocols.amqp_0_9.codec.methods import StreamPublish
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.spark.traces import twins
 from fakeamqp.spark.traces.sql import QUERIES, text_of
-from fakeamqp.wire.amqp_0_9.methods import StreamPublish
-from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 
 @pytest.fixture
@@ -274,8 +274,8 @@ def test_what_comes_again_may_come_later(server: FaultServer):
     assert names[-4:] == ["delivered", "delivered", "requeued", "delivered"]
 
 
-def test_other_dialects_have_other_rules(server: FaultServer, client: Client):
-    server.dialect = "0-9"
+def test_other_protocols_have_other_rules(server: FaultServer, client: Client):
+    server.protocol = "0-9"
     other = Client09(server, PeerAddress(port=40_009))
     other.handshake()
     other.open_channel()

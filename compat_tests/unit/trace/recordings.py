@@ -7,18 +7,18 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.framed.codec.tables import Timestamp
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.parts import Cut
 from fakeamqp.trace.pictures import DelayPicture, MessagePicture, Named, Other, OutcomePicture
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
-from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
 
 __all__ = ["EVENTS", "FRAMES", "same"]
 
 _TEXT = st.text(max_size=8)
-# Names from the wire may hold any octets.
+# Names from the wire may hold any bytes.
 _NAME = st.binary(max_size=8).map(lambda octets: octets.decode("utf-8", "surrogateescape"))
 _FIELD = st.recursive(
     st.none()

@@ -1,4 +1,4 @@
-"""Frames in words: every method, whatever the octets."""
+"""Frames in words: every method, whatever the bytes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakeamqp.trace.amqp_0_9_1 import WORDS
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.trace import WORDS
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.trace.parts import Cut
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
-from fakeamqp.wire.amqp_0_9_x.method import Method
 
 
 def header(body_size: int, octets: bytes, class_id: int = 60) -> bytes:
@@ -83,7 +83,7 @@ def test_a_reply_text_is_shown_whole():
 )
 def test_secrets_are_not_shown(method: Method):
     assert "swordfish" not in WORDS.describe(1, method.encode())
-    assert "octets)" in WORDS.describe(1, method.encode())
+    assert "bytes)" in WORDS.describe(1, method.encode())
 
 
 @pytest.mark.parametrize("kind", m.METHODS.values(), ids=lambda kind: kind.NAME)
@@ -104,13 +104,13 @@ def test_content_headers():
 
 
 def _grammar():
-    from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
+    from fakeamqp.protocols.framed.codec.tables import RABBITMQ
 
     return RABBITMQ
 
 
 def test_a_table_of_the_published_grammar_can_be_read():
-    short_string = b"\x01as\x03abc"  # Tag s is a short string there, two octets in RabbitMQ's.
+    short_string = b"\x01as\x03abc"  # Tag s is a short string there, two bytes in RabbitMQ's.
     table = len(short_string).to_bytes(4, "big") + short_string
     payload = header(0, b"\x20\x00" + table)
     assert WORDS.describe(2, payload) == "content header body_size=0 headers={'a': 'abc'}"
@@ -118,8 +118,8 @@ def test_a_table_of_the_published_grammar_can_be_read():
 
 def test_bodies_and_heartbeats():
     assert WORDS.describe(3, b"two apples") == "content body b'two apples'"
-    assert WORDS.describe(3, b"x" * 100) == f"content body b'{'x' * 60}'... (100 octets)"
-    assert WORDS.describe(3, Cut(b"x" * 10_000, 4096)) == f"content body b'{'x' * 60}'... (10000 octets)"
+    assert WORDS.describe(3, b"x" * 100) == f"content body b'{'x' * 60}'... (100 bytes)"
+    assert WORDS.describe(3, Cut(b"x" * 10_000, 4096)) == f"content body b'{'x' * 60}'... (10000 bytes)"
     assert WORDS.describe(8, b"") == "heartbeat"
 
 
@@ -136,7 +136,7 @@ def test_bodies_and_heartbeats():
         (2, header(1, b""), "content header: "),
         (8, b"x", "heartbeat: cannot be read (1 octets: 78)"),
         (77, b"x", "unknown frame type 77: cannot be read (1 octets: 78)"),
-        (1, Cut(m.BasicAck(delivery_tag=1).encode(), 6), "basic.ack: too long to be kept whole (13 octets)"),
+        (1, Cut(m.BasicAck(delivery_tag=1).encode(), 6), "basic.ack: too long to be kept whole (13 bytes)"),
     ],
 )
 def test_malformed_frames_have_a_line_too(frame_type: int, payload: bytes, start: str):

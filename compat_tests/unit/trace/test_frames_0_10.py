@@ -1,4 +1,4 @@
-"""Frames of AMQP 0-10 in words, as values and without passwords, whatever the octets."""
+"""Frames of AMQP 0-10 in words, as values and without passwords, whatever the bytes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_frame, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.codec.framing import PROTOCOLS, framing_of, protocol_of
 from fakeamqp.trace import FrameEvent, Trace
 from fakeamqp.trace.parts import Cut
 from fakeamqp.trace.plain import plain
-from fakeamqp.wire.amqp_0_10 import commands as x
-from fakeamqp.wire.amqp_0_10 import controls as c
-from fakeamqp.wire.amqp_0_10 import structs
-from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, control_frame, encode_frames
-from fakeamqp.wire.amqp_0_10.framing import FRAMING
-from fakeamqp.wire.amqp_0_10.packed import Command, Control
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
-from fakeamqp.wire.framing import DIALECTS, dialect_of, framing_of
 
 WHOLE_CONTROL, WHOLE_COMMAND = 0x0F00, 0x0F01
 HEADER, BODY = 0x0302, 0x0703
@@ -77,7 +77,7 @@ def header(*entries: Any) -> FrameEvent:
                 response=b"\0a\0b",
                 locale="en",
             ),
-            "connection.start-ok client_properties={'product': 'qpid'} mechanism='PLAIN' response=(4 octets) "
+            "connection.start-ok client_properties={'product': 'qpid'} mechanism='PLAIN' response=(4 bytes) "
             "locale='en'",
         ),
         (c.ConnectionHeartbeat(), "connection.heartbeat"),
@@ -118,12 +118,12 @@ def test_header_and_body() -> None:
 @pytest.mark.parametrize(
     ("kind", "payload", "words"),
     [
-        (WHOLE_COMMAND, b"\x04\x63\x01\x00\x00\x00", "unknown command 4.99: cannot be read (6 octets"),
+        (WHOLE_COMMAND, b"\x04\x63\x01\x00\x00\x00", "unknown command 4.99: cannot be read (6 bytes"),
         (WHOLE_CONTROL, b"\x01", "malformed control: cannot be read (1 octets: 01)"),
         (WHOLE_COMMAND, b"\x08\x03\x01\x00\x01\x00\x09q", "queue.purge: malformed: "),
         (0x0F2A, b"xy", "unknown segment type 42: cannot be read (2 octets: 7879)"),
-        (0x0E01, x.TxSelect().encode(), "tx.select: a part of its segment (6 octets)"),
-        (0x0D01, b"rest", "command, continued: a part of its segment (4 octets)"),
+        (0x0E01, x.TxSelect().encode(), "tx.select: a part of its segment (6 bytes)"),
+        (0x0D01, b"rest", "command, continued: a part of its segment (4 bytes)"),
         (HEADER, b"\0\0\0\x09", "header: malformed: "),
         (WHOLE_CONTROL, Cut(x.TxSelect().encode() * 20, 7), "unknown control 5.1: too long to be kept whole"),
     ],
@@ -156,7 +156,7 @@ def test_there_is_a_line_for_any_octets(kind: int, payload: bytes) -> None:
 
 def test_a_command_as_values() -> None:
     said = plain(of(x.MessageReject(transfers=SequenceSet.of(1, 2, 9), code=1, text="no"), sync=True))
-    assert said["dialect"] == "0-10" and said["part"] == "method" and said["sync"] is True
+    assert said["protocol"] == "0-10" and said["part"] == "method" and said["sync"] is True
     assert said["fields"] == {"transfers": "1-2,9", "code": 1, "text": "no"}
 
 
@@ -231,7 +231,7 @@ def test_a_message_may_begin_like_a_login() -> None:
     assert event(BODY, body).redacted.payload == body
 
 
-# --- octets -------------------------------------------------------------------------------------------
+# --- bytes -------------------------------------------------------------------------------------------
 
 
 def test_frames_are_cut_and_put_together_again() -> None:
@@ -263,14 +263,14 @@ def test_a_frame_on_the_wrong_track_stays_there() -> None:
 
 
 @given(st.binary(max_size=40))
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_any_octets_can_be_cut(dialect: str, octets: bytes) -> None:
-    assert sum(len(payload) for _, _, payload, _ in framing_of(dialect).cut(octets)) <= len(octets)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_any_octets_can_be_cut(protocol: str, octets: bytes) -> None:
+    assert sum(len(payload) for _, _, payload, _ in framing_of(protocol).cut(octets)) <= len(octets)
 
 
-def test_dialects_are_known_by_their_headers() -> None:
-    assert [dialect_of(framing_of(each).protocol_header) for each in DIALECTS] == list(DIALECTS)
-    assert dialect_of(b"AMQP\0\1\0\0") is None
+def test_protocols_are_known_by_their_headers() -> None:
+    assert [protocol_of(framing_of(each).protocol_header) for each in PROTOCOLS] == list(PROTOCOLS)
+    assert protocol_of(b"AMQP\0\1\0\0") is None
 
 
 def test_a_recording_is_read_back(tmp_path: Any) -> None:
@@ -280,11 +280,11 @@ def test_a_recording_is_read_back(tmp_path: Any) -> None:
     read = Trace.load(path).events
     assert read == events
     lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
-    assert [line["dialect"] for line in lines] == ["0-10"] * 3
-    # A recording of old has one dialect only, and does not say so.
+    assert [line["protocol"] for line in lines] == ["0-10"] * 3
+    # A recording of old has one protocol only, and does not say so.
     frame = {**lines[0], "type": 8, "octets": base64.b64encode(b"").decode(), "channel": 0}
-    del frame["dialect"]
+    del frame["protocol"]
     first = json.dumps({**json.loads(path.read_text().splitlines()[0]), "events": 1})
     path.write_text(first + "\n" + json.dumps(frame) + "\n")
     (old,) = Trace.load(path).events
-    assert isinstance(old, FrameEvent) and (old.dialect, old.name) == ("0-9-1", "heartbeat")
+    assert isinstance(old, FrameEvent) and (old.protocol, old.name) == ("0-9-1", "heartbeat")

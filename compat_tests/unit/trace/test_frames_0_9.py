@@ -6,23 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakeamqp.trace.events import FrameEvent
-from fakeamqp.trace.parts import Cut
-from fakeamqp.trace.plain import plain
-from fakeamqp.trace.reading import reader_of
-from fakeamqp.wire.amqp_0_9 import METHODS, FileProperties, version_0_8
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9.contents import ContentHeader, encode_header
-from fakeamqp.wire.amqp_0_9.requests import (
+from fakeamqp.protocols.amqp_0_9.codec import METHODS, FileProperties, version_0_8
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9.codec.contents import ContentHeader, encode_header
+from fakeamqp.protocols.amqp_0_9.codec.requests import (
     Request,
     Response,
     decode_request,
     encode_request,
     encode_response,
 )
-from fakeamqp.wire.amqp_0_9_x.method import Method
-from fakeamqp.wire.framing import DIALECTS, dialect_of, framing_of
+from fakeamqp.protocols.codec.framing import PROTOCOLS, framing_of, protocol_of
+from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.trace.events import FrameEvent
+from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.plain import plain
+from fakeamqp.trace.reading import reader_of
 
 PASSWORD = b"swordfish"
 TRANSFER = m.MessageTransfer(
@@ -34,8 +34,8 @@ TRANSFER = m.MessageTransfer(
 )
 
 
-def frame(kind: int, payload: bytes, *, channel: int = 1, dialect: str = "0-9") -> FrameEvent:
-    return FrameEvent(0.0, "a", "c1", "received", kind, channel, payload, dialect)
+def frame(kind: int, payload: bytes, *, channel: int = 1, protocol: str = "0-9") -> FrameEvent:
+    return FrameEvent(0.0, "a", "c1", "received", kind, channel, payload, protocol)
 
 
 def request(method: Method, number: int = 7, mark: int = 6, *, reserved: bool = True) -> FrameEvent:
@@ -52,7 +52,7 @@ def response(method: Method, offset: int = 0) -> FrameEvent:
         (
             request(TRANSFER),
             "message.transfer (request 7, mark 6) destination='e' routing_key='k' "
-            "security_token=(9 octets) application_headers={'n': 1} body=b'two apples'",
+            "security_token=(9 bytes) application_headers={'n': 1} body=b'two apples'",
         ),
         (
             request(m.MessageTransfer(body=Body(b"r1", by_reference=True)), reserved=False),
@@ -60,8 +60,8 @@ def response(method: Method, offset: int = 0) -> FrameEvent:
         ),
         (response(m.MessageOk()), "message.ok (response 3 to 7)"),
         (response(m.MessageReject(1, "no"), 4), "message.reject (response 3 to 7-11) code=1 text='no'"),
-        (frame(9, b"\0" * 19), "malformed request: malformed: a request has at least 20 octets, got 19"),
-        (frame(10, b""), "malformed response: malformed: a response has at least 24 octets, got 0"),
+        (frame(9, b"\0" * 19), "malformed request: malformed: a request has at least 20 bytes, got 19"),
+        (frame(10, b""), "malformed response: malformed: a response has at least 24 bytes, got 0"),
         (
             frame(9, encode_request(Request(1, 0, b"\0\x78\0\x63"))),
             "unknown method 120.99 (request 1, mark 0): cannot be read",
@@ -79,13 +79,13 @@ def response(method: Method, offset: int = 0) -> FrameEvent:
             frame(2, encode_header(ContentHeader(70, 2, 5, FileProperties(filename="f").encode()))),
             "content header class_id=70 weight=2 body_size=5 filename='f'",
         ),
-        (frame(9, b"\0" * 24, dialect="0-8"), "unknown frame type 9: cannot be read"),
+        (frame(9, b"\0" * 24, protocol="0-8"), "unknown frame type 9: cannot be read"),
         (
-            frame(1, version_0_8.ConnectionClose(320, "x").encode(), dialect="0-8"),
+            frame(1, version_0_8.ConnectionClose(320, "x").encode(), protocol="0-8"),
             "connection.close reply_code=320 reply_text='x'",
         ),
         (
-            frame(1, m.ConnectionClose(320, "x").encode(), dialect="0-8"),
+            frame(1, m.ConnectionClose(320, "x").encode(), protocol="0-8"),
             "connection.redirect: malformed: ",
         ),
     ],
@@ -123,7 +123,7 @@ def test_the_parts_of_frames() -> None:
         "method",
         "",
     ]
-    assert frame(9, b"", dialect="0-8").part == ""
+    assert frame(9, b"", protocol="0-8").part == ""
     assert [kind for kind in range(256) if framing_of("0-9").may_begin(kind)] == list(range(1, 11))
     assert [kind for kind in range(256) if framing_of("0-8").may_begin(kind)] == list(range(1, 9))
 
@@ -133,7 +133,7 @@ def test_as_values() -> None:
     assert said["request"] == {"id": 7, "response_mark": 6}
     assert said["fields"]["body"] == "two apples"
     assert said["fields"]["security_token"] == {"secret": 9}
-    assert (said["readable"], said["part"], said["dialect"]) == (True, "method", "0-9")
+    assert (said["readable"], said["part"], said["protocol"]) == (True, "method", "0-9")
     said = plain(request(m.MessageTransfer(body=Body(b"r1", by_reference=True))))
     assert (said["fields"]["reference"], "body" in said["fields"]) == ("r1", False)
     said = plain(response(m.MessageOk(), 4))
@@ -201,7 +201,7 @@ def test_a_transfer_of_which_the_end_is_missing() -> None:
     event = frame(9, Cut(whole, 4096))
     assert (
         event.text
-        == f"message.transfer (request 7, mark 6): too long to be kept whole ({len(whole) - 20} octets)"
+        == f"message.transfer (request 7, mark 6): too long to be kept whole ({len(whole) - 20} bytes)"
     )
     hidden = event.redacted.payload
     assert isinstance(hidden, Cut)
@@ -214,22 +214,22 @@ def test_a_transfer_of_which_the_end_is_missing() -> None:
 
 
 @given(st.sampled_from(["0-9", "0-8"]), st.integers(0, 255), st.binary(max_size=60), st.integers(0, 70))
-def test_any_frame_has_a_line(dialect: str, kind: int, payload: bytes, more: int) -> None:
+def test_any_frame_has_a_line(protocol: str, kind: int, payload: bytes, more: int) -> None:
     for event in (
-        frame(kind, payload, dialect=dialect),
-        frame(kind, Cut.of(payload, len(payload) + more + 1), channel=0, dialect=dialect),
+        frame(kind, payload, protocol=protocol),
+        frame(kind, Cut.of(payload, len(payload) + more + 1), channel=0, protocol=protocol),
     ):
         assert event.text.isprintable()
         assert event.name
         assert plain(event)["part"] == event.part
         assert len(event.redacted.payload) == len(event.payload)
         assert event.properties is None or event.part == "header"
-        reader = reader_of(dialect)
+        reader = reader_of(protocol)
         if isinstance(event.payload, Cut):
             octets, remark = reader.filled(kind, event.payload)
             assert octets is not None and remark
 
 
-def test_dialects_are_known_by_their_headers() -> None:
-    assert [dialect_of(framing_of(each).protocol_header) for each in DIALECTS] == list(DIALECTS)
-    assert {dialect_of(header) for header in version_0_8.PROTOCOL_HEADERS} == {"0-8"}
+def test_protocols_are_known_by_their_headers() -> None:
+    assert [protocol_of(framing_of(each).protocol_header) for each in PROTOCOLS] == list(PROTOCOLS)
+    assert {protocol_of(header) for header in version_0_8.PROTOCOL_HEADERS} == {"0-8"}

@@ -13,13 +13,13 @@ from hypothesis import given
 from compat_tests.protocol.driver import Server
 from compat_tests.unit.trace.pages import Row, data_of, elements_of, rows_of
 from compat_tests.unit.trace.recordings import EVENTS
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.framed.codec.tables import Timestamp
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent, Recorder, Trace
 from fakeamqp.trace.parts import Cut
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
-from fakeamqp.wire.amqp_0_9_x.method import Method
-from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -369,7 +369,7 @@ class TestSafety:
     def test_a_password_is_not_in_a_recording_of_a_broker(self, server: Server, recorder: Recorder):
         server.client()
         [row] = [row for row in rows_of(recorder.trace().html()) if row.name == "connection.start-ok"]
-        assert row.field("response") == "12 octets, not shown"
+        assert row.field("response") == "12 bytes, not shown"
         assert "\\u0000guest" not in recorder.trace().html()
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from compat_tests.protocol.driver import Server
 from compat_tests.unit.trace.recordings import EVENTS, same
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.trace import FrameEvent, Recorder, RecordingError, Trace, load
 from fakeamqp.trace.plain import plain
-from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 

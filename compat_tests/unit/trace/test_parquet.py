@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 
 from compat_tests.protocol.driver import Server
 from compat_tests.unit.trace.recordings import EVENTS
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.trace import FrameEvent, ModelEvent, PyarrowMissing, Recorder, Trace
-from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compat_tests.unit.trace.recordings import EVENTS, FRAMES
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, HEARTBEAT_FRAME, frame
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent, Trace
 from fakeamqp.trace.parts import Cut
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER, HEARTBEAT_FRAME, frame
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
 
 ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 NAME = "127.0.0.1:50000 -> 127.0.0.1:39481"
@@ -67,7 +67,7 @@ def texts(octets: bytes, code: int) -> list[str]:
 
 
 def sums_up(octets: bytes) -> bool:
-    """Whether a checksum over these octets is right: the plain way, word by word."""
+    """Whether a checksum over these bytes is right: the plain way, word by word."""
     total = sum(struct.unpack(f">{(len(octets) + 1) // 2}H", octets + bytes(len(octets) % 2)))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -260,8 +260,7 @@ def test_what_was_cut_does_not_put_the_stream_out_of_step(tmp_path):
     )
     said = [comment for each in file.segments for comment in each.comments]
     assert (
-        f"queue.declare of {len(method)} octets, of which the trace has 4096: its fields are not shown"
-        in said
+        f"queue.declare of {len(method)} bytes, of which the trace has 4096: its fields are not shown" in said
     )
     assert sum("the trace has 4096" in comment for comment in said) == 4
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.trace import READER
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ, Timestamp, encode_table
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent
-from fakeamqp.trace.amqp_0_9_1 import READER
 from fakeamqp.trace.parts import Cut, MessagePart
 from fakeamqp.trace.plain import plain, plain_value
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import CONTENT_HEADER
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ, Timestamp, encode_table
 
 PASSWORD = "swordfish"
 AMQPLAIN = encode_table({"LOGIN": "guest", "PASSWORD": PASSWORD})[4:]
@@ -35,7 +35,7 @@ def test_a_method():
         "connection": "a -> b",
         "alias": "c1",
         "kind": "frame",
-        "dialect": "0-9-1",
+        "protocol": "0-9-1",
         "part": "method",
         "name": "basic.publish",
         "text": "basic.publish exchange='e' routing_key='k' mandatory",
@@ -74,7 +74,7 @@ def test_a_content_header():
         (b'{"n": 1}', '{"n": 1}'),
         ("grün".encode(), "grün"),
         (b"\x00\xff", {"base64": "AP8="}),
-        # Cut in the middle of a character, and octets that are no text wherever they are cut.
+        # Cut in the middle of a character, and bytes that are no text wherever they are cut.
         (Cut("grü".encode(), 3), "gr"),
         (Cut(b"\xff\xffabcdef", 4), {"base64": "//9hYg=="}),
     ],

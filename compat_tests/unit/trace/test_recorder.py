@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from compat_tests.protocol.driver import Server
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import HEARTBEAT_FRAME
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Recorder
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.properties import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.frames import HEARTBEAT_FRAME
 
 
 class Clock:
@@ -135,7 +135,7 @@ def test_memory_stays_bounded_with_large_bodies(server: Server):
         for number in range(first, last):
             client.publish(mebibyte, routing_key="q")
             client.send(m.BasicAck(delivery_tag=number))
-            client.take_octets()
+            client.take_bytes()
 
     publish_and_ack(1, 20)
     tracemalloc.start()
@@ -176,7 +176,7 @@ def test_of_a_long_body_only_the_beginning_is_kept(clock: Clock):
     long, short = recorder.trace().events
     assert (len(long.payload), long.size) == (4096, 100_000)
     assert (len(short.payload), short.size) == (4096, 4096)
-    assert "(100000 octets)" in long.text
+    assert "(100000 bytes)" in long.text
 
 
 def test_long_methods_and_headers_are_kept_whole_unless_they_are_very_long(clock: Clock):
@@ -214,13 +214,13 @@ def test_a_long_message_is_not_kept_alive(clock: Clock):
     gc.collect()
     assert gone() is None
     _, published, returned, expired, dead_lettered, dropped, delivered, acked = recorder.trace().events
-    assert "(100000 octets) returned to its publisher" in returned.text
-    assert "(100000 octets) expired in queue 'q'" in expired.text
-    assert "(100000 octets) dead-lettered from queue 'q'" in dead_lettered.text
-    assert "(100000 octets) delivered from queue 'q'" in delivered.text
-    assert "(100000 octets) of queue 'q' acked" in acked.text
+    assert "(100000 bytes) returned to its publisher" in returned.text
+    assert "(100000 bytes) expired in queue 'q'" in expired.text
+    assert "(100000 bytes) dead-lettered from queue 'q'" in dead_lettered.text
+    assert "(100000 bytes) delivered from queue 'q'" in delivered.text
+    assert "(100000 bytes) of queue 'q' acked" in acked.text
     assert published.text == "message with exchange='e' routing_key='k': unroutable"
-    assert "(100000 octets) dropped from queue 'q'" in dropped.text
+    assert "(100000 bytes) dropped from queue 'q'" in dropped.text
     assert (published.connection, published.alias) == ("a", "c1")
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.driver import Server
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.trace import Recorder
-from fakeamqp.wire.amqp_0_9_1 import methods as m
 
 NAME = "127.0.0.1:50001 -> 127.0.0.1:0"
 
@@ -22,7 +22,7 @@ def test_the_whole_text(server: Server, recorder: Recorder):
     assert [lines[0], *lines[2:]] == [
         f"    0.000  c1 --      connected: {NAME} AMQP 0-0-9-1",
         "    0.000  c1 -> 0    connection.start-ok client_properties={'product': 'raw'} mechanism='PLAIN' "
-        "response=(12 octets) locale='en_US'",
+        "response=(12 bytes) locale='en_US'",
         "    0.000  c1 <- 0    connection.tune channel_max=2047 frame_max=131072 heartbeat=60",
         "    0.000  c1 -> 0    connection.tune-ok channel_max=2047 frame_max=131072 heartbeat=0",
         "    0.000  c1 -> 0    connection.open virtual_host='/'",

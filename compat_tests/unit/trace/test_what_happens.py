@@ -6,12 +6,12 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.errors import AccessRefused
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.framed.codec.frames import HEARTBEAT_FRAME, method_frame
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Recorder
 from fakeamqp.trace.entries import frames_in
 from fakeamqp.trace.parts import full_size
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_9_x.frames import HEARTBEAT_FRAME, method_frame
 
 
 @pytest.fixture
@@ -371,7 +371,7 @@ def test_the_protocol_header_is_part_of_the_record(client: Client, recorder: Rec
 
 
 def test_who_sends_no_protocol_header_is_refused(server: Server, recorder: Recorder):
-    server.connect().send_octets(b"GET / HTTP/1.1\r\n")
+    server.connect().send_bytes(b"GET / HTTP/1.1\r\n")
     server.connect()
     server.advance(11)
     assert [event.text for event in recorder.trace().events] == [

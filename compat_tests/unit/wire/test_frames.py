@@ -1,4 +1,4 @@
-"""Frames, octet for octet."""
+"""Frames, byte for byte."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakeamqp.wire.amqp_0_9_1 import constants
-from fakeamqp.wire.amqp_0_9_x import frames
-from fakeamqp.wire.errors import FieldError
+from fakeamqp.protocols.amqp_0_9_1.codec import constants
+from fakeamqp.protocols.codec.errors import FieldError
+from fakeamqp.protocols.framed.codec import frames
 
 rule = pytest.mark.rule
-both = pytest.mark.dialects("0-9-1", "0-9")
+both = pytest.mark.protocols("0-9-1", "0-9")
 
 
 def cut(octets: bytes) -> list[tuple[int, int, bytes]]:

@@ -10,26 +10,28 @@ from types import ModuleType
 
 import pytest
 
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9_1 import BasicProperties, constants
-from fakeamqp.wire.amqp_0_9_1 import methods as generated
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
-from fakeamqp.wire.amqp_0_10 import constants as constants_0_10
-from fakeamqp.wire.amqp_0_10.commands import COMMANDS
-from fakeamqp.wire.amqp_0_10.controls import CONTROLS
-from fakeamqp.wire.amqp_0_10.packed import NESTED, Command, Packed
-from fakeamqp.wire.amqp_0_10.scalars import SCALARS
-from fakeamqp.wire.amqp_0_10.structs import STRUCTS
-from fakeamqp.wire.amqp_0_10.types import CODES
-from fakeamqp.wire.errors import FieldError, FrameError
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties, constants
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as generated
+from fakeamqp.protocols.amqp_0_10.codec import constants as constants_0_10
+from fakeamqp.protocols.amqp_0_10.codec.commands import COMMANDS
+from fakeamqp.protocols.amqp_0_10.codec.controls import CONTROLS
+from fakeamqp.protocols.amqp_0_10.codec.packed import NESTED, Command, Packed
+from fakeamqp.protocols.amqp_0_10.codec.scalars import SCALARS
+from fakeamqp.protocols.amqp_0_10.codec.structs import STRUCTS
+from fakeamqp.protocols.amqp_0_10.codec.types import CODES
+from fakeamqp.protocols.codec.errors import FieldError, FrameError
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ
 
 ROOT = Path(__file__).resolve().parents[3]
-GENERATED = ["fakeamqp/wire/amqp_0_9_1"]
+GENERATED = ["fakeamqp/protocols/codec/amqp_0_9_1"]
 GENERATED += [
-    f"fakeamqp/wire/amqp_0_9/{name}.py" for name in ("__init__", "constants", "methods", "properties")
+    f"fakeamqp/protocols/amqp_0_9/codec/{name}.py"
+    for name in ("__init__", "constants", "methods", "properties")
 ]
 GENERATED += [
-    f"fakeamqp/wire/amqp_0_10/{name}.py" for name in ("commands", "constants", "controls", "structs")
+    f"fakeamqp/protocols/amqp_0_10/codec/{name}.py"
+    for name in ("commands", "constants", "controls", "structs")
 ]
 rule = pytest.mark.rule
 
@@ -180,8 +182,8 @@ def odd(generate: ModuleType, emitter: ModuleType) -> ModuleType:
                 "fields": fields,
             }
         )
-    dialect = generate.Dialect(source="odd.toml", package="odd", emit=generate.emit_0_9_x, title="odd")
-    text = emitter.emit_methods(dialect, {"classes": [{"name": "odd", "id": 7, "methods": methods}]})
+    protocol = generate.FaultAdapter(source="odd.toml", package="odd", emit=generate.emit_0_9_x, title="odd")
+    text = emitter.emit_methods(protocol, {"classes": [{"name": "odd", "id": 7, "methods": methods}]})
     module = ModuleType("odd_methods")
     sys.modules[module.__name__] = module
     try:
@@ -260,7 +262,7 @@ def test_a_wire_type_without_emitter_stops_the_generator(emitter: ModuleType, ki
 
 def test_importing_the_wire_room_loads_no_machinery() -> None:
     code = (
-        "import sys; before = set(sys.modules); import fakeamqp.wire.amqp_0_9_1;"
+        "import sys; before = set(sys.modules); import fakeamqp.protocols.amqp_0_9_1.codec;"
         "print(*sorted({'asyncio', 'socket', 'ssl', 'threading', 'datetime', 'typing_extensions', 'logging'}"
         " & (set(sys.modules) - before)))"
     )
@@ -365,16 +367,16 @@ def test_a_struct_without_emitter_stops_the_generator(
     generate: ModuleType, facts_0_10: dict, change: dict
 ) -> None:
     emitter = sys.modules["emit_0_10"]
-    dialect = generate.Dialect(source="x.toml", package="x", emit=emitter.emit_0_10, title="x")
+    protocol = generate.FaultAdapter(source="x.toml", package="x", emit=emitter.emit_0_10, title="x")
     struct = {"name": "message.strange", "size": 4, "pack": 2, "fields": [], **change}
     with pytest.raises(SystemExit, match=r"message\.strange"):
-        emitter.emit_structs(dialect, {**facts_0_10, "structs": [struct]})
+        emitter.emit_structs(protocol, {**facts_0_10, "structs": [struct]})
 
 
 def test_importing_the_wire_of_0_10_loads_no_machinery() -> None:
     code = (
-        "import sys; before = set(sys.modules); import fakeamqp.wire.amqp_0_10.properties;"
-        "import fakeamqp.wire.amqp_0_10.commands, fakeamqp.wire.amqp_0_10.controls;"
+        "import sys; before = set(sys.modules); import fakeamqp.protocols.amqp_0_10.codec.properties;"
+        "import fakeamqp.protocols.amqp_0_10.codec.commands, fakeamqp.protocols.amqp_0_10.codec.controls;"
         "heavy = {'asyncio', 'socket', 'ssl', 'threading', 'datetime', 'uuid', 'dataclasses', 'logging'};"
         "print(*sorted(heavy & (set(sys.modules) - before)))"
     )

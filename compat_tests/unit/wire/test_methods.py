@@ -1,4 +1,4 @@
-"""The generated methods: known octets, round trips, and what malformed octets and unfit values lead to."""
+"""The generated methods: known bytes, round trips, and what malformed bytes and unfit values lead to."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compat_tests.unit.wire.strategies import ALL_METHODS, BITS, methods
-from fakeamqp.wire.amqp_0_9 import version_0_8
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9_1 import METHODS
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.amqp_0_9_1.constants import METHOD_NAMES
-from fakeamqp.wire.amqp_0_9_x.method import Method
-from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ, Grammar
-from fakeamqp.wire.errors import FieldError, FieldNameError, FrameError, WireError
+from fakeamqp.protocols.amqp_0_9.codec import version_0_8
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9_1.codec import METHODS
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import METHOD_NAMES
+from fakeamqp.protocols.codec.errors import FieldError, FieldNameError, FrameError, WireError
+from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ, Grammar
 
 rule = pytest.mark.rule
-both = pytest.mark.dialects("0-9-1", "0-9")
+both = pytest.mark.protocols("0-9-1", "0-9")
 
 
 def name_of(method: type[Method]) -> str:
-    return f"{method.NAME} {method.__module__.removeprefix('fakeamqp.wire.amqp_')}"
+    return f"{method.NAME} {method.__module__.removeprefix('fakeamqp.protocols.codec.amqp_')}"
 
 
 #: What may end before its last field, so that not every cut is one too early.
@@ -126,7 +126,7 @@ def test_a_payload_cut_at_any_octet_is_a_frame_error_that_names_the_method(metho
 @every_closed_method
 def test_octets_left_over_are_a_frame_error(method: type[Method]) -> None:
     for value in (method(), full(method)):
-        with pytest.raises(FrameError, match=rf"^{method.NAME}: 2 octets are left over"):
+        with pytest.raises(FrameError, match=rf"^{method.NAME}: 2 bytes are left over"):
             method.decode(value.encode() + b"\x00\x01", RABBITMQ)
 
 
@@ -280,7 +280,7 @@ def test_a_zero_octet_in_a_short_string_is_an_error_in_the_published_grammar_onl
             if kind == "shortstr":
                 payload = method(**{name: "a\0b"}).encode()
                 assert getattr(method.decode(payload, RABBITMQ), name) == "a\0b"
-                with pytest.raises(FieldError, match=rf"^{method.NAME}, field {name}: .*zero octet"):
+                with pytest.raises(FieldError, match=rf"^{method.NAME}, field {name}: .*zero byte"):
                     method.decode(payload, PUBLISHED)
 
 

@@ -1,4 +1,4 @@
-"""Content properties: flags and values, continued flags, and headers that keep their octets."""
+"""Content properties: flags and values, continued flags, and headers that keep their bytes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.unit.wire.strategies import properties, tables
-from fakeamqp.wire.amqp_0_9_1 import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.properties import Properties
-from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ, REMOVED, Grammar, edit_table, encode_table
-from fakeamqp.wire.errors import FieldError, FieldNameError, FrameError, WireError
+from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
+from fakeamqp.protocols.codec.errors import FieldError, FieldNameError, FrameError, WireError
+from fakeamqp.protocols.framed.codec.properties import Properties
+from fakeamqp.protocols.framed.codec.tables import (
+    PUBLISHED,
+    RABBITMQ,
+    REMOVED,
+    Grammar,
+    edit_table,
+    encode_table,
+)
 
 rule = pytest.mark.rule
-both = pytest.mark.dialects("0-9-1", "0-9")
+both = pytest.mark.protocols("0-9-1", "0-9")
 
 ONE_EACH = [
     ("content_type", "a/b", 0x8000, b"\x03a/b"),
@@ -126,7 +133,7 @@ def test_properties_cut_at_any_octet_are_a_frame_error() -> None:
 
 
 def value_end(name: str) -> int:
-    """Where the value of a property ends in the octets of ALL."""
+    """Where the value of a property ends in the bytes of ALL."""
     end = 2
     for other, _, _, octets in ONE_EACH:
         end += len(octets)
@@ -137,7 +144,7 @@ def value_end(name: str) -> int:
 
 def test_octets_left_over_are_a_frame_error() -> None:
     for value in (BasicProperties(), ALL):
-        with pytest.raises(FrameError, match=r"^basic properties: 1 octets are left over"):
+        with pytest.raises(FrameError, match=r"^basic properties: 1 bytes are left over"):
             read(value.encode() + b"\0")
 
 
@@ -169,7 +176,7 @@ def test_damaged_octets_give_properties_or_a_wire_error(
 def test_the_published_grammar_refuses_zero_octets_and_bad_names() -> None:
     octets = BasicProperties(app_id="a\0").encode()
     assert read(octets).app_id == "a\0"
-    with pytest.raises(FieldError, match=r"^basic properties, field app_id: .*zero octet"):
+    with pytest.raises(FieldError, match=r"^basic properties, field app_id: .*zero byte"):
         read(octets, PUBLISHED)
     with pytest.raises(FieldNameError, match=r"^basic properties, field headers: .*x\.death"):
         read(BasicProperties(headers={"x.death": 1}).encode(), PUBLISHED)

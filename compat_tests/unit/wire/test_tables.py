@@ -1,4 +1,4 @@
-"""Field tables in both grammars: every tag octet for octet, what is refused, what an edit leaves alone."""
+"""Field tables in both grammars: every tag byte for byte, what is refused, what an edit leaves alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.unit.wire.strategies import tables
-from fakeamqp.wire.amqp_0_9_x.tables import (
+from fakeamqp.protocols.codec.errors import FieldError, FieldNameError, FrameError, WireError
+from fakeamqp.protocols.framed.codec.tables import (
     MAX_DEPTH,
     PUBLISHED,
     RABBITMQ,
@@ -25,11 +26,10 @@ from fakeamqp.wire.amqp_0_9_x.tables import (
     edit_table,
     encode_table,
 )
-from fakeamqp.wire.errors import FieldError, FieldNameError, FrameError, WireError
 
 GRAMMARS = [RABBITMQ, PUBLISHED]
 rule = pytest.mark.rule
-both = pytest.mark.dialects("0-9-1", "0-9")
+both = pytest.mark.protocols("0-9-1", "0-9")
 
 
 def raw_table(*fields: tuple[bytes, bytes]) -> bytes:
@@ -370,7 +370,7 @@ def test_rabbitmq_takes_any_name() -> None:
 
 @rule("0-9-1/types/shortstr-no-nul")
 def test_the_published_grammar_refuses_a_zero_octet_in_a_short_string() -> None:
-    with pytest.raises(FieldError, match="zero octet"):
+    with pytest.raises(FieldError, match="zero byte"):
         read(raw_table((b"k", b"s\x03a\x00b")), PUBLISHED)
     assert read(raw_table((b"k", b"s\x03a\x00b")), PUBLISHED.unchecked) == {"k": "a\0b"}
 

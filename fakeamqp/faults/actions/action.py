@@ -21,8 +21,8 @@ class Action:
     words = ""
     fits_half = False
     """Whether it can follow on half a method: one whose body has not come yet."""
-    dialects: frozenset[str] | None = None
-    """The dialects in which it can be done; None is all."""
+    protocols: frozenset[str] | None = None
+    """The protocols in which it can be done; None is all."""
 
     def check(self, subject: Subject, part: str | None) -> None:
         """Whether it fits the rule.

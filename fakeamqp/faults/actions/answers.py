@@ -38,7 +38,7 @@ class Nack(Action):
         """See `Action`."""
         super().check(subject, part)
         if not subject.confirms:
-            publishes = frozenset().union(*(each.publishes for each in subject.dialects))
+            publishes = frozenset().union(*(each.publishes for each in subject.protocols))
             self._only(subject, publishes or ("basic.publish", "message.transfer"), "nack()")
             if subject.direction != "received":
                 raise FaultError(f"nack() is for what publishers send, and {subject} is to be sent")
@@ -52,7 +52,7 @@ class Nack(Action):
 class Fail(Action):
     """A command of 0-10 has failed."""
 
-    dialects = frozenset(("0-10",))
+    protocols = frozenset(("0-10",))
 
     def __init__(self, code: int | str, text: str | None, field_index: int | None) -> None:
         self._code, name = error_code(code)
@@ -88,7 +88,7 @@ class Return(Action):
         self._code = code
         self._text = reply_text(code, text)
         if len(text.encode("utf-8", "surrogateescape")) > _LONGEST:
-            raise FaultError(f"a reply text has at most {_LONGEST} octets, not {len(text)}")
+            raise FaultError(f"a reply text has at most {_LONGEST} bytes, not {len(text)}")
         self.words = f"return it with {code} {text}"
 
     def check(self, subject: Subject, part: str | None) -> None:

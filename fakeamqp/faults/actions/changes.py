@@ -12,7 +12,7 @@ from fakeamqp.faults.errors import FaultError, check_channel
 from fakeamqp.faults.malformed import MALFORMATIONS, malformations
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.dialect import Way
+    from fakeamqp.faults.adapter import Way
     from fakeamqp.faults.flight import Flight
     from fakeamqp.faults.subjects import Subject
     from fakeamqp.faults.units import Unit
@@ -61,7 +61,7 @@ class Replace(Action):
             is_field, is_property = name in subject.fields, name in properties
             if is_field:
                 self._fields[name] = value
-            # What is a field in one dialect may be a property in another; each method has but one of them.
+            # What is a field in one protocol may be a property in another; each method has but one of them.
             if is_property and (subject.has_content or not is_field):
                 self._properties[name] = value
             if not is_field and not is_property:
@@ -83,14 +83,14 @@ class Replace(Action):
         Raises:
             FaultError: no.
         """
-        for dialect in subject.dialects:
-            for kind in subject.kinds(dialect):
+        for protocol in subject.protocols:
+            for kind in subject.kinds(protocol):
                 for name, value in self._fields.items():
                     if name in kind.fields and not callable(value):
                         _check_value(subject, name, value, partial(kind.make, **{name: value}))
             for name, value in self._properties.items():
-                if name in (*dialect.properties, "headers") and not callable(value):
-                    carrier = partial(dialect.make_properties, **{name: value})
+                if name in (*protocol.properties, "headers") and not callable(value):
+                    carrier = partial(protocol.make_properties, **{name: value})
                     _check_value("no content", name, value, carrier)
 
     def act(self, flight: Flight) -> None:
@@ -135,13 +135,13 @@ class Malform(Action):
         ways: Mapping[str, Way] = known[one_of(self._how, known, "malform")]
         if all(way.content_only for way in ways.values()) and not subject.has_content:
             raise FaultError(f"malform({self._how!r}) is for methods with a content, such as basic.deliver")
-        self.dialects = frozenset(ways)
+        self.protocols = frozenset(ways)
         self.words = f"malform it: {next(iter(ways.values())).words}"
 
     def act(self, flight: Flight) -> None:
-        """Send the broken octets."""
+        """Send the broken bytes."""
         for unit in flight.units:
-            octets = unit.dialect.malformations[self._how].make(unit)
+            octets = unit.protocol.malformations[self._how].make(unit)
             flight.tap.note(unit.line, f"sent malformed ({self._how}): {octets[:32].hex()}")
             unit.line.put(octets)
         flight.consume()

@@ -57,7 +57,7 @@ class Ending(Action):
         """What may be said all the same."""
         if not self.says_why:
             return frozenset()
-        return frozenset(("connection.close",)) if channel is None else unit.dialect.last_words
+        return frozenset(("connection.close",)) if channel is None else unit.protocol.last_words
 
     def act(self, flight: Flight) -> None:
         """Have it end at the right moment."""
@@ -123,7 +123,7 @@ class CloseChannel(Ending):
     def perform(self, flight: Flight) -> None:
         """Close the channel; on channel 0 there is only the connection to be closed."""
         unit = flight.unit
-        if unit.name == unit.dialect.opener and not unit.line.channel_open(unit.channel):
+        if unit.name == unit.protocol.opener and not unit.line.channel_open(unit.channel):
             # There is no channel before it: let it be opened, unheard, so that it can be closed.
             unit.line.take(unit.octets)
         if unit.on_connection:
@@ -209,11 +209,11 @@ class Cut(Ending):
         if not octets and after not in _PARTS:
             hint = near_match(after, _PARTS, most=0)
             raise FaultError(
-                f"after is 'method', 'header' or a number of octets from 0 on, not {after!r}{hint}"
+                f"after is 'method', 'header' or a number of bytes from 0 on, not {after!r}{hint}"
             )
         self._after = after
         self._how = one_of(how, get_args(How), "how")
-        part = f"{after} octets of it" if isinstance(after, int) else f"it as far as its {after}"
+        part = f"{after} bytes of it" if isinstance(after, int) else f"it as far as its {after}"
         super().__init__("instead", f"send {part}, then {_HOW_WORDS[how]}")
 
     def check(self, subject: Subject, part: str | None) -> None:
@@ -231,7 +231,7 @@ class Cut(Ending):
                 octets = self._after
             else:
                 frames = unit.frames[: unit.frames_through(str(self._after))]
-                overhead = unit.dialect.framing.overhead
+                overhead = unit.protocol.framing.overhead
                 octets = sum(overhead + len(payload) for _, payload in frames)
             flight.tap.send_part(flight.wire, unit, octets)
         super().act(flight)

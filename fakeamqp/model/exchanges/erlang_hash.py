@@ -49,7 +49,7 @@ def _hashed(term: Term, so_far: int) -> int:
     """The running hash once `term` is in it; 0 where nothing has been hashed before."""
     if isinstance(term, bytes):
         start = _TABLE[13] + so_far & _MASK_32
-        return _hashed_octets(term, start) if term else start
+        return _hashed_bytes(term, start) if term else start
     if isinstance(term, Atom):
         value = _hashed_name(term)
         return _with_words(value, 0, 3, so_far) if so_far else value
@@ -85,7 +85,7 @@ def _with_words(one: int, two: int, kind: int, so_far: int) -> int:
     return _mixed(constant + one & _MASK_32, constant + two & _MASK_32, so_far)[2]
 
 
-def _hashed_octets(octets: bytes, start: int) -> int:
+def _hashed_bytes(octets: bytes, start: int) -> int:
     size = len(octets)
     octets += bytes(12 - size % 12)
     a = b = _GOLDEN
@@ -95,7 +95,7 @@ def _hashed_octets(octets: bytes, start: int) -> int:
         one, two, three = _read_block(octets, offset)
         a, b, c = _mixed(a + one & _MASK_32, b + two & _MASK_32, c + three & _MASK_32)
     one, two, three = _read_block(octets, whole)
-    # The lowest octet of the third word is the length's.
+    # The lowest byte of the third word is the length's.
     return _mixed(a + one & _MASK_32, b + two & _MASK_32, c + size + (three << 8) & _MASK_32)[2]
 
 

@@ -109,7 +109,7 @@ class _Wanted:
 
 
 def _matchable(value: Any) -> Any:
-    """What is compared of a header: text is its octets, whichever of the two it was sent as (measured)."""
+    """What is compared of a header: text is its bytes, whichever of the two it was sent as (measured)."""
     return freeze(value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value)
 
 

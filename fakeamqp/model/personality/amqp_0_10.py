@@ -14,7 +14,7 @@ __all__ = ["Amqp010Choices"]
 
 @dataclass(frozen=True)
 class Amqp010Choices:
-    """Named choices; the defaults are qpidd's. Times are seconds, sizes octets."""
+    """Named choices; the defaults are qpidd's. Times are seconds, sizes bytes."""
 
     # --- connection ----------------------------------------------------------------------------------
     channel_max: int = 65534

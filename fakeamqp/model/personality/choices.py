@@ -1,6 +1,6 @@
 """Whose behaviour the broker shows where the documents and the brokers in the field differ.
 
-A personality is data: a frozen record of named choices that the model and the dialects ask. Code
+A personality is data: a frozen record of named choices that the model and the protocols ask. Code
 never compares versions. Each choice names the rules it decides. The records are in `records`.
 """
 
@@ -22,7 +22,7 @@ Phase: TypeAlias = Literal["permitted", "denied", "removed"]
 
 @dataclass(frozen=True)
 class Personality:
-    """Named choices. Sizes are octets, times seconds, limits counts; 0 or None means no limit."""
+    """Named choices. Sizes are bytes, times seconds, limits counts; 0 or None means no limit."""
 
     name: str
     product: str
@@ -34,7 +34,7 @@ class Personality:
     speaks_of_errors_when: Literal["tuned", "open"]
     """errors/pre-open-error: until then the socket is ended without connection.close."""
     frame_size_tolerance: int
-    """frame/oversized-receive: octets a frame may exceed frame-max by."""
+    """frame/oversized-receive: bytes a frame may exceed frame-max by."""
     smallest_frame_max: int
     """connection.tune-ok/frame-max-minimum."""
     published_field_grammar: bool
@@ -66,7 +66,7 @@ class Personality:
 
     # --- names and declarations --------------------------------------------------------------------
     longest_name: int
-    """domain.*/length: octets in the name of a queue, exchange or virtual host."""
+    """domain.*/length: bytes in the name of a queue, exchange or virtual host."""
     restricts_names: bool
     """domain.*/pattern: letters, digits, hyphen, underscore, period and colon only."""
     reserved_queue_redeclarable: bool
@@ -198,9 +198,9 @@ class Personality:
     channels_time_out: bool
     """A delivery that was held too long closes the channel (RabbitMQ: documented, up to 4.2)."""
     largest_content: int
-    """types/max-content-size: octets of body a content header may announce; 0 = no limit."""
+    """types/max-content-size: bytes of body a content header may announce; 0 = no limit."""
     largest_message: int
-    """reply-code/content-too-large: octets of body; 0 = no limit."""
+    """reply-code/content-too-large: bytes of body; 0 = no limit."""
     largest_message_condition: str
     """reply-code/content-too-large: condition raised beyond it."""
 
@@ -212,7 +212,7 @@ class Personality:
     foreign_policy_keys: Mapping[str, tuple[str, ...]]
     """By queue type, the keys whose mere presence has a whole policy pass by such queues."""
     longest_pattern: int
-    """Octets in the pattern of a policy; 0 = no limit (RabbitMQ: 1024 since 4.2)."""
+    """Bytes in the pattern of a policy; 0 = no limit (RabbitMQ: 1024 since 4.2)."""
     policy_decides_expiry: tuple[str, ...]
     """Queue types where a policy's `expires` holds whatever the argument says; elsewhere the shorter does."""
     negative_delivery_limit: bool

@@ -42,7 +42,7 @@ FEATURES: Mapping[Feature, str] = {
 }
 """Every deprecated feature that some personality knows, and what it is."""
 
-# RabbitMQ's words, up to where every text has been cut to the 255 octets of a reply text.
+# RabbitMQ's words, up to where every text has been cut to the 255 bytes of a reply text.
 _DENIED_BY_DEFAULT = (
     "Feature `{0}` is deprecated.\n"
     "By default, this feature is not permitted anymore.\n"

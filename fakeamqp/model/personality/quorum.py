@@ -37,7 +37,7 @@ class QuorumChoices:
     losses_by_age: bool = True
     """What a channel held comes back by age of its consumers; otherwise by consumer tag."""
     counts_properties: bool = False
-    """The octets of a message's properties count for limits of octets, and not just those of its body."""
+    """The bytes of a message's properties count for limits of bytes, and not just those of its body."""
     purges_all: bool = False
     """A purge takes out messages that wait for a retry or as dead letters, too."""
     consumers_time_out: bool = False

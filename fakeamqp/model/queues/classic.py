@@ -66,7 +66,7 @@ class ClassicQueue(Queue):
         "_refuses",
         "_ttl",
         "ready",
-        "ready_octets",
+        "ready_bytes",
     )
 
     ready: Fifo | PriorityFifo | Watched
@@ -78,7 +78,7 @@ class ClassicQueue(Queue):
         """Whether there are priorities; and whether what is stored is looked at again."""
         self._expects_basic = False
         """Whether some take basic messages only, of a queue that has seen no others since they came."""
-        self.ready_octets = 0
+        self.ready_bytes = 0
         self._next_position = 0
         self._picky = False
         self._browsers: dict[Subscription, Browser] = {}
@@ -133,7 +133,7 @@ class ClassicQueue(Queue):
                 return True
         queued = self._queued(message)
         self.ready.append(queued)
-        self.ready_octets += len(message.body)
+        self.ready_bytes += len(message.body)
         if not plain:
             self._announce(queued)
         elif self._attentive:
@@ -191,7 +191,7 @@ class ClassicQueue(Queue):
         options = self.options
         if options.max_length is not None and len(self.ready) + len(messages) > options.max_length:
             return False
-        octets = self.ready_octets + sum(len(message.body) for message in messages)
+        octets = self.ready_bytes + sum(len(message.body) for message in messages)
         return options.max_length_bytes is None or octets <= options.max_length_bytes
 
     def next_taker(self, message: Message) -> Subscription | None:
@@ -225,7 +225,7 @@ class ClassicQueue(Queue):
             return True
         return (
             options.max_length_bytes is not None
-            and self.ready_octets + len(message.body) > options.max_length_bytes
+            and self.ready_bytes + len(message.body) > options.max_length_bytes
         )
 
     @property
@@ -243,7 +243,7 @@ class ClassicQueue(Queue):
         waiting = len(self.ready)
         while self.ready and (
             (options.max_length is not None and len(self.ready) > options.max_length)
-            or (options.max_length_bytes is not None and self.ready_octets > options.max_length_bytes)
+            or (options.max_length_bytes is not None and self.ready_bytes > options.max_length_bytes)
         ):
             self._die(self._pop(lowest=lowest_first), "maxlen")
         if self.subscriptions and len(self.ready) < waiting:
@@ -413,14 +413,14 @@ class ClassicQueue(Queue):
         """See the base class."""
         self._drop_expired()
         dropped = self.ready.clear()
-        self.ready_octets = 0
+        self.ready_bytes = 0
         self._watch_head()
         self._dropped(dropped, "purged", "the queue was purged")
         return len(dropped)
 
     def clear(self) -> list[Message]:
         """See the base class."""
-        self.ready_octets = 0
+        self.ready_bytes = 0
         return [queued.message for queued in self.ready.clear()]
 
     def _hand_over(self, queued: QueuedMessage, subscription: Subscription) -> None:
@@ -437,12 +437,12 @@ class ClassicQueue(Queue):
 
     def _pop(self, *, lowest: bool = False) -> QueuedMessage:
         queued = self.ready.pop_lowest() if lowest else self.ready.pop()
-        self.ready_octets -= len(queued.message.body)
+        self.ready_bytes -= len(queued.message.body)
         return queued
 
     def _take_out(self, queued: QueuedMessage) -> None:
         self.ready.remove(queued)
-        self.ready_octets -= len(queued.message.body)
+        self.ready_bytes -= len(queued.message.body)
 
     # --- settlement --------------------------------------------------------------------------------
 
@@ -476,7 +476,7 @@ class ClassicQueue(Queue):
         if avoid is not None or (self._expects_basic and not _all_basic(returned)):
             self._look_further()
         self.ready.put_back(returned)
-        self.ready_octets += sum(len(queued.message.body) for queued in returned)
+        self.ready_bytes += sum(len(queued.message.body) for queued in returned)
         if self._bounded and not self._refuses:
             self._drop_overflow()
         self._drop_expired()
@@ -522,7 +522,7 @@ class ClassicQueue(Queue):
                 self._dropped((queued,), reason, NOT_SECURED)
             else:
                 kept.append(queued)
-        self.ready_octets = sum(len(queued.message.body) for queued in kept)
+        self.ready_bytes = sum(len(queued.message.body) for queued in kept)
         if kept:
             self.ready.put_back(kept)
         self._picky = self._expects_basic = False

@@ -24,10 +24,10 @@ __all__ = ["DEFAULT_SEGMENT_SIZE", "Cursor", "Entry", "Log"]
 T = TypeVar("T")
 
 DEFAULT_SEGMENT_SIZE = 500_000_000
-"""Octets after which a segment is full (RabbitMQ: documented)."""
+"""Bytes after which a segment is full (RabbitMQ: documented)."""
 
 _SEGMENT_HEADER = 8
-_NOTE = 82  # Octets of a note that names one publisher.
+_NOTE = 82  # Bytes of a note that names one publisher.
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Log(Generic[T]):
     """Items by offset.
 
     Args:
-        segment_size: octets after which a segment is full.
-        max_octets: how much may be kept, the newest segment apart; None means any amount.
+        segment_size: bytes after which a segment is full.
+        max_bytes: how much may be kept, the newest segment apart; None means any amount.
         max_age: how old, in milliseconds, the newest item of a segment may get; None means any age.
     """
 
@@ -69,7 +69,7 @@ class Log(Generic[T]):
         "begun",
         "lost",
         "max_age",
-        "max_octets",
+        "max_bytes",
         "next_offset",
         "segment_size",
     )
@@ -77,11 +77,11 @@ class Log(Generic[T]):
     def __init__(
         self,
         segment_size: int = DEFAULT_SEGMENT_SIZE,
-        max_octets: int | None = None,
+        max_bytes: int | None = None,
         max_age: float | None = None,
     ) -> None:
         self.segment_size = segment_size
-        self.max_octets = max_octets
+        self.max_bytes = max_bytes
         self.max_age = max_age
         self.next_offset = 0
         self.begun = 1
@@ -181,8 +181,8 @@ class Log(Generic[T]):
         """Drop what is too much or, at `now` (milliseconds since 1970), too old. Returns how many items."""
         before = self._count
         segments = self._segments
-        if self.max_octets is not None:
-            room = self.max_octets - segments[-1].octets
+        if self.max_bytes is not None:
+            room = self.max_bytes - segments[-1].octets
             kept = 1
             for segment in reversed(segments[:-1]):
                 if segment.octets > room:

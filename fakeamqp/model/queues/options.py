@@ -103,7 +103,7 @@ _SECONDS = {"Y": 365 * 86400, "M": 30 * 86400, "D": 86400, "h": 3600, "m": 60, "
 
 @dataclass(frozen=True)
 class QueueOptions:
-    """Times in seconds, sizes in octets, counts in messages; None means not asked for."""
+    """Times in seconds, sizes in bytes, counts in messages; None means not asked for."""
 
     message_ttl: float | None = None
     expires: float | None = None
@@ -354,7 +354,7 @@ class ArgumentReader:
             self.refuse(argument, "routing_key_but_no_dlx_defined")
         if key is not None and len(key.encode("utf-8", "surrogateescape")) > _LONGEST_ROUTING_KEY:
             # RabbitMQ (measured) takes it, and ends connections that are sent such a message with 541.
-            self.refuse(argument, f"longer than {_LONGEST_ROUTING_KEY} octets")
+            self.refuse(argument, f"longer than {_LONGEST_ROUTING_KEY} bytes")
         return key
 
     def legal(self, argument: str) -> tuple[Any, ...]:
@@ -450,7 +450,7 @@ def _mode(reader: ArgumentReader, argument: str) -> None:
 
 
 def _erlang_binary(text: str) -> str:
-    """A text as RabbitMQ's texts show octets."""
+    """A text as RabbitMQ's texts show bytes."""
     octets = text.encode("utf-8", "surrogateescape")
     if text.isprintable() and text.isascii():
         quoted = text.replace("\\", "\\\\").replace('"', '\\"')

@@ -50,7 +50,7 @@ _POLICIES: dict[object, Literal["reject", "ring"]] = {
 
 @dataclass(frozen=True)
 class QpidOptions:
-    """Counts in messages, sizes in octets, times in seconds; None means not asked for.
+    """Counts in messages, sizes in bytes, times in seconds; None means not asked for.
 
     `levels` is how many priorities the queue tells apart, `shares` how many messages in a row each level
     may have from the lowest level upwards, 0 for any number. The three keys are names of headers: of

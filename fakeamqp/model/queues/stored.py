@@ -3,7 +3,7 @@
 RabbitMQ stores messages of streams in the format of AMQP 1.0 and makes them into 0-9-1 again for every
 consumer. On this way some things are lost or change (read in its sources, and for most of it measured):
 headers come out in the order of their names, tables and arrays only under names that begin with `x-`,
-octets as text; `delivery_mode` is always there and `cluster_id` never.
+bytes as text; `delivery_mode` is always there and `cluster_id` never.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def stored_properties(properties: Properties) -> Properties:
     """
     headers = properties.headers or {}
     if FILTER_VALUE in headers and not _is_filter_value(headers[FILTER_VALUE]):
-        raise Crash(f"header {FILTER_VALUE} is not a text of at most {_LONGEST_FILTER_VALUE} octets")
+        raise Crash(f"header {FILTER_VALUE} is not a text of at most {_LONGEST_FILTER_VALUE} bytes")
     changes: dict[str, Any] = {OFFSET: Long(0)}
     removed = []
     for name, value in headers.items():
@@ -59,13 +59,13 @@ def stored_properties(properties: Properties) -> Properties:
 
 
 def stored_size(message: Message) -> int:
-    """About how many octets the message takes in a stream, its properties left out."""
+    """About how many bytes the message takes in a stream, its properties left out."""
     names = len(message.exchange) + len(message.routing_key)
     return _CHUNK + _ENVELOPE + names + len(message.body)
 
 
 def size_of_properties(properties: Properties) -> int:
-    """About how many octets the properties take in a stream."""
+    """About how many bytes the properties take in a stream."""
     headers = properties.headers or {}
     size = sum(len(name) + 4 + len(str(value)) for name, value in headers.items())
     for text in (
@@ -90,5 +90,5 @@ def _is_filter_value(value: object) -> bool:
         return False
     try:
         return len(value.encode()) <= _LONGEST_FILTER_VALUE
-    except UnicodeEncodeError:  # The octets were no UTF-8.
+    except UnicodeEncodeError:  # The bytes were no UTF-8.
         return False

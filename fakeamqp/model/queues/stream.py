@@ -104,7 +104,7 @@ class StreamQueue(Queue):
         options = self.options
         size = options.max_segment_size
         self.log.segment_size = DEFAULT_SEGMENT_SIZE if size is None else size
-        self.log.max_octets = options.max_length_bytes
+        self.log.max_bytes = options.max_length_bytes
         self.log.max_age = None if options.max_age is None else options.max_age * 1000
 
     # --- arrival ------------------------------------------------------------------------------------

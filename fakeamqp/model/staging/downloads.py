@@ -47,7 +47,7 @@ def _identifier(message: Message, delivery: Delivery) -> str:
 
 
 class FileClient(Protocol):
-    """The dialect's side of it."""
+    """The protocol's side of it."""
 
     def ask(self, download: Download) -> None:
         """Ask the client how much of a file it has: file.open."""
@@ -91,7 +91,7 @@ class Downloads:
         download = self._under_way[0]
         size = len(download.message.body)
         if staged_size > size:
-            raise IllegalArgument(f"file '{download.identifier}' has {size} octets, not {staged_size}")
+            raise IllegalArgument(f"file '{download.identifier}' has {size} bytes, not {staged_size}")
         self._client.send_rest(download, staged_size)
         if not download.withdrawn:
             self._client.hand_over(download)

@@ -50,4 +50,4 @@ class Staged(Interrupted):
         return message
 
     def __repr__(self) -> str:
-        return f"<Staged {self.identifier!r} {len(self.octets)} of {self.size} octets>"
+        return f"<Staged {self.identifier!r} {len(self.octets)} of {self.size} bytes>"

@@ -46,7 +46,7 @@ class Uploads:
         """What was opened and has to be staged next, in order."""
 
     def open(self, identifier: str, size: int) -> int:
-        """Begin, or go on with, a content of so many octets.
+        """Begin, or go on with, a content of so many bytes.
 
         Returns:
             How many of them are there already. A content of another size is another one: none are.
@@ -91,7 +91,7 @@ class Uploads:
             staged.octets += body
         if size != staged.size:
             what = f"content '{staged.identifier}'"
-            raise IllegalArgument(f"{what} has {size} octets, and {staged.size} were announced")
+            raise IllegalArgument(f"{what} has {size} bytes, and {staged.size} were announced")
         waiting, upload.waiting = upload.waiting, []
         if waiting:
             del self._uploads[staged.identifier]

@@ -11,7 +11,7 @@ class Xid(NamedTuple):
     """A branch's identity (dtx/xid): two of them are the same only if all three parts are.
 
     `global_id` is common to all branches of one transaction, `branch_id` tells them apart; each has at most
-    255 octets. What they hold is the transaction manager's affair, and `format` says in which shape.
+    255 bytes. What they hold is the transaction manager's affair, and `format` says in which shape.
     """
 
     format: int

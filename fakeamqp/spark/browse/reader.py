@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BrowseReader", "QueuePartition"]
 
-# Messages of a record batch, and octets of their bodies: what a task has in memory, besides one socket read.
+# Messages of a record batch, and bytes of their bodies: what a task has in memory, besides one socket read.
 _ROWS = 10_000
 _OCTETS = 8 << 20
 

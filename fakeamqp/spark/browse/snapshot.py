@@ -29,7 +29,7 @@ _NOT_IMPLEMENTED = "540 "
 
 
 def snapshot(options: ReadOptions, queue: str, rows: int, octets: int) -> Iterator[list[Delivered]]:
-    """The messages that are ready in a queue now, in lists of about `rows` messages or `octets` octets.
+    """The messages that are ready in a queue now, in lists of about `rows` messages or `octets` bytes.
 
     There are fewer if other consumers take some. In the end all of them are back in the queue.
 

@@ -13,7 +13,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def octets(array: pa.Array) -> list[bytes | None]:
-    """The values of an array of text or octets; text in UTF-8."""
+    """The values of an array of text or bytes; text in UTF-8."""
     if pa.types.is_string(array.type):
         array = array.cast(pa.binary())
     elif pa.types.is_large_string(array.type):

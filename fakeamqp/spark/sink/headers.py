@@ -1,6 +1,6 @@
 """From Arrow to header tables: whole columns at a time, however deep they are nested.
 
-The types are those that RabbitMQ and its clients agree on: `S` for text, `x` for octets, `t`, `I` and `l`
+The types are those that RabbitMQ and its clients agree on: `S` for text, `x` for bytes, `t`, `I` and `l`
 for what fits, `d` for floating point, `D`, `T` in whole seconds, `A`, `F`, and `V` for null.
 """
 
@@ -15,9 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from fakeamqp.protocols.codec.errors import WireError
+from fakeamqp.protocols.framed.codec.tables import encode_table
 from fakeamqp.spark.sink.arrays import is_text, microseconds, octets
-from fakeamqp.wire.amqp_0_9_x.tables import encode_table
-from fakeamqp.wire.errors import WireError
 
 __all__ = ["header_tables"]
 
@@ -138,7 +138,7 @@ def _flat(array: pa.Array, *children: pa.Array) -> list[Any]:
 
 def _name(value: bytes) -> bytes:
     if len(value) > 255:
-        raise ValueError(f"there is a name of {len(value)} octets, and 255 are possible")
+        raise ValueError(f"there is a name of {len(value)} bytes, and 255 are possible")
     return bytes([len(value)]) + value
 
 

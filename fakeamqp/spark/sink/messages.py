@@ -1,4 +1,4 @@
-"""From Arrow to messages: whole columns at a time, straight to the octets of AMQP.
+"""From Arrow to messages: whole columns at a time, straight to the bytes of AMQP.
 
 A message's properties are flags and values. Each column becomes a list of encoded values, with None where
 the property is absent; the flags of a row and its values in AMQP's order are then one join.
@@ -196,7 +196,7 @@ class _Rows:
         return column if len(path) == 1 else column.flatten()[path[1]]
 
     def _check_length(self, name: str, array: pa.Array) -> None:
-        self._check(name, array, pc.greater(pc.binary_length(array), 255), "at most 255 octets")
+        self._check(name, array, pc.greater(pc.binary_length(array), 255), "at most 255 bytes")
 
     def _check(self, name: str, array: pa.Array, wrong: pa.BooleanArray, expected: str) -> None:
         """Refuse the first row of which `wrong` is true."""

@@ -41,7 +41,7 @@ _REFUSALS = {
     404: "Declare the exchange first: the sink declares nothing",
     406: "A property is not as the broker wants it; expiration is milliseconds, user_id the user's own name",
 }
-# How many octets are handed to the network at a time: much for one write, little to hold twice in memory.
+# How many bytes are handed to the network at a time: much for one write, little to hold twice in memory.
 _UNSENT = 256 << 10
 
 

@@ -48,8 +48,8 @@ class Admission:
         if not (self._store.visible >= start + max_rows and self._bounded(start + max_rows) > start):
             self._wait_for_rows(start)
         end = min(self._bounded(self._store.visible), start + max_rows)
-        if self._options.max_octets is not None and end > start:
-            end = self._store.within(start, end, self._options.max_octets)
+        if self._options.max_bytes is not None and end > start:
+            end = self._store.within(start, end, self._options.max_bytes)
         return self._hand_out(start, end)
 
     def everything(self, start: int | None) -> int:

@@ -18,7 +18,7 @@ class MemoryStore(Store):
     """Rows in memory. Offsets of an earlier life of the query mean rows that are not there any more."""
 
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
-        super().__init__(columns, options.spool_max_octets, options.fail_on_data_loss)
+        super().__init__(columns, options.spool_max_bytes, options.fail_on_data_loss)
         self.id = str(uuid.uuid4())
 
     def add(self, messages: Sequence[Delivered]) -> None:
@@ -56,4 +56,4 @@ class MemoryStore(Store):
         if end < self.next:
             log.info("%d messages that were not handed out come again", self.next - end)
         self._blocks, self.next = kept, end
-        self._waiting_octets = sum(block.octets for block in kept if block.end > self._processed)
+        self._waiting_bytes = sum(block.octets for block in kept if block.end > self._processed)

@@ -76,13 +76,13 @@ def file_partitions(
     ]
 
 
-def cut(pieces: Sequence[Piece], least: int, most_octets: int | None) -> list[list[Piece]]:
+def cut(pieces: Sequence[Piece], least: int, most_bytes: int | None) -> list[list[Piece]]:
     """The pieces, cut further and put together, so that each list is a task.
 
     Args:
         pieces: the rows of a batch.
         least: how many tasks there are at least, if it is not a small batch.
-        most_octets: how large a task may be, if that matters; a single row may be larger.
+        most_bytes: how large a task may be, if that matters; a single row may be larger.
     """
     from fakeamqp.spark.spool.store import Piece
 
@@ -91,24 +91,24 @@ def cut(pieces: Sequence[Piece], least: int, most_octets: int | None) -> list[li
         return []
     octets = sum(piece.octets for piece in pieces)
     count = max(1, min(least, max(rows // _TASK_ROWS, octets // _TASK_OCTETS)))
-    if most_octets is not None:
-        count = max(count, -(-octets // most_octets))
+    if most_bytes is not None:
+        count = max(count, -(-octets // most_bytes))
     share = -(-rows // min(count, rows))
-    share_octets = max(-(-octets // count), 1)
+    share_bytes = max(-(-octets // count), 1)
     tasks: list[list[Piece]] = []
-    left, left_octets = 0, 0
+    left, left_bytes = 0, 0
     for piece in pieces:
         start = piece.start
         while start < piece.stop:
-            if left <= 0 or (most_octets is not None and left_octets <= 0):
+            if left <= 0 or (most_bytes is not None and left_bytes <= 0):
                 tasks.append([])
-                left, left_octets = share, share_octets if most_octets is None else most_octets
-            row_octets = max(piece.octets // len(piece), 1)
-            fitting = left if most_octets is None else min(left, max(left_octets // row_octets, 1))
+                left, left_bytes = share, share_bytes if most_bytes is None else most_bytes
+            row_bytes = max(piece.octets // len(piece), 1)
+            fitting = left if most_bytes is None else min(left, max(left_bytes // row_bytes, 1))
             stop = min(piece.stop, start + fitting)
             tasks[-1].append(Piece(piece.block, start, stop))
             left -= stop - start
-            left_octets -= (stop - start) * row_octets
+            left_bytes -= (stop - start) * row_bytes
             start = stop
     return tasks
 

@@ -143,7 +143,7 @@ class SpoolFolder:
                 continue
 
     def _put(self, name: str, content: Callable[[Any], Any]) -> int:
-        """Write a file so that it is there completely or not at all; its size in octets."""
+        """Write a file so that it is there completely or not at all; its size in bytes."""
         path = self.path / name
         unfinished = path.with_name(name + ".tmp")
         try:

@@ -40,7 +40,7 @@ class Spool(Store):
         stored = tuple(columns)
         if options.dedupe:
             stored += tuple(column for column in _IDENTITY if column not in stored)
-        super().__init__(stored, options.spool_max_octets, options.fail_on_data_loss)
+        super().__init__(stored, options.spool_max_bytes, options.fail_on_data_loss)
         path = _folder(options.spool_folder or "")
         self._lock_of_folder = FolderLock(path)
         try:

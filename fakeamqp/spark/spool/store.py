@@ -77,18 +77,18 @@ class Store:
     acks_on_arrival: ClassVar[bool] = True
     shows_when_settled: ClassVar[bool] = False
 
-    def __init__(self, columns: Sequence[Column], max_octets: int, fail_on_data_loss: bool) -> None:
+    def __init__(self, columns: Sequence[Column], max_bytes: int, fail_on_data_loss: bool) -> None:
         self.id = ""
         self.next = 0
         self.committed = 0
         self.committed_tag = 0
         self.columns = tuple(columns)
         self._blocks: list[Block] = []
-        self._max_octets = max_octets
+        self._max_bytes = max_bytes
         self._fail_on_data_loss = fail_on_data_loss
         self._processed = 0
         self._handed = 0
-        self._waiting_octets = 0
+        self._waiting_bytes = 0
         self._lock = threading.RLock()
 
     # --- the consumer's side --------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class Store:
     @property
     def full(self) -> bool:
         """Whether there is enough waiting for Spark; never when nothing is."""
-        return self._waiting_octets >= self._max_octets and self.next > self._processed
+        return self._waiting_bytes >= self._max_bytes and self.next > self._processed
 
     def close(self) -> None:
         """Let go of everything."""
@@ -136,7 +136,7 @@ class Store:
             if end <= self._processed:
                 return
             self._processed = end
-            self._waiting_octets = sum(block.octets for block in self._blocks if block.end > self._processed)
+            self._waiting_bytes = sum(block.octets for block in self._blocks if block.end > self._processed)
 
     def commit(self, end: int) -> None:
         """Spark will never ask for rows before `end` again."""
@@ -179,11 +179,11 @@ class Store:
                 self._lost(f"rows {at} to {end - 1} are gone")
         return found
 
-    def within(self, start: int, end: int, max_octets: int) -> int:
-        """How far rows from `start` on have bodies of at most so many octets together; at least one row."""
+    def within(self, start: int, end: int, max_bytes: int) -> int:
+        """How far rows from `start` on have bodies of at most so many bytes together; at least one row."""
         import pyarrow.compute as pc
 
-        left = max_octets
+        left = max_bytes
         for piece in self.pieces(start, end):
             batch = piece.block.load()
             if "value" not in batch.schema.names:
@@ -207,4 +207,4 @@ class Store:
     def _append(self, block: Block) -> None:
         self._blocks.append(block)
         self.next = block.end
-        self._waiting_octets += block.octets
+        self._waiting_bytes += block.octets

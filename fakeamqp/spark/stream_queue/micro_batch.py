@@ -40,7 +40,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
     """
 
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
-        if options.max_octets is not None:
+        if options.max_bytes is not None:
             raise OptionError(
                 "option 'maxBytesPerTrigger' is for 'queue': how large messages of a stream are is not known "
                 "before they are read; say maxMessagesPerTrigger"

@@ -28,7 +28,7 @@ __all__ = ["read_ranges"]
 
 log = logging.getLogger("fakeamqp.spark.stream_queue")
 
-# Messages of a record batch, and octets of their bodies.
+# Messages of a record batch, and bytes of their bodies.
 _ROWS = 10_000
 _OCTETS = 8 << 20
 # RabbitMQ 3.10 reads a whole window of a stream before it sends the first message of it. Measured, until that

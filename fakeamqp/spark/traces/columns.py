@@ -30,7 +30,7 @@ COLUMNS: dict[str, Column] = {
     "direction": Column("STRING", "of a frame: 'received' by the broker, or 'sent' by it"),
     "channel": Column("INT", "its number"),
     "session": Column("INT", "which opening of that channel it is, from 1; 0 where none is in the trace"),
-    "size": Column("BIGINT", "of a frame: octets of payload"),
+    "size": Column("BIGINT", "of a frame: bytes of payload"),
     "virtual_host": Column("STRING", "that of the queue, the exchange or the connection"),
     "exchange": Column("STRING", "of a method or a message"),
     "routing_key": Column("STRING", "of a method or a message"),
@@ -49,7 +49,7 @@ COLUMNS: dict[str, Column] = {
     "message": Column("BIGINT", "of the model: the number of the message, the same wherever it goes"),
     "message_id": Column("STRING", "the property"),
     "priority": Column("INT", "the property"),
-    "body_size": Column("BIGINT", "octets of the whole body"),
+    "body_size": Column("BIGINT", "bytes of the whole body"),
     "reply_code": Column("INT", "of a close or a return"),
     "text": Column("STRING", "the event in one line"),
 }

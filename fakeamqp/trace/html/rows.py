@@ -18,9 +18,9 @@ them say alike is in the pool once and referred to by its number.
 | 10 | fields or facts: pool |
 | 11 | properties: pool, or -1 |
 | 12 | body: pool, or -1 |
-| 13 | octets in the body, or -1 where there is none |
+| 13 | bytes in the body, or -1 where there is none |
 
-Fields are lists of (depth, name, value, type); types are "s" text, "n" number, "b" bit, "x" octets in hex,
+Fields are lists of (depth, name, value, type); types are "s" text, "n" number, "b" bit, "x" bytes in hex,
 "t" a table or array whose fields follow one level deeper, "z" void, "h" hidden, "o" anything else. A body is
 (encoding, text), where the encoding is "text" or "base64".
 """
@@ -32,12 +32,12 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, ClassVar, TypeAlias
 
+from fakeamqp.protocols.framed.codec.tables import Timestamp
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.html.queues import Queues, queues_of
 from fakeamqp.trace.parts import full_size
 from fakeamqp.trace.reading import Hidden, reader_of
 from fakeamqp.trace.words import one_line, short
-from fakeamqp.wire.amqp_0_9_x.tables import Timestamp
 
 __all__ = ["Rows"]
 
@@ -66,7 +66,7 @@ class _Content:
         self.row = row
         self.has_header = False
         self.levels: list[list[int]] = []
-        """How many contents and how many octets are due: of the content, of one in it, and so on."""
+        """How many contents and how many bytes are due: of the content, of one in it, and so on."""
         self.kept = bytearray()
         self.whole = True
 
@@ -81,7 +81,7 @@ class _Content:
         return not self.has_header or bool(self.levels and self.levels[-1][0])
 
     def take(self, size: int) -> bool:
-        """So many octets of a body have come. False: they were not due."""
+        """So many bytes of a body have come. False: they were not due."""
         if not self.levels or self.levels[-1][0] or size > self.levels[-1][1]:
             return False
         self.levels[-1][1] -= size
@@ -142,7 +142,7 @@ class Rows:
         direction = _DIRECTIONS[event.direction]
         place = (connection, event.channel, direction)
         part = event.part
-        reader = reader_of(event.dialect)
+        reader = reader_of(event.protocol)
         if part in ("header", "body") and self._add_content(number, event, place):
             return
         method = event.method if part == "method" else None
@@ -175,7 +175,7 @@ class Rows:
         content = self._contents.get(place)
         if content is None:
             return False
-        reader = reader_of(event.dialect)
+        reader = reader_of(event.protocol)
         ends = reader.ends_content(event.type)
         row = content.row
         outermost = len(content.levels) <= 1
@@ -289,7 +289,7 @@ def _fields(values: Iterable[tuple[str, Any]], absent: bool = True) -> Iterator[
         if value is None and not absent:
             continue
         if isinstance(value, Hidden):
-            yield 0, name, f"{value.size} octets, not shown", "h"
+            yield 0, name, f"{value.size} bytes, not shown", "h"
         else:
             yield from _flat(0, name, value)
 
@@ -340,7 +340,7 @@ def _plain(value: object) -> tuple[str, str]:
         if text.isprintable() and (text or not value):
             return _cut(text), "s"
         shown = value[: _MOST_TEXT // 2].hex()
-        return (shown if size <= _MOST_TEXT // 2 else f"{shown}... ({size} octets)"), "x"
+        return (shown if size <= _MOST_TEXT // 2 else f"{shown}... ({size} bytes)"), "x"
     try:
         return _cut(str(value)), "o"
     except Exception as error:

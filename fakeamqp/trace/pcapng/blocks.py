@@ -26,7 +26,7 @@ _INTERFACE_NAME = 2
 _INTERFACE_DESCRIPTION = 3
 _TIMESTAMP_RESOLUTION = 9
 _LONGEST_OPTION = 4096
-"""Far below the 65535 octets that an option may have: nobody reads more."""
+"""Far below the 65535 bytes that an option may have: nobody reads more."""
 
 
 def section_header(application: str, comments: Iterable[str] = ()) -> bytes:
@@ -66,7 +66,7 @@ def _options(options: list[tuple[int, bytes]]) -> bytes:
 
 
 def _padded(octets: bytes) -> bytes:
-    """Everything in a block begins at a multiple of four octets."""
+    """Everything in a block begins at a multiple of four bytes."""
     return octets + bytes(-len(octets) % 4)
 
 

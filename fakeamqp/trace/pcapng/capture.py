@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+from fakeamqp.protocols.codec.framing import framing_of, protocol_of
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent
 from fakeamqp.trace.parts import Cut
 from fakeamqp.trace.pcapng import blocks
 from fakeamqp.trace.pcapng.tcp import MOST, Address, Stream
 from fakeamqp.trace.reading import reader_of
-from fakeamqp.wire.framing import dialect_of, framing_of
 
 if TYPE_CHECKING:
     from fakeamqp.trace.timeline import Trace
@@ -91,7 +91,7 @@ class _Capture:
                     event.alias, "a heartbeat that never was, for the sake of those who dissect this"
                 )
                 self._write(
-                    event, self._streams[event.alias].data("sent", framing_of(event.dialect).heartbeat)
+                    event, self._streams[event.alias].data("sent", framing_of(event.protocol).heartbeat)
                 )
             self._write(event, self._streams[event.alias].data(event.direction, octets))
             if comment:
@@ -112,13 +112,13 @@ class _Capture:
         stream = self._streams[event.alias] = Stream(client, server, number)
         self.early.append(f"{event.alias} is {event.connection}{remark}")
         self._write(event, stream.open())
-        dialect = event.dialect if isinstance(event, FrameEvent) else "0-9-1"
-        header = framing_of(dialect).protocol_header
+        protocol = event.protocol if isinstance(event, FrameEvent) else "0-9-1"
+        header = framing_of(protocol).protocol_header
         if isinstance(event, ConnectionEvent):
             header = b"" if event.event == "refused" else event.protocol_header or header
         if header:
             self._write(event, stream.data("received", header))
-            spoken = dialect_of(header)
+            spoken = protocol_of(header)
             if spoken is not None and framing_of(spoken).answer:
                 self._write(event, stream.data("sent", framing_of(spoken).answer))
             self._latest[event.alias].fresh = True
@@ -180,7 +180,7 @@ def _address(name: str) -> Address:
 
 
 def _octets(event: FrameEvent, redact: bool) -> tuple[bytes, str]:
-    """The frame as octets, and what to say where it is not the one that there was.
+    """The frame as bytes, and what to say where it is not the one that there was.
 
     What was cut for want of memory is filled up, so that every frame is whole: a body with zeros, while of a
     method or of properties of which the end is missing, nothing but the kind or the body's size is left.
@@ -188,9 +188,9 @@ def _octets(event: FrameEvent, redact: bool) -> tuple[bytes, str]:
     payload = event.redacted.payload if redact else event.payload
     comment = ""
     if isinstance(payload, Cut):
-        comment = f"{event.name} of {payload.size} octets, of which the trace has {len(payload)}: "
-        payload, remark = reader_of(event.dialect).filled(event.type, payload)
+        comment = f"{event.name} of {payload.size} bytes, of which the trace has {len(payload)}: "
+        payload, remark = reader_of(event.protocol).filled(event.type, payload)
         comment += remark
-    elif not reader_of(event.dialect).is_dissected(event.type):
+    elif not reader_of(event.protocol).is_dissected(event.type):
         comment = event.text
-    return framing_of(event.dialect).frame(event.type, event.channel, payload), comment
+    return framing_of(event.protocol).frame(event.type, event.channel, payload), comment

@@ -16,11 +16,11 @@ _FIN, _SYN, _PUSH, _ACK = 1, 2, 8, 16
 _TCP = 6
 _TTL = 64
 MOST = 65_535 - 40 - 20
-"""Octets in a segment: what an IPv6 packet can carry behind both headers."""
+"""Bytes in a segment: what an IPv6 packet can carry behind both headers."""
 _SCALE = 7
 _WINDOW = 65_535
 _UNANSWERED = 1024 * 1024
-"""Octets after which the receiver sends an acknowledgement of its own: well below its window of 8 MiB."""
+"""Bytes after which the receiver sends an acknowledgement of its own: well below its window of 8 MiB."""
 _SYN_OPTIONS = struct.pack(">BBHBBBB", 2, 4, MOST, 1, 3, 3, _SCALE)
 _NO_HARDWARE = bytes(12)
 """Both addresses of an Ethernet frame, as a loopback interface has them."""
@@ -64,7 +64,7 @@ class Stream:
         yield self._packet("received", _ACK)
 
     def data(self, direction: str, octets: bytes) -> Iterator[bytes]:
-        """Octets that the server "received" or "sent"."""
+        """Bytes that the server "received" or "sent"."""
         for start in range(0, len(octets), MOST):
             segment = octets[start : start + MOST]
             end = self._ends[direction]

@@ -1,4 +1,4 @@
-"""Publishers of 0-10 that are held back, and streams of octets that end."""
+"""Publishers of 0-10 that are held back, and streams of bytes that end."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from compat_tests.protocol.amqp_0_10.driver import Session, c, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import Faults
 from fakeamqp.faults.bends import Cut
-from fakeamqp.wire.amqp_0_10.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_10.frames import control_frame
+from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
 
 
 def told(session: Session) -> list[str]:
@@ -102,21 +102,21 @@ def passed(cut: Cut, octets: bytes, size: int) -> bytes:
 
 @pytest.mark.parametrize("size", [1, 3, 7, 12, 13, 1000])
 @pytest.mark.parametrize(
-    ("stream", "dialect"),
+    ("stream", "protocol"),
     [
         (lambda frames: PROTOCOL_HEADER + frames, None),
         (lambda frames: frames, "0-10"),
     ],
 )
 def test_cutting_after_so_many_frames(
-    stream: Callable[[bytes], bytes], dialect: str | None, size: int
+    stream: Callable[[bytes], bytes], protocol: str | None, size: int
 ) -> None:
     whole = stream(ATTACH + HEARTBEAT + ATTACH)
-    cut = Cut(None, 2, "fin", dialect)
+    cut = Cut(None, 2, "fin", protocol)
     assert passed(cut, whole, size) == whole[: -len(ATTACH)]
     assert cut.passed == 2
 
 
-def test_one_port_for_both_dialects() -> None:
+def test_one_port_for_both_protocols() -> None:
     whole = b"AMQP\0\0\x09\x01" + b"\x08\0\0\0\0\0\0\xce" * 3
     assert passed(Cut(None, 2, "fin", "0-10"), whole, 5) == whole[:-8]

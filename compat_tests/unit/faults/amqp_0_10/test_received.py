@@ -10,7 +10,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Session, SessionFailed, c, structs, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import Faults, Unit
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 
 def completed(session: Session) -> SequenceSet:
@@ -52,7 +52,7 @@ def seen(rule: Any) -> list[Unit]:
         {"destination": "e"},
         {"accept_mode": 1},
         pytest.param({"body": lambda body: len(body) == 10}, id="a function of the body"),
-        {"dialect": "0-10"},
+        {"protocol": "0-10"},
     ],
     ids=str,
 )
@@ -65,7 +65,7 @@ def test_conditions(session: Session, faults: Faults, wanted: dict[str, Any]) ->
         content_type="text/plain", correlation_id=b"c-1", application_headers={"shop": "north", "n": 1}
     )
     session.publish(b"two apples", exchange="e", key="a.b", priority=4, ttl=5000, message=message)
-    everything = {"channel", "session", "accept_mode", "dialect"}
+    everything = {"channel", "session", "accept_mode", "protocol"}
     assert rule.hits == (2 if everything & wanted.keys() else 1)
 
 
@@ -108,11 +108,11 @@ def test_other_commands_and_controls(
     assert rule.hits == (2 if methods == ("message.release",) else rule.hits) >= 1
 
 
-def test_a_rule_of_one_dialect_never_fires_on_another(server: FaultServer, faults: Faults) -> None:
+def test_a_rule_of_one_protocol_never_fires_on_another(server: FaultServer, faults: Faults) -> None:
     of_0_10 = faults.on("message.transfer", "session.*", optional=True)
     of_0_9_1 = faults.on("basic.publish", "channel.*", optional=True)
     shared = faults.on("queue.declare")
-    only = faults.on("queue.declare", dialect="0-9-1", optional=True)
+    only = faults.on("queue.declare", protocol="0-9-1", optional=True)
     failing = faults.on("queue.declare", queue="x", optional=True).exception(404)
     server.client().declare("x")
     assert (of_0_10.hits, of_0_9_1.hits, shared.hits, only.hits, failing.hits) == (0, 1, 1, 1, 0)
@@ -143,16 +143,16 @@ def test_what_interleaves_does_not_disturb(server: FaultServer, faults: Faults) 
     units = seen(faults.on("message.transfer", routing_key="q"))
     command = x.MessageTransfer(destination="", accept_mode=1)
     header = [structs.DeliveryProperties(routing_key="q")]
-    octets = session.client.command_octets(command, 0, header=header, body=b"two apples")
+    octets = session.client.command_bytes(command, 0, header=header, body=b"two apples")
     session.next_id += 1
-    session.client.send_octets(octets[:30])
-    session.client.send_octets(octets[30:])
+    session.client.send_bytes(octets[:30])
+    session.client.send_bytes(octets[30:])
     assert [unit.body for unit in units] == [b"two apples"]
-    first = len(session.client.command_octets(command, 0))
-    session.client.send_octets(octets[:first])
+    first = len(session.client.command_bytes(command, 0))
+    session.client.send_bytes(octets[:first])
     session.client.send(c.ConnectionHeartbeat())
     session.control(c.SessionFlush(completed=True))
-    session.client.send_octets(octets[first:])
+    session.client.send_bytes(octets[first:])
     assert server.bodies() == [b"two apples"] * 2
 
 
@@ -320,7 +320,7 @@ def test_a_close_code_that_there_is_not(session: Session, faults: Faults) -> Non
     session.client.inbox.clear()
     faults.on("message.transfer").close_connection(404)
     session.publish()
-    assert (404).to_bytes(2, "big") + b"\x2bNOT_FOUND - a fault" in session.client.take_octets()
+    assert (404).to_bytes(2, "big") + b"\x2bNOT_FOUND - a fault" in session.client.take_bytes()
 
 
 def test_an_end_after_the_answer(server: FaultServer, session: Session, faults: Faults) -> None:
@@ -364,8 +364,8 @@ def test_half_a_message(server: FaultServer, session: Session, faults: Faults) -
     rule = faults.on("message.transfer", part="header").disconnect("reset")
     command = x.MessageTransfer(destination="", accept_mode=1)
     header = [structs.DeliveryProperties(routing_key="q")]
-    octets = session.client.command_octets(command, 0, header=header, body=b"two apples")
-    session.client.send_octets(octets[:-22])
+    octets = session.client.command_bytes(command, 0, header=header, body=b"two apples")
+    session.client.send_bytes(octets[:-22])
     assert rule.hits == 1
     session.client.expect_silent_end()
     assert session.client.connection.resets

@@ -7,7 +7,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Client
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import FaultError, Faults, UnusedFault
-from fakeamqp.wire.amqp_0_10 import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
 
 
 def _opening(server: FaultServer) -> Client:

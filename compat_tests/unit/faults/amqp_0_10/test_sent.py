@@ -9,10 +9,10 @@ from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.faults import FaultError, Faults
 from fakeamqp.faults.malformed import malformations
-from fakeamqp.wire.amqp_0_10.assembly import Assembler
-from fakeamqp.wire.amqp_0_10.commands import decode as decode_command
-from fakeamqp.wire.amqp_0_10.controls import decode as decode_control
-from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, HEADER_SIZE, check_header
+from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler
+from fakeamqp.protocols.amqp_0_10.codec.commands import decode as decode_command
+from fakeamqp.protocols.amqp_0_10.codec.controls import decode as decode_control
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, check_header
 
 WAYS = malformations(["0-10"])
 
@@ -102,7 +102,7 @@ def test_a_delivery_cut_short(server: FaultServer, consumer: Session, faults: Fa
     consumer.client.inbox.clear()
     consumer.publish(b"two apples")
     server.settle()
-    octets = consumer.client.take_octets()
+    octets = consumer.client.take_bytes()
     frames = []
     while octets:
         flags, kind, size, *_ = FRAME_HEADER.unpack_from(octets)
@@ -119,7 +119,7 @@ def test_a_delivery_cut_in_the_midst_of_a_frame(
     consumer.client.inbox.clear()
     consumer.publish(b"two apples")
     server.settle()
-    assert consumer.client.take_octets()[-5:-3] == b"\x0b\x01"
+    assert consumer.client.take_bytes()[-5:-3] == b"\x0b\x01"
     assert consumer.client.closed and consumer.client.connection.resets
 
 
@@ -216,7 +216,7 @@ def test_every_way_to_malform_is_noticed(server: FaultServer, faults: Faults, ho
     rule = faults.on("message.transfer", direction="sent").malform(how)
     session.publish(b"two apples", message=structs.MessageProperties(content_type="text/plain"))
     session.client.connection.receive(b"")
-    octets = session.client.take_octets()
+    octets = session.client.take_bytes()
     assert rule.hits == 1
     with pytest.raises(FakeAMQPError):
         read(octets, 4096)
@@ -230,7 +230,7 @@ def test_controls_can_be_malformed_too(server: FaultServer, faults: Faults, how:
     faults.on("session.completed", direction="sent").malform(how)
     session.send(x.ExecutionSync(), sync=True)
     with pytest.raises(FakeAMQPError):
-        read(session.client.take_octets(), 4096)
+        read(session.client.take_bytes(), 4096)
 
 
 def test_the_same_without_a_fault_is_well_formed(server: FaultServer) -> None:
@@ -239,7 +239,7 @@ def test_the_same_without_a_fault_is_well_formed(server: FaultServer) -> None:
     session.subscribe("q")
     session.client.inbox.clear()
     session.publish(b"x" * 9000, message=structs.MessageProperties(content_type="text/plain"))
-    read(session.client.take_octets(), 4096)
+    read(session.client.take_bytes(), 4096)
 
 
 # --- sent out of the blue -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Rules that change nothing change nothing: clients see the same octets with them and without."""
+"""Rules that change nothing change nothing: clients see the same bytes with them and without."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from compat_tests.protocol.amqp_0_10.driver import Client, c, structs, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import Faults
-from fakeamqp.wire.amqp_0_10.constants import PROTOCOL_HEADER
-from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, control_frame, encode_frames
-from fakeamqp.wire.amqp_0_10.packed import Command, Control
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_frame, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 QUEUES = st.sampled_from(["a", "b"])
 CHANNELS = st.sampled_from([0, 1])
@@ -88,7 +88,7 @@ _CONVERSATIONS = st.lists(
     st.tuples(st.integers(0, 1), st.lists(_UTTERANCES, min_size=1, max_size=4), st.integers(0, 40)),
     max_size=15,
 )
-"""Which of two clients says what, and where its octets are cut in two."""
+"""Which of two clients says what, and where its bytes are cut in two."""
 
 
 def _spies(faults: Faults) -> None:
@@ -128,13 +128,13 @@ def _talk(conversation: list[Any], install: Callable[[Faults], None] | None) -> 
         clients.append(client)
     if install is not None:
         install(server.faults)
-    heard = [client.take_octets() for client in clients]
+    heard = [client.take_bytes() for client in clients]
     for who, utterances, at in conversation:
         octets = b"".join(utterances)
         for piece in (octets[:at], octets[at:]):
-            clients[who].send_octets(piece)
+            clients[who].send_bytes(piece)
         for number, client in enumerate(clients):
-            heard[number] += client.take_octets() + b"|"
+            heard[number] += client.take_bytes() + b"|"
     for rule in server.faults.rules:
         assert getattr(rule, "error", None) is None
     return heard
@@ -151,6 +151,6 @@ def test_the_header_is_not_among_the_frames() -> None:
     server = FaultServer()
     rule = server.faults.on("*", direction="sent").drop()
     client = server.dial()
-    client.send_octets(PROTOCOL_HEADER)
-    assert client.take_octets() == PROTOCOL_HEADER
+    client.send_bytes(PROTOCOL_HEADER)
+    assert client.take_bytes() == PROTOCOL_HEADER
     assert rule.hits == 1

@@ -12,10 +12,10 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Session, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import FaultError, Faults
-from fakeamqp.faults.dialect import dialect_named
+from fakeamqp.faults.adapter import adapter_named
 from fakeamqp.faults.names import names_in
-from fakeamqp.wire.amqp_0_9_1 import methods as m
-from fakeamqp.wire.framing import DIALECTS
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.codec.framing import PROTOCOLS
 
 NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     (
@@ -24,13 +24,13 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (lambda f: f.on("sesion.*"), "there is no method 'sesion.*'; did you mean 'session.*'?"),
     (
-        lambda f: f.on("message.transfer", dialect="0-9-1"),
+        lambda f: f.on("message.transfer", protocol="0-9-1"),
         "there is no method 'message.transfer'",
     ),
-    (lambda f: f.on("basic.publish", dialect="0-10"), "there is no method 'basic.publish'"),
-    (lambda f: f.on("queue.declare", dialect="0_10"), "there is no dialect '0_10'; did you mean '0-10'"),
+    (lambda f: f.on("basic.publish", protocol="0-10"), "there is no method 'basic.publish'"),
+    (lambda f: f.on("queue.declare", protocol="0_10"), "there is no protocol '0_10'; did you mean '0-10'"),
     (
-        lambda f: f.on("confirm", dialect="0-10"),
+        lambda f: f.on("confirm", protocol="0-10"),
         "there are no publisher confirms in 0-10: completion tells a publisher, so look at "
         "on('session.completed', direction='sent')",
     ),
@@ -92,7 +92,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
         "return_message() is for basic.publish, not for a message.transfer",
     ),
     (
-        lambda f: f.on("message.transfer", direction="sent", dialect="0-10").malform("bad-frame-end"),
+        lambda f: f.on("message.transfer", direction="sent", protocol="0-10").malform("bad-frame-end"),
         "malform cannot be 'bad-frame-end'",
     ),
     (
@@ -131,7 +131,7 @@ def test_sentences(faults: Faults) -> None:
         "when a message.transfer with queue 'orders' and session 'shop' comes: "
         "answer it with the exception not-allowed (once at most)"
     )
-    rule = faults.on("session.completed", direction="sent", dialect="0-10").malform("wrong-track")
+    rule = faults.on("session.completed", direction="sent", protocol="0-10").malform("wrong-track")
     assert (
         str(rule)
         == "when a session.completed is to be sent: malform it: on the track that it does not belong to"
@@ -139,8 +139,8 @@ def test_sentences(faults: Faults) -> None:
 
 
 def test_the_names_are_known_before_anything_else_is() -> None:
-    for dialect in DIALECTS:
-        assert names_in(dialect) == tuple(dialect_named(dialect).kinds)
+    for protocol in PROTOCOLS:
+        assert names_in(protocol) == tuple(adapter_named(protocol).kinds)
 
 
 def test_a_rule_about_0_9_1_does_not_load_0_10() -> None:
@@ -169,7 +169,7 @@ def test_near_misses(session: Session, faults: Faults) -> None:
 
 def test_what_is_sent_to_a_connection_that_does_not_know_it(server: FaultServer, faults: Faults) -> None:
     server.session(b"s")
-    with pytest.raises(FaultError, match=r"octets or a method of AMQP 0-10, not BasicAck"):
+    with pytest.raises(FaultError, match=r"bytes or a method of AMQP 0-10, not BasicAck"):
         faults.send(m.BasicAck())
     with pytest.raises(FaultError, match=r"there is no property 'prio'"):
         faults.send(x.MessageTransfer(), prio=1)

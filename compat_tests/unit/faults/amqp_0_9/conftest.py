@@ -26,7 +26,7 @@ def client(server: FaultServer) -> Client:
     return client
 
 
-@pytest.fixture(params=[True, False], ids=["reserved octets", "no reserved octets"])
+@pytest.fixture(params=[True, False], ids=["reserved bytes", "no reserved bytes"])
 def requester(server: FaultServer, request: pytest.FixtureRequest) -> Requester:
     """The same, by requests of either form."""
     return server.requester(reserved=request.param)

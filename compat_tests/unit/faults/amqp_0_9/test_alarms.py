@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9_1 import methods as shared
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 
 @pytest.mark.parametrize("personality", ["rabbitmq-4.2", "spec"])
@@ -26,7 +26,7 @@ def test_who_publishes_is_read_from_no_further(personality: str, by_request: boo
             client.publish(body, routing_key="q")
     # Who has sent the header of a content waits with its body.
     assert server.bodies() == ([b"one"] if by_request else [])
-    client.take_octets()
+    client.take_bytes()
     alarm.remove()
     assert server.bodies() == [b"one", b"two"]
     assert not client.closed

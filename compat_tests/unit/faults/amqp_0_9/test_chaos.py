@@ -6,11 +6,11 @@ import pytest
 
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from fakeamqp.faults.chaos import FAULTS
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import Body
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 
 OF_THE_NETWORK = {"slices", "slow", "stall"}
-"""These need transports, and know no dialect."""
+"""These need transports, and know no protocol."""
 
 
 def test_a_transfer_is_rejected(server: FaultServer) -> None:
@@ -39,14 +39,14 @@ def test_a_plan_happens_again(fault: str) -> None:
         for number in range(6):
             if client.closed:
                 break
-            octets = requester.request_octets(m.MessageTransfer(routing_key="q", body=Body(b"x")))
-            client.send_octets(octets)
+            octets = requester.request_bytes(m.MessageTransfer(routing_key="q", body=Body(b"x")))
+            client.send_bytes(octets)
             if not client.closed:
                 client.publish(b"%d" % number, routing_key="q")
             server.advance(0.1)
-            heard += client.take_octets()
+            heard += client.take_bytes()
         server.advance(5)
-        return heard + client.take_octets()
+        return heard + client.take_bytes()
 
     first, again = FaultServer(), FaultServer()
     chaos = first.faults.chaos(3, {fault: 0.5}).optional()

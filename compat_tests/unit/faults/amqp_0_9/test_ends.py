@@ -9,50 +9,50 @@ import pytest
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from fakeamqp.faults import Faults
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9 import version_0_8
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9.constants import PROTOCOL_HEADER
-from fakeamqp.wire.framing import dialect_of, framing_of
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import version_0_8
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.codec.framing import framing_of, protocol_of
 
 HEADERS = (PROTOCOL_HEADER, *version_0_8.PROTOCOL_HEADERS)
 
 
-@pytest.mark.parametrize("header", HEADERS, ids=dialect_of)
+@pytest.mark.parametrize("header", HEADERS, ids=protocol_of)
 def test_a_login_is_refused(server: FaultServer, faults: Faults, header: bytes) -> None:
-    rule = faults.on("connection.start-ok", dialect=dialect_of(header)).refuse_login()
+    rule = faults.on("connection.start-ok", protocol=protocol_of(header)).refuse_login()
     client = server.connect()
-    client.send_octets(header)
-    client.take_octets()
+    client.send_bytes(header)
+    client.take_bytes()
     client.login()
     assert rule.hits == 1
-    assert client.closed or b"ACCESS_REFUSED" in client.take_octets()
+    assert client.closed or b"ACCESS_REFUSED" in client.take_bytes()
 
 
-@pytest.mark.parametrize("header", HEADERS, ids=dialect_of)
-def test_a_connection_is_closed_in_the_words_of_its_dialect(
+@pytest.mark.parametrize("header", HEADERS, ids=protocol_of)
+def test_a_connection_is_closed_in_the_words_of_its_protocol(
     server: FaultServer, faults: Faults, header: bytes
 ) -> None:
-    dialect = dialect_of(header)
-    assert dialect is not None
-    faults.on("connection.open", dialect=dialect).close_connection(320, "gone")
+    protocol = protocol_of(header)
+    assert protocol is not None
+    faults.on("connection.open", protocol=protocol).close_connection(320, "gone")
     client = server.connect()
-    client.send_octets(header)
+    client.send_bytes(header)
     client.login()
     client.send(m.ConnectionTuneOk(channel_max=10, frame_max=8192), 0)
-    client.take_octets()
+    client.take_bytes()
     client.send(m.ConnectionOpen(virtual_host="/"), 0)
-    [(kind, channel, payload, _)] = framing_of(dialect).cut(client.take_octets())
-    expected = m.ConnectionClose if dialect == "0-9" else version_0_8.ConnectionClose
+    [(kind, channel, payload, _)] = framing_of(protocol).cut(client.take_bytes())
+    expected = m.ConnectionClose if protocol == "0-9" else version_0_8.ConnectionClose
     assert (kind, channel) == (1, 0)
     assert payload == expected(320, "gone", 10, 40).encode()
 
 
 def test_of_0_8_each_method_has_its_own_number(server: FaultServer, faults: Faults) -> None:
-    closes = faults.on("connection.close", dialect="0-8")
-    redirects = faults.on("connection.redirect", dialect="0-8", optional=True)
+    closes = faults.on("connection.close", protocol="0-8")
+    redirects = faults.on("connection.redirect", protocol="0-8", optional=True)
     client = server.connect()
-    client.send_octets(version_0_8.PROTOCOL_HEADERS[0])
+    client.send_bytes(version_0_8.PROTOCOL_HEADERS[0])
     client.login()
     client.send(m.ConnectionTuneOk(channel_max=10, frame_max=8192), 0)
     client.send(m.ConnectionOpen(virtual_host="/"), 0)
@@ -65,10 +65,10 @@ def test_of_0_8_each_method_has_its_own_number(server: FaultServer, faults: Faul
 )
 def test_a_delivery_is_cut(requester: Requester, faults: Faults, after: Any, seen: bool) -> None:
     requester.publish("q", b"two apples")
-    faults.on("message.transfer", direction="sent", dialect="0-9").cut(after)
+    faults.on("message.transfer", direction="sent", protocol="0-9").cut(after)
     requester.ask(m.MessageConsume(queue="q", destination="d"))
     requester.client.server.advance(0)  # type: ignore[attr-defined]
-    heard = requester.client.take_octets()
+    heard = requester.client.take_bytes()
     assert requester.client.closed
     assert (b"two apples" in heard) is seen
 

@@ -11,9 +11,9 @@ from compat_tests.protocol.amqp_0_9.driver import Child, Client
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from fakeamqp.faults import Faults, Unit
-from fakeamqp.wire.amqp_0_9 import BasicProperties, FileProperties, StreamProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import Body
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, FileProperties, StreamProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 
 
 def seen(rule: Any) -> list[Unit]:
@@ -55,7 +55,7 @@ APPLES = m.MessageTransfer(
         {"expiration": "5000"},
         {"correlation_id": "c-1"},
         {"channel": 1},
-        {"dialect": "0-9"},
+        {"protocol": "0-9"},
         {"part": "header"},
         pytest.param({"body": lambda body: len(body) == 10}, id="a function of the body"),
     ],
@@ -68,7 +68,7 @@ def test_conditions_of_transfers(requester: Requester, faults: Faults, wanted: d
     rule = faults.on("message.transfer", **wanted)
     requester.publish("other", b"other")
     requester.call(APPLES, m.MessageOk)
-    assert rule.hits == (2 if {"channel", "dialect", "part"} & wanted.keys() else 1)
+    assert rule.hits == (2 if {"channel", "protocol", "part"} & wanted.keys() else 1)
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def test_other_methods(
     assert rule.hits == 1
 
 
-def test_a_rule_of_one_dialect_never_fires_on_another(server: FaultServer, faults: Faults) -> None:
-    of_0_9_1 = faults.on("basic.publish", dialect="0-9-1", optional=True)
-    of_0_9 = faults.on("basic.publish", dialect="0-9")
-    of_0_8 = faults.on("basic.publish", dialect="0-8", optional=True)
+def test_a_rule_of_one_protocol_never_fires_on_another(server: FaultServer, faults: Faults) -> None:
+    of_0_9_1 = faults.on("basic.publish", protocol="0-9-1", optional=True)
+    of_0_9 = faults.on("basic.publish", protocol="0-9")
+    of_0_8 = faults.on("basic.publish", protocol="0-8", optional=True)
     shared = faults.on("basic.publish")
     client = server.client()
     client.declare("q")

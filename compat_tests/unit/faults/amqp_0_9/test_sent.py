@@ -10,12 +10,12 @@ from compat_tests.protocol.amqp_0_9.driver import Client
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from fakeamqp.faults import FaultError, Faults
-from fakeamqp.faults.dialect import dialect_named
-from fakeamqp.wire.amqp_0_9 import BasicProperties, StreamProperties
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9_1 import methods as shared
-from fakeamqp.wire.framing import framing_of
+from fakeamqp.faults.adapter import adapter_named
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, StreamProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
+from fakeamqp.protocols.codec.framing import framing_of
 
 
 @pytest.mark.parametrize(
@@ -98,18 +98,18 @@ def test_contents_of_other_classes(client: Client, faults: Faults) -> None:
     assert rule.hits == 1
 
 
-@pytest.mark.parametrize("how", sorted(dialect_named("0-9").malformations))
+@pytest.mark.parametrize("how", sorted(adapter_named("0-9").malformations))
 @pytest.mark.parametrize("what", ["basic.deliver", "message.transfer", "message.ok"])
 def test_malformed_deliveries_are_malformed(faults: Faults, server: FaultServer, how: str, what: str) -> None:
-    way = dialect_named("0-9").malformations[how]
+    way = adapter_named("0-9").malformations[how]
     if what == "message.ok" and how == "cut-arguments":
         return  # It has none.
     if way.content_only and what == "message.ok":
         with pytest.raises(FaultError, match="is for methods with a content"):
-            faults.on(what, direction="sent", dialect="0-9").malform(how)
+            faults.on(what, direction="sent", protocol="0-9").malform(how)
         return
     well = _delivered(FaultServer())
-    rule = faults.on(what, direction="sent", dialect="0-9").malform(how)
+    rule = faults.on(what, direction="sent", protocol="0-9").malform(how)
     broken = _delivered(server)
     assert rule.hits >= 1
     assert broken != well
@@ -125,7 +125,7 @@ def _delivered(server: FaultServer) -> bytes:
     client.send(m.QueueDeclare(queue="r", no_wait=True))
     client.send(m.BasicConsume(queue="r", consumer_tag="t", no_wait=True))
     client.publish(b"three", routing_key="r")
-    return client.take_octets()
+    return client.take_bytes()
 
 
 def test_what_is_sent_because_the_test_asks_for_it(requester: Requester, faults: Faults) -> None:
@@ -148,7 +148,7 @@ def test_what_is_sent_because_the_test_asks_for_it(requester: Requester, faults:
 
 
 def test_only_methods_of_0_9_are_sent_to_its_clients(client: Client, faults: Faults) -> None:
-    with pytest.raises(FaultError, match=r"octets or a method of AMQP 0-9, not BasicNack"):
+    with pytest.raises(FaultError, match=r"bytes or a method of AMQP 0-9, not BasicNack"):
         faults.send(shared.BasicNack())
 
 
@@ -174,7 +174,7 @@ def test_who_opens_a_connection_is_sent_elsewhere(server: FaultServer, faults: F
 def _tuned(server: FaultServer) -> Client:
     """A client that has yet to open a virtual host."""
     client = server.connect()
-    client.send_octets(client.protocol_header)
+    client.send_bytes(client.protocol_header)
     client.expect(shared.ConnectionStart, 0)
     client.login()
     client.expect(shared.ConnectionTune, 0)

@@ -1,4 +1,4 @@
-"""Rules that change nothing change nothing: clients see the same octets with them and without."""
+"""Rules that change nothing change nothing: clients see the same bytes with them and without."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from compat_tests.protocol.amqp_0_9.driver import Child, content
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from fakeamqp.faults import Faults
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9.requests import Response, encode_response
-from fakeamqp.wire.amqp_0_9_x.frames import frame
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9.codec.requests import Response, encode_response
+from fakeamqp.protocols.framed.codec.frames import frame
 
 QUEUES = st.sampled_from(["a", "b"])
 BODIES = st.binary(max_size=10) | st.just(b"x" * 9000)
@@ -70,7 +70,7 @@ def _octets(requester: Requester, kind: str, what: Any) -> bytes:
     if kind == "method":
         return client.method_frame(what)
     if kind == "request":
-        return requester.request_octets(what)
+        return requester.request_bytes(what)
     if kind == "response":
         requester.answered += 1
         response = Response(requester.answered, what, 0, m.MessageOk().encode())
@@ -118,14 +118,14 @@ def _talk(conversation: list[Any], install: Callable[[Faults], None] | None) -> 
         clients.append(Requester(client))
     if install is not None:
         install(server.faults)
-    heard = [each.client.take_octets() for each in clients]
+    heard = [each.client.take_bytes() for each in clients]
     for who, utterances, at in conversation:
         octets = b"".join(_octets(clients[who], *each) for each in utterances)
         for piece in (octets[:at], octets[at:]):
-            clients[who].client.send_octets(piece)
+            clients[who].client.send_bytes(piece)
             server.settle()
         for number, each in enumerate(clients):
-            heard[number] += each.client.take_octets() + b"|"
+            heard[number] += each.client.take_bytes() + b"|"
     for rule in server.faults.rules:
         assert getattr(rule, "error", None) is None
     return heard

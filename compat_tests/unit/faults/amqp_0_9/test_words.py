@@ -15,22 +15,22 @@ from fakeamqp.faults.chaos import FAULTS
 
 NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     (
-        lambda f: f.on("message.transfr", dialect="0-9"),
+        lambda f: f.on("message.transfr", protocol="0-9"),
         "there is no method 'message.transfr'; did you mean 'message.transfer'?",
     ),
     (lambda f: f.on("tunel.*"), "there is no method 'tunel.*'; did you mean 'tunnel.*'?"),
     (
-        lambda f: f.on("message.transfer", dialect="0-8"),
+        lambda f: f.on("message.transfer", protocol="0-8"),
         "there is no method 'message.transfer'",
     ),
-    (lambda f: f.on("basic.nack", dialect="0-9"), "there is no method 'basic.nack'"),
-    (lambda f: f.on("queue.declare", dialect="0_9"), "there is no dialect '0_9'; did you mean '0-9'"),
+    (lambda f: f.on("basic.nack", protocol="0-9"), "there is no method 'basic.nack'"),
+    (lambda f: f.on("queue.declare", protocol="0_9"), "there is no protocol '0_9'; did you mean '0-9'"),
     (
-        lambda f: f.on("confirm", dialect="0-9"),
+        lambda f: f.on("confirm", protocol="0-9"),
         "there are no publisher confirms in 0-9: responses tell who sends transfers, so look at "
         "on('message.ok', direction='sent')",
     ),
-    (lambda f: f.on("confirm", dialect="0-8"), "there are no publisher confirms in 0-8"),
+    (lambda f: f.on("confirm", protocol="0-8"), "there are no publisher confirms in 0-8"),
     (
         lambda f: f.on("file.open", identifer="f"),
         "a file.open has no field 'identifer'; did you mean 'identifier'?",
@@ -40,23 +40,23 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
         "stream.deliver is never received by a broker, only sent",
     ),
     (
-        lambda f: f.on("message.transfer", dialect="0-9").exception(404),
+        lambda f: f.on("message.transfer", protocol="0-9").exception(404),
         "exception() is for commands of AMQP 0-10, not for a message.transfer: use close_channel()",
     ),
     (
-        lambda f: f.on("message.transfer", dialect="0-9").return_message(),
+        lambda f: f.on("message.transfer", protocol="0-9").return_message(),
         "return_message() is for basic.publish, not for a message.transfer",
     ),
     (
-        lambda f: f.on("message.consume", dialect="0-9").replace(body=b"x"),
+        lambda f: f.on("message.consume", protocol="0-9").replace(body=b"x"),
         "a message.consume has no content in which something could be replaced",
     ),
     (
-        lambda f: f.on("message.transfer", dialect="0-9").replace(ttl="soon"),
+        lambda f: f.on("message.transfer", protocol="0-9").replace(ttl="soon"),
         "a message.transfer cannot have ttl='soon': ",
     ),
     (
-        lambda f: f.on("message.transfer", dialect="0-9").replace(priority="high"),
+        lambda f: f.on("message.transfer", protocol="0-9").replace(priority="high"),
         "no content can have priority='high': ",
     ),
     (
@@ -74,10 +74,10 @@ def test_nonsense(faults: Faults, ask: Callable[[Faults], Any], text: str) -> No
 
 
 def test_sentences(faults: Faults) -> None:
-    rule = faults.on("message.transfer", queue="orders", dialect="0-9").nack().once()
+    rule = faults.on("message.transfer", queue="orders", protocol="0-9").nack().once()
     assert str(rule) == "when a message.transfer with queue 'orders' comes: nack it (once at most)"
     rule = faults.on("file.deliver", direction="sent").malform("bad-frame-end")
-    assert str(rule).startswith("when a file.deliver is to be sent: malform it: the last octet of its last")
+    assert str(rule).startswith("when a file.deliver is to be sent: malform it: the last byte of its last")
 
 
 def test_near_misses(requester: Requester, faults: Faults) -> None:

@@ -6,13 +6,13 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from fakeamqp.wire.amqp_0_10.commands import COMMANDS
-from fakeamqp.wire.amqp_0_10.controls import CONTROLS
-from fakeamqp.wire.amqp_0_10.packed import NESTED
-from fakeamqp.wire.amqp_0_10.serial import ByteRanges, SequenceSet
-from fakeamqp.wire.amqp_0_10.structs import STRUCTS
-from fakeamqp.wire.amqp_0_10.types import Array
-from fakeamqp.wire.timestamps import Timestamp
+from fakeamqp.protocols.amqp_0_10.codec.commands import COMMANDS
+from fakeamqp.protocols.amqp_0_10.codec.controls import CONTROLS
+from fakeamqp.protocols.amqp_0_10.codec.packed import NESTED
+from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import STRUCTS
+from fakeamqp.protocols.amqp_0_10.codec.types import Array
+from fakeamqp.protocols.codec.timestamps import Timestamp
 
 LATIN = bytes(range(256)).decode("iso8859-15")
 
@@ -22,7 +22,7 @@ def escaped(octets: bytes) -> str:
 
 
 def texts(longest: int = 255):
-    """UTF-8 text, mostly short, sometimes as long as can be, and octets that are none."""
+    """UTF-8 text, mostly short, sometimes as long as can be, and bytes that are none."""
     return st.one_of(
         st.text(max_size=12),
         st.binary(max_size=12).map(escaped),

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.amqp_0_10.cutting import assemblies, cut
-from fakeamqp.wire.amqp_0_10.assembly import Assembler, Assembly
-from fakeamqp.wire.amqp_0_10.errors import FramingError, OversizeAssembly
-from fakeamqp.wire.amqp_0_10.frames import (
+from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly
+from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError, OversizeAssembly
+from fakeamqp.protocols.amqp_0_10.codec.frames import (
     FIRST_FRAME,
     FIRST_SEGMENT,
     LAST_FRAME,
@@ -143,7 +143,7 @@ def test_an_assembly_has_no_more_octets_than_the_limit() -> None:
     assembler = Assembler(limit=11)
     assert feed(assembler, TRANSFER) is not None
     assembler.limit = 10
-    with pytest.raises(OversizeAssembly, match="more than 10 octets"):
+    with pytest.raises(OversizeAssembly, match="more than 10 bytes"):
         feed(assembler, TRANSFER)
     assembler.clear()
     assert assembler.add(WHOLE, COMMAND, bytes(10)) is not None
@@ -159,7 +159,7 @@ WANTED = Assembly(b"command", b"head", b"0123456789", True)
 
 
 def rest(offset: int, size: int) -> list:
-    """The frames of what comes from that octet on, as a peer sends them that goes on there."""
+    """The frames of what comes from that byte on, as a peer sends them that goes on there."""
     frames = []
     start = 0
     for number, (kind, octets) in enumerate(SEGMENTS):
@@ -196,7 +196,7 @@ def test_nothing_is_taken_back_that_has_not_come() -> None:
     assembler.rewind(0)
     feed(assembler, TRANSFER[:2])
     for offset in (5, -1):
-        with pytest.raises(ValueError, match="4 octets have come"):
+        with pytest.raises(ValueError, match="4 bytes have come"):
             assembler.rewind(offset)
     assembler.rewind(0)
     with pytest.raises(FramingError, match="where an assembly begins"):
@@ -204,7 +204,7 @@ def test_nothing_is_taken_back_that_has_not_come() -> None:
 
 
 def test_many_small_frames_cost_what_they_weigh() -> None:
-    """Joined once, not at every frame: two octets copied for each one received, however many frames."""
+    """Joined once, not at every frame: two bytes copied for each one received, however many frames."""
     count = 50_000
     assembler = Assembler()
     assembler.add(FIRST_SEGMENT | BOTH, COMMAND, b"c")

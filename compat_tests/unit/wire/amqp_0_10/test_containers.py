@@ -1,4 +1,4 @@
-"""Maps, lists, arrays and struct32: octets written by hand, what is kept of them, and what is refused."""
+"""Maps, lists, arrays and struct32: bytes written by hand, what is kept of them, and what is refused."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.amqp_0_10.strategies import arrays, maps, values
-from fakeamqp.wire.amqp_0_10.errors import IllegalValue, SegmentError
-from fakeamqp.wire.amqp_0_10.structs import DeliveryProperties, ReplyTo, Xid
-from fakeamqp.wire.amqp_0_10.types import (
+from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
+from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties, ReplyTo, Xid
+from fakeamqp.protocols.amqp_0_10.codec.types import (
     CODES,
     MAX_DEPTH,
     MAX_EMPTY_ELEMENTS,
@@ -31,8 +31,14 @@ from fakeamqp.wire.amqp_0_10.types import (
     read_map,
     read_struct32,
 )
-from fakeamqp.wire.amqp_0_10.writing import code_of, encode_array, encode_list, encode_map, splice_map
-from fakeamqp.wire.timestamps import Timestamp
+from fakeamqp.protocols.amqp_0_10.codec.writing import (
+    code_of,
+    encode_array,
+    encode_list,
+    encode_map,
+    splice_map,
+)
+from fakeamqp.protocols.codec.timestamps import Timestamp
 
 rule = pytest.mark.rule
 
@@ -49,7 +55,7 @@ def an_array(code: int, count: int, octets: bytes) -> bytes:
     return sized(struct.pack(">BI", code, count) + octets)
 
 
-# --- octet for octet -----------------------------------------------------------------------------------
+# --- byte for byte -----------------------------------------------------------------------------------
 
 
 @rule("0-10/types/map")
@@ -258,8 +264,8 @@ def test_a_key_that_comes_twice_is_refused() -> None:
     [
         (b"", "inside its size"),
         (b"\0\0\0", "inside its size"),
-        (b"\0\0\0\x05\0\0\0\0", "announces 5 octets, 4 are left"),
-        (b"\xff\xff\xff\xff\0\0\0\0", "announces 4294967295 octets, 4 are left"),
+        (b"\0\0\0\x05\0\0\0\0", "announces 5 bytes, 4 are left"),
+        (b"\xff\xff\xff\xff\0\0\0\0", "announces 4294967295 bytes, 4 are left"),
         (b"\0\0\0\x03\0\0\0", "inside its count"),
         (a_map(2, b"\x01k\xf0"), "announces 2 entries and has 1"),
         (a_map(0, b"\x01k\xf0"), "announces 0 entries and has 1"),
@@ -269,7 +275,7 @@ def test_a_key_that_comes_twice_is_refused() -> None:
         (a_map(1, b"\x01k\x95"), "str16 is cut short"),
         (a_map(1, b"\x01k\x95\0"), "str16 is cut short"),
         (a_map(1, b"\x01k\x95\0\x02x"), "str16 is cut short"),
-        (a_map(1, b"\x01k\xa9\0\0\0\x09\0\0\0\0"), "list announces 9 octets, 4 are left"),
+        (a_map(1, b"\x01k\xa9\0\0\0\x09\0\0\0\0"), "list announces 9 bytes, 4 are left"),
         (a_map(1, b"\x01k\xab\0\0\0\x01\x04"), "struct32 is cut short inside its code"),
         (a_map(1, b"\x01k\xab\0\0\0\x03\x04\x01\0"), "delivery-properties"),
     ],
@@ -294,8 +300,8 @@ def test_octets_behind_a_map_do_not_help_it() -> None:
         (an_array(0x02, 1, b"\1\2"), "hold more or fewer"),
         (an_array(0x12, 1, b"\1"), "cut short"),
         (an_array(0xF0, 0, b"\0"), "or it has some"),
-        (an_array(0xF0, 0xFFFFFFFF, b""), "elements without octets"),
-        (an_array(0xF1, MAX_EMPTY_ELEMENTS + 1, b""), "elements without octets"),
+        (an_array(0xF0, 0xFFFFFFFF, b""), "elements without bytes"),
+        (an_array(0xF1, MAX_EMPTY_ELEMENTS + 1, b""), "elements without bytes"),
     ],
 )
 def test_an_array_whose_lengths_do_not_fit_is_refused(octets: bytes, why: str) -> None:

@@ -14,9 +14,8 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.amqp_0_10.strategies import maps, records, unsigned
 from compat_tests.unit.wire.strategies import short_texts, tables
 from fakeamqp.model.properties import PlainProperties
-from fakeamqp.wire.amqp_0_9_1 import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ, encode_table
-from fakeamqp.wire.amqp_0_10.crossing import (
+from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
+from fakeamqp.protocols.amqp_0_10.codec.crossing import (
     EXPIRATION_HEADER,
     FILE,
     MESSAGE_ID_HEADER,
@@ -28,22 +27,23 @@ from fakeamqp.wire.amqp_0_10.crossing import (
     reply_text,
     reply_to,
 )
-from fakeamqp.wire.amqp_0_10.properties import (
+from fakeamqp.protocols.amqp_0_10.codec.properties import (
     FILE_ENCODING,
     STREAM_ENCODING,
     ContentProperties,
     TransferProperties,
 )
-from fakeamqp.wire.amqp_0_10.structs import DeliveryProperties, MessageProperties, ReplyTo, Xid
-from fakeamqp.wire.amqp_0_10.types import CODES, Array, Map
-from fakeamqp.wire.timestamps import Timestamp
+from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties, MessageProperties, ReplyTo, Xid
+from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, Map
+from fakeamqp.protocols.codec.timestamps import Timestamp
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ, encode_table
 
 ID = UUID("cbf34e70-07a2-4447-b2aa-a660a88ac96b")
 NAMES = [name for name, _ in BasicProperties.LAYOUT if name != "cluster_id"]
 
 
 def to_basic(properties: object) -> BasicProperties:
-    """What a client of 0-9-1 gets of these properties, read from its octets."""
+    """What a client of 0-9-1 gets of these properties, read from its bytes."""
     made = BasicProperties(**{name: getattr(properties, name) for name in NAMES})
     return BasicProperties.decode(made.encode(), 0, RABBITMQ)
 
@@ -278,7 +278,7 @@ def test_nothing_becomes_nothing() -> None:
     empty = TransferProperties.decode(None)
     assert to_basic(empty) == BasicProperties()
     assert over_0_10(BasicProperties()) == empty
-    assert empty.encode() == b"" == empty.rest_octets == empty.message_octets
+    assert empty.encode() == b"" == empty.rest_bytes == empty.message_bytes
 
 
 @pytest.mark.parametrize("value", [5, None, b"x", "x" * 256, "é" * 128])

@@ -1,4 +1,4 @@
-"""Frames, octet for octet."""
+"""Frames, byte for byte."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.amqp_0_10.cutting import cut
-from fakeamqp.wire.amqp_0_10 import controls
-from fakeamqp.wire.amqp_0_10.assembly import Assembler
-from fakeamqp.wire.amqp_0_10.constants import MIN_MAX_FRAME_SIZE
-from fakeamqp.wire.amqp_0_10.errors import FramingError
-from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, check_header, control_frame, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec import controls
+from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler
+from fakeamqp.protocols.amqp_0_10.codec.constants import MIN_MAX_FRAME_SIZE
+from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, check_header, control_frame, encode_frames
 
 rule = pytest.mark.rule
 ATTACH = bytes.fromhex("0f000017000000010000000002010100000573736e2d31")

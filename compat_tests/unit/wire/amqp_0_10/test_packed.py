@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.amqp_0_10.strategies import records
-from fakeamqp.wire.amqp_0_10 import commands, controls, structs
-from fakeamqp.wire.amqp_0_10.commands import COMMANDS
-from fakeamqp.wire.amqp_0_10.controls import CONTROLS
-from fakeamqp.wire.amqp_0_10.errors import (
+from fakeamqp.protocols.amqp_0_10.codec import commands, controls, structs
+from fakeamqp.protocols.amqp_0_10.codec.commands import COMMANDS
+from fakeamqp.protocols.amqp_0_10.codec.controls import CONTROLS
+from fakeamqp.protocols.amqp_0_10.codec.errors import (
     FramingError,
     IllegalValue,
     SegmentError,
     UnknownCommand,
     UnknownControl,
 )
-from fakeamqp.wire.amqp_0_10.packed import NESTED, Command, Control, Packed
-from fakeamqp.wire.amqp_0_10.serial import ByteRanges, SequenceSet
-from fakeamqp.wire.amqp_0_10.structs import STRUCTS
+from fakeamqp.protocols.amqp_0_10.codec.packed import NESTED, Command, Control, Packed
+from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import STRUCTS
 
 rule = pytest.mark.rule
 KINDS = [*CONTROLS.values(), *COMMANDS.values(), *STRUCTS.values(), *NESTED.values()]
@@ -34,17 +34,17 @@ def named(kinds: list) -> dict:
     return {"argvalues": kinds, "ids": [kind.NAME for kind in kinds]}
 
 
-def octets_of(text: str) -> bytes:
+def bytes_of(text: str) -> bytes:
     return bytes.fromhex(text)
 
 
-# --- octet for octet -----------------------------------------------------------------------------------
+# --- byte for byte -----------------------------------------------------------------------------------
 
 
 @rule("0-10/encoding/control-code")
 def test_a_control_begins_with_its_code() -> None:
     octets = controls.SessionAttach(b"n", force=True).encode()
-    assert octets == octets_of("02 01 03 00 0001 6e")
+    assert octets == bytes_of("02 01 03 00 0001 6e")
     assert controls.decode(octets) == controls.SessionAttach(b"n", True)
     assert controls.ConnectionStart().encode()[:2] == b"\x01\x01"
 
@@ -53,8 +53,8 @@ def test_a_control_begins_with_its_code() -> None:
 @rule("0-10/encoding/session-header")
 def test_a_command_has_the_session_header_behind_its_code() -> None:
     command = commands.MessageTransfer("d")
-    assert command.encode() == octets_of("04 01 01 00 01 00 01 64")
-    assert command.encode(sync=True) == octets_of("04 01 01 01 01 00 01 64")
+    assert command.encode() == bytes_of("04 01 01 00 01 00 01 64")
+    assert command.encode(sync=True) == bytes_of("04 01 01 01 01 00 01 64")
     assert commands.decode(command.encode(sync=True)) == (command, True)
     assert commands.decode(command.encode()) == (command, False)
 
@@ -86,10 +86,10 @@ def test_controls_and_commands_have_two_octets_of_flags(kind: type[Packed]) -> N
 
 @rule("0-10/encoding/packing-empty")
 def test_what_has_no_fields_has_its_flags() -> None:
-    assert controls.ConnectionHeartbeat().encode() == octets_of("01 0a 00 00")
-    assert commands.TxSelect().encode() == octets_of("05 01 01 00 00 00")
-    assert commands.TxSelect().encode(sync=True) == octets_of("05 01 01 01 00 00")
-    assert commands.decode(octets_of("05 01 01 01 00 00")) == (commands.TxSelect(), True)
+    assert controls.ConnectionHeartbeat().encode() == bytes_of("01 0a 00 00")
+    assert commands.TxSelect().encode() == bytes_of("05 01 01 00 00 00")
+    assert commands.TxSelect().encode(sync=True) == bytes_of("05 01 01 01 00 00")
+    assert commands.decode(bytes_of("05 01 01 01 00 00")) == (commands.TxSelect(), True)
 
 
 @rule("0-10/encoding/bit-fields")
@@ -104,11 +104,11 @@ def test_a_bit_is_its_flag() -> None:
 
 @rule("0-10/encoding/struct-sizes")
 def test_a_struct_has_the_size_and_code_of_its_definition() -> None:
-    assert structs.ReplyTo("e", "k").encode() == octets_of("0006 0300 01 65 01 6b")
+    assert structs.ReplyTo("e", "k").encode() == bytes_of("0006 0300 01 65 01 6b")
     delivery = structs.DeliveryProperties(exchange="", ttl=1)
-    assert delivery.encode() == octets_of("0000000d 0401 2001 0000000000000001 00")
+    assert delivery.encode() == bytes_of("0000000d 0401 2001 0000000000000001 00")
     fragment = structs.CommandFragment(7, ByteRanges.of((0, 1)))
-    assert fragment.encode() == octets_of("00000007 0010" + "00" * 15 + "01")
+    assert fragment.encode() == bytes_of("00000007 0010" + "00" * 15 + "01")
     for struct in (structs.ReplyTo("e"), delivery, fragment):
         assert type(struct).decode(struct.encode()) == struct
 
@@ -130,7 +130,7 @@ def test_delivery_properties_octet_for_octet() -> None:
         resume_ttl=3,
     )
     values = "09 02 00000000000003e8 0000000000000001 0000000000000002 0165 016b 000172 0000000000000003"
-    assert every.encode() == octets_of("0000002d 0401 ff0f" + values)
+    assert every.encode() == bytes_of("0000002d 0401 ff0f" + values)
     assert structs.DeliveryProperties.decode(every.encode()) == every
 
 
@@ -149,18 +149,18 @@ def test_message_properties_octet_for_octet() -> None:
     )
     values = "0000000000000005" + "00" * 15 + "01" + "000163 0006 0300 0165 016b 0174 016e 000175 000161"
     values += "00000007 00000001 0178 f0"
-    assert every.encode() == octets_of("0000003c 0403 ff01" + values)
+    assert every.encode() == bytes_of("0000003c 0403 ff01" + values)
     assert structs.MessageProperties.decode(every.encode()) == every
 
 
 @rule("0-10/dtx/xid")
 def test_an_xid_is_the_coded_struct_that_peers_use() -> None:
     xid = structs.Xid(7, b"g" * 64, b"b1")
-    octets = octets_of("0000004c 0604 0700 00000007 40" + "67" * 64 + "02 6231")
+    octets = bytes_of("0000004c 0604 0700 00000007 40" + "67" * 64 + "02 6231")
     assert xid.encode() == octets
     assert structs.Xid.decode(octets) == xid
     start = commands.DtxStart(xid, join=True).encode()
-    assert start == octets_of("06 02 01 00 03 00") + octets
+    assert start == bytes_of("06 02 01 00 03 00") + octets
     assert commands.decode(start)[0].xid == xid
     result = structs.RecoverResult(in_doubt=[xid])
     assert structs.RecoverResult.decode(result.encode()).in_doubt == [xid]
@@ -256,17 +256,17 @@ def test_values_outside_of_their_domain_are_refused(kind: type[Packed]) -> None:
 def test_the_domains_of_real_commands() -> None:
     assert set(commands.MessageSubscribe.DOMAINS) == {"accept_mode", "acquire_mode"}
     assert set(commands.MessageFlow.DOMAINS) == {"unit"}
-    assert set(structs.DeliveryProperties.DOMAINS) == {"delivery_mode"}  # any octet is a priority
+    assert set(structs.DeliveryProperties.DOMAINS) == {"delivery_mode"}  # any byte is a priority
 
 
 def test_which_field_is_wrong_is_said() -> None:
     octets = commands.MessageSubscribe("q", "d", arguments={"a": 1}).encode()
     with pytest.raises(
-        SegmentError, match=r"^message.subscribe, field arguments: a map announces 15 octets, 14 are left"
+        SegmentError, match=r"^message.subscribe, field arguments: a map announces 15 bytes, 14 are left"
     ) as problem:
         commands.decode(octets[:-1])
     assert problem.value.field_index == 7
-    with pytest.raises(SegmentError, match=r"^message.subscribe: 3 octets are left over") as problem:
+    with pytest.raises(SegmentError, match=r"^message.subscribe: 3 bytes are left over") as problem:
         commands.decode(octets + b"abc")
     assert problem.value.field_index is None
 
@@ -274,8 +274,8 @@ def test_which_field_is_wrong_is_said() -> None:
 @pytest.mark.parametrize(
     ("octets", "why"),
     [
-        ("04 01 00 00 00 00", "session header is not one octet"),
-        ("04 01 02 00 00 00", "session header is not one octet"),
+        ("04 01 00 00 00 00", "session header is not one byte"),
+        ("04 01 02 00 00 00", "session header is not one byte"),
         ("04 01 01 02 00 00", "flags of the session header"),
         ("04 01 01 00 00", "ends inside its flags"),
         ("04 01", "session header"),
@@ -285,19 +285,19 @@ def test_which_field_is_wrong_is_said() -> None:
 )
 def test_a_command_with_a_wrong_head_is_refused(octets: str, why: str) -> None:
     with pytest.raises(SegmentError, match=why):
-        commands.decode(octets_of(octets))
+        commands.decode(bytes_of(octets))
 
 
 @pytest.mark.parametrize("octets", ["", "04", "0001 0000", "04ff 01000000", "0b01 01000000"])
 def test_a_command_that_nobody_knows_is_refused(octets: str) -> None:
     with pytest.raises(UnknownCommand, match="no command with the code 0x"):
-        commands.decode(octets_of(octets))
+        commands.decode(bytes_of(octets))
 
 
 @pytest.mark.parametrize("octets", ["", "01", "010d 0000", "0301 0000"])
 def test_a_control_that_nobody_knows_is_a_framing_error(octets: str) -> None:
     with pytest.raises(UnknownControl, match="no control with the code 0x") as problem:
-        controls.decode(octets_of(octets))
+        controls.decode(bytes_of(octets))
     assert isinstance(problem.value, FramingError) and problem.value.condition == "framing-error"
 
 
@@ -307,7 +307,7 @@ def test_a_struct_with_another_code_or_size_is_refused() -> None:
         with pytest.raises(SegmentError, match=r"^dtx.xid: "):
             structs.Xid.decode(wrong)
     with pytest.raises(SegmentError, match="its size does not fit"):
-        structs.ReplyTo.decode(octets_of("0003 0000"))
+        structs.ReplyTo.decode(bytes_of("0003 0000"))
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_a_struct_that_comes_twice_in_a_header_is_refused() -> None:
 @pytest.mark.parametrize("octets", ["00", "00000001 04", "00000005 0401 0000", "00000004 0401 0000 ff"])
 def test_a_header_whose_sizes_do_not_fit_is_refused(octets: str) -> None:
     with pytest.raises(SegmentError):
-        structs.decode_header(octets_of(octets))
+        structs.decode_header(bytes_of(octets))
 
 
 def test_records_have_neither_dict_nor_hash() -> None:

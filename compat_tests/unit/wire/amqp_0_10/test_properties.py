@@ -1,4 +1,4 @@
-"""Header segments as properties: what is kept of their octets, and how they change."""
+"""Header segments as properties: what is kept of their bytes, and how they change."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.amqp_0_10.strategies import records
 from fakeamqp.model.message import Properties
 from fakeamqp.model.properties import PlainProperties
-from fakeamqp.wire.amqp_0_10.crossing import MESSAGE_ID_HEADER, TYPE_HEADER
-from fakeamqp.wire.amqp_0_10.errors import IllegalValue, SegmentError
-from fakeamqp.wire.amqp_0_10.properties import (
+from fakeamqp.protocols.amqp_0_10.codec.crossing import MESSAGE_ID_HEADER, TYPE_HEADER
+from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
+from fakeamqp.protocols.amqp_0_10.codec.properties import (
     FILE_ENCODING,
     STREAM_ENCODING,
     ContentProperties,
     FileContentProperties,
     TransferProperties,
 )
-from fakeamqp.wire.amqp_0_10.structs import (
+from fakeamqp.protocols.amqp_0_10.codec.structs import (
     DeliveryProperties,
     FileProperties,
     FragmentProperties,
@@ -27,7 +27,7 @@ from fakeamqp.wire.amqp_0_10.structs import (
     StreamProperties,
     UnknownStruct,
 )
-from fakeamqp.wire.amqp_0_10.types import CODES, Map
+from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Map
 
 rule = pytest.mark.rule
 
@@ -55,14 +55,14 @@ def test_all_but_delivery_properties_keep_their_octets() -> None:
     for structs in ((DELIVERY, MESSAGE), (MESSAGE, DELIVERY), four, (MESSAGE,)):
         found = read(*structs)
         rest = b"".join(struct.encode() for struct in structs if struct is not DELIVERY)
-        assert found.rest_octets == rest
-        assert found.message_octets == MESSAGE.encode()
+        assert found.rest_bytes == rest
+        assert found.message_bytes == MESSAGE.encode()
         assert found.message == MESSAGE
     assert found.delivery is None
     found = read(*four)
     assert (found.delivery, found.fragment, found.others) == (DELIVERY, FRAGMENT, (STRANGE,))
-    assert found.encode() == DELIVERY.encode() + found.rest_octets
-    assert read(DELIVERY).rest_octets == b"" == read(DELIVERY).message_octets
+    assert found.encode() == DELIVERY.encode() + found.rest_bytes
+    assert read(DELIVERY).rest_bytes == b"" == read(DELIVERY).message_bytes
 
 
 @rule("0-10/message.fragment-properties/first-last-default")
@@ -90,7 +90,7 @@ def test_a_changed_header_leaves_the_types_of_the_others_alone() -> None:
     assert octets[8:].startswith(b"\x01a\x31" + bytes(6) + b"\x01\x2c" + b"\x01c\x12\0\x02" + b"\x01z\xa9")
     assert changed.headers == {"a": 300, "c": 2, "z": [1]}
     assert TransferProperties.decode(changed.encode()) == changed
-    assert found.headers == {"a": 1, "b": "x", "c": 2} and found.rest_octets == MESSAGE.encode()
+    assert found.headers == {"a": 1, "b": "x", "c": 2} and found.rest_bytes == MESSAGE.encode()
     assert changed.delivery == DELIVERY and changed.message.content_type == "t"
     ordered = found.with_headers({"B": 1, "aa": 2}, ordered=True)
     assert list(ordered.headers) == ["B", "a", "aa", "b", "c"]
@@ -126,7 +126,7 @@ def test_other_values_for_properties() -> None:
     back = changed.replace(type=None, message_id=None, reply_to=None, headers=None)
     assert back.message == MessageProperties(content_type="t")
     assert found.delivery == DELIVERY and found.message == MESSAGE
-    assert found.replace(expiration=None).rest_octets == MESSAGE.encode()
+    assert found.replace(expiration=None).rest_bytes == MESSAGE.encode()
     kept = changed.replace(headers={"other": 2})
     assert kept.message.application_headers == {"other": 2, MESSAGE_ID_HEADER: "m", TYPE_HEADER: "order"}
     assert changed.replace(headers=None).headers is None and changed.replace(headers=None).type == "order"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from fakeamqp.wire.amqp_0_10.assembly import Assembler, Assembly
-from fakeamqp.wire.amqp_0_10.frames import FRAME_HEADER, HEADER_SIZE, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, encode_frames
 
 SEGMENTS = ((1, b"command!"), (2, b""), (3, b"body" * 5))
 OCTETS = sum(len(octets) for _, octets in SEGMENTS)
 
 
 def feed(assembler: Assembler, frames: bytes, enough: int | None = None) -> Assembly | None:
-    """Give frames to an assembler, until it has enough octets."""
+    """Give frames to an assembler, until it has enough bytes."""
     found = None
     while frames and (enough is None or assembler.received < enough):
         flags, kind, size, *_ = FRAME_HEADER.unpack_from(frames)

@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 
 from compat_tests.unit.wire.amqp_0_10.cutting import assemblies, cut
-from fakeamqp.wire.amqp_0_10 import commands, constants, controls, structs
-from fakeamqp.wire.amqp_0_10.frames import encode_frames
-from fakeamqp.wire.amqp_0_10.packed import Packed
-from fakeamqp.wire.amqp_0_10.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec import commands, constants, controls, structs
+from fakeamqp.protocols.amqp_0_10.codec.frames import encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.packed import Packed
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -1,4 +1,4 @@
-"""Every type whose values hold no others: octets written by hand, and what cannot be read or written."""
+"""Every type whose values hold no others: bytes written by hand, and what cannot be read or written."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.amqp_0_10.strategies import SCALARS as STRATEGIES
-from fakeamqp.wire.amqp_0_10.errors import IllegalValue, SegmentError
-from fakeamqp.wire.amqp_0_10.properties import TransferProperties
-from fakeamqp.wire.amqp_0_10.scalars import SCALARS
-from fakeamqp.wire.amqp_0_10.structs import MessageProperties
-from fakeamqp.wire.amqp_0_10.types import CODES, Array, List, Map, read_map
-from fakeamqp.wire.amqp_0_10.writing import encode_map, encode_value
-from fakeamqp.wire.timestamps import Timestamp
+from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
+from fakeamqp.protocols.amqp_0_10.codec.properties import TransferProperties
+from fakeamqp.protocols.amqp_0_10.codec.scalars import SCALARS
+from fakeamqp.protocols.amqp_0_10.codec.structs import MessageProperties
+from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, List, Map, read_map
+from fakeamqp.protocols.amqp_0_10.codec.writing import encode_map, encode_value
+from fakeamqp.protocols.codec.timestamps import Timestamp
 
 rule = pytest.mark.rule
 
-#: type -> (value, octets behind the code)
+#: type -> (value, bytes behind the code)
 VECTORS = {
     "bin8": [(b"\0", "00"), (b"\xff", "ff")],
     "int8": [(-128, "80"), (127, "7f"), (-1, "ff")],
@@ -93,8 +93,8 @@ def test_a_value_octet_for_octet(name: str, value: object, octets: str) -> None:
     # A message with it as an application header, as the next broker or client gets it:
     header = MessageProperties(application_headers=found).encode()
     forwarded = TransferProperties.decode(header)
-    assert forwarded.rest_octets == header
-    assert forwarded.with_headers({"another": 1}).rest_octets.count(raw[8:]) == 1
+    assert forwarded.rest_bytes == header
+    assert forwarded.with_headers({"another": 1}).rest_bytes.count(raw[8:]) == 1
     assert TransferProperties.decode(header).message.application_headers == {"k": value}
 
 

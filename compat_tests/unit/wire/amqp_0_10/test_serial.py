@@ -1,4 +1,4 @@
-"""Serial numbers, sets of them, and ranges of octets."""
+"""Serial numbers, sets of them, and ranges of bytes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.amqp_0_10.strategies import byte_ranges, sequence_sets
-from fakeamqp.wire.amqp_0_10.errors import IllegalValue, SegmentError
-from fakeamqp.wire.amqp_0_10.serial import MODULUS, ByteRanges, SequenceSet, precedes, successor
+from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
+from fakeamqp.protocols.amqp_0_10.codec.serial import MODULUS, ByteRanges, SequenceSet, precedes, successor
 
 rule = pytest.mark.rule
 LAST = MODULUS - 1
@@ -140,9 +140,9 @@ def test_a_number_that_is_none_is_refused() -> None:
     ("octets", "why"),
     [
         ("00", "inside its size"),
-        ("0008", "announces 8 octets, 0 are left"),
+        ("0008", "announces 8 bytes, 0 are left"),
         ("0007" + "00" * 7, "no multiple of 8"),
-        ("0008" + "00" * 9, "1 octets are left over"),
+        ("0008" + "00" * 9, "1 bytes are left over"),
     ],
 )
 def test_a_set_whose_size_does_not_fit_is_refused(octets: str, why: str) -> None:
@@ -182,7 +182,7 @@ def test_more_ranges_than_a_set_can_say_are_refused() -> None:
         made.encode()
 
 
-# --- octets --------------------------------------------------------------------------------------------
+# --- bytes --------------------------------------------------------------------------------------------
 
 
 @rule("0-10/types/byte-ranges")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakeamqp.wire.amqp_0_9.constants import FRAME_BODY, FRAME_HEADER
-from fakeamqp.wire.amqp_0_9.contents import (
+from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_BODY, FRAME_HEADER
+from fakeamqp.protocols.amqp_0_9.codec.contents import (
     MAX_DEPTH,
     PROPERTIES,
     Content,
@@ -17,14 +17,14 @@ from fakeamqp.wire.amqp_0_9.contents import (
     decode_header,
     encode_header,
 )
-from fakeamqp.wire.amqp_0_9.properties import (
+from fakeamqp.protocols.amqp_0_9.codec.properties import (
     BasicProperties,
     FileProperties,
     StreamProperties,
     TunnelProperties,
 )
-from fakeamqp.wire.amqp_0_9_x import frames
-from fakeamqp.wire.errors import FieldError, FrameError, WireError
+from fakeamqp.protocols.codec.errors import FieldError, FrameError, WireError
+from fakeamqp.protocols.framed.codec import frames
 
 rule = pytest.mark.rule
 NONE = b"\0\0"
@@ -75,7 +75,7 @@ def test_a_weight_has_16_bits() -> None:
 def test_a_header_cut_at_any_octet_is_a_frame_error() -> None:
     octets = encode_header(ContentHeader(60, 0, 1, NONE))
     for cut in range(len(octets)):
-        with pytest.raises(FrameError, match=f"at least 14 octets, got {cut}"):
+        with pytest.raises(FrameError, match=f"at least 14 bytes, got {cut}"):
             decode_header(octets[:cut])
 
 
@@ -139,10 +139,10 @@ def test_an_empty_body_frame_ends_nothing() -> None:
     [
         ([], FRAME_BODY, b"x", "a body came where a content header was due"),
         ([(1, 1)], FRAME_BODY, b"x", "a body came where a content header was due"),
-        ([(0, 3)], FRAME_HEADER, (0, 3), "where 3 octets of a body were due"),
-        ([(0, 3)], FRAME_BODY, b"12345", "2 octets came beyond the 3 that were announced"),
-        ([(1, 3), (0, 1)], FRAME_BODY, b"12", "1 octets came beyond the 1 that were announced"),
-        ([(1, 3), (0, 0)], FRAME_HEADER, (0, 3), "where 3 octets of a body were due"),
+        ([(0, 3)], FRAME_HEADER, (0, 3), "where 3 bytes of a body were due"),
+        ([(0, 3)], FRAME_BODY, b"12345", "2 bytes came beyond the 3 that were announced"),
+        ([(1, 3), (0, 1)], FRAME_BODY, b"12", "1 bytes came beyond the 1 that were announced"),
+        ([(1, 3), (0, 0)], FRAME_HEADER, (0, 3), "where 3 bytes of a body were due"),
     ],
 )
 def test_what_was_not_due_is_a_frame_error(headers: list, kind: int, payload: object, match: str) -> None:

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.strategies import short_texts, tables
 from fakeamqp.model.properties import PlainProperties
-from fakeamqp.wire.amqp_0_9 import BasicProperties as BasicProperties09
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9.crossing import FIELDS, encode_transfer, from_transfer, to_transfer
-from fakeamqp.wire.amqp_0_9.methods import MessageTransfer
-from fakeamqp.wire.amqp_0_9_1 import BasicProperties
-from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED, RABBITMQ
-from fakeamqp.wire.amqp_0_10.crossing import EXPIRATION_HEADER, TYPE_HEADER
-from fakeamqp.wire.amqp_0_10.properties import TransferProperties
-from fakeamqp.wire.errors import FieldError
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties as BasicProperties09
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9.codec.crossing import FIELDS, encode_transfer, from_transfer, to_transfer
+from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
+from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
+from fakeamqp.protocols.amqp_0_10.codec.crossing import EXPIRATION_HEADER, TYPE_HEADER
+from fakeamqp.protocols.amqp_0_10.codec.properties import TransferProperties
+from fakeamqp.protocols.codec.errors import FieldError
+from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ
 
 TRANSACTION_ID = "x-amqp-0-9-transaction-id"
 SECURITY_TOKEN = "x-amqp-0-9-security-token"
@@ -46,7 +46,7 @@ def read(method: MessageTransfer) -> BasicProperties:
 
 
 def written(properties: Any, body: Body = BODY) -> MessageTransfer:
-    """The transfer that goes out for these properties, read from its octets."""
+    """The transfer that goes out for these properties, read from its bytes."""
     values, table = to_transfer(properties)
     return MessageTransfer.decode(encode_transfer(MessageTransfer(**values), table, body), RABBITMQ)
 
@@ -112,7 +112,7 @@ def test_headers_keep_the_octets_they_came_with() -> None:
 
 
 @pytest.mark.parametrize("made", [BasicProperties, BasicProperties09, PlainProperties])
-def test_properties_of_any_dialect_have_their_fields_in_a_transfer(made: Any) -> None:
+def test_properties_of_any_protocol_have_their_fields_in_a_transfer(made: Any) -> None:
     method = written(made(**FULL, expiration="5000", headers={"n": 1}))
     assert method == MessageTransfer(**FULL, ttl=5000, application_headers={"n": 1}, body=BODY)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fakeamqp.wire.amqp_0_9 import constants
-from fakeamqp.wire.amqp_0_9.frames import FRAME_NAMES, FRAME_TYPES, OUT_OF_BAND
+from fakeamqp.protocols.amqp_0_9.codec import constants
+from fakeamqp.protocols.amqp_0_9.codec.frames import FRAME_NAMES, FRAME_TYPES, OUT_OF_BAND
 
 rule = pytest.mark.rule
 

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
-from fakeamqp.wire.amqp_0_9.message_properties import FileMessageProperties, StreamMessageProperties
-from fakeamqp.wire.amqp_0_9.properties import BasicProperties, FileProperties, StreamProperties
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
-from fakeamqp.wire.amqp_0_10.properties import ContentProperties
-from fakeamqp.wire.errors import FieldError
+from fakeamqp.protocols.amqp_0_9.codec.message_properties import (
+    FileMessageProperties,
+    StreamMessageProperties,
+)
+from fakeamqp.protocols.amqp_0_9.codec.properties import BasicProperties, FileProperties, StreamProperties
+from fakeamqp.protocols.amqp_0_10.codec.properties import ContentProperties
+from fakeamqp.protocols.codec.errors import FieldError
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ
 
 KINDS: dict[Any, Any] = {FileMessageProperties: FileProperties, StreamMessageProperties: StreamProperties}
 

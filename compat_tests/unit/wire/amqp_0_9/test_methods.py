@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakeamqp.wire.amqp_0_9 import METHODS, constants
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.bodies import NO_BODY, Body, decode_body, encode_body
-from fakeamqp.wire.amqp_0_9.contents import PROPERTIES
-from fakeamqp.wire.amqp_0_9_1 import BasicProperties as BasicProperties_0_9_1
-from fakeamqp.wire.amqp_0_9_x.method import Method
-from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED_0_9, RABBITMQ
-from fakeamqp.wire.errors import FieldError, FrameError
+from fakeamqp.protocols.amqp_0_9.codec import METHODS, constants
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.bodies import NO_BODY, Body, decode_body, encode_body
+from fakeamqp.protocols.amqp_0_9.codec.contents import PROPERTIES
+from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties as BasicProperties_0_9_1
+from fakeamqp.protocols.codec.errors import FieldError, FrameError
+from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.framed.codec.tables import PUBLISHED_0_9, RABBITMQ
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -1,4 +1,4 @@
-"""Request and response frames: both forms of a request, and octets that are neither."""
+"""Request and response frames: both forms of a request, and bytes that are neither."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9.constants import FRAME_REQUEST, FRAME_RESPONSE
-from fakeamqp.wire.amqp_0_9.requests import (
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
+from fakeamqp.protocols.amqp_0_9.codec.requests import (
     Request,
     Response,
     decode_request,
@@ -16,7 +16,7 @@ from fakeamqp.wire.amqp_0_9.requests import (
     encode_request,
     encode_response,
 )
-from fakeamqp.wire.errors import FieldError, FrameError, WireError
+from fakeamqp.protocols.codec.errors import FieldError, FrameError, WireError
 
 rule = pytest.mark.rule
 PING = m.ChannelPing().encode()

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from fakeamqp.wire.amqp_0_9 import METHODS, constants, version_0_8
-from fakeamqp.wire.amqp_0_9.bodies import Body
-from fakeamqp.wire.amqp_0_9.contents import PROPERTIES, decode_header, encode_header
-from fakeamqp.wire.amqp_0_9.requests import (
+from fakeamqp.protocols.amqp_0_9.codec import METHODS, constants, version_0_8
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9.codec.contents import PROPERTIES, decode_header, encode_header
+from fakeamqp.protocols.amqp_0_9.codec.requests import (
     decode_request,
     decode_response,
     encode_request,
     encode_response,
 )
-from fakeamqp.wire.amqp_0_9_x.frames import FRAME_END, FRAME_HEADER, frame
-from fakeamqp.wire.amqp_0_9_x.method import Record
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
+from fakeamqp.protocols.framed.codec.frames import FRAME_END, FRAME_HEADER, frame
+from fakeamqp.protocols.framed.codec.method import Record
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -76,7 +76,7 @@ def test_a_sample_is_read_and_written_octet_for_octet(sample: dict) -> None:
     elif kind == constants.FRAME_BODY:
         text = shown(payload)
     else:
-        vocabulary = VOCABULARIES[sample["dialect"]]
+        vocabulary = VOCABULARIES[sample["protocol"]]
         record = vocabulary[int.from_bytes(method[:4], "big")].decode(method, RABBITMQ)
         assert record.encode() == method
         assert sample["name"] == record.NAME
@@ -91,6 +91,6 @@ def test_there_are_samples_of_requests_and_responses_and_of_both_versions() -> N
 
 
 def test_the_protocol_headers() -> None:
-    headers = {each["dialect"]: bytes.fromhex(each["octets"]) for each in SAMPLES if "channel" not in each}
+    headers = {each["protocol"]: bytes.fromhex(each["octets"]) for each in SAMPLES if "channel" not in each}
     assert headers["0-9"] == constants.PROTOCOL_HEADER
     assert headers["0-8"] in version_0_8.PROTOCOL_HEADERS

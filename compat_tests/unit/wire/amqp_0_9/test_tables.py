@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9_x.tables import PUBLISHED_0_9, RABBITMQ, Grammar, Timestamp, encode_table
-from fakeamqp.wire.errors import FieldError, FieldNameError, WireError
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.codec.errors import FieldError, FieldNameError, WireError
+from fakeamqp.protocols.framed.codec.tables import PUBLISHED_0_9, RABBITMQ, Grammar, Timestamp, encode_table
 
 rule = pytest.mark.rule
 both = pytest.mark.parametrize("grammar", [RABBITMQ, PUBLISHED_0_9], ids=repr)
@@ -62,7 +62,7 @@ def test_tags_that_clients_in_the_field_send_are_read_as_well(grammar: Grammar) 
             read(raw_table((b"name", bytes((tag,)) + bytes(8))), grammar)
 
 
-#: tag -> octets of a zero
+#: tag -> bytes of a zero
 SIZES = {
     **dict.fromkeys(b"tbB", 1),
     **dict.fromkeys(b"su", 2),
@@ -103,7 +103,7 @@ def test_names_are_looked_at() -> None:
 @rule("0-9/types/shortstr-no-nul")
 def test_a_zero_octet_in_a_short_string_is_a_syntax_error_by_the_text() -> None:
     octets = m.QueueDeclareOk("a\0b").encode()
-    with pytest.raises(FieldError, match="zero octet"):
+    with pytest.raises(FieldError, match="zero byte"):
         m.QueueDeclareOk.decode(octets, PUBLISHED_0_9)
     assert m.QueueDeclareOk.decode(octets, PUBLISHED_0_9.unchecked).queue == "a\0b"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fakeamqp.wire.amqp_0_9 import methods as m
-from fakeamqp.wire.amqp_0_9 import version_0_8 as v
-from fakeamqp.wire.amqp_0_9_x.method import Method
-from fakeamqp.wire.amqp_0_9_x.tables import RABBITMQ
-from fakeamqp.wire.errors import FrameError
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import version_0_8 as v
+from fakeamqp.protocols.codec.errors import FrameError
+from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ
 
 CONSUMES = [
     (v.BasicConsume(1, "q", "t", no_ack=True), "003c0014 0001 01 71 01 74 02"),

@@ -54,7 +54,7 @@ class Aside:
             self._held = None
 
     def amount(self) -> tuple[int, int]:
-        """How many messages, and their octets."""
+        """How many messages, and their bytes."""
         retries, held = self.retries, self._held
         if held is None:
             return len(retries.heap), retries.octets
@@ -70,7 +70,7 @@ class Aside:
         queue = self._queue
         for queued in due:
             queue.ready.put_back(queued)
-            queue.ready_octets += queued.size
+            queue.ready_bytes += queued.size
         queue.dispatch()
 
     def die(self, queued: QuorumMessage, reason: DeathReason) -> None:

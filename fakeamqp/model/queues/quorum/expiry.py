@@ -34,7 +34,7 @@ class Expiry:
         """Let what has expired at a head die."""
         queue = self._queue
         taken = cast("list[QuorumMessage]", queue.ready.take_while(self._expired))
-        queue.ready_octets -= sum(queued.size for queued in taken)
+        queue.ready_bytes -= sum(queued.size for queued in taken)
         for queued in taken:
             queue.kept_aside.die(queued, "expired")
 

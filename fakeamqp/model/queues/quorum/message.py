@@ -17,7 +17,7 @@ __all__ = ["QuorumMessage"]
 class QuorumMessage(QueuedMessage):
     """A message in a quorum queue. `returns` counts all returns, `failures` those that were failures.
 
-    `size` is what it counts for limits of octets.
+    `size` is what it counts for limits of bytes.
     """
 
     __slots__ = ("failures", "size")

@@ -29,22 +29,22 @@ _ANYBODY = _Anybody()
 class Overflow:
     """The limits of one queue: `bounded` if there are any, `rejects` if it holds publishers off then."""
 
-    __slots__ = ("_blocked", "_max_length", "_max_octets", "_queue", "bounded", "rejects")
+    __slots__ = ("_blocked", "_max_bytes", "_max_length", "_queue", "bounded", "rejects")
 
     def __init__(self, queue: QuorumQueue) -> None:
         self._queue = queue
         self.bounded = False
         self.rejects = False
         self._max_length: int | None = None
-        self._max_octets: int | None = None
+        self._max_bytes: int | None = None
         self._blocked: WeakKeyDictionary[object, bool] = WeakKeyDictionary()
         """By publisher, whether it may publish no more for now (overflow reject-publish)."""
 
     def adopt(self, options: QueueOptions) -> None:
         """Go by these options from now on."""
         self._max_length = options.max_length
-        self._max_octets = options.max_length_bytes
-        self.bounded = self._max_length is not None or self._max_octets is not None
+        self._max_bytes = options.max_length_bytes
+        self.bounded = self._max_length is not None or self._max_bytes is not None
         self.rejects = self.bounded and options.overflow == "reject-publish"
 
     def refuses(self, publisher: object) -> bool:
@@ -64,21 +64,21 @@ class Overflow:
         return self._above() if blocked is None else blocked
 
     def _counts(self) -> tuple[int, int]:
-        """Messages and octets that count for the limits."""
+        """Messages and bytes that count for the limits."""
         queue = self._queue
         count, octets = queue.kept_aside.amount()
-        return len(queue.ready) + count, queue.ready_octets + octets
+        return len(queue.ready) + count, queue.ready_bytes + octets
 
     def _above(self) -> bool:
         count, octets = self._counts()
         return (self._max_length is not None and count > self._max_length) or (
-            self._max_octets is not None and octets > self._max_octets
+            self._max_bytes is not None and octets > self._max_bytes
         )
 
     def _below_soft_limits(self) -> bool:
         count, octets = self._counts()
         return (self._max_length is None or count <= int(self._max_length * _SOFT_LIMIT)) and (
-            self._max_octets is None or octets <= int(self._max_octets * _SOFT_LIMIT)
+            self._max_bytes is None or octets <= int(self._max_bytes * _SOFT_LIMIT)
         )
 
     def look(self) -> None:

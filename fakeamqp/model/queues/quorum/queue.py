@@ -55,7 +55,7 @@ class QuorumQueue(Queue):
         "consumers",
         "kept_aside",
         "ready",
-        "ready_octets",
+        "ready_bytes",
         "returning",
     )
 
@@ -67,7 +67,7 @@ class QuorumQueue(Queue):
         self.choices: QuorumChoices = virtual_host.state.personality.quorum
         self._use = Use(self)
         self.ready = ReturnsFirst(self.choices.priorities)
-        self.ready_octets = 0
+        self.ready_bytes = 0
         self._next_position = 0
         self._perishable = False
         """Whether any message so far had a time to live."""
@@ -128,14 +128,14 @@ class QuorumQueue(Queue):
             self._perishable = True
         size = len(message.body)
         if self.choices.counts_properties:
-            size += len(message.properties_octets)
+            size += len(message.properties_bytes)
         self._next_position += 1
         queued = QuorumMessage(message, self._next_position, expires_at, now, size)
         if not self.choices.carries_failures:
             queued.failures = 0
             queued.redelivered = False
         self.ready.append(queued)
-        self.ready_octets += size
+        self.ready_bytes += size
         self.dispatch()
         return True
 
@@ -216,14 +216,14 @@ class QuorumQueue(Queue):
     def pop(self) -> QuorumMessage:
         """Take the message delivered next."""
         queued = cast(QuorumMessage, self.ready.pop())
-        self.ready_octets -= queued.size
+        self.ready_bytes -= queued.size
         return queued
 
     def _take_out(self, queued: QueuedMessage) -> QuorumMessage:
         """Take a message from anywhere."""
         self.ready.remove(queued)
         taken = cast(QuorumMessage, queued)
-        self.ready_octets -= taken.size
+        self.ready_bytes -= taken.size
         return taken
 
     def _hand_over(self, queued: QuorumMessage, subscription: Subscription) -> None:
@@ -297,7 +297,7 @@ class QuorumQueue(Queue):
 
     def clear(self) -> list[Message]:
         """See the base class."""
-        self.ready_octets = 0
+        self.ready_bytes = 0
         return [queued.message for queued in self.ready.clear()]
 
     def abandon(self) -> list[Message]:
@@ -374,7 +374,7 @@ class QuorumQueue(Queue):
             kept = [queued for queued in everything if queued.message.secured]
             for queued in kept:
                 self.ready.put_back(queued)
-            self.ready_octets = sum(cast(QuorumMessage, queued).size for queued in kept)
+            self.ready_bytes = sum(cast(QuorumMessage, queued).size for queued in kept)
             lost = [queued for queued in everything if not queued.message.secured]
             self._dropped(lost, "crash", NOT_SECURED)
         self._settled()

@@ -83,7 +83,7 @@ class Returning:
         if limit is None and ending in choices.back_without_limit:
             queued.position = queue.next_position()
             queue.ready.append_plain(queued)
-            queue.ready_octets += queued.size
+            queue.ready_bytes += queued.size
             return
         failed = ending in choices.failures
         if failed:
@@ -95,6 +95,6 @@ class Returning:
         delay = retry_delay(queue.options, queued.failures, failed=failed)
         if delay is None:
             queue.ready.put_back(queued)
-            queue.ready_octets += queued.size
+            queue.ready_bytes += queued.size
         else:
             queue.kept_aside.retries.add(queued, delay)

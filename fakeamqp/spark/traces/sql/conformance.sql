@@ -1,7 +1,7 @@
 -- conformance: frames and events that break a rule of the protocol, each with the rule, who broke it (`broken_by`),
 -- and the id of the rule in the documents where there is one (`spec`).
 --
--- Connections that speak another dialect than 0-9-1 are left out: these are not their rules.
+-- Connections that speak another protocol than 0-9-1 are left out: these are not their rules.
 -- Nothing is said of what cannot be known: of a channel whose opening is not in the trace only closes and contents
 -- are judged, and what a client sends once the broker has closed may have been under way.
 WITH rules AS (

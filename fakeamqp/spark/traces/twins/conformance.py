@@ -29,7 +29,7 @@ RULES: dict[str, Rule] = {
     "content-unannounced": Rule(
         "0-9-1/content/unsolicited-header", "a content header without a method, or a body without a header"
     ),
-    "content-overrun": Rule("0-9-1/content/body-overrun", "more octets of body than the header announced"),
+    "content-overrun": Rule("0-9-1/content/body-overrun", "more bytes of body than the header announced"),
     "content-incomplete": Rule(
         "0-9-1/content/incomplete", "another frame where the rest of a content was due"
     ),

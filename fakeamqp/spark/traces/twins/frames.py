@@ -19,7 +19,7 @@ class Sender:
     def __init__(self) -> None:
         self._before: str | None = None
         self._due: int | None = None
-        """Octets of body that the latest header has announced and that have not come."""
+        """Bytes of body that the latest header has announced and that have not come."""
         self._closes = False
         self._closed = False
 

@@ -1,5 +1,0 @@
-"""Class message: transfers in both directions by request and response, inline and by reference."""
-
-from fakeamqp.dialects.amqp_0_9.message.handlers import HANDLERS
-
-__all__ = ["HANDLERS"]

@@ -1,7 +1,0 @@
-"""Requests and responses: numbered frames that carry methods, and what is remembered of them."""
-
-from fakeamqp.dialects.amqp_0_9.requests.memory import Memory
-from fakeamqp.dialects.amqp_0_9.requests.receiving import receive
-from fakeamqp.dialects.amqp_0_9.requests.room import Requests
-
-__all__ = ["Memory", "Requests", "receive"]

@@ -1,0 +1,170 @@
+"""Class connection: from the protocol header to an open virtual host, and the close."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.access import User
+from fakeamqp.model.errors import AuthenticationFailed, InvalidPath
+from fakeamqp.model.limits import check_connection_limits
+from fakeamqp.protocols.amqp_0_10.codec import controls
+from fakeamqp.protocols.amqp_0_10.codec.constants import MIN_MAX_FRAME_SIZE
+from fakeamqp.protocols.amqp_0_10.codec.types import Array
+from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault
+from fakeamqp.protocols.common.connection_states import ConnectionState
+from fakeamqp.protocols.common.login import NotOffered
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_10.codec.packed import Control
+    from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
+
+__all__ = ["CLASS", "receive", "start"]
+
+CLASS = controls.ConnectionStart.CLASS
+_LOCALES = ("en_US",)
+_DEFAULT_VIRTUAL_HOST = "/"
+
+
+def start(connection: Amqp010Connection) -> None:
+    """Send connection.start: who we are and how a client may log in."""
+    personality = connection.personality
+    connection.send(
+        0,
+        controls.ConnectionStart(
+            server_properties={
+                "host": connection.peer.server_host,
+                "product": personality.product,
+                "version": personality.version,
+                "platform": f"Python {platform.python_version()}",
+                "copyright": "Copyright (c) the fakeamqp developers",
+                "information": "fakeamqp, a broker for tests: licensed under Apache-2.0",
+            },
+            mechanisms=Array.of("str16", connection.login.offered),
+            locales=Array.of("str16", _LOCALES),
+        ),
+    )
+
+
+def receive(connection: Amqp010Connection, control: Control) -> None:
+    """A control of this class. In a closing connection only close and close-ok count."""
+    if connection.state is ConnectionState.CLOSING and not isinstance(
+        control, (controls.ConnectionClose, controls.ConnectionCloseOk)
+    ):
+        return
+    connection.enter(control.NAME)
+    _HANDLERS[type(control)](connection, control)
+
+
+def _start_ok(connection: Amqp010Connection, control: controls.ConnectionStartOk) -> None:
+    connection.client_properties = control.client_properties or {}
+    try:
+        connection.login.choose(control.mechanism or "")
+    except NotOffered as problem:
+        connection.refuse(str(problem))  # connection.start-ok/mechanism-validity
+        return
+    _authenticate(connection, control.response)
+
+
+def _secure_ok(connection: Amqp010Connection, control: controls.ConnectionSecureOk) -> None:
+    _authenticate(connection, control.response)
+
+
+def _authenticate(connection: Amqp010Connection, response: bytes | None) -> None:
+    """One step of the mechanism: a challenge, a user, or a refusal."""
+    try:
+        answer = connection.login.step(response or b"")
+    except AuthenticationFailed as problem:
+        connection.refuse(f"login with {connection.login.mechanism} failed: {problem}")
+        return
+    if not isinstance(answer, User):
+        connection.challenge()
+        connection.send(0, controls.ConnectionSecure(challenge=answer))
+        return
+    connection.authenticated(answer)
+    choices = connection.choices
+    connection.send(
+        0,
+        controls.ConnectionTune(
+            channel_max=choices.channel_max,
+            max_frame_size=choices.max_frame_size,
+            heartbeat_min=choices.heartbeat_min,
+            # Without a lower bound there is no upper one (connection.tune/heartbeat-max-no-heartbeat-min).
+            heartbeat_max=None if choices.heartbeat_min is None else choices.heartbeat_max,
+        ),
+    )
+
+
+def _tune_ok(connection: Amqp010Connection, control: controls.ConnectionTuneOk) -> None:
+    """Settle the limits; what the client leaves out is as it was offered."""
+    choices = connection.choices
+    channel_max = _settled("channel-max", control.channel_max, choices.channel_max)
+    max_frame_size = _settled("max-frame-size", control.max_frame_size, choices.max_frame_size)
+    if max_frame_size < MIN_MAX_FRAME_SIZE:
+        raise _too("max-frame-size", max_frame_size, "lower", MIN_MAX_FRAME_SIZE)
+    heartbeat = control.heartbeat or 0
+    if heartbeat and choices.heartbeat_min is None:
+        raise ConnectionFault("connection-forced", "heartbeats were not offered", silent=True)
+    if heartbeat and heartbeat < (choices.heartbeat_min or 0):
+        raise _too("heartbeat", heartbeat, "lower", choices.heartbeat_min or 0)
+    if heartbeat > choices.heartbeat_max:
+        raise _too("heartbeat", heartbeat, "higher", choices.heartbeat_max)
+    connection.agree(channel_max, max_frame_size, heartbeat)
+
+
+def _settled(name: str, asked: int | None, offered: int) -> int:
+    """A limit must not be above the one offered (connection.tune-ok/*-upper-limit)."""
+    if asked is not None and asked > offered:
+        raise _too(name, asked, "higher", offered)
+    return offered if asked is None else asked
+
+
+def _too(name: str, asked: int, how: str, bound: int) -> ConnectionFault:
+    text = f"negotiated {name} = {asked} is {how} than what is allowed ({bound})"
+    return ConnectionFault("connection-forced", text, silent=True)
+
+
+def _open(connection: Amqp010Connection, control: controls.ConnectionOpen) -> None:
+    """Open a virtual host; a client that names none gets the default one.
+
+    Where the broker has moved, clients are sent there that do not insist (connection.open/insist-behavior).
+    """
+    assert connection.user is not None
+    redirect = connection.broker.redirect
+    if redirect is not None and not control.insist:
+        known_hosts = Array.of("str16", redirect.known_hosts)
+        connection.redirected(controls.ConnectionRedirect(host=redirect.host, known_hosts=known_hosts))
+        redirect.note()
+        return
+    name = control.virtual_host or _DEFAULT_VIRTUAL_HOST
+    virtual_host = connection.broker.virtual_hosts.get(name)
+    if virtual_host is None:
+        raise InvalidPath(f"no virtual host '{name}'")  # connection.open/unknown-vhost
+    check_connection_limits(connection.broker, virtual_host, connection.user)
+    connection.broker.access.check_virtual_host(connection.user, virtual_host.name)
+    connection.send(0, controls.ConnectionOpenOk(known_hosts=Array.of("str16", ())))
+    connection.opened(virtual_host)
+
+
+def _heartbeat(connection: Amqp010Connection, control: controls.ConnectionHeartbeat) -> None:
+    """A sign of life, which any byte is; there is no answer (connection.heartbeat/no-reply)."""
+
+
+def _close(connection: Amqp010Connection, control: controls.ConnectionClose) -> None:
+    connection.closed_by_client()
+
+
+def _close_ok(connection: Amqp010Connection, control: controls.ConnectionCloseOk) -> None:
+    connection.close_confirmed()
+
+
+_HANDLERS: dict[type[Control], Callable[[Amqp010Connection, Any], None]] = {
+    controls.ConnectionStartOk: _start_ok,
+    controls.ConnectionSecureOk: _secure_ok,
+    controls.ConnectionTuneOk: _tune_ok,
+    controls.ConnectionOpen: _open,
+    controls.ConnectionHeartbeat: _heartbeat,
+    controls.ConnectionClose: _close,
+    controls.ConnectionCloseOk: _close_ok,
+}

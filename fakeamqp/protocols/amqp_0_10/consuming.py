@@ -1,0 +1,274 @@
+"""Consumers of classes file and stream: their tags, what they depend on, and the windows they share.
+
+Unlike subscriptions of class message these have no credit of their own. What they are sent in advance is
+limited for all consumers of a class in a session together, and for all of them in a connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fakeamqp.model.credit import Gate
+from fakeamqp.model.errors import NotFound, ResourceDeleted, ResourceLocked
+from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.window import Window
+from fakeamqp.protocols.amqp_0_10.replies import SessionFault
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
+    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+
+__all__ = ["Consume", "Consumers", "ServerConsumer", "cancel", "consumable", "set_window", "start"]
+
+
+class Consumers:
+    """The consumers of one class in one session; subclasses have what else the class keeps of it."""
+
+    class_name = ""
+
+    def __init__(self, session: ServerSession) -> None:
+        self.session = session
+        self.by_tag: dict[str, ServerConsumer] = {}
+        self.window: Window | None = None
+        """That of the session, once one was asked for."""
+        self.shared_window: Window | None = None
+        """That of the connection."""
+        self.last_delivery_tag = 0
+        self.attached()
+
+    @classmethod
+    def of(cls, session: ServerSession) -> Self:
+        """Those of a session."""
+        found = session.consuming.get(cls.class_name)
+        if found is None:
+            found = session.consuming[cls.class_name] = cls(session)
+        assert isinstance(found, cls)
+        return found
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """What deliveries depend on, the gates not counted."""
+        return tuple(each for each in (self.window, self.shared_window) if each is not None)
+
+    def next_delivery_tag(self) -> int:
+        """Tags count from 1, since 0 is none (file.deliver/delivery-tag-non-zero)."""
+        self.last_delivery_tag += 1
+        return self.last_delivery_tag
+
+    def attached(self) -> None:
+        """The session has a transport, which may be another than before."""
+        connection = self.session.connection
+        if connection is not None:
+            self.shared_window = connection.windows.get(self.class_name)
+        for each in self.by_tag.values():
+            each.attached()
+
+    def count(self, window: Window) -> None:
+        """Take what consumers were sent in advance of a window that is new to them."""
+
+    def given_up(self, assembly: Assembly) -> None:
+        """The client will not send the rest of this command."""
+
+    def let_go(self) -> None:
+        """The session is about to end, and to return what it holds."""
+
+    def end(self) -> None:
+        """The session has ended."""
+        consumers, self.by_tag = self.by_tag, {}
+        for each in consumers.values():
+            each.end()
+        if self.window is not None:
+            self.window.rate.stop()
+        if self.shared_window is not None and not self.shared_window.rate.subscriptions:
+            self.shared_window.rate.stop()
+
+
+class Consume(Protocol):
+    """What file.consume and stream.consume have in common."""
+
+    queue: str | None
+    consumer_tag: str | None
+    no_local: bool
+    exclusive: bool
+    nowait: bool
+    arguments: Mapping[str, Any] | None
+
+
+class ServerConsumer:
+    """One consumer. It is also its own subscriber, see `model.subscription.Subscriber`.
+
+    Args:
+        consumers: those it is one of.
+        queue: what it takes from.
+        command: what was asked for.
+        acknowledges: whether messages stay at the queue until they are settled.
+        windowed: whether windows hold for it.
+    """
+
+    def __init__(
+        self, consumers: Consumers, queue: Queue, command: Consume, *, acknowledges: bool, windowed: bool
+    ) -> None:
+        self.consumers = consumers
+        self.session = session = consumers.session
+        self.tag = command.consumer_tag or ""
+        self.windowed = windowed
+        arguments = command.arguments or {}
+        self.subscription = Subscription(
+            self.tag,
+            queue,
+            self,
+            owner=session.connection,
+            group=session,
+            no_ack=not acknowledges,
+            no_local=command.no_local,
+            exclusive=command.exclusive,
+            arguments=arguments,
+            options=queue.consumer_options(arguments),
+        )
+        self.attached()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.tag!r} on queue {self.subscription.queue.name!r}>"
+
+    def attached(self) -> None:
+        """Depend on the gates of where the session is attached now, and on the windows that hold there."""
+        session, subscription = self.session, self.subscription
+        connection = session.connection
+        gates = (session.gate,) if connection is None else (session.gate, connection.gate)
+        windows = self.consumers.windows if self.windowed else ()
+        credits = tuple(window.credit for window in windows)
+        rates = tuple(window.rate for window in windows)
+        subscription.depend_on((*gates, *credits, *rates), () if subscription.no_ack else credits)
+        if connection is not None:
+            # What a client publishes itself is what its connection publishes (file.consume/no-local).
+            subscription.owner = connection
+
+    def shut(self) -> None:
+        """Take nothing any more."""
+        closed = Gate()
+        closed.shut()
+        self.subscription.depend_on((closed,), ())
+
+    def end(self) -> None:
+        """End it at its queue; what it was sent can still be settled."""
+        self.session.note_consumer("consumer ended", self.subscription)
+        self.subscription.queue.unsubscribe(self.subscription)
+
+    def deliver(
+        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
+    ) -> None:
+        """See `model.subscription.Subscriber`."""
+        raise NotImplementedError
+
+    def cancelled(self, subscription: Subscription) -> None:
+        """See `model.subscription.Subscriber`: the queue has gone, which ends the session as well."""
+        if self.consumers.by_tag.pop(self.tag, None) is not None:
+            session, queue = self.session, subscription.queue.name
+            session.note_consumer("consumer ended", subscription)
+            session.fail(
+                ResourceDeleted(f"queue '{queue}', which consumer '{self.tag}' takes from, was deleted")
+            )
+
+    def held_too_long(self, subscription: Subscription | None) -> None:
+        """See `model.subscription.Subscriber`: 0-10 knows no such timeout; the message is another's now."""
+
+
+def consumable(consumers: Consumers, command: Consume) -> Queue:
+    """The queue that somebody wants to consume from.
+
+    Raises:
+        SessionFault: no queue is named, or the tag is empty or in use.
+        AccessRefused: the user may not read there.
+        NotFound: there is no such queue.
+        ResourceLocked: exclusive access stands in the way.
+    """
+    session, name, tag = consumers.session, command.queue, command.consumer_tag
+    if not name:
+        raise SessionFault("not-allowed", "a consumer needs the name of a queue", "queue")
+    if not tag:
+        raise SessionFault("not-allowed", "a consumer needs a tag", "consumer_tag")
+    if tag in consumers.by_tag:
+        text = f"consumer tag '{tag}' is in use in session '{session.display_name}'"
+        raise SessionFault("not-allowed", text, "consumer_tag")
+    session.authorise("read", "queue", name)
+    queue = session.virtual_host.queue(name, session)
+    if queue.exclusive_subscription is not None or (command.exclusive and queue.subscriptions):
+        raise ResourceLocked(f"queue '{name}' has a consumer that shuts out others, or would be shut out")
+    return queue
+
+
+def start(consumer: ServerConsumer, *, no_ack: bool) -> None:
+    """Let a new consumer in; who dispatches its queue does so once the client has been told."""
+    subscription = consumer.subscription
+    subscription.queue.subscribe(subscription)
+    consumer.consumers.by_tag[consumer.tag] = consumer
+    consumer.session.note_consumer(
+        "consumer added",
+        subscription,
+        no_ack=no_ack,
+        prefetch=0,
+        shares_prefetch=consumer.windowed and any(each.credit.limits for each in consumer.consumers.windows),
+    )
+
+
+def cancel(consumers: Consumers, tag: str) -> ServerConsumer:
+    """Take a consumer out; the caller ends it.
+
+    Raises:
+        NotFound: there is none with this tag.
+    """
+    consumer = consumers.by_tag.pop(tag, None)
+    if consumer is None:
+        session = consumers.session
+        raise NotFound(f"no {consumers.class_name} consumer '{tag}' in session '{session.display_name}'")
+    return consumer
+
+
+def set_window(
+    consumers: Consumers, *, count: int, size: int, rate: int = 0, for_connection: bool | None
+) -> Window:
+    """Limit what is sent in advance: to a session's consumers, or to those of all sessions of its connection.
+
+    Those that are there are included, and what they were sent already is. 0 means no limit. The caller
+    resumes the window once the client has been told.
+
+    Args:
+        consumers: those of the session that asks.
+        count: messages.
+        size: bytes of their bodies.
+        rate: bytes of their bodies per second.
+        for_connection: whether the limit is for all consumers of the class on the connection together.
+    """
+    session, class_name = consumers.session, consumers.class_name
+    connection = session.connection
+    window: Window | None
+    if for_connection and connection is not None:
+        window = connection.windows.get(class_name)
+        sharing: Iterable[Consumers] = [
+            each.consuming[class_name]
+            for each in connection.sessions.values()
+            if class_name in each.consuming
+        ]
+        if window is None:
+            connection.windows[class_name] = window = Window(session.broker.timers, class_name)
+            _share(window, sharing)
+    else:
+        window = consumers.window
+        if window is None:
+            consumers.window = window = Window(session.broker.timers, class_name)
+            _share(window, (consumers,))
+    window.resize(count=count, size=size, rate=rate)
+    return window
+
+
+def _share(window: Window, sharing: Iterable[Consumers]) -> None:
+    """Have a new window hold for these."""
+    for each in sharing:
+        each.attached()
+        each.count(window)

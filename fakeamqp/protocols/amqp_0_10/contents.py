@@ -1,0 +1,180 @@
+"""Contents of classes file and stream: what publishing them means, and what comes back.
+
+They are messages like all others: what a content was published with is what any consumer gets, in the terms
+of its own protocol and class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from fakeamqp.model.contents import publish_content
+from fakeamqp.model.message import FileMessage, StreamMessage
+from fakeamqp.protocols.amqp_0_10.codec import commands
+from fakeamqp.protocols.amqp_0_10.codec.constants import ReturnCode, SegmentType
+from fakeamqp.protocols.amqp_0_10.codec.properties import FILE_ENCODING, STREAM_ENCODING, ContentProperties
+from fakeamqp.protocols.amqp_0_10.states import SessionState
+
+if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.transactions import Transaction
+    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+
+__all__ = [
+    "FILE",
+    "STREAM",
+    "ContentClass",
+    "Target",
+    "authorise",
+    "header",
+    "message",
+    "note_publish",
+    "publish",
+]
+
+
+@dataclass(frozen=True)
+class ContentClass:
+    """What differs between the two classes."""
+
+    encoding: str
+    message: type[FileMessage | StreamMessage]
+    returns: type[commands.FileReturn | commands.StreamReturn]
+
+
+FILE = ContentClass(FILE_ENCODING, FileMessage, commands.FileReturn)
+STREAM = ContentClass(STREAM_ENCODING, StreamMessage, commands.StreamReturn)
+
+
+class Target(NamedTuple):
+    """Where a content goes, and when it is to come back."""
+
+    exchange: str
+    routing_key: str
+    mandatory: bool
+    immediate: bool
+
+    @classmethod
+    def of(cls, command: commands.FilePublish | commands.StreamPublish) -> Target:
+        """What a publish says; a blank exchange is the default one (file.publish/exchange-default)."""
+        return cls(
+            command.exchange or "",
+            command.routing_key or "",
+            bool(command.mandatory),
+            bool(command.immediate),
+        )
+
+
+def authorise(session: ServerSession, target: Target) -> None:
+    """May the session's user publish there?
+
+    Raises:
+        NotFound: there is no such exchange.
+        AccessRefused: no, or the exchange is internal.
+    """
+    session.authorise("write", "exchange", target.exchange)
+    session.virtual_host.routing.check_publishable(target.exchange)
+    if session.virtual_host.exchange(target.exchange).type_name == "topic":
+        host = session.virtual_host.name
+        session.access.check_topic(session.user, host, "write", target.exchange, target.routing_key)
+
+
+def message(
+    session: ServerSession, kind: ContentClass, target: Target, octets: bytes | None, body: bytes
+) -> Message:
+    """The message that a content is; `octets` are those of its header segment.
+
+    Raises:
+        SegmentError: they cannot be read, or do not hold the properties of the class.
+    """
+    properties = ContentProperties.decode(kind.encoding, octets)
+    made = kind.message(
+        target.exchange,
+        target.routing_key,
+        properties,
+        body,
+        kind.encoding,
+        octets or b"",
+        session.connection,
+    )
+    note_publish(session, made)
+    return made
+
+
+def note_publish(session: ServerSession, message: Message) -> None:
+    """A message has been published in this session."""
+    message.published_at = session.broker.clock.time()
+    message.secured = True  # Completion tells the publisher that the broker has it.
+
+
+def header(kind: ContentClass, message: Message) -> bytes:
+    """The header segment of a message for clients of this class: as it came, or made from its properties."""
+    if message.encoding != kind.encoding:
+        properties = ContentProperties.of(kind.encoding, message.properties)
+        message.properties_bytes, message.encoding = properties.encode(), kind.encoding
+    return message.properties_bytes
+
+
+# --- publishing --------------------------------------------------------------------------------------
+
+
+def publish(
+    session: ServerSession,
+    kind: ContentClass,
+    target: Target,
+    message: Message,
+    transaction: Transaction | None,
+) -> None:
+    """Route a message, now or when a transaction is committed (file/transactions)."""
+    if _is_too_large(session, message):
+        send_back(
+            session, kind, message, ReturnCode.CONTENT_TOO_LARGE, "the message is larger than is taken here"
+        )
+        return
+    publish_content(
+        session.virtual_host,
+        message,
+        mandatory=target.mandatory,
+        immediate=target.immediate,
+        told=partial(_tell, session, kind, target, message),
+        transaction=transaction,
+    )
+
+
+def _is_too_large(session: ServerSession, message: Message) -> bool:
+    largest = session.personality.largest_message
+    return bool(largest) and len(message.body) > largest
+
+
+def _tell(
+    session: ServerSession, kind: ContentClass, target: Target, message: Message, outcome: Outcome
+) -> None:
+    """Send back what the publisher wants back, and what a full queue has refused."""
+    if outcome.unconsumed:
+        send_back(session, kind, message, ReturnCode.NO_CONSUMERS, "no consumer is ready to take the message")
+    elif target.mandatory and not outcome.routed:
+        send_back(session, kind, message, ReturnCode.NO_ROUTE, "no queue is there for the message")
+    elif outcome.refused:
+        send_back(session, kind, message, ReturnCode.CONTENT_TOO_LARGE, str(outcome))
+
+
+def send_back(
+    session: ServerSession, kind: ContentClass, message: Message, code: ReturnCode, text: str
+) -> None:
+    """Return a message to its publisher, unless that has gone (file.return/content)."""
+    if session.state not in (SessionState.ATTACHED, SessionState.DETACHED):
+        return
+    session.virtual_host.ends.returned(message, code, text, session.channel)
+    command = kind.returns(
+        reply_code=code, reply_text=text[:200], exchange=message.exchange, routing_key=message.routing_key
+    )
+    session.outgoing.send(
+        (
+            (SegmentType.COMMAND, command.encode()),
+            (SegmentType.HEADER, header(kind, message)),
+            (SegmentType.BODY, message.body),
+        )
+    )

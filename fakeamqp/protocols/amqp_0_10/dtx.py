@@ -1,0 +1,142 @@
+"""Class dtx: distributed transactions, seen from one session.
+
+What may be done with a branch and when is the model's: see `model.transactions.branch`. Demarcation (start
+and end) is about the session's own work; coordination (all else) is open to every session, selected or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.transactions import XaOutcome, Xid
+from fakeamqp.protocols.amqp_0_10.codec import commands, structs
+from fakeamqp.protocols.amqp_0_10.codec.constants import XaStatus
+from fakeamqp.protocols.amqp_0_10.codec.types import STRUCT32, Array
+from fakeamqp.protocols.amqp_0_10.replies import SessionFault
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
+    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+
+__all__ = ["HANDLERS"]
+
+_STATUS: dict[XaOutcome, XaStatus] = {
+    outcome: XaStatus[outcome.value.upper().replace("-", "_")] for outcome in XaOutcome
+}
+"""What the model says -> what the client is told (dtx/xa-*)."""
+
+
+def select(session: ServerSession, command: commands.DtxSelect) -> None:
+    """Let the session take part in distributed transactions, any number of times (dtx.select/repeatable)."""
+    session.mode = "dtx"
+
+
+def start(session: ServerSession, command: commands.DtxStart) -> structs.XaResult:
+    """Have transfers and accepts belong to a branch from now on (dtx/transactionality).
+
+    Raises:
+        SessionFault: the session is not selected (dtx.select/required), or no xid is given.
+        IllegalState, NotAllowed, CommandInvalid, NotFound: see `Branches.start`.
+    """
+    _check_selected(session)
+    branches = session.virtual_host.branches
+    outcome = branches.start(session, _xid(command.xid), join=command.join, resume=command.resume)
+    _look_whose_work_it_is(session)
+    return _result(outcome)
+
+
+def end(session: ServerSession, command: commands.DtxEnd) -> structs.XaResult:
+    """The session's work for a branch is over, or interrupted; what comes now counts by itself.
+
+    Raises:
+        SessionFault: the session is not selected (dtx.select/required), or no xid is given.
+        IllegalState, NotAllowed, CommandInvalid: see `Branches.end`.
+    """
+    _check_selected(session)
+    branches = session.virtual_host.branches
+    outcome = branches.end(session, _xid(command.xid), fail=command.fail, suspend=command.suspend)
+    _look_whose_work_it_is(session)
+    return _result(outcome)
+
+
+def _check_selected(session: ServerSession) -> None:
+    if session.mode != "dtx":
+        raise SessionFault(
+            session.choices.without_select, "the session is not selected for distributed transactions"
+        )
+
+
+def _look_whose_work_it_is(session: ServerSession) -> None:
+    """What the session does is work of the branch, else of its own transaction, else of none."""
+    branch = session.virtual_host.branches.working(session)
+    session.transaction = session.own_transaction if branch is None else branch
+
+
+def prepare(session: ServerSession, command: commands.DtxPrepare) -> structs.XaResult:
+    """Make sure that a branch can be committed and rolled back (dtx.prepare/*)."""
+    return _result(session.virtual_host.branches.prepare(_xid(command.xid)))
+
+
+def commit(session: ServerSession, command: commands.DtxCommit) -> structs.XaResult:
+    """Do the work of a branch (dtx.commit/*)."""
+    branches = session.virtual_host.branches
+    return _result(branches.commit(_xid(command.xid), one_phase=command.one_phase))
+
+
+def rollback(session: ServerSession, command: commands.DtxRollback) -> structs.XaResult:
+    """Undo the work of a branch (dtx.rollback/*)."""
+    return _result(session.virtual_host.branches.rollback(_xid(command.xid)))
+
+
+def forget(session: ServerSession, command: commands.DtxForget) -> None:
+    """Remember a heuristically completed branch no longer (dtx.forget/*)."""
+    session.virtual_host.branches.forget(_xid(command.xid))
+
+
+def recover(session: ServerSession, command: commands.DtxRecover) -> structs.RecoverResult:
+    """Name the branches that wait for a decision (dtx.recover/in-doubt)."""
+    xids = [
+        structs.Xid(format=each.format, global_id=each.global_id, branch_id=each.branch_id)
+        for each in session.virtual_host.branches.recover()
+    ]
+    return structs.RecoverResult(in_doubt=Array(xids, STRUCT32))
+
+
+def get_timeout(session: ServerSession, command: commands.DtxGetTimeout) -> structs.GetTimeoutResult:
+    """Say after how many seconds a branch is rolled back (dtx.get-timeout/value)."""
+    return structs.GetTimeoutResult(timeout=session.virtual_host.branches.timeout(_xid(command.xid)))
+
+
+def set_timeout(session: ServerSession, command: commands.DtxSetTimeout) -> None:
+    """Have a branch rolled back after so many seconds; 0 is the default (dtx.set-timeout/*)."""
+    session.virtual_host.branches.set_timeout(_xid(command.xid), command.timeout or 0)
+
+
+def _xid(given: structs.Xid | None) -> Xid:
+    """The xid as the model knows it.
+
+    Raises:
+        SessionFault: there is none.
+    """
+    if given is None:
+        raise SessionFault("illegal-argument", "an xid is needed", "xid")
+    return Xid(given.format or 0, given.global_id or b"", given.branch_id or b"")
+
+
+def _result(outcome: XaOutcome) -> structs.XaResult:
+    return structs.XaResult(status=_STATUS[outcome])
+
+
+HANDLERS: dict[type[Command], Callable[[ServerSession, Any], Struct | None]] = {
+    commands.DtxSelect: select,
+    commands.DtxStart: start,
+    commands.DtxEnd: end,
+    commands.DtxCommit: commit,
+    commands.DtxForget: forget,
+    commands.DtxGetTimeout: get_timeout,
+    commands.DtxPrepare: prepare,
+    commands.DtxRecover: recover,
+    commands.DtxRollback: rollback,
+    commands.DtxSetTimeout: set_timeout,
+}

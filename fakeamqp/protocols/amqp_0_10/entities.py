@@ -1,0 +1,152 @@
+"""What classes exchange and queue share: how what a command names is found, and what stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.errors import AccessRefused, InvalidArgument, PreconditionFailed
+from fakeamqp.protocols.amqp_0_10.codec.crossing import plain_headers
+from fakeamqp.protocols.amqp_0_10.replies import SessionFault
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from fakeamqp.model.access import Action
+    from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+
+__all__ = [
+    "authorise_alternate",
+    "authorise_asking",
+    "bad_arguments",
+    "check_alternate",
+    "find_exchange",
+    "find_queue",
+    "plain",
+    "refuse_unknown_arguments",
+]
+
+
+def find_exchange(session: ServerSession, name: str, field: str = "exchange") -> Exchange:
+    """The exchange of that name; `field` is the one that names it.
+
+    Raises:
+        SessionFault: there is none (not-found).
+    """
+    found = session.virtual_host.exchanges.get(name)
+    if found is None:
+        raise SessionFault("not-found", f"there is no exchange '{name}'", field)
+    return found
+
+
+def find_queue(session: ServerSession, name: str) -> Queue:
+    """The queue of that name, for any session to look at.
+
+    Raises:
+        SessionFault: there is none (not-found).
+    """
+    found = session.virtual_host.queues.get(name)
+    if found is None:
+        raise SessionFault("not-found", f"there is no queue '{name}'", "queue")
+    return found
+
+
+def check_alternate(
+    session: ServerSession, asked: str | None, existing: Exchange | Queue | None = None
+) -> None:
+    """Refuse an alternate exchange that is not there, or another than what there is has already.
+
+    None and the empty name ask for nothing (exchange.declare/alternate-exchange-empty-name).
+
+    Raises:
+        SessionFault: it is another one (queue.declare/alternate-exchange-pre-existing-exchange: not-allowed);
+            there is no such exchange (queue.declare/alternate-exchange-unknown-exchange: not-found).
+    """
+    if not asked:
+        return
+    if existing is None:
+        find_exchange(session, asked, "alternate_exchange")
+    elif existing.alternate_exchange != asked:
+        has = existing.alternate_exchange
+        text = "no alternate exchange" if has is None else f"alternate exchange '{has}'"
+        raise SessionFault(
+            "not-allowed",
+            f"{existing.kind} '{existing.name}' has {text}, not '{asked}'",
+            "alternate_exchange",
+        )
+
+
+def authorise_asking(session: ServerSession, kind: str, name: str) -> None:
+    """May the session's user learn whether this exists? Any one permission on the name is enough.
+
+    Raises:
+        AccessRefused: no, where the personality asks for a permission at all.
+    """
+    if not session.personality.passive_declare_needs_permission:
+        return
+    others: tuple[Action, ...] = ("read", "write")
+    for action in others:
+        try:
+            session.authorise(action, kind, name)
+        except AccessRefused:
+            continue
+        return
+    session.authorise("configure", kind, name)
+
+
+def authorise_alternate(session: ServerSession, kind: str, name: str, target: object) -> None:
+    """May messages of what is about to be declared go to the exchange `target` by and by?
+
+    Raises:
+        AccessRefused: no.
+    """
+    if isinstance(target, str) and target:
+        session.authorise("read", kind, name)
+        session.authorise("write", "exchange", target)
+
+
+def refuse_unknown_arguments(
+    session: ServerSession, arguments: Mapping[str, Any], known: Collection[str]
+) -> None:
+    """Refuse arguments that mean nothing here, where the personality does.
+
+    Raises:
+        SessionFault: there are such (exchange.declare/arguments-unknown-argument: not-implemented).
+    """
+    if session.choices.refuses_unknown_arguments:
+        unknown = sorted(name for name in arguments if name not in known)
+        if unknown:
+            raise SessionFault("not-implemented", f"nobody knows argument '{unknown[0]}'", "arguments")
+
+
+@contextmanager
+def bad_arguments() -> Iterator[None]:
+    """What the model cannot do for its arguments is an invalid-argument here.
+
+    Raises:
+        SessionFault: in place of PreconditionFailed, which in 0-10 is for if-unused and if-empty.
+    """
+    try:
+        yield
+    except (InvalidArgument, PreconditionFailed) as problem:
+        raise SessionFault("invalid-argument", problem.text, "arguments") from problem
+
+
+def plain(arguments: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Arguments as all versions of AMQP can carry them, with those bytes as text that are text.
+
+    Clients in whose language the two are the same send either (qpid-python: by whether it is ASCII).
+    """
+    return {} if not arguments else {name: _text(value) for name, value in plain_headers(arguments).items()}
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value
+    return value

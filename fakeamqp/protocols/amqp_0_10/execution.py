@@ -1,0 +1,35 @@
+"""Class execution: what is said about commands themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.protocols.amqp_0_10.codec import commands
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_10.codec.packed import Command
+    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+
+__all__ = ["HANDLERS"]
+
+
+def sync(session: ServerSession, command: commands.ExecutionSync) -> None:
+    """Done when everything before it is: commands are carried out in order (execution.sync/barrier)."""
+
+
+def result(session: ServerSession, command: commands.ExecutionResult) -> None:
+    """The result of a command of the broker's; it sends none that have one."""
+
+
+def exception(session: ServerSession, command: commands.ExecutionException) -> None:
+    """A command of the broker's has failed at the client: the session is over (execution/ends-session)."""
+    session.note("session failed", detail=command.description or "", code=command.error_code or 0)
+    session.client_failed()
+
+
+HANDLERS: dict[type[Command], Callable[[ServerSession, Any], None]] = {
+    commands.ExecutionSync: sync,
+    commands.ExecutionResult: result,
+    commands.ExecutionException: exception,
+}

@@ -1,0 +1,299 @@
+"""Units of 0-10: controls, and commands with their header and body."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import Self
+
+from fakeamqp.faults.units import HEARTBEAT, Unit
+from fakeamqp.protocols.amqp_0_10.codec import commands, controls, structs
+from fakeamqp.protocols.amqp_0_10.codec.frames import (
+    FIRST_FRAME,
+    FIRST_SEGMENT,
+    LARGEST_FRAME,
+    LAST_FRAME,
+    LAST_SEGMENT,
+    encode_frames,
+)
+from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING, TYPE_MASK, is_heartbeat
+from fakeamqp.protocols.amqp_0_10.faults.looks import look
+from fakeamqp.protocols.codec.errors import WireError
+
+if TYPE_CHECKING:
+    from fakeamqp.faults.flight import Flight
+    from fakeamqp.faults.wires import Wire
+    from fakeamqp.protocols.amqp_0_10.codec.packed import Packed, Struct
+
+__all__ = ["BODY", "COMMAND", "CONTROL", "HEADER", "TRANSFER", "CommandUnit", "starts", "structs_with"]
+
+TRANSFER = "message.transfer"
+CONTROL, COMMAND, HEADER, BODY = range(4)
+_BEGINNING = FIRST_SEGMENT | FIRST_FRAME
+_END = LAST_SEGMENT | LAST_FRAME
+
+
+def starts(kind: int) -> bool:
+    """Whether an assembly begins with a frame of that kind."""
+    return kind >> 8 & _BEGINNING == _BEGINNING
+
+
+class CommandUnit(Unit):
+    """See `Unit`, which says what each of these is."""
+
+    __slots__ = ("has_content", "sync")
+
+    line: Any
+
+    # --- what it is -----------------------------------------------------------------------------------
+
+    def _read_name(self) -> str:
+        self.sync = False
+        """Whether the client, or the broker, wants to know soon that the command is done."""
+        kind, payload = self.frames[0]
+        self.has_content = not kind >> 8 & LAST_SEGMENT  # Another segment follows.
+        if is_heartbeat(kind, payload):
+            return HEARTBEAT
+        if not starts(kind):
+            return ""  # The rest of something whose beginning went over another transport.
+        found = _TABLES.get(kind & TYPE_MASK, {}).get(int.from_bytes(payload[:2], "big"))
+        return "" if found is None else found.NAME
+
+    @property
+    def index(self) -> int:
+        """Class and code."""
+        return int.from_bytes(self.frames[0][1][:2], "big") if self.name != HEARTBEAT else 0
+
+    @property
+    def is_command(self) -> bool:
+        """Whether it is a command, and so has a number."""
+        return self.frames[0][0] & TYPE_MASK == COMMAND
+
+    def segment(self, which: int) -> bytes | None:
+        """The bytes of a segment as far as they have come, None where there is none of that type."""
+        pieces = [payload for kind, payload in self.frames if kind & TYPE_MASK == which]
+        return b"".join(pieces) if pieces else None
+
+    @property
+    def method(self) -> Any:
+        """A `Command` or a `Control`."""
+        if self._method == "unread" and self.told:
+            self._method = None
+            octets = self.segment(self.frames[0][0] & TYPE_MASK) or b""
+            try:
+                if self.is_command:
+                    self._method, self.sync = commands.decode(octets)
+                else:
+                    self._method = controls.decode(octets)
+            except WireError:
+                pass
+        return None if self._method == "unread" else self._method
+
+    @property
+    def told(self) -> bool:
+        """Whether the first segment has come whole."""
+        first = self.frames[0][0] & TYPE_MASK
+        return any(kind >> 8 & LAST_FRAME for kind, _ in self.frames if kind & TYPE_MASK == first)
+
+    @property
+    def complete(self) -> bool:
+        """Frames say which is the last."""
+        return self.frames[-1][0] >> 8 & _END == _END
+
+    def takes(self, kind: int) -> bool:
+        """Anything but the beginning of something else."""
+        return not starts(kind) and kind & TYPE_MASK != CONTROL
+
+    @property
+    def headed(self) -> bool:
+        """The last frame of the header segment."""
+        kind = self.frames[-1][0]
+        return kind & TYPE_MASK == HEADER and bool(kind >> 8 & LAST_FRAME)
+
+    @property
+    def properties(self) -> Any:
+        """`TransferProperties`."""
+        if self._content == "unread":
+            from fakeamqp.protocols.amqp_0_10.codec.properties import TransferProperties
+
+            octets = self.segment(HEADER)
+            if octets is None:
+                return None
+            try:
+                self._content = TransferProperties.decode(octets)
+            except WireError:
+                self._content = None
+        return self._content
+
+    @property
+    def structs(self) -> tuple[Any, ...]:
+        """What is in the header segment; nothing where it cannot be read."""
+        try:
+            return structs.decode_header(self.segment(HEADER) or b"")
+        except WireError:
+            return ()
+
+    @property
+    def on_connection(self) -> bool:
+        """Controls of class connection, whatever channel they come on."""
+        return self.name == HEARTBEAT or self.name.startswith("connection.")
+
+    @property
+    def outlives(self) -> bool:
+        """Controls, and the exception that has ended a session."""
+        return not self.is_command or self.name == "execution.exception"
+
+    def frames_through(self, part: str) -> int:
+        """Up to the end of the first segment, or of the header."""
+        wanted = (CONTROL, COMMAND) if part == "method" else (CONTROL, COMMAND, HEADER)
+        return sum(kind & TYPE_MASK in wanted for kind, _ in self.frames)
+
+    # --- what rules ask -------------------------------------------------------------------------------
+
+    def look(self, name: str) -> tuple[Any, ...]:
+        """See `looks`."""
+        return look(self, name)
+
+    def tells_early(self, name: str) -> bool:
+        """The routing key of a transfer is in its header, and so is what is a field in other protocols."""
+        return name in ("exchange", "channel") or name in self.protocol.kinds[self.name].fields
+
+    def note_destinations(self) -> None:
+        """The queues that a transfer goes to."""
+        self.queues = self.line.destinations(self.channel, self.method, self.properties)
+
+    # --- other shapes ---------------------------------------------------------------------------------
+
+    def changed(
+        self,
+        *,
+        fields: dict[str, Any] | None = None,
+        properties: dict[str, Any] | None = None,
+        body: bytes | None = None,
+        channel: int | None = None,
+    ) -> Self:
+        """Segments that are not changed keep their bytes."""
+        first_type = self.frames[0][0] & TYPE_MASK
+        segments = {
+            first_type: self.segment(first_type),
+            HEADER: self.segment(HEADER),
+            BODY: self.segment(BODY),
+        }
+        altered = False
+        method = self.method
+        if fields and method is not None:
+            made, altered = _with(method, fields)
+            if altered:
+                segments[first_type] = made.encode(self.sync) if self.is_command else made.encode()
+        if properties and self.has_content:
+            segments[HEADER] = structs.encode_header(structs_with(self.structs, properties))
+            altered = True
+        if body is not None and (self.has_content or body):
+            segments[BODY] = body
+            altered = True
+        frames = list(self.frames)
+        if altered:
+            limit = self.line.largest_frame or LARGEST_FRAME
+            present = [(kind, octets) for kind, octets in segments.items() if octets is not None]
+            cut = FRAMING.cut(encode_frames(0, present, limit))
+            frames = [(kind, payload) for kind, _, payload, _ in cut]
+        number = self.channel if channel is None else channel
+        return self._marked(type(self)(self.line, self.direction, number, frames))
+
+    def again(self) -> Self:
+        """What is sent once more has a number of its own; what has come once more has none."""
+        unit = self.changed()
+        unit.copy = True
+        if self.direction == "sent" and self.is_command:
+            unit.number = self.line.spare_number(self.channel)
+        return unit
+
+    # --- what becomes of it ---------------------------------------------------------------------------
+
+    def taken(self) -> None:
+        """The client does not count what it does not get."""
+        if self.direction == "sent" and self.is_command and self.number is None:
+            self.number = self.line.unsaid(self.channel)
+
+    def say(self) -> bytes:
+        """A command that does not follow the one the client had last is announced by a command point."""
+        if not self.is_command:
+            return self.octets
+        if self.number is None:
+            self.number = self.line.spare_number(self.channel)
+        octets: bytes = self.line.announced(self.channel, self.number, self.octets)
+        return octets
+
+    def come(self, *, secured: bool) -> None:
+        """A copy of a command has no number of its own."""
+        if not secured and self.name == TRANSFER:
+            self.line.pass_over(self.channel, self.octets)
+        elif self.copy and self.is_command:
+            self.line.take_copy(self.channel, self.octets)
+        else:
+            self.line.take(self.octets)
+
+    def lose(self, wire: Wire) -> None:
+        """A command is counted, and never completed."""
+        if self.direction == "received":
+            if self.name == HEARTBEAT:
+                self.line.unhear()
+            elif self.is_command and not self.copy:
+                self.line.pass_over(self.channel, self.octets)
+
+    def fail(self, flight: Flight, code: int, text: str, field_index: int | None) -> None:
+        """execution.exception, and the end of the session."""
+        if self.is_command and not self.copy:
+            self.line.fail(self.channel, self.octets, code, text, field_index)
+
+    def nack(self, flight: Flight) -> Self | None:
+        """Rejected, or an exception where publishers are told nothing else: see `FaultPort.refuse`."""
+        if not self.copy:
+            self.line.refuse(self.channel, self.octets)
+        return None
+
+
+_TABLES: dict[int, dict[int, type[Any]]] = {CONTROL: controls.CONTROLS, COMMAND: commands.COMMANDS}
+
+
+def _with(record: Packed, changes: dict[str, Any]) -> tuple[Any, bool]:
+    """A copy with other values, as far as it has these fields, and whether it has any of them."""
+    names = {name.rstrip("_"): name for name, _ in record.FIELDS}
+    values = {name: getattr(record, name) for name, _ in record.FIELDS}
+    altered = False
+    for name, value in changes.items():
+        if name in names:
+            altered = True
+            field = names[name]
+            values[field] = value(values[field]) if callable(value) else value
+    return type(record)(**values), altered
+
+
+def structs_with(found: tuple[Any, ...], changes: dict[str, Any]) -> list[Any]:
+    """The structs of a header with other values; one that is not there is added where it is needed.
+
+    `headers` stands for `application_headers`; text is put into bytes where a field has them.
+    """
+    made = list(found)
+    for owner in (structs.DeliveryProperties, structs.MessageProperties):
+        fields = dict(owner.FIELDS)
+        wanted = {}
+        for name, value in changes.items():
+            field = "application_headers" if name == "headers" else name
+            if field in fields:
+                wanted[field] = value
+        if not wanted:
+            continue
+        place = next((place for place, each in enumerate(made) if isinstance(each, owner)), None)
+        if place is None:
+            place = len(made)
+            made.append(owner())
+        known: Struct = made[place]
+        values = {name: getattr(known, name) for name in fields}
+        for name, value in wanted.items():
+            value = value(values[name]) if callable(value) else value
+            if fields[name] == "vbin16" and isinstance(value, str):
+                value = value.encode("utf-8", "surrogateescape")
+            values[name] = value
+        made[place] = owner(**values)
+    return made

@@ -1,0 +1,247 @@
+"""One subscription of a session: what it takes, on what terms, on how much credit, and how that is sent."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.credit import Grant
+from fakeamqp.model.errors import ResourceDeleted
+from fakeamqp.model.subscription import Subscription
+from fakeamqp.protocols.amqp_0_10.codec import commands
+from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode, SegmentType
+from fakeamqp.protocols.amqp_0_10.codec.frames import (
+    FIRST_FRAME,
+    FIRST_SEGMENT,
+    FRAME_HEADER,
+    HEADER_SIZE,
+    LAST_FRAME,
+    LAST_SEGMENT,
+)
+from fakeamqp.protocols.amqp_0_10.codec.properties import ENCODING
+from fakeamqp.protocols.amqp_0_10.entities import plain
+from fakeamqp.protocols.amqp_0_10.message import delivering
+from fakeamqp.protocols.amqp_0_10.message.delivering import NO_BODY
+
+if TYPE_CHECKING:
+    from fakeamqp.model.credit import Limit, Receipt
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+
+__all__ = ["ServerSubscription"]
+
+_COMMAND = int(SegmentType.COMMAND)
+_HEADER = int(SegmentType.HEADER)
+_BODY = int(SegmentType.BODY)
+_ONLY_FRAME = FIRST_FRAME | LAST_FRAME
+_LAST_OF_ALL = LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
+_pack_frame = FRAME_HEADER.pack
+_MOST_SHOWN = 1000
+"""Up to so many messages that were only shown nobody looks whether they are there."""
+
+
+class ServerSubscription:
+    """One subscription. It is also its own subscriber: see `model.subscription.Subscriber`.
+
+    Args:
+        session: whose it is.
+        command: what was asked for.
+        queue: what it takes from.
+    """
+
+    def __init__(self, session: ServerSession, command: commands.MessageSubscribe, queue: Queue) -> None:
+        self.session = session
+        self.destination = command.destination or ""
+        self.accept_mode = AcceptMode(command.accept_mode or 0)
+        self.acquire_mode = AcquireMode(command.acquire_mode or 0)
+        self.resume_id = command.resume_id
+        self.resume_ttl = command.resume_ttl
+        self.grant = Grant(self._cost)
+        """Nothing at first, in window mode (message.subscribe/initial-credit, default-flow-mode)."""
+        self._extra = 0
+        """How many bytes longer the header segments of its transfers are than those of others."""
+        if self.resume_id is not None:
+            self._extra = delivering.resumable_size(self.resume_id, self.resume_ttl)
+        self._shown = 0
+        """How many messages it was shown, at most, that the session may still acquire."""
+        self._most_shown = _MOST_SHOWN
+        self._gone: str | None = None
+        """The name of the queue, once that is gone and the client was not told."""
+        arguments = plain(command.arguments)
+        acquires = self.acquire_mode is AcquireMode.PRE_ACQUIRED
+        # Who is shown messages without having to accept them may still acquire them, by personality.
+        no_ack = self.accept_mode is AcceptMode.NONE and (
+            acquires or not session.choices.browsers_acquire_without_accepting
+        )
+        self.subscription = Subscription(
+            self.destination,
+            queue,
+            self,
+            owner=session,
+            group=session,
+            no_ack=no_ack,
+            acquires=acquires,
+            exclusive=command.exclusive,
+            arguments=arguments,
+            options=queue.consumer_options(arguments),
+        )
+        self._transfer = commands.MessageTransfer(
+            destination=self.destination, accept_mode=self.accept_mode, acquire_mode=self.acquire_mode
+        ).encode()
+        self._prefix = b""
+        """The frame of the command, which is the same for all transfers on one transport."""
+        self._channel = 0
+        self._largest = 0
+        """How many bytes a segment has at most that is one frame."""
+        self.attached()
+
+    def __repr__(self) -> str:
+        return f"<ServerSubscription {self.destination!r} on queue {self.subscription.queue.name!r}>"
+
+    def attached(self) -> None:
+        """The session has another transport, or none; deliveries depend on what that can take."""
+        session = self.session
+        connection = session.connection
+        if connection is None:
+            self._largest = -1
+            self._depend_on((self.grant, session.gate))
+            return
+        self._channel = session.channel
+        self._largest = connection.max_frame_size - HEADER_SIZE
+        size = HEADER_SIZE + len(self._transfer)
+        self._prefix = (
+            _pack_frame(FIRST_SEGMENT | _ONLY_FRAME, _COMMAND, size, 0, 1, self._channel, 0) + self._transfer
+        )
+        self._depend_on((self.grant, session.gate, connection.gate))
+
+    def _depend_on(self, limits: tuple[Limit, ...]) -> None:
+        if self.subscription.active:
+            self.subscription.depend_on(limits, ())
+
+    def end(self) -> None:
+        """End it at its queue; what it was sent stays as it is (message.cancel/post-cancel-*)."""
+        if self._gone is None:
+            self.session.note_consumer("consumer ended", self.subscription)
+            self.subscription.queue.unsubscribe(self.subscription)
+
+    # --- credit ---------------------------------------------------------------------------------------
+
+    def _cost(self, message: Message) -> int:
+        """What a message takes of the credit in bytes (message.set-flow-mode/byte-accounting)."""
+        header = delivering.header(
+            message, redelivered=False, time=0.0, stamps=self.session.choices.stamps_arrival
+        )
+        return len(header) + self._extra + len(message.body)
+
+    def go_on(self) -> None:
+        """There is more credit than before.
+
+        Raises:
+            ResourceDeleted: there is no queue any more (message.subscribe/queue-deletion).
+        """
+        if self.grant.open:
+            if self._gone is not None:
+                raise self._deleted(self._gone)
+            self.grant.resume()
+
+    def flush(self) -> None:
+        """Send what waits, as far as credit goes and whether the transport is full or not; then stop."""
+        if self.grant.open and self._gone is None:
+            self._depend_on((self.grant,))
+            self.subscription.queue.dispatch()
+            self.attached()
+        self.grant.stop()
+
+    # --- deliveries -----------------------------------------------------------------------------------
+
+    def deliver(
+        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
+    ) -> None:
+        """See `model.subscription.Subscriber`."""
+        session = self.session
+        outgoing = session.outgoing
+        grant = self.grant
+        receipt = grant.take(message)
+        if delivery is not None:
+            session.ledger.enter(outgoing.next_id, delivery)
+            if not delivery.acquired:
+                self._shown += 1
+                if self._shown > self._most_shown:
+                    self._forget_gone()
+        tap = session.broker.tap
+        if tap is not None and session.connection is not None:
+            name, tag = subscription.queue.name, outgoing.next_id
+            tap.delivered(
+                message, name, self.destination, session.connection, session.channel, tag, redelivered
+            )
+        if message.encoding is ENCODING and not redelivered and message.expiry is None and not self._extra:
+            header = message.properties_bytes
+        else:
+            header = self._header(message, redelivered)
+        body = message.body
+        done = partial(self._completed, receipt) if grant.gives_back else None
+        largest = self._largest
+        if len(body) > largest or len(header) > largest or body is NO_BODY or not outgoing.keeps_nothing:
+            content = ((_HEADER, header),) if body is NO_BODY else ((_HEADER, header), (_BODY, body))
+            outgoing.send(((_COMMAND, self._transfer), *content), done)
+            return
+        # Three frames at once. Measured against cutting each segment: 1.2 times the transfers per second.
+        channel = self._channel
+        outgoing.send_frames(
+            b"".join(
+                (
+                    self._prefix,
+                    _pack_frame(_ONLY_FRAME, _HEADER, HEADER_SIZE + len(header), 0, 1, channel, 0),
+                    header,
+                    _pack_frame(_LAST_OF_ALL, _BODY, HEADER_SIZE + len(body), 0, 1, channel, 0),
+                    body,
+                )
+            ),
+            done,
+        )
+
+    def _header(self, message: Message, redelivered: bool) -> bytes:
+        session = self.session
+        time, stamps = session.broker.clock.time(), session.choices.stamps_arrival
+        header = delivering.header(message, redelivered=redelivered, time=time, stamps=stamps)
+        if self.resume_id is None:
+            return header
+        return delivering.resumable(header, self.resume_id, self.resume_ttl)
+
+    def _forget_gone(self) -> None:
+        """Forget what was only shown and is not there any more: nobody can acquire it.
+
+        It is done when there may be twice as much as there was: a constant for each message.
+        """
+        queue = self.subscription.queue
+        there = {*queue.ready, *(each.queued for each in queue.unacked)}
+        outstanding = self.session.ledger.outstanding
+        mine = self.subscription
+        shown = [tag for tag, each in outstanding.items() if each.holder is mine and not each.acquired]
+        for tag in shown:
+            if outstanding[tag].queued not in there:
+                del outstanding[tag]
+        self._shown = sum(tag in outstanding for tag in shown)
+        self._most_shown = max(_MOST_SHOWN, 2 * self._shown)
+
+    def _completed(self, receipt: Receipt) -> Grant | None:
+        """The client has completed a transfer: a window moves on (message.set-flow-mode/window-mode)."""
+        return self.grant if self.grant.give_back(receipt) else None
+
+    def cancelled(self, subscription: Subscription) -> None:
+        """See `model.subscription.Subscriber`: the queue has gone (message.subscribe/queue-deletion)."""
+        session = self.session
+        if session.subscriptions.get(self.destination) is not self:
+            return
+        session.note_consumer("consumer ended", subscription)
+        self._gone = subscription.queue.name
+        if self.grant.open or session.choices.deleted_queues_end_sessions:
+            session.fail_by_itself(self._deleted(self._gone))
+
+    def _deleted(self, queue: str) -> ResourceDeleted:
+        return ResourceDeleted(f"queue '{queue}', which '{self.destination}' takes from, was deleted")
+
+    def held_too_long(self, subscription: Subscription | None) -> None:
+        """See `model.subscription.Subscriber`: 0-10 knows no such timeout; the message is another's now."""

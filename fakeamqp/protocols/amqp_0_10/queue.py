@@ -1,0 +1,210 @@
+"""Class queue: declare, delete, purge, query. Binding is a matter of class exchange (queue/grammar)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.errors import PreconditionFailed, ResourceLocked
+from fakeamqp.model.limits import check_queue_limit
+from fakeamqp.model.queues.qpid import QpidQueue
+from fakeamqp.model.queues.qpid_arguments import are_asked_for
+from fakeamqp.model.reply_to import PSEUDO_QUEUE
+from fakeamqp.protocols.amqp_0_10.codec import commands, structs
+from fakeamqp.protocols.amqp_0_10.codec.crossing import carried
+from fakeamqp.protocols.amqp_0_10.entities import (
+    authorise_alternate,
+    authorise_asking,
+    bad_arguments,
+    check_alternate,
+    find_queue,
+    plain,
+    refuse_unknown_arguments,
+)
+from fakeamqp.protocols.amqp_0_10.replies import SessionFault
+
+if TYPE_CHECKING:
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
+    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+
+__all__ = ["HANDLERS"]
+
+_LEGAL_NAME = re.compile(r"\w[^\udc80-\udcff]*", re.DOTALL)
+"""It begins with a letter, a digit or an underscore; what was no UTF-8 came as lone surrogates."""
+
+
+def declare(session: ServerSession, command: commands.QueueDeclare) -> None:
+    """Create a queue, or confirm that it is there and that this session may use it.
+
+    The flags and arguments of one that is there are left as they are (queue.declare/*-pre-existence); but a
+    session that asks for exclusive access to a queue that nobody uses gets it.
+
+    Raises:
+        SessionFault: the name is no name (illegal-argument) or reserved, or the queue has another alternate
+            exchange (not-allowed); the queue of a passive declare, or the alternate exchange, is not there
+            (not-found); an argument cannot be acted on (invalid-argument) or is not known (not-implemented).
+        ResourceLocked: another session has exclusive access, or uses what is to be exclusive.
+        AccessRefused: the user may not.
+    """
+    name = command.queue or ""
+    if command.passive:
+        _confirm(session, name, command)
+        return
+    _check_name(session, name)
+    session.authorise("configure", "queue", name)
+    arguments = plain(command.arguments)
+    _refuse_unknown_arguments(session, arguments)
+    existing = session.virtual_host.queues.get(name)
+    if existing is None:
+        _create(session, name, command, arguments)
+        return
+    existing = session.virtual_host.queue(name, session)
+    check_alternate(session, command.alternate_exchange, existing)
+    if command.exclusive and existing.exclusive_owner is None:
+        _claim(session, existing)
+    existing.asked_for()
+
+
+def _confirm(session: ServerSession, name: str, command: commands.QueueDeclare) -> None:
+    """A passive declare: arguments are ignored (queue.declare/arguments-passive).
+
+    Who asks for exclusive access must have it. Who does not may by personality ask about what belongs to
+    another session, as programs do that send to another's reply queue.
+    """
+    authorise_asking(session, "queue", name)
+    queue = find_queue(session, name)
+    if command.exclusive:
+        if queue.exclusive_owner is not session:
+            raise ResourceLocked(f"queue '{name}' is not exclusive to session '{session.display_name}'")
+    elif not session.choices.confirms_exclusive_queues:
+        session.virtual_host.queue(name, session)
+    check_alternate(session, command.alternate_exchange, queue)
+    queue.asked_for()
+
+
+def _check_name(session: ServerSession, name: str) -> None:
+    """May a session declare a queue under this name (queue/name, queue.declare/queue-reserved-prefix)?"""
+    if session.choices.checks_queue_names and not _LEGAL_NAME.fullmatch(name):
+        raise SessionFault("illegal-argument", f"'{name}' is no name for a queue", "queue")
+    replies = session.personality.direct_reply_to and name.startswith(PSEUDO_QUEUE)
+    if replies or (session.choices.reserves_queue_names and name.startswith("amq.")):
+        raise SessionFault("not-allowed", f"queue name '{name}' is reserved", "queue")
+
+
+def _refuse_unknown_arguments(session: ServerSession, arguments: dict[str, Any]) -> None:
+    known = {name for names in session.personality.queue_arguments.values() for name in names}
+    refuse_unknown_arguments(session, arguments, known)
+
+
+def _create(
+    session: ServerSession, name: str, command: commands.QueueDeclare, arguments: dict[str, Any]
+) -> None:
+    """Create the queue; an exclusive one is freed or deleted with the session (queue.declare/exclusive-*).
+
+    0-10 has no deprecated features, whatever the personality denies to 0-9-1.
+    """
+    alternate = command.alternate_exchange or None
+    check_alternate(session, alternate)
+    authorise_alternate(session, "queue", name, alternate)
+    authorise_alternate(session, "queue", name, arguments.get("x-dead-letter-exchange"))
+    try:
+        check_queue_limit(session.virtual_host, name)
+    except PreconditionFailed as problem:
+        raise SessionFault("resource-limit-exceeded", problem.text) from problem
+    with bad_arguments():
+        session.virtual_host.create_queue(
+            name,
+            owner=session,
+            durable=command.durable,
+            exclusive=command.exclusive,
+            auto_delete=command.auto_delete,
+            arguments=arguments,
+            alternate_exchange=alternate,
+            freeable=True,
+            permits_all=True,
+            special=QpidQueue if are_asked_for(arguments) else None,
+        )
+
+
+def _claim(session: ServerSession, queue: Queue) -> None:
+    """Make a shared queue that is there this session's own.
+
+    Raises:
+        ResourceLocked: another session takes messages from it, or queues of this type are for all.
+    """
+    if queue.replicated or any(each.owner is not session for each in queue.subscriptions):
+        raise ResourceLocked(f"queue '{queue.name}' cannot be exclusive, since others use it")
+    queue.exclusive_owner = session
+    queue.freeable = True
+
+
+def delete(session: ServerSession, command: commands.QueueDelete) -> None:
+    """Delete a queue; what it holds goes to its alternate exchange, if it has one (queue.delete/orphans).
+
+    Raises:
+        SessionFault: no queue is named, or there is none of that name (not-found).
+        PreconditionFailed: it has subscriptions or messages, and must not.
+        ResourceLocked: it is exclusive to another session.
+        AccessRefused: the user may not.
+    """
+    name = command.queue or ""
+    if not name:
+        raise SessionFault(session.choices.deleting_unnamed_queue, "no queue is named", "queue")
+    session.authorise("configure", "queue", name)
+    find_queue(session, name)
+    session.virtual_host.delete_queue(name, session, if_unused=command.if_unused, if_empty=command.if_empty)
+
+
+def purge(session: ServerSession, command: commands.QueuePurge) -> None:
+    """Drop all messages that wait; what sessions hold stays (queue.purge/pending-messages).
+
+    Raises:
+        SessionFault: no queue is named (by personality), or there is none of that name (not-found).
+        ResourceLocked: it is exclusive to another session.
+        AccessRefused: the user may not.
+    """
+    name = command.queue or ""
+    if not name:
+        raise SessionFault(session.choices.missing_queue_name, "no queue is named", "queue")
+    session.authorise("read", "queue", name)
+    find_queue(session, name)
+    count = session.virtual_host.queue(name, session).purge()
+    session.virtual_host.note(
+        "queue purged",
+        queue=name,
+        messages=count,
+        connection=session.connection_name,
+        channel=session.channel,
+    )
+
+
+def query(session: ServerSession, command: commands.QueueQuery) -> structs.QueueQueryResult:
+    """What a queue is and how much waits in it; of one that is not there, nothing (queue.query/missing).
+
+    Messages that sessions have acquired do not count.
+    """
+    name = command.queue or ""
+    authorise_asking(session, "queue", name)
+    queue = session.virtual_host.queues.get(name)
+    if queue is None:
+        return structs.QueueQueryResult()
+    return structs.QueueQueryResult(
+        queue=name,
+        alternate_exchange=queue.alternate_exchange,
+        durable=queue.durable,
+        exclusive=queue.exclusive_owner is not None,
+        auto_delete=queue.auto_delete,
+        arguments=carried(queue.arguments),
+        message_count=len(queue.ready),
+        subscriber_count=len(queue.subscriptions),
+    )
+
+
+HANDLERS: dict[type[Command], Callable[[ServerSession, Any], Struct | None]] = {
+    commands.QueueDeclare: declare,
+    commands.QueueDelete: delete,
+    commands.QueuePurge: purge,
+    commands.QueueQuery: query,
+}

@@ -1,0 +1,91 @@
+"""From what went wrong to what the peer is told.
+
+An exception that a command raised ends its session with an error code (execution.exception/correlates); what
+is wrong with frames, with controls or with the connection ends the connection with a close code. The ids of
+the failing command are filled in where exceptions are caught, which is in one place for each of the two.
+"""
+
+from __future__ import annotations
+
+from fakeamqp.errors import FakeAMQPError
+from fakeamqp.model.errors import ModelError
+from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode, ErrorCode
+from fakeamqp.protocols.codec.errors import WireError
+
+__all__ = ["ConnectionFault", "SessionFault", "close_code", "error_code", "short_text"]
+
+_ERROR_CODES: dict[str, ErrorCode] = {
+    "access-refused": ErrorCode.UNAUTHORIZED_ACCESS,
+    "unauthorized-access": ErrorCode.UNAUTHORIZED_ACCESS,
+    "not-found": ErrorCode.NOT_FOUND,
+    "invalid-path": ErrorCode.NOT_FOUND,
+    "resource-locked": ErrorCode.RESOURCE_LOCKED,
+    "precondition-failed": ErrorCode.PRECONDITION_FAILED,
+    "resource-deleted": ErrorCode.RESOURCE_DELETED,
+    "illegal-state": ErrorCode.ILLEGAL_STATE,
+    "command-invalid": ErrorCode.COMMAND_INVALID,
+    "resource-error": ErrorCode.RESOURCE_LIMIT_EXCEEDED,
+    "resource-limit-exceeded": ErrorCode.RESOURCE_LIMIT_EXCEEDED,
+    "content-too-large": ErrorCode.RESOURCE_LIMIT_EXCEEDED,
+    "not-allowed": ErrorCode.NOT_ALLOWED,
+    "illegal-argument": ErrorCode.ILLEGAL_ARGUMENT,
+    "syntax-error": ErrorCode.ILLEGAL_ARGUMENT,
+    "not-implemented": ErrorCode.NOT_IMPLEMENTED,
+    "internal-error": ErrorCode.INTERNAL_ERROR,
+    "connection-forced": ErrorCode.INTERNAL_ERROR,
+    "invalid-argument": ErrorCode.INVALID_ARGUMENT,
+}
+"""Condition -> what ends a session."""
+
+_CLOSE_CODES: dict[str, CloseCode] = {
+    "framing-error": CloseCode.FRAMING_ERROR,
+    "command-invalid": CloseCode.FRAMING_ERROR,
+    "illegal-argument": CloseCode.FRAMING_ERROR,
+    "invalid-path": CloseCode.INVALID_PATH,
+    "not-found": CloseCode.INVALID_PATH,
+}
+"""Condition -> what ends a connection; everything else is the operator's will."""
+
+
+class SessionFault(FakeAMQPError):
+    """A command that cannot be carried out; `condition` names the error code.
+
+    `field` is the name of the field to blame, as Python spells it; None where none is.
+    """
+
+    def __init__(self, condition: str, text: str, field: str | None = None) -> None:
+        super().__init__(text)
+        self.condition = condition
+        self.text = text
+        self.field = field
+
+
+class ConnectionFault(FakeAMQPError):
+    """The peer broke the rules of the connection itself; `condition` names the close code.
+
+    `silent` ends the transport without connection.close.
+    """
+
+    def __init__(self, condition: str, text: str, *, silent: bool = False) -> None:
+        super().__init__(text)
+        self.condition = condition
+        self.text = text
+        self.silent = silent
+
+
+def error_code(problem: SessionFault | ModelError | WireError) -> ErrorCode:
+    """The code of the execution.exception that tells of this problem."""
+    return _ERROR_CODES.get(problem.condition, ErrorCode.INTERNAL_ERROR)
+
+
+def close_code(problem: ConnectionFault | ModelError | WireError) -> CloseCode:
+    """The code of the connection.close that tells of this problem."""
+    return _CLOSE_CODES.get(problem.condition, CloseCode.CONNECTION_FORCED)
+
+
+def short_text(text: str, longest: int = 255) -> str:
+    """`text`, cut so that its bytes fit into a str8."""
+    octets = text.encode("utf-8", "surrogateescape")
+    if len(octets) <= longest:
+        return text
+    return octets[: longest - 3].decode("utf-8", "ignore") + "..."

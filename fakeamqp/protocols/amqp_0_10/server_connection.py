@@ -1,0 +1,362 @@
+"""The broker's end of one 0-10 connection: cuts frames, keeps the state, turns errors into closes.
+
+Bytes come in through `receive`. Controls of class connection concern the connection whatever channel they
+come on (frame/connection-any-channel), controls of class session go to the handlers in `session`, commands to
+the session that is attached to their channel. What is wrong with a connection is turned into connection.close
+here and nowhere else; what is wrong with a command ends its session, see `session_end`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.errors import ModelError
+from fakeamqp.protocols.amqp_0_10 import connection as connection_class
+from fakeamqp.protocols.amqp_0_10 import session as session_class
+from fakeamqp.protocols.amqp_0_10.codec import controls
+from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly, content_behind
+from fakeamqp.protocols.amqp_0_10.codec.constants import (
+    MIN_MAX_FRAME_SIZE,
+    PROTOCOL_HEADER,
+    CloseCode,
+    SegmentType,
+)
+from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, check_header, control_frame
+from fakeamqp.protocols.amqp_0_10.fault_port import Amqp010FaultPort
+from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, close_code, short_text
+from fakeamqp.protocols.amqp_0_10.states import CONNECTION_TRANSITIONS
+from fakeamqp.protocols.codec.errors import WireError
+from fakeamqp.protocols.common.connection_states import ConnectionState
+from fakeamqp.protocols.common.server_connection import ServerConnection
+
+if TYPE_CHECKING:
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.tap import Tap
+    from fakeamqp.model.window import Window
+    from fakeamqp.protocols.amqp_0_10.codec.packed import Control
+    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+    from fakeamqp.protocols.interface import Connection, PeerAddress
+
+__all__ = ["Amqp010Connection"]
+
+_log = logging.getLogger("fakeamqp")
+
+_CLOSE_TIMEOUT = 30.0
+_MUTE_STATES = frozenset(
+    (ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING, ConnectionState.TUNED)
+)
+_CLOSE_OK = control_frame(0, controls.ConnectionCloseOk().encode())
+_HEARTBEAT_FRAME = control_frame(0, controls.ConnectionHeartbeat().encode())
+_COMMAND = int(SegmentType.COMMAND)
+_WHOLE_OF_SEVERAL = 0x0B
+"""A segment of one frame, the first of several."""
+_WHOLE = 0x0F
+"""All four flags: a segment of one frame, and an assembly of one segment."""
+
+
+class Amqp010Connection(ServerConnection):
+    """One 0-10 connection, without its transport. See `protocols.interface.Connection`."""
+
+    protocol = "0-10"
+
+    TRANSITIONS = CONNECTION_TRANSITIONS
+
+    def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
+        self.choices = state.personality.amqp_0_10
+        super().__init__(
+            state,
+            peer,
+            notify,
+            mechanisms=self.choices.mechanisms,
+            heartbeat=_HEARTBEAT_FRAME,
+            version="AMQP {}-{}-{}-{}".format(*PROTOCOL_HEADER[4:]),
+        )
+        self.channel_max = self.choices.channel_max
+        self.max_frame_size = MIN_MAX_FRAME_SIZE
+        self.sessions: dict[int, ServerSession] = {}
+        """The attached sessions by channel, those that an exception has ended among them."""
+        self.windows: dict[str, Window] = {}
+        """What consumers of classes file and stream share in all sessions, by class (file.qos/global)."""
+
+        self._assemblers: dict[int, Assembler] = {}
+        # A server that accepts the version says so with the same header (protocol-header/server-echo).
+        self.outbox.put(PROTOCOL_HEADER)
+        connection_class.start(self)
+
+    def __repr__(self) -> str:
+        return f"<Amqp010Connection {self.name} {self.state.name.lower()} sessions={len(self.sessions)}>"
+
+    # --- what the model and its inspectors see --------------------------------------------------------
+
+    @property
+    def open_channels(self) -> tuple[ServerSession, ...]:
+        """The attached sessions, by ascending channel."""
+        return tuple(self.sessions[number] for number in sorted(self.sessions) if self.sessions[number].alive)
+
+    def close_by_operator(self, code: int, text: str) -> None:
+        """Close with a handshake, for a reason of the operator's (connection/close-code-forced).
+
+        Codes that 0-10 does not have become connection-forced.
+        """
+        if self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED):
+            known = code in tuple(CloseCode)
+            self.close(CloseCode(code) if known else CloseCode.CONNECTION_FORCED, text)
+
+    @cached_property
+    def line(self) -> Amqp010FaultPort:
+        """What faults may do to this connection."""
+        return Amqp010FaultPort(self)
+
+    def set_blocked(self, reason: str | None) -> None:
+        """Hold back the client as soon as it publishes; None lets it go on.
+
+        0-10 has no words for it: a publisher is just not read from any further, or told with message.stop and
+        message.flow where the personality does that (message/throttling).
+        """
+        if reason == self.blocked_reason or self.state is not ConnectionState.OPEN:
+            return
+        self.blocked_reason = reason
+        for session in self.open_channels:
+            session.throttle(reason is not None)
+        if self.broker.tap is not None:
+            event = "unblocked" if reason is None else "blocked"
+            self.broker.tap.connection(self.name, event, reason or "")
+        if reason is None and self._held_back:
+            self._held_back = False
+            self.outbox.note()
+            self.receive(b"")
+
+    def publish_received(self) -> None:
+        """A transfer has come: a blocked client is read from no further."""
+        if self.blocked_reason is not None and not self._held_back:
+            self._held_back = True
+            self.outbox.note()
+
+    # --- bytes out ----------------------------------------------------------------------------------
+
+    def send(self, channel: int, control: Control) -> None:
+        """Send a control."""
+        self.outbox.write(control_frame(channel, control.encode(), self.max_frame_size))
+
+    # --- bytes in -----------------------------------------------------------------------------------
+
+    def end_turn(self) -> None:
+        """Say what the sessions have to say of the commands that have come."""
+        for session in list(self.sessions.values()):
+            session.end_turn()
+
+    def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
+        """Cut frames and hand each to where it belongs, unless the tap keeps it.
+
+        Those that it has `kept` were read before the client was held back, if it is.
+        """
+        position = 0
+        end = len(data)
+        unpack_header = FRAME_HEADER.unpack_from
+        needed = HEADER_SIZE
+        while True:
+            channel = 0
+            framed = False
+            try:
+                while end - position >= HEADER_SIZE:
+                    framed = False
+                    flags, kind, size, reserved, track, channel, reserved_2 = unpack_header(data, position)
+                    if flags > _WHOLE or reserved or reserved_2 or track > 1 or size < HEADER_SIZE:
+                        check_header(flags, kind, size, reserved, track, reserved_2)
+                    if size > self.max_frame_size:
+                        self._refuse_size(size)
+                    stop = position + size
+                    if stop > end:
+                        needed = size
+                        break
+                    payload = data[position + HEADER_SIZE : stop]
+                    position = stop
+                    framed = True
+                    needed = HEADER_SIZE
+                    if tap is not None and tap.received(
+                        self, flags << 8 | kind | (track != (kind != 0)) << 16, channel, payload
+                    ):
+                        if self._is_deaf():
+                            return
+                        if self._held_back:
+                            break
+                        continue
+                    if flags == _WHOLE_OF_SEVERAL and kind == _COMMAND and tap is None:
+                        # A transfer is three frames, nearly always: one look at all of them.
+                        behind = content_behind(data, position, end, channel, self.max_frame_size)
+                        session = self.sessions.get(channel)
+                        if behind is not None and session is not None:
+                            header, body, stop = behind
+                            if session.receive_whole(Assembly(payload, header, body, True)):
+                                position = stop
+                                if self._held_back and not kept:
+                                    break
+                                continue
+                    self._receive_frame(flags, kind, track, channel, payload)
+                    if self._held_back and not kept:
+                        break
+                break
+            except (ConnectionFault, ModelError, WireError) as problem:
+                self._unframed = not framed
+                self._fail(channel, problem)
+            if self._is_deaf():
+                return
+            if self._unframed:
+                self._receive_unframed(data[position + HEADER_SIZE :])
+                return
+        rest = end - position
+        if rest:
+            self._partial.append(data[position:] if position else data)
+            self._partial_size += rest
+            self._needed = needed
+
+    def _receive_unframed(self, data: bytes) -> None:
+        """Where frames begin is not known any more: only the bytes of the answer to our close count."""
+        if _CLOSE_OK in data:
+            self._finish("close confirmed after broken framing")
+        else:
+            self._partial = [data[-len(_CLOSE_OK) + 1 :]]
+            self._partial_size = len(self._partial[0])
+            self._needed = 0
+
+    def _receive_frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> None:
+        """One frame: of a control (track 0) or of a command (track 1)."""
+        if track:
+            if kind == SegmentType.CONTROL:
+                raise FramingError("a control has come on track 1, where commands belong")
+            self._receive_command_frame(flags, kind, channel, payload)
+            return
+        if kind != SegmentType.CONTROL:
+            raise FramingError(f"a segment of type {kind} has come on track 0, where controls belong")
+        if flags == _WHOLE and channel not in self._assemblers:
+            control = controls.decode(payload)
+        else:
+            assembler = self._assemblers.setdefault(channel, Assembler())
+            assembly = assembler.add(flags, kind, payload)
+            if assembly is None:
+                return
+            del self._assemblers[channel]
+            control = controls.decode(assembly.first)
+        if control.CLASS == connection_class.CLASS:
+            connection_class.receive(self, control)
+        elif self.state is ConnectionState.OPEN:
+            self._check_channel(channel)
+            session_class.receive(self, channel, control)
+        elif self.state is not ConnectionState.CLOSING:
+            raise ConnectionFault(
+                "connection-forced", f"{control.NAME} came before connection.open", silent=True
+            )
+
+    def _receive_command_frame(self, flags: int, kind: int, channel: int, payload: bytes) -> None:
+        session = self.sessions.get(channel)
+        if session is not None:
+            session.receive_frame(flags, kind, payload)
+        elif self.state is ConnectionState.OPEN:
+            self._check_channel(channel)
+            session_class.not_attached(self, channel)
+        elif self.state is not ConnectionState.CLOSING:
+            raise ConnectionFault("connection-forced", "a command came before connection.open", silent=True)
+
+    def _check_channel(self, channel: int) -> None:
+        """Channels run up to one below the maximum (connection.tune-ok/channel-max-available-channels)."""
+        if channel >= self.channel_max:
+            raise ConnectionFault(
+                "framing-error", f"channel {channel} is not below the agreed channel-max ({self.channel_max})"
+            )
+
+    def _refuse_size(self, size: int) -> None:
+        raise FramingError(
+            f"a frame of {size} bytes is larger than the agreed max-frame-size ({self.max_frame_size})"
+        )
+
+    # --- errors --------------------------------------------------------------------------------------
+
+    def _fail(self, channel: int, problem: ConnectionFault | ModelError | WireError) -> None:
+        """The one place where an error becomes the end of a connection."""
+        if self.state in (ConnectionState.REFUSED, ConnectionState.CLOSING, ConnectionState.CLOSED):
+            return
+        silent = isinstance(problem, ConnectionFault) and problem.silent
+        if silent and not self.choices.speaks_of_failed_handshakes:
+            self.refuse(str(problem))
+        else:
+            self.close(close_code(problem), str(problem), channel=channel)
+
+    def close(self, code: CloseCode, text: str, *, channel: int = 0) -> None:
+        """Send connection.close; from here on only its answer counts.
+
+        It goes by the channel that is to blame (connection.close/culprit-channel).
+        """
+        self._enter("CLOSE")
+        self._held_back = False
+        self.send(channel, controls.ConnectionClose(reply_code=code, reply_text=short_text(text)))
+        _log.info("%s: closing with %d: %s", self.name, code, text)
+        self._release()
+        self._stop_patience()
+        self._end_by_peers_time(
+            _CLOSE_TIMEOUT, lambda: self.abort("no close-ok came"), "ends for want of a close-ok"
+        )
+
+    def refuse(self, text: str) -> None:
+        """The handshake failed: end the transport, by personality with a word that says why."""
+        if self.choices.speaks_of_failed_handshakes:
+            code = CloseCode.CONNECTION_FORCED
+            self.send(0, controls.ConnectionClose(reply_code=code, reply_text=short_text(text)))
+        super().refuse(text)
+
+    # --- state ---------------------------------------------------------------------------------------
+
+    def enter(self, control_name: str) -> None:
+        """Follow the table for a control the client sent.
+
+        Raises:
+            ConnectionFault: the table has no such transition (connection/out-of-order).
+        """
+        following = CONNECTION_TRANSITIONS[self.state].get(control_name)
+        if following is None:
+            raise ConnectionFault(
+                "connection-forced",
+                f"{control_name} does not belong in a connection that is {self.state.name.lower()}",
+                silent=self.state in _MUTE_STATES,
+            )
+        self.state = following
+
+    def agree(self, channel_max: int, max_frame_size: int, heartbeat: int) -> None:
+        """Take over what tune-ok settled; heartbeats begin. 0 = none."""
+        self.channel_max = channel_max
+        self.max_frame_size = max_frame_size
+        self.heartbeat = heartbeat
+        self._enter("AGREED")
+        self.heartbeats.start(heartbeat)
+
+    def redirected(self, redirect: controls.ConnectionRedirect) -> None:
+        """The client is sent elsewhere: nothing but its close is expected here any more."""
+        self._enter("REDIRECT")
+        self.send(0, redirect)
+        self._release()
+        self._stop_patience()
+        self._end_by_peers_time(
+            _CLOSE_TIMEOUT, lambda: self.abort("the client stays, redirected"), "ends, redirected"
+        )
+
+    def closed_by_client(self) -> None:
+        """connection.close came: answer, and end the transport (connection.close-ok/release)."""
+        self.end_turn()
+        self._let_go("closed by the client")
+        self.send(0, controls.ConnectionCloseOk())
+        self._end()
+
+    # --- end ------------------------------------------------------------------------------------------
+
+    def _release_channels(self) -> None:
+        """See the base class: the sessions have lost their transport."""
+        sessions, self.sessions = self.sessions, {}
+        for session in sessions.values():
+            session.transport_lost()
+
+    def _forget(self) -> None:
+        """See the base class."""
+        self._assemblers.clear()

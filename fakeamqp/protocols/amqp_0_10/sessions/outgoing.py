@@ -1,0 +1,231 @@
+"""The commands of the broker in one session: numbered, kept until the client has them, sent again if it asks.
+
+What is kept is the segments of a command, since the channel and the size of frames may be others on the next
+transport, and what waits for its completion. Commands of a session that ends with its transport are kept only
+for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from fakeamqp.protocols.amqp_0_10.codec import controls
+from fakeamqp.protocols.amqp_0_10.codec.frames import encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, precedes, successor
+
+if TYPE_CHECKING:
+    from fakeamqp.model.credit import Limit
+    from fakeamqp.model.timers import Timer
+    from fakeamqp.protocols.amqp_0_10.codec import structs
+    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+
+__all__ = ["Outgoing", "Segments"]
+
+_PATIENCE = 1.0
+"""Seconds that a client may take to say what it has; one that never does is sent everything again."""
+
+Segments: TypeAlias = Sequence[tuple[int, bytes]]
+"""Segment type and bytes of each segment of a command."""
+
+
+class _Sent:
+    """A command that the client is not known to have done. `segments` is None where nobody will replay it."""
+
+    __slots__ = ("done", "segments")
+
+    def __init__(self, segments: Segments | None, done: Callable[[], Limit | None] | None) -> None:
+        self.segments = segments
+        self.done = done
+
+
+class Outgoing:
+    """The broker's half of a session."""
+
+    __slots__ = ("_patience", "_place", "_sent", "_session", "_waiting", "next_id")
+
+    def __init__(self, session: ServerSession) -> None:
+        self.next_id = 0
+        """The id that the next command will have."""
+        self._session = session
+        self._sent: dict[int, _Sent] = {}
+        self._place: int | None = None
+        """The id that the client gives to what comes next on this transport; None before a command point."""
+        self._waiting = False
+        """Whether the client has to say what it has, before anything is sent on a new transport."""
+        self._patience: Timer | None = None
+
+    @property
+    def held(self) -> int:
+        """How many commands wait for the client to have done them."""
+        return len(self._sent)
+
+    def send(
+        self, segments: Segments, done: Callable[[], Limit | None] | None = None, *, last: bool = False
+    ) -> int:
+        """Send a command; `done` is called when the client has completed it.
+
+        `done` answers with a limit that is wider now, if there is one. The `last` of a session does not wait
+        for what the client may want to have again.
+
+        Returns:
+            Its id.
+        """
+        command_id = self.next_id
+        self.next_id = successor(command_id)
+        lasting = self._session.timeout != 0
+        if lasting or done is not None:
+            self._sent[command_id] = _Sent(segments if lasting else None, done)
+        if last or not self._waiting:
+            self._write(command_id, segments)
+        return command_id
+
+    def _write(self, command_id: int, segments: Segments, offset: int = 0) -> None:
+        session = self._session
+        connection = session.connection
+        if connection is None:
+            return
+        if self._place != command_id or offset:
+            # session.command-point/server-sends
+            point = controls.SessionCommandPoint(command_id=command_id, command_offset=offset)
+            session.send_control(point)
+        self._place = successor(command_id)
+        connection.outbox.write(encode_frames(session.channel, segments, connection.max_frame_size, offset))
+
+    @property
+    def keeps_nothing(self) -> bool:
+        """Whether what is sent goes to a transport at once and is never sent again."""
+        session = self._session
+        return session.timeout == 0 and not self._waiting and session.connection is not None
+
+    def send_frames(self, frames: bytes, done: Callable[[], Limit | None] | None) -> None:
+        """Send a command, as frames for the transport that there is, where nothing is kept of it.
+
+        `done` is as in `send`.
+        """
+        session = self._session
+        connection = session.connection
+        assert connection is not None
+        command_id = self.next_id
+        self.next_id = following = successor(command_id)
+        if done is not None:
+            self._sent[command_id] = _Sent(None, done)
+        if self._place != command_id:
+            session.send_control(controls.SessionCommandPoint(command_id=command_id, command_offset=0))
+        self._place = following
+        connection.outbox.write(frames)
+
+    # --- what a fault keeps from the client -----------------------------------------------------------
+
+    def spare(self) -> int:
+        """An id of its own for a command that nobody will ask for again."""
+        command_id = self.next_id
+        self.next_id = successor(command_id)
+        return command_id
+
+    def unsay(self) -> int | None:
+        """The command that is being written does not get to the client, which will not count it.
+
+        Returns:
+            Its id, or None where none is being written.
+        """
+        if self._place is None:
+            return None
+        self._place = successor(self._place, -1)
+        return self._place
+
+    def announce(self, command_id: int) -> bool:
+        """A command is written all the same, or late; whether a command point has to go before it."""
+        in_place = self._place == command_id
+        self._place = successor(command_id)
+        return not in_place
+
+    # --- transports -----------------------------------------------------------------------------------
+
+    def detached(self) -> None:
+        """The transport has gone."""
+        self._place = None
+        self._wait_no_more()
+
+    def attached(self) -> None:
+        """There is another transport: ask the client what it has, if anything was under way."""
+        if any(sent.segments is not None for sent in self._sent.values()):
+            self._waiting = True
+            session = self._session
+            session.send_control(controls.SessionFlush(expected=True))
+            timers = session.broker.peer_timers
+            due = timers.clock.now() + _PATIENCE
+            label = f"session {session.display_name!r} sends again what nobody has confirmed"
+            self._patience = timers.call_at(due, self._go_on, label, chore=True)
+
+    def replay(
+        self, commands: SequenceSet | None, fragments: Sequence[structs.CommandFragment] | None = None
+    ) -> None:
+        """The client expects these, and all behind them: it gets them, in order (session/replay).
+
+        Without `commands` it knows of nothing, and gets all that it has not confirmed. Of a command that it
+        has the beginning of it gets the rest.
+        """
+        if not self._waiting:
+            return
+        self._wait_no_more()
+        wanted = SequenceSet()
+        if commands:
+            wanted.update(commands)
+        offsets: dict[int, int] = {}
+        for fragment in fragments or ():
+            wanted.add(fragment.command_id or 0)
+            if fragment.byte_ranges:
+                offsets[fragment.command_id or 0] = fragment.byte_ranges.ranges[0][0]
+        last = _latest(wanted)
+        for command_id, sent in list(self._sent.items()):
+            asked = last is None or command_id in wanted or precedes(last, command_id)
+            if asked and sent.segments is not None:
+                size = sum(len(octets) for _, octets in sent.segments)
+                self._write(command_id, sent.segments, offset=min(offsets.get(command_id, 0), size - 1))
+
+    def _go_on(self) -> None:
+        """The client does not say what it has: it gets all that it has not confirmed."""
+        self.replay(None)
+
+    def _wait_no_more(self) -> None:
+        self._waiting = False
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    # --- what the client tells ------------------------------------------------------------------------
+
+    def confirmed(self, commands: SequenceSet) -> None:
+        """The client has these: they are not sent again."""
+        for command_id in commands.select(self._sent):
+            sent = self._sent[command_id]
+            sent.segments = None
+            if sent.done is None:
+                del self._sent[command_id]
+
+    def completed(self, commands: SequenceSet) -> None:
+        """The client has done these: what waited for that goes on."""
+        wider: dict[Limit, None] = {}
+        for command_id in commands.among(self._sent):
+            sent = self._sent.pop(command_id)
+            limit = None if sent.done is None else sent.done()
+            if limit is not None:
+                wider[limit] = None
+        for limit in wider:
+            if limit.open:
+                limit.resume()
+
+    def clear(self) -> None:
+        """The session has ended."""
+        self._wait_no_more()
+        self._sent.clear()
+
+
+def _latest(commands: SequenceSet) -> int | None:
+    """The id behind which there is no other of the set."""
+    latest: int | None = None
+    for _, upper in commands.ranges:
+        if latest is None or precedes(latest, upper):
+            latest = upper
+    return latest

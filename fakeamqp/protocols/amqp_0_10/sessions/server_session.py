@@ -1,0 +1,475 @@
+"""The broker's end of one session: its state, its subscriptions, what is unsettled, its two command streams.
+
+It belongs to a user and has a name; a transport it may have or not. What a command does is in the module of
+its class; what it raises is turned into execution.exception here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from fakeamqp.model.credit import Gate
+from fakeamqp.model.delivery import Ledger, release_all
+from fakeamqp.model.errors import ModelError
+from fakeamqp.protocols.amqp_0_10.codec import commands, controls
+from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, SegmentType
+from fakeamqp.protocols.amqp_0_10.dispatch import HANDLERS, TAKES_CONTENT
+from fakeamqp.protocols.amqp_0_10.message.transfers import Publisher
+from fakeamqp.protocols.amqp_0_10.replies import SessionFault, error_code, short_text
+from fakeamqp.protocols.amqp_0_10.sessions.incoming import Incoming
+from fakeamqp.protocols.amqp_0_10.sessions.outgoing import Outgoing
+from fakeamqp.protocols.amqp_0_10.states import SESSION_TRANSITIONS, SessionState
+from fakeamqp.protocols.codec.errors import WireError
+
+if TYPE_CHECKING:
+    from fakeamqp.model.access import Action
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.tap import Settlement
+    from fakeamqp.model.timers import Timer
+    from fakeamqp.model.transactions import Transaction
+    from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
+    from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Struct
+    from fakeamqp.protocols.amqp_0_10.consuming import Consumers
+    from fakeamqp.protocols.amqp_0_10.message.server_subscription import ServerSubscription
+    from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
+
+__all__ = ["ServerSession"]
+
+
+class ServerSession:
+    """One session, attached or not. It owns exclusive queues, subscriptions and what it holds unsettled.
+
+    Args:
+        endpoint: the connection that makes it.
+        key: names of virtual host and user, and the session's own name, which is bytes (session/name).
+    """
+
+    def __init__(self, connection: Amqp010Connection, key: tuple[str, str, bytes]) -> None:
+        assert connection.virtual_host is not None and connection.user is not None
+        self.key = key
+        self.session_name = key[2]
+        self.state = SessionState.DETACHED
+        self.connection: Amqp010Connection | None = None
+        """The connection that it is attached to."""
+        self.channel = 0
+        self.connection_name = connection.name
+        """The name of the connection that it is or was attached to."""
+        self.broker = connection.broker
+        self.personality = connection.personality
+        self.choices = connection.choices
+        self.access = connection.broker.access
+        self.virtual_host = connection.virtual_host
+        self.user = connection.user
+        self.timeout: int | None = 0
+        """For how many seconds it is kept without a transport; None is for ever."""
+        self.incoming = Incoming(self)
+        self.outgoing = Outgoing(self)
+        self.publisher = Publisher(self)
+        self.ledger = Ledger()
+        """What it holds, by the ids of the transfers that brought it."""
+        self.subscriptions: dict[str, ServerSubscription] = {}
+        """By destination."""
+        self.consuming: dict[str, Consumers] = {}
+        """What classes file and stream keep of the session, by class."""
+        self.gate = Gate()
+        """Shut while there is no transport."""
+        self.transaction: Transaction | None = None
+        """What collects its transfers and accepts now: its own transaction, or that of a branch."""
+        self.own_transaction: Transaction | None = None
+        self.mode: Literal["tx", "dtx"] | None = None
+        self._expiry: Timer | None = None
+        self._executing = False
+        self._doom: ModelError | None = None
+        """What ends the session as soon as the command under way is done."""
+
+    def __repr__(self) -> str:
+        return f"<ServerSession {self.session_name!r} of {self.connection_name} {self.state.name.lower()}>"
+
+    # --- what the model and its inspectors see --------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The name of the connection that it is or was attached to: whose doing things are."""
+        return self.connection_name
+
+    @property
+    def number(self) -> int:
+        """The channel it is attached to."""
+        return self.channel
+
+    @property
+    def attached(self) -> bool:
+        """Whether it has a transport."""
+        return self.connection is not None
+
+    @property
+    def ends_at(self) -> float | None:
+        """When, on the broker's clock, it ends unless it is attached again; None where it does not."""
+        return None if self._expiry is None or not self._expiry.active else self._expiry.due
+
+    @property
+    def alive(self) -> bool:
+        """Whether commands are carried out: it is attached, and no exception has ended it."""
+        return self.state is SessionState.ATTACHED
+
+    @property
+    def ledgers(self) -> tuple[Ledger, ...]:
+        """All that the client has not settled."""
+        return (self.ledger,)
+
+    @property
+    def prefetch(self) -> tuple[int, int]:
+        """Subscriptions have their own credit in 0-10."""
+        return (0, 0)
+
+    @property
+    def credit(self) -> None:
+        """Subscriptions share no credit in 0-10."""
+        return
+
+    @property
+    def consumers(self) -> Mapping[str, Subscription]:
+        """The subscriptions by destination, in the order they came."""
+        found = {destination: each.subscription for destination, each in self.subscriptions.items()}
+        for consumers in self.consuming.values():
+            found.update((tag, each.subscription) for tag, each in consumers.by_tag.items())
+        return found
+
+    # --- transports -----------------------------------------------------------------------------------
+
+    def attach(self, connection: Amqp010Connection, channel: int) -> None:
+        """Take a transport (session.attach/reply)."""
+        self._follow("session.attach")
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+        self.connection = connection
+        self.channel = channel
+        self.connection_name = connection.name
+        connection.sessions[channel] = self
+        self.note("session attached")
+        self.send_control(controls.SessionAttached(name=self.session_name))
+        self.outgoing.attached()
+        for each in self._takers():
+            each.attached()
+        self.gate.reopen()
+
+    def detached_by_client(self) -> None:
+        """The client has given up the transport; it still learns what is completed."""
+        self.end_turn()
+        self._leave()
+        self._keep()
+
+    def detach(self, code: DetachCode) -> None:
+        """Give up the transport and say so (session.detached/reason)."""
+        if self.connection is None:
+            return
+        self.end_turn()
+        self.send_control(controls.SessionDetached(name=self.session_name, code=code))
+        self._leave()
+        self._keep()
+
+    def forced_off(self) -> None:
+        """Another transport takes the session over (session.attach/force), unless it has failed.
+
+        What is completed is said first: nobody can say it on that transport afterwards.
+        """
+        self.end_turn()
+        self.send_control(controls.SessionDetached(name=self.session_name, code=DetachCode.SESSION_BUSY))
+        self._leave()
+        if self.state is SessionState.FAILED:
+            self.end()
+        else:
+            self._follow("KEEP")
+
+    def transport_lost(self) -> None:
+        """The connection has gone."""
+        if self.connection is not None:
+            self._leave()
+            self._keep()
+
+    def _takers(self) -> list[ServerSubscription | Consumers]:
+        """All that takes messages for the session."""
+        return [*self.subscriptions.values(), *self.consuming.values()]
+
+    def _leave(self) -> None:
+        """Have no transport any more."""
+        assert self.connection is not None
+        self.gate.shut()
+        self.connection.sessions.pop(self.channel, None)
+        self.note("session detached")
+        self.connection = None
+        for each in self._takers():
+            each.attached()
+        self.incoming.detached()
+        self.outgoing.detached()
+
+    def _keep(self) -> None:
+        """Live on without a transport for as long as was agreed on (session.request-timeout/meaning)."""
+        if self.state is SessionState.FAILED or self.timeout == 0:
+            self.end()
+            return
+        self._follow("KEEP")
+        if self.timeout is not None:
+            due = self.broker.clock.now() + self.timeout
+            label = f"session {self.display_name!r} ends, detached"
+            self._expiry = self.broker.timers.call_at(due, self.end, label)
+
+    def set_timeout(self, timeout: int | None) -> None:
+        """Settle for how many seconds it is kept; None is for ever (session.request-timeout/*)."""
+        longest = self.choices.longest_session_timeout
+        if longest is not None and (timeout is None or timeout > longest):
+            timeout = longest
+        self.timeout = timeout
+
+    @property
+    def display_name(self) -> str:
+        """The session's name for people."""
+        return self.session_name.decode("utf-8", "backslashreplace")
+
+    def _follow(self, event: str) -> None:
+        self.state = SESSION_TRANSITIONS[self.state].get(event, self.state)
+
+    # --- commands in ----------------------------------------------------------------------------------
+
+    def receive_frame(self, flags: int, kind: int, payload: bytes) -> None:
+        """A frame on the command track.
+
+        Raises:
+            FramingError, ConnectionFault: it does not belong here.
+        """
+        if self.state is not SessionState.ATTACHED:
+            return
+        assembly = self.incoming.receive_frame(flags, kind, payload)
+        if assembly is not None:
+            self.execute(self.incoming.current, assembly)
+
+    def receive_whole(self, assembly: Assembly) -> bool:
+        """A command with header and body, each of its segments one frame.
+
+        Measured against taking frames one by one: 1.6 times the transfers per second.
+
+        Returns:
+            False where its frames are to be taken one by one.
+        """
+        if self.state is not SessionState.ATTACHED or not self.incoming.receive_whole():
+            return False
+        self.execute(self.incoming.current, assembly)
+        return True
+
+    def execute(self, command_id: int, assembly: Assembly) -> None:
+        """Carry out a command; its result goes before its completion (execution.result/with-completion)."""
+        command: Command | None = None
+        self._executing = True
+        try:
+            command = self.publisher.transfers.get(assembly.first)
+            if command is None:
+                command, _ = commands.decode(assembly.first)
+                if type(command) is commands.MessageTransfer:
+                    self.publisher.remember(assembly.first, command)
+            handler = HANDLERS.get(type(command))
+            if handler is None:
+                raise SessionFault("not-implemented", f"a broker does not take {command.NAME}")
+            if assembly.header is None and assembly.body is None:
+                result = handler(self, command)
+            else:
+                result = self._execute_content(command, assembly)
+        except (SessionFault, ModelError, WireError) as problem:
+            self.fail(problem, command_id, command, assembly)
+            return
+        finally:
+            self._executing = False
+        if result is not None:
+            self.outgoing.send(
+                ((SegmentType.COMMAND, commands.ExecutionResult(command_id, result).encode()),)
+            )
+        self.incoming.finish(command_id)
+        if self._doom is not None:
+            self.fail(self._doom)
+
+    def _execute_content(self, command: Command, assembly: Assembly) -> Struct | None:
+        handler = TAKES_CONTENT.get(type(command))
+        if handler is None:
+            raise SessionFault("command-invalid", f"{command.NAME} has neither header nor body")
+        return handler(self, command, assembly.header, assembly.body)
+
+    def given_up(self, assembly: Assembly) -> None:
+        """The client will not send the rest of this command (session.gap/*)."""
+        for consumers in self.consuming.values():
+            consumers.given_up(assembly)
+
+    def end_turn(self) -> None:
+        """Say what is completed, once for all that has come (session.completed/merged-reply)."""
+        if self.incoming.news and self.state is SessionState.ATTACHED:
+            self.send_control(self.incoming.completed())
+
+    # --- errors ---------------------------------------------------------------------------------------
+
+    def fail(
+        self,
+        problem: SessionFault | ModelError | WireError,
+        command_id: int | None = None,
+        command: Command | None = None,
+        assembly: Assembly | None = None,
+    ) -> None:
+        """End the session for an error (execution/ends-session).
+
+        The client is told of the exception and asked to detach; what it says until it has is discarded.
+        """
+        if self.state is not SessionState.ATTACHED:
+            self.end()
+            return
+        self.end_turn()
+        exception = commands.ExecutionException(
+            error_code=error_code(problem), command_id=command_id, description=short_text(str(problem), 1000)
+        )
+        first = None if assembly is None else assembly.first
+        if first is not None and len(first) >= 2:
+            exception.class_code, exception.command_code = first[0], first[1]
+        exception.field_index = _field_index(problem, command)
+        self.fail_with(exception, str(problem))
+
+    def fail_with(self, exception: commands.ExecutionException, why: str) -> None:
+        """End the session with this exception, and ask the client to detach."""
+        self.outgoing.send(((SegmentType.COMMAND, exception.encode()),), last=True)
+        self.send_control(controls.SessionDetach(name=self.session_name))
+        self._follow("FAIL")
+        self.note("session failed", detail=why, code=int(exception.error_code or 0))
+        self.release()
+
+    def fail_by_itself(self, problem: ModelError) -> None:
+        """End the session for an error of no command of its own; one that is under way is done first."""
+        if self._executing:
+            self._doom = self._doom or problem
+        else:
+            self.fail(problem)
+
+    def client_failed(self) -> None:
+        """A command of the broker's has failed at the client, which ends the session as well."""
+        if self.state is SessionState.ATTACHED:
+            self._follow("FAIL")
+            self.release()
+
+    # --- controls and commands out --------------------------------------------------------------------
+
+    def send_control(self, control: Control) -> None:
+        """Send a control, if there is a transport."""
+        if self.connection is not None:
+            self.connection.send(self.channel, control)
+
+    def send(self, command: Command) -> int:
+        """Send a command that has neither header nor body; answers with its id."""
+        return self.outgoing.send(((SegmentType.COMMAND, command.encode()),))
+
+    def throttle(self, throttled: bool) -> None:
+        """Have the client stop publishing, or go on, where the personality says so (message/throttling)."""
+        self.publisher.throttle(throttled)
+
+    # --- what handlers need ---------------------------------------------------------------------------
+
+    def authorise(self, action: Action, kind: str, name: str) -> None:
+        """May the session's user do this here?
+
+        Raises:
+            AccessRefused: no.
+        """
+        self.access.check(self.user, self.virtual_host.name, action, kind, name)
+
+    def authorise_binding(self, exchange: str, key: str) -> None:
+        """May the session's user bind something to this exchange, by this key?
+
+        Raises:
+            AccessRefused: no.
+        """
+        self.authorise("read", "exchange", exchange)
+        found = self.virtual_host.exchanges.get(exchange)
+        if found is not None and found.type_name == "topic":
+            self.access.check_topic(self.user, self.virtual_host.name, "read", exchange, key)
+
+    # --- what the tap is told --------------------------------------------------------------------------
+
+    def note(self, event: str, **facts: object) -> None:
+        """Tell whoever watches what has become of the session."""
+        if self.broker.tap is not None:
+            self.virtual_host.note(
+                event,
+                session=self.display_name,
+                connection=self.connection_name,
+                channel=self.channel,
+                **facts,
+            )
+
+    def note_consumer(
+        self, event: Literal["consumer added", "consumer ended"], which: Subscription, **facts: object
+    ) -> None:
+        """A subscription of this session has come, or goes."""
+        self.virtual_host.note(
+            event,
+            queue=which.queue.name,
+            consumer=which.tag,
+            connection=self.connection_name,
+            channel=self.channel,
+            **facts,
+        )
+
+    def note_settled(self, event: Settlement, deliveries: Sequence[Delivery]) -> None:
+        """Deliveries of this session are about to end in that way."""
+        tap = self.broker.tap
+        if tap is not None and deliveries and self.connection is not None:
+            tap.settled(event, deliveries, self.connection, self.channel)
+
+    # --- end ------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """It is over: nobody will attach it again."""
+        if self.state is SessionState.ENDED:
+            return
+        if self.connection is not None:
+            self._leave()
+        self._follow("END")
+        self.state = SessionState.ENDED
+        if self._expiry is not None:
+            self._expiry.cancel()
+        if self.broker.sessions.get(self.key) is self:
+            del self.broker.sessions[self.key]
+        self.release()
+
+    def release(self) -> None:
+        """Let go of everything: subscriptions end, what is held returns, exclusive queues go.
+
+        Sources: message.subscribe/lifetime, tx.rollback/discards, dtx.end/session-closed,
+        queue.declare/exclusive-*.
+        """
+        self.gate.shut()
+        if self.ledger.timeouts is not None:
+            self.ledger.timeouts.stop()
+        for consumers in self.consuming.values():
+            consumers.let_go()
+        ended = self._takers()
+        self.subscriptions, self.consuming = {}, {}
+        outstanding = self.ledger.take_all()
+        self.virtual_host.branches.leave(self)
+        if self.own_transaction is not None:
+            outstanding += self.own_transaction.rollback()
+        self.transaction = self.own_transaction = None
+        self.note_settled("requeued", outstanding)
+        # Before the subscriptions end: what returns to an auto-delete queue goes with it.
+        release_all([each for each in outstanding if each.acquired], ending="lost")
+        for each in ended:
+            each.end()
+        self.virtual_host.release_owner(self)
+        self.publisher.ended()
+        self.outgoing.clear()
+
+
+def _field_index(problem: SessionFault | ModelError | WireError, command: Command | None) -> int | None:
+    """Which field is to blame, counted from zero (execution.exception/index-zero-based)."""
+    name = getattr(problem, "field", None)
+    if command is not None and isinstance(name, str):
+        for index, (field, _) in enumerate(command.FIELDS):
+            if field == name:
+                return index
+    known = getattr(problem, "field_index", None)
+    return known if isinstance(known, int) else None

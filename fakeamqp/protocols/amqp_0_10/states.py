@@ -1,0 +1,62 @@
+"""The states of a connection, as in `connection_states` with heartbeats and a redirect, and of a session.
+
+A session lives apart from its transport. It is attached to a channel of a connection, and may lose that; how
+long it is kept then is what the peers have agreed on (session.request-timeout/meaning), and a session that is
+not kept has ended. An exception ends a session at once (execution/ends-session); the channel then waits for
+the client's detached, and everything else on it is discarded.
+
+Events are the names of controls the client sends; those in capitals are the broker's own doing. What a state
+has no entry for is an illegal event, and the state stays as it was.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from fakeamqp.protocols.common import connection_states
+from fakeamqp.protocols.common.connection_states import ConnectionState
+
+__all__ = ["CONNECTION_TRANSITIONS", "SESSION_TRANSITIONS", "SessionState"]
+
+
+class SessionState(Enum):
+    """Where a session is in its life."""
+
+    ATTACHED = auto()
+    DETACHED = auto()
+    """It has no transport, and is kept until its timeout is over."""
+    FAILED = auto()
+    """An exception has ended it; the client's detached is due."""
+    ENDED = auto()
+
+
+_OPEN = ConnectionState.OPEN
+CONNECTION_TRANSITIONS = {
+    **connection_states.CONNECTION_TRANSITIONS,
+    _OPEN: {
+        **connection_states.CONNECTION_TRANSITIONS[_OPEN],
+        "REDIRECT": ConnectionState.CLOSING,
+        "connection.heartbeat": _OPEN,
+    },
+}
+
+_S = SessionState
+SESSION_TRANSITIONS: dict[SessionState, dict[str, SessionState]] = {
+    _S.ATTACHED: {
+        "session.attach": _S.ATTACHED,
+        "KEEP": _S.DETACHED,
+        "END": _S.ENDED,
+        "FAIL": _S.FAILED,
+    },
+    _S.DETACHED: {
+        "session.attach": _S.ATTACHED,
+        "END": _S.ENDED,
+    },
+    _S.FAILED: {
+        "session.detach": _S.ENDED,
+        "session.detached": _S.ENDED,
+        "KEEP": _S.ENDED,
+        "END": _S.ENDED,
+    },
+    _S.ENDED: {},
+}

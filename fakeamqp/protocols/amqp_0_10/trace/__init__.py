@@ -1,0 +1,7 @@
+"""What a trace knows of 0-10."""
+
+from __future__ import annotations
+
+from fakeamqp.protocols.amqp_0_10.trace.reader import READER
+
+__all__ = ["READER"]

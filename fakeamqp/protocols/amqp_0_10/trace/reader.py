@@ -1,0 +1,201 @@
+"""Reads frames of 0-10; see `fakeamqp.trace.reading.Reader`, which says what each of its methods is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from fakeamqp.protocols.amqp_0_10.codec.frames import LAST_FRAME, LAST_SEGMENT
+from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING, TYPE_MASK
+from fakeamqp.protocols.amqp_0_10.codec.packed import Packed
+from fakeamqp.protocols.amqp_0_10.codec.properties import TransferProperties
+from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.structs import MessageProperties
+from fakeamqp.protocols.amqp_0_10.trace.frames import (
+    BODY,
+    HEADER,
+    SECRET_FIELDS,
+    decode,
+    describe,
+    frame_name,
+    kind_of,
+    ranges,
+    read_structs,
+)
+from fakeamqp.protocols.amqp_0_10.trace.secrets import redacted
+from fakeamqp.protocols.codec.errors import WireError
+from fakeamqp.protocols.codec.framing import Part
+from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.plain import PROPERTIES, bytes_or_text, plain_value
+from fakeamqp.trace.reading import Hidden
+
+__all__ = ["READER"]
+
+_END = LAST_SEGMENT | LAST_FRAME
+_DESTINATION = {"received": "exchange", "sent": "consumer_tag"}
+"""What the destination of a transfer is, by its direction."""
+
+
+class _Reader:
+    """The reader of 0-10."""
+
+    def part(self, kind: int, payload: bytes) -> Part:
+        """See `Reader`, here and below."""
+        return FRAMING.part(kind, payload)
+
+    def name(self, kind: int, payload: bytes) -> str:
+        """The name of a control or a command, or "header", "body"."""
+        return frame_name(kind, payload)
+
+    def describe(self, kind: int, payload: bytes) -> str:
+        """In one line."""
+        return describe(kind, payload)
+
+    def method(self, kind: int, payload: bytes) -> Any:
+        """A `Control` or a `Command`."""
+        read = decode(kind, payload)
+        return None if read is None else read[0]
+
+    def properties(self, kind: int, payload: bytes) -> Any:
+        """`TransferProperties`, which have the names that properties have in 0-9-1, and the structs."""
+        if read_structs(kind, payload) is None:
+            return None
+        try:
+            return TransferProperties.decode(payload)
+        except WireError:
+            return None
+
+    def body_size(self, kind: int, payload: bytes) -> int | None:
+        """message-properties may say it."""
+        for each in read_structs(kind, payload) or ():
+            if isinstance(each, MessageProperties):
+                return each.content_length
+        return None
+
+    def begins_content(self, kind: int, payload: bytes) -> bool:
+        """A command that another segment follows."""
+        return kind_of(kind, payload) is not None and not kind >> 8 & LAST_SEGMENT
+
+    def ends_content(self, kind: int) -> bool | None:
+        """The flags say it."""
+        return kind >> 8 & _END == _END
+
+    def contents_within(self, kind: int, payload: bytes) -> int:
+        """There is no such thing."""
+        return 0
+
+    def body_within(self, method: Any) -> bytes | None:
+        """There is no such thing."""
+        return None
+
+    def values(self, record: Any) -> Iterator[tuple[str, Any]]:
+        """All of a control or a command; of properties the structs, and in them what is there."""
+        if isinstance(record, Packed):
+            for name, _ in record.FIELDS:
+                value = getattr(record, name)
+                if name in SECRET_FIELDS and value is not None:
+                    yield name, Hidden(len(value))
+                else:
+                    yield name.rstrip("_"), _value(value)
+            return
+        for each in (record.delivery, record.message, record.fragment, *getattr(record, "others", ())):
+            if isinstance(each, Packed):
+                yield each.NAME.rpartition(".")[2], _present(each)
+
+    def columns(self, method: Any, direction: str) -> dict[str, Any]:
+        """A destination is an exchange of what comes, and a subscription of all else."""
+        found = {name: getattr(method, name) for name in ("exchange", "queue") if hasattr(method, name)}
+        destination = getattr(method, "destination", None)
+        if destination is not None:
+            transfer = method.NAME == "message.transfer"
+            found[_DESTINATION[direction] if transfer else "consumer_tag"] = destination
+        for name in ("routing_key", "binding_key"):
+            if hasattr(method, name):
+                found["routing_key"] = getattr(method, name)
+        for name in ("reply_code", "error_code"):
+            if hasattr(method, name):
+                found["reply_code"] = getattr(method, name)
+        return found
+
+    def columns_of_content(self, kind: int, payload: bytes, direction: str) -> dict[str, Any]:
+        """delivery-properties have the routing key, and on the way to a client the exchange."""
+        properties = self.properties(kind, payload)
+        found = {"message_id": getattr(properties, "message_id", None), "body_size": None}
+        delivery = getattr(properties, "delivery", None)
+        if delivery is not None:
+            found["routing_key"] = delivery.routing_key
+            if direction == "sent":
+                found["exchange"] = delivery.exchange
+        return found
+
+    def plain(self, kind: int, payload: bytes) -> dict[str, Any]:
+        """By the type of its segment."""
+        part = self.part(kind, payload)
+        if part in ("method", "heartbeat"):
+            read = decode(kind, payload)
+            fields = None if read is None else {name: _plain(value) for name, value in self.values(read[0])}
+            said: dict[str, Any] = {"readable": read is not None, "fields": fields}
+            if read is not None and part == "method" and read[1]:
+                said["sync"] = True
+            return said
+        if kind & TYPE_MASK == HEADER:
+            return self._plain_header(kind, payload)
+        if kind & TYPE_MASK == BODY:
+            return {"readable": not isinstance(payload, Cut), "body": bytes_or_text(payload)}
+        return {"readable": False}
+
+    def _plain_header(self, kind: int, payload: bytes) -> dict[str, Any]:
+        properties = self.properties(kind, payload)
+        found = read_structs(kind, payload)
+        said: dict[str, Any] = {
+            "readable": properties is not None,
+            "body_size": self.body_size(kind, payload),
+            "properties": None,
+            "structs": None,
+        }
+        if properties is not None:
+            common = ((name, getattr(properties, name, None)) for name in PROPERTIES)
+            said["properties"] = {name: plain_value(value) for name, value in common if value is not None}
+            said["structs"] = {
+                each.NAME: {name: _plain(value) for name, value in _present(each).items()}
+                for each in found or ()
+                if isinstance(each, Packed)
+            }
+        return said
+
+    def redacted(self, kind: int, payload: bytes, channel: int) -> bytes:
+        """See `secrets`."""
+        return redacted(kind, payload)
+
+    def is_dissected(self, kind: int) -> bool:
+        """All there are."""
+        return True
+
+    def filled(self, kind: int, payload: Cut) -> tuple[bytes, str]:
+        """Only bodies are so long."""
+        return payload + bytes(payload.size - len(payload)), "the others are shown as zeros"
+
+
+def _present(record: Packed) -> dict[str, Any]:
+    """The fields of a struct that are there; of a struct in it, a table."""
+    values = ((name.rstrip("_"), getattr(record, name)) for name, _ in record.FIELDS)
+    return {name: _value(value) for name, value in values if value is not None and value is not False}
+
+
+def _value(value: Any) -> Any:
+    """What is not a plain value in one that can stand for it."""
+    if isinstance(value, (SequenceSet, ByteRanges)):
+        return ranges(value)
+    if isinstance(value, Packed):
+        return {value.NAME: _present(value)}
+    if isinstance(value, (list, tuple)):
+        return [_value(each) for each in value]
+    return str(value) if isinstance(value, UUID) else value
+
+
+def _plain(value: Any) -> Any:
+    return bytes_or_text(value) if isinstance(value, bytes) else plain_value(value)
+
+
+READER = _Reader()

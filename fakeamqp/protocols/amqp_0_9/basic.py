@@ -1,0 +1,163 @@
+"""Class basic: qos, consume, cancel, get, and the settling of what was delivered.
+
+basic.publish is in `publishing`; how deliveries, get-ok and return go out in `framed.delivering`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.delivery import accept_all
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.subscription import Subscription
+from fakeamqp.protocols.amqp_0_9 import publishing
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.framed import delivering
+from fakeamqp.protocols.framed.settling import refusal, release_kept, send_again, settle
+from fakeamqp.protocols.framed.windows import set_documented_window, shares_windows
+
+if TYPE_CHECKING:
+    from fakeamqp.model.credit import Credit
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+
+__all__ = ["HANDLERS"]
+
+_CLASS = "basic"
+
+
+# --- qos ---------------------------------------------------------------------------------------------
+
+
+def qos(channel: Amqp09Channel, method: m.BasicQos) -> None:
+    """Limit what is sent in advance, on this channel or the whole connection (basic.qos/global-connection).
+
+    Running consumers are included. What a wider window lets through comes after qos-ok.
+    """
+    window = set_documented_window(channel, method)
+    channel.send(m.BasicQosOk())
+    if window.open:
+        window.resume()
+
+
+# --- consumers ---------------------------------------------------------------------------------------
+
+
+def consume(channel: Amqp09Channel, method: m.BasicConsume) -> None:
+    """Start a consumer; consume-ok goes before the first delivery (basic.consume/consume-ok-first)."""
+    name = channel.queue_name(method.queue)
+    tag = channel.new_tag(method.consumer_tag)
+    channel.use_ticket(method.ticket, "read", "queue", name)
+    channel.authorise("read", "queue", name)
+    queue = channel.virtual_host.queue(name, channel.connection)
+    # A stream would refuse to go without acknowledgements, but looks for its prefetch first.
+    counted = not method.no_ack or queue.keeps_delivered
+    windows: tuple[Credit, ...] = ()
+    if counted and shares_windows(channel, queue):
+        windows = tuple(each for each in (channel.credit, channel.connection.credit) if each is not None)
+    subscription = Subscription(
+        tag,
+        queue,
+        channel,
+        owner=channel.connection,
+        group=channel,
+        no_ack=method.no_ack,
+        no_local=method.no_local,
+        exclusive=method.exclusive,
+        arguments=method.filter,
+        options=queue.consumer_options(method.filter),
+        shares_window=queue.shares_windows and any(each.limits for each in windows),
+        limits=(channel.connection.gate, channel.gate, *windows),
+        credits=windows,
+        content_class=_CLASS,
+    )
+    queue.subscribe(subscription)
+    channel.consumers[tag] = subscription
+    channel.note_consumer(
+        "consumer added",
+        subscription,
+        no_ack=method.no_ack,
+        prefetch=0,
+        shares_prefetch=subscription.shares_window,
+    )
+    if not method.no_wait:
+        channel.send(m.BasicConsumeOk(consumer_tag=tag))
+    queue.dispatch()
+
+
+def cancel(channel: Amqp09Channel, method: m.BasicCancel) -> None:
+    """End a consumer; a tag that is none of this class is confirmed as well (basic.cancel/unknown-tag)."""
+    subscription = channel.consumers.get(method.consumer_tag)
+    if subscription is not None and subscription.content_class == _CLASS:
+        del channel.consumers[method.consumer_tag]
+    else:
+        subscription = None
+    if not method.no_wait:
+        channel.send(m.BasicCancelOk(consumer_tag=method.consumer_tag))
+    if subscription is not None:
+        channel.end_consumer(subscription)
+
+
+# --- get ---------------------------------------------------------------------------------------------
+
+
+def get(channel: Amqp09Channel, method: m.BasicGet) -> None:
+    """Take one message of the class at once, or learn that there is none."""
+    name = channel.queue_name(method.queue)
+    channel.use_ticket(method.ticket, "read", "queue", name)
+    channel.authorise("read", "queue", name)
+    queue = channel.virtual_host.queue(name, channel.connection)
+    channel.check_get(queue)
+    taken = queue.get(channel.connection, no_ack=method.no_ack, group=channel, content_class=_CLASS)
+    if taken is None:
+        channel.send(m.BasicGetEmpty())
+    else:
+        delivering.get_ok(channel, queue, *taken)
+
+
+# --- settling ----------------------------------------------------------------------------------------
+
+
+def ack(channel: Amqp09Channel, method: m.BasicAck) -> None:
+    """The messages have been dealt with."""
+    settle(channel, accept_all, "acked", method.delivery_tag, method.multiple)
+
+
+def reject(channel: Amqp09Channel, method: m.BasicReject) -> None:
+    """One message cannot be dealt with."""
+    ending = refusal(channel, "failed" if method.requeue else "rejected")
+    settle(channel, *ending, method.delivery_tag, multiple=False)
+
+
+def recover(channel: Amqp09Channel, method: m.BasicRecover) -> None:
+    """Send everything unsettled again, without an answer (basic.recover/asynchronous)."""
+    _recover(channel, method.requeue)
+
+
+def recover_sync(channel: Amqp09Channel, method: m.BasicRecoverSync) -> None:
+    """As `recover`, and say so first (Apache: documented extension)."""
+    _check_recover(channel)
+    channel.send(m.BasicRecoverSyncOk())
+    _recover(channel, method.requeue)
+
+
+def _recover(channel: Amqp09Channel, requeue: bool) -> None:
+    _check_recover(channel)
+    send_again(release_kept(channel), requeue)
+
+
+def _check_recover(channel: Amqp09Channel) -> None:
+    if channel.transaction is not None:  # basic.recover/02
+        raise PreconditionFailed("what a transactional channel holds cannot be recovered")
+
+
+HANDLERS = {
+    m.BasicQos: qos,
+    m.BasicConsume: consume,
+    m.BasicCancel: cancel,
+    m.BasicGet: get,
+    m.BasicAck: ack,
+    m.BasicReject: reject,
+    m.BasicRecover: recover,
+    m.BasicRecoverSync: recover_sync,
+    m.BasicPublish: publishing.begin,
+}

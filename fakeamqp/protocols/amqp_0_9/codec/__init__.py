@@ -1,0 +1,16 @@
+"""AMQP 0-9 on the wire: constants, methods, properties.
+
+Made from spec/amqp-0-9.toml by spec/generate.py; changes belong there.
+"""
+
+from __future__ import annotations
+
+from fakeamqp.protocols.amqp_0_9.codec.methods import METHODS
+from fakeamqp.protocols.amqp_0_9.codec.properties import (
+    BasicProperties,
+    FileProperties,
+    StreamProperties,
+    TunnelProperties,
+)
+
+__all__ = ["METHODS", "BasicProperties", "FileProperties", "StreamProperties", "TunnelProperties"]

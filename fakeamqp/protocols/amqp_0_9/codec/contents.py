@@ -1,0 +1,252 @@
+"""Contents of 0-9: a header that says how many child contents there are, those contents, then the body.
+
+    content = header child-content* body-frame*          (0-9/content/child-contents)
+
+A child is a content like any other, with children of its own. `content_frames` writes a content,
+`Gathering` puts one together from its frames.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_HEADER
+from fakeamqp.protocols.amqp_0_9.codec.properties import (
+    BasicProperties,
+    FileProperties,
+    StreamProperties,
+    TunnelProperties,
+)
+from fakeamqp.protocols.codec.errors import FieldError, FrameError
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, frame, split_body
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.framed.codec.properties import Properties
+
+__all__ = [
+    "MAX_DEPTH",
+    "PROPERTIES",
+    "ChildContent",
+    "Content",
+    "ContentHeader",
+    "Gathering",
+    "content_frames",
+    "decode_header",
+    "encode_header",
+]
+
+#: Contents may nest this deep; deeper ones are refused with FieldError. The protocol names no limit, Python's
+#: stack does.
+MAX_DEPTH = 100
+
+#: class id -> what describes a content of that class
+PROPERTIES: Final[dict[int, type[Properties]]] = {
+    kind.CLASS_ID: kind for kind in (BasicProperties, FileProperties, StreamProperties, TunnelProperties)
+}
+
+
+class ContentHeader(NamedTuple):
+    """The payload of a content header frame (0-9/content/header-layout).
+
+    Attributes:
+        class_id: the class of the content.
+        weight: how many child contents there are.
+        size: bytes of the body.
+        properties: flags and values.
+    """
+
+    class_id: int
+    weight: int
+    size: int
+    properties: bytes
+
+
+class ChildContent(Protocol):
+    """What can be written as a content inside another."""
+
+    @property
+    def class_id(self) -> int:
+        """The class of the content."""
+
+    @property
+    def properties(self) -> bytes:
+        """Flags and values."""
+
+    @property
+    def body(self) -> bytes:
+        """The bytes."""
+
+    @property
+    def children(self) -> Sequence[ChildContent]:
+        """The contents inside this one."""
+
+
+class Content(NamedTuple):
+    """A whole content, as it came: `properties` are flags and values."""
+
+    class_id: int
+    properties: bytes
+    body: bytes = b""
+    children: tuple[Content, ...] = ()
+
+
+def decode_header(payload: bytes) -> ContentHeader:
+    """Read a content header; the properties are not looked at.
+
+    Raises:
+        FrameError: there is no room for the numbers and the flags.
+    """
+    least = CONTENT_HEADER.size + 2
+    if len(payload) < least:
+        raise FrameError(f"a content header has at least {least} bytes, got {len(payload)}")
+    class_id, weight, size = CONTENT_HEADER.unpack_from(payload)
+    return ContentHeader(class_id, weight, size, payload[CONTENT_HEADER.size :])
+
+
+def encode_header(header: ContentHeader) -> bytes:
+    """The payload of a content header frame.
+
+    Raises:
+        FieldError: a number does not fit its field.
+    """
+    class_id, weight, size, properties = header
+    try:
+        return CONTENT_HEADER.pack(class_id, weight, size) + properties
+    except struct.error:
+        raise FieldError(f"{header!r:.200}: number out of range") from None
+
+
+def content_frames(
+    channel: int,
+    class_id: int,
+    properties: bytes,
+    body: bytes,
+    limit: int,
+    children: Sequence[ChildContent] = (),
+) -> list[bytes]:
+    """The frames of one content; `limit` bounds the payload of a body frame.
+
+    Raises:
+        FieldError: a number does not fit its field, contents nest too deep, or `limit` is below 1.
+    """
+    return _frames(channel, class_id, properties, body, limit, children, 1)
+
+
+def _frames(
+    channel: int,
+    class_id: int,
+    properties: bytes,
+    body: bytes,
+    limit: int,
+    children: Sequence[ChildContent],
+    depth: int,
+) -> list[bytes]:
+    if depth > MAX_DEPTH:
+        raise _too_deep()
+    header = encode_header(ContentHeader(class_id, len(children), len(body), properties))
+    frames = [frame(FRAME_HEADER, channel, header)]
+    for child in children:
+        frames += _frames(
+            channel, child.class_id, child.properties, child.body, limit, child.children, depth + 1
+        )
+    return frames + split_body(body, channel, limit)
+
+
+def _too_deep() -> FieldError:
+    return FieldError(f"contents nest deeper than {MAX_DEPTH} levels")
+
+
+class _Level:
+    """A content whose header has come."""
+
+    __slots__ = ("body", "children", "header", "missing")
+
+    def __init__(self, header: ContentHeader) -> None:
+        self.header = header
+        self.children: list[Content] = []
+        self.body: list[bytes] = []
+        self.missing = header.size
+
+    @property
+    def wants_child(self) -> bool:
+        return len(self.children) < self.header.weight
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.wants_child and not self.missing
+
+
+class Gathering:
+    """Puts one content together. After an error, and once the content is whole, it takes no more frames."""
+
+    __slots__ = ("_levels",)
+
+    def __init__(self) -> None:
+        self._levels: list[_Level] = []
+
+    @property
+    def header(self) -> ContentHeader | None:
+        """The header of the outermost content, once it has come."""
+        return self._levels[0].header if self._levels else None
+
+    @property
+    def body_so_far(self) -> bytes:
+        """What has come of the body of the outermost content."""
+        return b"".join(self._levels[0].body) if self._levels else b""
+
+    @property
+    def wants_header(self) -> bool:
+        """Whether a content is to begin: the outermost, or one that another still misses."""
+        return not self._levels or self._levels[-1].wants_child
+
+    @property
+    def at_the_body(self) -> bool:
+        """Whether all that is due is of the body of the outermost content."""
+        return len(self._levels) == 1 and not self._levels[0].wants_child
+
+    def add_header(self, payload: bytes) -> Content | None:
+        """A content header has come; returns the content if it is whole.
+
+        Raises:
+            FrameError: it is too short, or something else was due.
+            FieldError: contents nest too deep.
+        """
+        header = decode_header(payload)
+        if self._levels and not self._levels[-1].wants_child:
+            raise FrameError(
+                f"a content header came where {self._levels[-1].missing} bytes of a body were due"
+            )
+        if len(self._levels) >= MAX_DEPTH:
+            raise _too_deep()
+        self._levels.append(_Level(header))
+        return self._settle()
+
+    def add_body(self, payload: bytes) -> Content | None:
+        """A body frame has come; returns the content if it is whole.
+
+        Raises:
+            FrameError: a header was due, or the body is longer than its header said.
+        """
+        if not self._levels or self._levels[-1].wants_child:
+            raise FrameError("a body came where a content header was due")
+        level = self._levels[-1]
+        if len(payload) > level.missing:
+            excess = len(payload) - level.missing
+            raise FrameError(f"{excess} bytes came beyond the {level.header.size} that were announced")
+        level.missing -= len(payload)
+        level.body.append(payload)
+        return self._settle()
+
+    def _settle(self) -> Content | None:
+        """Put contents that are whole into those around them, and return the outermost if it is whole."""
+        levels = self._levels
+        while levels[-1].is_whole:
+            level = levels.pop()
+            body = level.body[0] if len(level.body) == 1 else b"".join(level.body)
+            content = Content(level.header.class_id, level.header.properties, body, tuple(level.children))
+            if not levels:
+                return content
+            levels[-1].children.append(content)
+        return None

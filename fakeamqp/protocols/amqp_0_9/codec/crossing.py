@@ -1,0 +1,185 @@
+"""How a message crosses from message.transfer to contents of class basic, and back: one table.
+
+The model, and whatever else reads properties, knows those of class basic. A transfer has most of them as
+fields of its method; there nothing is absent, so an empty text and 0 are none. What one side has no place for
+travels in a header. Nothing here fails: what cannot be carried becomes the nearest that can. docs/protocols.md
+shows the table; how either crosses to 0-10 is in `fakeamqp.protocols.amqp_0_10.codec.crossing`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from fakeamqp.protocols.amqp_0_9.codec.bodies import encode_body
+from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_10.codec.crossing import EXPIRATION_HEADER, TYPE_HEADER, fits_short_string, ttl
+from fakeamqp.protocols.framed.codec.properties import Properties
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+    from fakeamqp.protocols.framed.codec.tables import Grammar
+
+__all__ = ["FIELDS", "Place", "Transferred", "encode_transfer", "from_transfer", "to_transfer"]
+
+_EMPTY_TABLE_AND_BODY = 9
+"""Bytes of a transfer's last two fields where they are empty: the length of a table, a kind and a length."""
+
+
+class AnyProperties(Protocol):
+    """What is read of properties of any protocol; see `model.message.Properties`."""
+
+    @property
+    def headers(self) -> dict[str, Any] | None:
+        """Application headers."""
+
+    @property
+    def expiration(self) -> str | None:
+        """Milliseconds, as text."""
+
+    @property
+    def type(self) -> str | None:
+        """For the application."""
+
+
+class Place(NamedTuple):
+    """Where a transfer has a property, or a property of a transfer's own."""
+
+    property: str
+    """The property of class basic; "" for none."""
+    field: str
+    """The field of message.transfer; "" for none."""
+    header: str
+    """The header that carries it where there is no such field, or no such property; "" for none."""
+    says: str
+    """About the values, for the page."""
+
+
+_TEXT = "the same text; an empty one is none"
+_NUMBER = "the same number; 0 is none"
+
+FIELDS: Final[tuple[Place, ...]] = (
+    Place("content_type", "content_type", "", _TEXT),
+    Place("content_encoding", "content_encoding", "", _TEXT),
+    Place("delivery_mode", "delivery_mode", "", _NUMBER),
+    Place("priority", "priority", "", _NUMBER),
+    Place("correlation_id", "correlation_id", "", _TEXT),
+    Place("reply_to", "reply_to", "", _TEXT),
+    Place(
+        "expiration", "ttl", EXPIRATION_HEADER, "milliseconds; 0, or a text that is no number, in the header"
+    ),
+    Place("message_id", "message_id", "", _TEXT),
+    Place("timestamp", "timestamp", "", "seconds since 1970; 0 is none"),
+    Place("type", "", TYPE_HEADER, "the text in the header"),
+    Place("user_id", "user_id", "", _TEXT),
+    Place("app_id", "app_id", "", _TEXT),
+    Place("", "transaction_id", "x-amqp-0-9-transaction-id", "the text in the header; an empty one is none"),
+    Place("", "security_token", "x-amqp-0-9-security-token", "the bytes in the header; none are none"),
+)
+"""What message.transfer and class basic have in common, and what each has alone."""
+
+_SAME: Final = tuple(
+    place for place in FIELDS if place.property and place.field and place.property != "expiration"
+)
+_OWN: Final = tuple(place for place in FIELDS if not place.property)
+
+
+class Transferred(NamedTuple):
+    """A message in the terms of message.transfer: `values` by field, and its headers as an encoded table."""
+
+    values: dict[str, Any]
+    table: bytes
+
+
+def from_transfer(method: MessageTransfer, payload: bytes, grammar: Grammar) -> BasicProperties:
+    """What a transfer says of its message, as class basic of 0-9-1 says it, whose bytes are the same.
+
+    Args:
+        method: the transfer.
+        payload: its bytes. Headers keep those that they came with.
+        grammar: what it was read with.
+    """
+    given: dict[str, Any] = {place.property: getattr(method, place.field) or None for place in _SAME}
+    if method.ttl:
+        given["expiration"] = str(method.ttl)
+    headers = method.application_headers
+    if headers:
+        given["headers"] = headers
+        # What was checked once may be joined by what the text's grammar knows not.
+        given["_raw_headers"] = (_table_of(method, payload), grammar.unchecked)
+    properties = BasicProperties(**given)
+    added = {place.header: getattr(method, place.field) for place in _OWN if getattr(method, place.field)}
+    carried = dict(_carried(headers, expires=bool(method.ttl)))
+    if added or carried:
+        properties = properties.with_headers(added, [place.header for place in carried])
+        if not properties.headers:
+            properties = properties.replace(headers=None)
+        properties = properties.replace(**{place.property: value for place, value in carried.items()})
+    return properties
+
+
+def _carried(headers: dict[str, Any], *, expires: bool) -> Iterator[tuple[Place, str]]:
+    """The properties that headers of a transfer carry. Where the field is set the header stays one."""
+    for place in FIELDS:
+        value = headers.get(place.header) if place.property and place.header else None
+        if isinstance(value, str) and fits_short_string(value) and not (place.field and expires):
+            yield place, value
+
+
+def _table_of(method: MessageTransfer, payload: bytes) -> bytes:
+    """The bytes of the headers: all that is between the other fields and the body."""
+    behind = len(encode_body(method.body))
+    bare = MessageTransfer(**{name: getattr(method, name) for name in _BEFORE_HEADERS})
+    return payload[len(bare.encode()) - _EMPTY_TABLE_AND_BODY : len(payload) - behind]
+
+
+_BEFORE_HEADERS: Final = tuple(
+    name for name, _ in MessageTransfer.LAYOUT if name not in ("application_headers", "body")
+)
+
+
+def to_transfer(properties: AnyProperties) -> Transferred:
+    """What any protocol's properties say, as message.transfer says it."""
+    values: dict[str, Any] = {}
+    for place in _SAME:
+        value = getattr(properties, place.property)
+        if value:
+            values[place.field] = value
+    headers = properties.headers or {}
+    added: dict[str, Any] = {}
+    if properties.type is not None:
+        added[TYPE_HEADER] = properties.type
+    if properties.expiration is not None:
+        milliseconds = ttl(properties.expiration)
+        if milliseconds:
+            values["ttl"] = milliseconds
+        else:
+            added[EXPIRATION_HEADER] = properties.expiration
+    taken = []
+    for place in _OWN:
+        value = headers.get(place.header)
+        if value and _suits(place.field, value):
+            values[place.field] = value
+            taken.append(place.header)
+    if not isinstance(properties, Properties):
+        # What came by another family of protocols has no table yet.
+        properties = BasicProperties(headers=properties.headers)
+    return Transferred(values, properties.headers_table(added, taken))
+
+
+def _suits(field: str, value: object) -> bool:
+    """Whether the header's value is one for the field that it stands for."""
+    if field == "security_token":
+        return isinstance(value, bytes)
+    return isinstance(value, str) and fits_short_string(value)
+
+
+def encode_transfer(method: MessageTransfer, table: bytes, body: Body) -> bytes:
+    """The payload of a transfer with these headers and this body; the method has neither.
+
+    Raises:
+        FieldError: a value does not fit its field.
+    """
+    return b"".join((method.encode()[:-_EMPTY_TABLE_AND_BODY], table, encode_body(body)))

@@ -1,0 +1,18 @@
+"""Frames of 0-9, for those who look on; see `wire.framing`.
+
+Requests and responses hold methods, and so count as methods. Nobody looks into out-of-band frames and trace
+frames.
+"""
+
+from __future__ import annotations
+
+from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE, PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_9.codec.frames import FRAME_TYPES
+from fakeamqp.protocols.codec.framing import Part
+from fakeamqp.protocols.framed.codec.framing import PARTS, FamilyFraming
+
+__all__ = ["FRAMING"]
+
+_HOLDING: dict[int, Part] = {**PARTS, FRAME_REQUEST: "method", FRAME_RESPONSE: "method"}
+
+FRAMING = FamilyFraming(PROTOCOL_HEADER, {kind: _HOLDING.get(kind, "") for kind in sorted(FRAME_TYPES)})

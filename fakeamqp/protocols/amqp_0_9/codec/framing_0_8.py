@@ -1,0 +1,11 @@
+"""Frames of 0-8, for those who look on: those of 0-9 behind another protocol header."""
+
+from __future__ import annotations
+
+from fakeamqp.protocols.amqp_0_9.codec.frames import FRAME_TYPES_0_8
+from fakeamqp.protocols.amqp_0_9.codec.version_0_8 import PROTOCOL_HEADERS
+from fakeamqp.protocols.framed.codec.framing import PARTS, FamilyFraming
+
+__all__ = ["FRAMING"]
+
+FRAMING = FamilyFraming(PROTOCOL_HEADERS[0], {kind: PARTS.get(kind, "") for kind in sorted(FRAME_TYPES_0_8)})

@@ -1,0 +1,110 @@
+"""What request and response frames of 0-9 hold: numbers, then a method.
+
+Sources: 0-9/request/layout, 0-9/response/layout. The text's figure of a request has four reserved bytes that
+its grammar leaves out, and peers are written after either. They can be told apart: where the reserved bytes
+would begin, a method without them has its class id, which is never 0. Who answers does well to write the form
+that its peer writes.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from fakeamqp.protocols.codec.errors import FieldError, FrameError
+
+__all__ = ["Request", "Response", "decode_request", "decode_response", "encode_request", "encode_response"]
+
+_request = struct.Struct(">QQ")
+_response = struct.Struct(">QQI")
+_IDS = 4
+"""Bytes of class and method id: no method has fewer."""
+_RESERVED = bytes(4)
+
+
+class Request(NamedTuple):
+    """The payload of a request frame.
+
+    Attributes:
+        request_id: 1 for the first of a channel and direction, then one more each.
+        response_mark: up to this number its sender has processed the responses it got.
+        method: the payload of the method.
+        reserved: there are four reserved bytes before the method, as in the figure.
+    """
+
+    request_id: int
+    response_mark: int
+    method: bytes
+    reserved: bool = True
+
+
+class Response(NamedTuple):
+    """The payload of a response frame.
+
+    Attributes:
+        response_id: 1 for the first of a channel and direction, then one more each.
+        request_id: the first request that it answers.
+        batch_offset: how many requests after that one it answers as well.
+        method: the payload of the method.
+    """
+
+    response_id: int
+    request_id: int
+    batch_offset: int
+    method: bytes
+
+
+def decode_request(payload: bytes) -> Request:
+    """Read a request in either form.
+
+    Raises:
+        FrameError: there is no room for the numbers and the ids of a method.
+    """
+    if len(payload) < _request.size + _IDS:
+        raise FrameError(f"a request has at least {_request.size + _IDS} bytes, got {len(payload)}")
+    request_id, response_mark = _request.unpack_from(payload)
+    start = _request.size
+    reserved = payload[start : start + 2] == b"\0\0"
+    if reserved:
+        start += len(_RESERVED)
+        if len(payload) < start + _IDS:
+            raise FrameError(f"a request with reserved bytes has at least {start + _IDS}, got {len(payload)}")
+    return Request(request_id, response_mark, payload[start:], reserved)
+
+
+def encode_request(request: Request) -> bytes:
+    """The payload of a request frame.
+
+    Raises:
+        FieldError: a number does not fit its field.
+    """
+    try:
+        numbers = _request.pack(request.request_id, request.response_mark)
+    except struct.error:
+        raise FieldError(f"{request!r:.200}: number out of range") from None
+    return b"".join((numbers, _RESERVED if request.reserved else b"", request.method))
+
+
+def decode_response(payload: bytes) -> Response:
+    """Read a response.
+
+    Raises:
+        FrameError: there is no room for the numbers and the ids of a method.
+    """
+    if len(payload) < _response.size + _IDS:
+        raise FrameError(f"a response has at least {_response.size + _IDS} bytes, got {len(payload)}")
+    response_id, request_id, batch_offset = _response.unpack_from(payload)
+    return Response(response_id, request_id, batch_offset, payload[_response.size :])
+
+
+def encode_response(response: Response) -> bytes:
+    """The payload of a response frame.
+
+    Raises:
+        FieldError: a number does not fit its field.
+    """
+    response_id, request_id, batch_offset, method = response
+    try:
+        return _response.pack(response_id, request_id, batch_offset) + method
+    except struct.error:
+        raise FieldError(f"{response!r:.200}: number out of range") from None

@@ -1,0 +1,144 @@
+"""Class exchange: declare, delete, and bound, by which clients of Apache's broker ask what is bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.declarations import check_name
+from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
+from fakeamqp.protocols.amqp_0_9.access import belongs
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.framed.replies import ProtocolError, stripped
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+
+__all__ = ["HANDLERS"]
+
+
+def declare(channel: Amqp09Channel, method: m.ExchangeDeclare) -> None:
+    """Create an exchange, or confirm that one of this type is there.
+
+    Of one that is there the flags and arguments are not looked at (exchange.declare/durable-sticky).
+    """
+    name = stripped(method.exchange)
+    if method.passive:
+        channel.use_ticket(method.ticket, "passive", "exchange", name)
+        channel.authorise_passive("exchange", name)
+        channel.virtual_host.exchange(name)
+    else:
+        _create(channel, method, name)
+    if not method.no_wait:
+        channel.send(m.ExchangeDeclareOk())
+
+
+def _create(channel: Amqp09Channel, method: m.ExchangeDeclare, name: str) -> None:
+    virtual_host = channel.virtual_host
+    _check_type(channel, method.type)
+    channel.use_ticket(method.ticket, "active", "exchange", name)
+    if not name:
+        raise AccessRefused("the default exchange is there already, and has no name to declare it by")
+    channel.authorise("configure", "exchange", name)
+    existing = virtual_host.exchanges.get(name)
+    if existing is None:
+        if name.startswith("amq."):
+            condition = channel.personality.amqp_0_9.reserved_exchange_name
+            raise ProtocolError(condition, f"exchange name '{name}' contains reserved prefix 'amq.*'")
+        alternate = method.arguments.get("alternate-exchange")
+        if isinstance(alternate, str):
+            channel.authorise("read", "exchange", name)
+            channel.authorise("write", "exchange", alternate)
+        check_name(channel.personality, "exchange", name)
+        virtual_host.create_exchange(
+            name,
+            method.type,
+            durable=method.durable,
+            auto_delete=method.auto_delete,
+            internal=method.internal,
+            arguments=method.arguments,
+        )
+        belongs(channel, method.ticket, "exchange", name)
+    elif existing.type_name != method.type:
+        raise NotAllowed(
+            f"exchange '{name}' in vhost '{virtual_host.name}' is of type '{existing.type_name}', "
+            f"not '{method.type}'"
+        )
+
+
+def _check_type(channel: Amqp09Channel, name: str) -> None:
+    """Refuse an unknown type as 0-9 has it, not as RabbitMQ 4 does (exchange.declare/type-support)."""
+    try:
+        channel.virtual_host.exchange_type(name)
+    except PreconditionFailed as problem:
+        raise CommandInvalid(str(problem)) from None
+
+
+def delete(channel: Amqp09Channel, method: m.ExchangeDelete) -> None:
+    """Delete an exchange.
+
+    Raises:
+        NotFound: there is none (exchange.delete/exchange-exists).
+    """
+    name = stripped(method.exchange)
+    virtual_host = channel.virtual_host
+    channel.use_ticket(method.ticket, "active", "exchange", name)
+    if name:
+        virtual_host.check_deletable(name)
+        channel.authorise("configure", "exchange", name)
+        virtual_host.exchange(name)
+    virtual_host.delete_exchange(name, if_unused=method.if_unused)
+    if not method.no_wait:
+        channel.send(m.ExchangeDeleteOk())
+
+
+# --- bound -------------------------------------------------------------------------------------------
+
+
+_BOUND, _NO_EXCHANGE, _NO_QUEUE = 0, 1, 2
+_NO_BINDINGS, _QUEUE_NOT_BOUND, _KEY_NOT_BOUND, _QUEUE_NOT_BOUND_BY_KEY = 3, 4, 5, 6
+"""What exchange.bound-ok says, as Apache's broker numbers it."""
+
+
+def bound(channel: Amqp09Channel, method: m.ExchangeBound) -> None:
+    """Tell whether something is bound (Apache: documented extension); a blank queue or key is any."""
+    code, text = _bound(channel, method)
+    channel.send(m.ExchangeBoundOk(reply_code=code, reply_text=text))
+
+
+def _bound(channel: Amqp09Channel, method: m.ExchangeBound) -> tuple[int, str]:
+    exchange_name, queue_name, key = method.exchange, method.queue, method.routing_key
+    channel.authorise_passive("exchange", exchange_name)
+    virtual_host = channel.virtual_host
+    try:
+        exchange = virtual_host.exchange(exchange_name)
+    except NotFound as problem:
+        return _NO_EXCHANGE, str(problem)
+    if queue_name and queue_name not in virtual_host.queues:
+        return _NO_QUEUE, f"no queue '{queue_name}' in vhost '{virtual_host.name}'"
+    pairs = {
+        (each.destination.name, each.routing_key)
+        for each in exchange.bindings.values()
+        if each.destination.kind == "queue"
+    }
+    if not exchange_name:
+        # Every queue is bound to the default exchange by its own name, and has no entry there.
+        pairs.update((name, name) for name in virtual_host.queues)
+    queues, keys = {queue for queue, _ in pairs}, {each for _, each in pairs}
+    if queue_name and key:
+        if (queue_name, key) in pairs:
+            return _BOUND, ""
+        return _QUEUE_NOT_BOUND_BY_KEY, f"queue '{queue_name}' is not bound by key '{key}'"
+    if queue_name:
+        return (
+            (_BOUND, "") if queue_name in queues else (_QUEUE_NOT_BOUND, f"queue '{queue_name}' is not bound")
+        )
+    if key:
+        return (_BOUND, "") if key in keys else (_KEY_NOT_BOUND, f"nothing is bound by key '{key}'")
+    return (_BOUND, "") if pairs else (_NO_BINDINGS, "nothing is bound")
+
+
+HANDLERS = {
+    m.ExchangeDeclare: declare,
+    m.ExchangeDelete: delete,
+    m.ExchangeBound: bound,
+}

@@ -1,0 +1,230 @@
+"""The methods of class file. What is staged by either peer is the model's: see `model.staging`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, IllegalState, PreconditionFailed
+from fakeamqp.model.staging import Description
+from fakeamqp.protocols.amqp_0_9 import consuming, contents
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.message_properties import FileMessageProperties
+from fakeamqp.protocols.amqp_0_9.contents import FILE
+from fakeamqp.protocols.amqp_0_9.file.room import FileConsumer, Files
+from fakeamqp.protocols.framed.replies import ProtocolError
+
+if TYPE_CHECKING:
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.staging import Staged, Upload
+    from fakeamqp.model.tap import Settlement
+    from fakeamqp.model.transactions import Transaction
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, Content
+
+__all__ = ["HANDLERS"]
+
+
+# --- consumers ---------------------------------------------------------------------------------------
+
+
+def qos(channel: Amqp09Channel, method: m.FileQos) -> None:
+    """Limit what consumers hold unacknowledged, on this channel or the whole connection (file.qos/*)."""
+    window = consuming.set_window(
+        channel.rooms(Files),
+        count=method.prefetch_count,
+        size=method.prefetch_size,
+        for_connection=method.global_,
+    )
+    channel.send(m.FileQosOk())
+    window.resume()
+
+
+def consume(channel: Amqp09Channel, method: m.FileConsume) -> None:
+    """Start a consumer; consume-ok goes before the first file is opened, unless it is not wanted.
+
+    Raises:
+        ProtocolError, NotAllowed, AccessRefused, NotFound, ResourceLocked: see `consuming.consumable`.
+    """
+    files = channel.rooms(Files)
+    queue, tag = consuming.consumable(files, method)
+    consuming.start(FileConsumer(files, queue, tag, method), no_ack=method.no_ack)
+    if not method.no_wait:
+        channel.send(m.FileConsumeOk(consumer_tag=tag))
+    queue.dispatch()
+
+
+def cancel(channel: Amqp09Channel, method: m.FileCancel) -> None:
+    """End a consumer; what was delivered to it can still be acknowledged (file.cancel/stops).
+
+    A tag that is none of this class is confirmed as well, as in class basic.
+    """
+    files = channel.rooms(Files)
+    consumer = consuming.cancel(files, method.consumer_tag)
+    if not method.no_wait:
+        channel.send(m.FileCancelOk(consumer_tag=method.consumer_tag))
+    if consumer is not None:
+        consumer.shut()
+        files.withdraw(consumer)
+        channel.end_consumer(consumer.subscription)
+
+
+# --- staging -----------------------------------------------------------------------------------------
+
+
+def open_(channel: Amqp09Channel, method: m.FileOpen) -> None:
+    """The client wants to stage a content: say how much of it is there (file.open/*).
+
+    Raises:
+        ContentTooLarge: the content is larger than the broker takes (file.open/size-hint).
+        ResourceError: see `Uploads.open`.
+    """
+    largest = channel.personality.largest_message
+    if largest and method.content_size > largest:
+        raise ContentTooLarge(
+            f"content of {method.content_size} bytes is larger than configured max size {largest}"
+        )
+    staged_size = channel.rooms(Files).uploads.open(method.identifier, method.content_size)
+    channel.send(m.FileOpenOk(staged_size=staged_size))
+
+
+def open_ok(channel: Amqp09Channel, method: m.FileOpenOk) -> None:
+    """The client is ready for a content of the broker's: stage the rest (file.open-ok/staged-size-01).
+
+    Raises:
+        ProtocolError: no content is opened.
+        PreconditionFailed: the content is not that large.
+    """
+    try:
+        channel.rooms(Files).downloads.opened(method.staged_size)
+    except IllegalState as problem:
+        raise ProtocolError("command-invalid", problem.text) from problem
+    except IllegalArgument as problem:
+        raise PreconditionFailed(problem.text) from problem
+
+
+def stage(channel: Amqp09Channel, method: m.FileStage) -> None:
+    """file.stage has come; its content follows (file.stage/content)."""
+    channel.expect_content(m.FileStage, FileMessageProperties, partial(_staged, channel))
+
+
+def _staged(channel: Amqp09Channel, content: Content[FileMessageProperties]) -> None:
+    """A content of the client's, or the rest of one; what it says of itself last counts.
+
+    Raises:
+        ProtocolError: no content is opened.
+        PreconditionFailed: it is more or less than was announced (file.open/content-size-01).
+    """
+    description = Description(content.properties, FILE.encoding, content.octets, content.children)
+    try:
+        channel.rooms(Files).uploads.stage(description, content.body)
+    except IllegalState as problem:
+        raise ProtocolError("command-invalid", problem.text) from problem
+    except IllegalArgument as problem:
+        raise PreconditionFailed(problem.text) from problem
+
+
+# --- publishing --------------------------------------------------------------------------------------
+
+
+def publish(channel: Amqp09Channel, method: m.FilePublish) -> None:
+    """Publish what is staged under an identifier, as soon as all of it is there (file.publish/asynchronous).
+
+    Raises:
+        NotFound: there is no such exchange, or nothing was opened under the identifier.
+        AccessRefused, NotAllowed: see `contents.authorise`.
+    """
+    channel.connection.publish_received()
+    contents.authorise(channel, method)
+    uploads = channel.rooms(Files).uploads
+    upload = uploads.find(method.identifier)
+    transaction = channel.transaction
+    if transaction is None or upload.staged.complete:
+        uploads.take(upload, partial(_publish, channel, method, transaction))
+    else:
+        transaction.publish(partial(_commit, channel, method, upload))
+
+
+def _publish(
+    channel: Amqp09Channel, method: m.FilePublish, transaction: Transaction | None, staged: Staged
+) -> None:
+    message = staged.message(method.exchange, method.routing_key, channel.connection)
+    message.secured = True  # The broker does what it can to keep files (file/01).
+    contents.publish(channel, FILE, method, message, transaction)
+
+
+def _commit(channel: Amqp09Channel, method: m.FilePublish, upload: Upload) -> bool:
+    """A publish of a transaction, at commit, that had come before all of its content."""
+    channel.rooms(Files).uploads.take(upload, partial(_publish, channel, method, None))
+    return True
+
+
+# --- settling ----------------------------------------------------------------------------------------
+
+
+def ack(channel: Amqp09Channel, method: m.FileAck) -> None:
+    """The files have been dealt with (file.ack/semantics)."""
+    deliveries = _take(channel, method.delivery_tag, multiple=method.multiple)
+    _settle(channel, accept_all, "acked", deliveries)
+
+
+def reject(channel: Amqp09Channel, method: m.FileReject) -> None:
+    """A file cannot be dealt with now: somebody else gets it, or it is dead-lettered or dropped.
+
+    Sources: file.reject/01, file.reject/02, file.reject/requeue-01.
+    """
+    deliveries = _take(channel, method.delivery_tag, multiple=False)
+    if method.requeue:
+        _settle(channel, partial(release_all, ending="failed", avoid=channel), "requeued", deliveries)
+    else:
+        _settle(channel, reject_all, "rejected", deliveries)
+
+
+def _take(channel: Amqp09Channel, tag: int, *, multiple: bool) -> list[Delivery]:
+    """Take out what was delivered with a tag; with `multiple`, all up to that, and with tag 0 simply all.
+
+    Raises:
+        PreconditionFailed: no file was delivered so, or it is settled (file.ack/multiple-01).
+    """
+    deliveries = channel.rooms(Files).ledger.take(tag, multiple)
+    if deliveries is None:
+        raise PreconditionFailed(f"unknown delivery tag {tag}")
+    return deliveries
+
+
+def _settle(
+    channel: Amqp09Channel,
+    act: Callable[[Sequence[Delivery]], None],
+    event: Settlement,
+    deliveries: Sequence[Delivery],
+) -> None:
+    """Now, or when the channel's transaction is committed (file/transactional)."""
+    carry_out = partial(_carry_out, channel, act, event)
+    if channel.transaction is not None:
+        channel.transaction.settle(carry_out, deliveries)
+    else:
+        carry_out(deliveries)
+
+
+def _carry_out(
+    channel: Amqp09Channel,
+    act: Callable[[Sequence[Delivery]], None],
+    event: Settlement,
+    deliveries: Sequence[Delivery],
+) -> None:
+    channel.note_settled(event, deliveries)
+    act(deliveries)
+
+
+HANDLERS = {
+    m.FileQos: qos,
+    m.FileConsume: consume,
+    m.FileCancel: cancel,
+    m.FileOpen: open_,
+    m.FileOpenOk: open_ok,
+    m.FileStage: stage,
+    m.FilePublish: publish,
+    m.FileAck: ack,
+    m.FileReject: reject,
+}

@@ -1,0 +1,142 @@
+"""What class file keeps of one channel: consumers, what is unacknowledged, and what either peer stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.delivery import Ledger, accept_all, release_all
+from fakeamqp.model.staging import Download, Downloads, Uploads
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.consuming import Consumer, Consumers
+from fakeamqp.protocols.amqp_0_9.contents import FILE, octets
+
+if TYPE_CHECKING:
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.window import Window
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+
+__all__ = ["FileConsumer", "Files"]
+
+
+class Files(Consumers):
+    """Class file on one channel. It is a room of the channel's, and the client that `Downloads` talk to.
+
+    What is under way to the client has no delivery tag yet: nobody can acknowledge it.
+    """
+
+    class_name = "file"
+
+    def __init__(self, channel: Amqp09Channel) -> None:
+        super().__init__(channel)
+        self.ledger = Ledger()
+        """What was delivered and is not acknowledged, by tags that no other class has on the channel."""
+        self.uploads = Uploads(channel.virtual_host, channel.user.name)
+        self.downloads = Downloads(self)
+
+    def count(self, window: Window) -> None:
+        """See the base class."""
+        deliveries = [*self.ledger.outstanding.values(), *(each.delivery for each in self.downloads)]
+        for delivery in deliveries:
+            if delivery.holder is not None and not delivery.settled:
+                consumer = delivery.holder.subscriber
+                if isinstance(consumer, FileConsumer) and consumer.windowed:
+                    delivery.credits = (*delivery.credits, window.credit)
+                    window.credit.take(delivery.queued.message)
+
+    # --- out ------------------------------------------------------------------------------------------
+
+    def ask(self, download: Download) -> None:
+        """See `model.staging.FileClient`."""
+        size = len(download.message.body)
+        self.channel.send(m.FileOpen(identifier=download.identifier, content_size=size))
+
+    def send_rest(self, download: Download, offset: int) -> None:
+        """See `model.staging.FileClient`."""
+        message = download.message
+        self.channel.send_content(
+            m.FileStage(), FILE.number, octets(FILE, message), message.body[offset:], message.children
+        )
+
+    def hand_over(self, download: Download) -> None:
+        """See `model.staging.FileClient`; some go to who is to be rid of them (file.consume/no-ack)."""
+        channel, subscription, message = self.channel, download.subscription, download.message
+        consumer = subscription.subscriber
+        assert isinstance(consumer, FileConsumer)
+        tag = channel.ledger.next_tag()
+        tap = channel.connection.broker.tap
+        if tap is not None:
+            queue, redelivered = subscription.queue.name, download.redelivered
+            tap.delivered(message, queue, consumer.tag, channel.connection, channel.number, tag, redelivered)
+        channel.send(
+            m.FileDeliver(
+                consumer_tag=consumer.tag,
+                delivery_tag=tag,
+                redelivered=download.redelivered,
+                exchange=message.exchange,
+                routing_key=message.routing_key,
+                identifier=download.identifier,
+            )
+        )
+        if consumer.no_ack:
+            accept_all((download.delivery,))
+        else:
+            self.ledger.enter(tag, download.delivery)
+
+    def withdraw(self, consumer: Consumer) -> None:
+        """Deliver nothing more to a consumer: what is under way to it goes back, as if never sent."""
+        withdrawn = self.downloads.withdraw(consumer.subscription)
+        release_all([each.delivery for each in withdrawn], redelivered=False)
+
+    # --- the end --------------------------------------------------------------------------------------
+
+    def put_back(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
+        """Have what was settled outstanding again (tx.rollback/undoes-acks); returns what is not of here."""
+        own: list[Delivery] = []
+        others: list[Delivery] = []
+        for each in deliveries:
+            of_here = each.holder is not None and isinstance(each.holder.subscriber, FileConsumer)
+            (own if of_here else others).append(each)
+        self.ledger.put_back(own)
+        return others
+
+    def released(self) -> None:
+        """See the base class: all that was held returns, and what is half staged is kept for another one."""
+        channel = self.channel
+        under_way = channel.content_under_way
+        if under_way is not None and under_way[0] is m.FileStage:
+            self.uploads.broken_off(under_way[1].body_so_far)
+        self.uploads.end()
+        self.stop()
+        outstanding = self.ledger.take_all()
+        channel.note_settled("requeued", outstanding)
+        release_all(outstanding, ending="lost")
+        # What is under way came after that, and was never sent.
+        for consumer in self.all():
+            self.withdraw(consumer)
+        self.downloads.clear()
+
+
+class FileConsumer(Consumer):
+    """One consumer of files. Its queue keeps what is under way, also where no ack is expected."""
+
+    def __init__(self, files: Files, queue: Queue, tag: str, method: m.FileConsume) -> None:
+        self.no_ack = method.no_ack
+        self._files = files
+        # A window is for what can be acknowledged (file.qos/prefetch-size).
+        super().__init__(files, queue, tag, method, acknowledges=True, windowed=not method.no_ack)
+
+    def deliver(
+        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
+    ) -> None:
+        """See `model.subscription.Subscriber` (file.deliver/staged-first)."""
+        assert delivery is not None
+        self._files.downloads.add(Download(subscription, message, redelivered, delivery))
+
+    def cancelled(self, subscription: Subscription) -> None:
+        """See the base class: what is under way was the queue's."""
+        super().cancelled(subscription)
+        self._files.withdraw(self)

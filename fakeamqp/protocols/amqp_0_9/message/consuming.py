@@ -1,0 +1,182 @@
+"""Destinations and the queues they take from: consume, cancel, get, recover, qos."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.credit import Credit
+from fakeamqp.model.delivery import release_all
+from fakeamqp.model.errors import NotAllowed, PreconditionFailed
+from fakeamqp.model.subscription import Subscription
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.message import delivering
+from fakeamqp.protocols.amqp_0_9.message.room import Destination, Messages
+
+if TYPE_CHECKING:
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+
+__all__ = ["Destination", "cancel", "consume", "get", "qos", "recover", "subscribe"]
+
+_CONTENT_CLASS = "basic"
+
+
+def _readable(channel: Amqp09Channel, ticket: int, name: str) -> Queue:
+    """The queue that somebody wants to have messages of; a blank name is the current one.
+
+    Raises:
+        NotAllowed: the name is blank, and there is no current queue (message.consume/queue-01).
+        AccessRefused: ticket or permissions do not allow it (message.consume/ticket-01).
+        NotFound, ResourceLocked: see `VirtualHost.queue`.
+    """
+    name = channel.queue_name(name)
+    channel.use_ticket(ticket, "read", "queue", name)
+    channel.authorise("read", "queue", name)
+    return channel.virtual_host.queue(name, channel.connection)
+
+
+def consume(channel: Amqp09Channel, method: m.MessageConsume) -> None:
+    """Have the messages of a queue sent to a destination; see `subscribe` for what is raised."""
+    queue = subscribe(channel, method)
+    channel.send(m.MessageOk())
+    queue.dispatch()
+
+
+def subscribe(channel: Amqp09Channel, method: m.MessageConsume) -> Queue:
+    """Begin a consumer without a word; a blank destination is one like any other.
+
+    Returns:
+        The queue, which is to be dispatched.
+
+    Raises:
+        NotAllowed: a consumer of this connection has the destination (message.consume/destination-01).
+        AccessRefused: exclusive access stands in the way (message.consume/exclusive-01).
+    """
+    messages = channel.rooms(Messages)
+    queue = _readable(channel, method.ticket, method.queue)
+    if channel.connection.uses_tag(method.destination):
+        raise NotAllowed(f"destination '{method.destination}' is in use")
+    credits = () if method.no_ack else messages.credits
+    subscription = Subscription(
+        method.destination,
+        queue,
+        Destination(messages, method.destination),
+        owner=channel.connection,
+        group=channel,
+        no_ack=method.no_ack,
+        no_local=method.no_local,
+        exclusive=method.exclusive,
+        arguments=method.filter,
+        options=queue.consumer_options(method.filter),
+        shares_window=queue.shares_windows and any(each.limits for each in credits),
+        limits=(channel.connection.gate, channel.gate, *credits),
+        credits=credits,
+        content_class=_CONTENT_CLASS,
+    )
+    queue.subscribe(subscription)
+    channel.consumers[method.destination] = subscription
+    channel.note_consumer(
+        "consumer added",
+        subscription,
+        no_ack=method.no_ack,
+        prefetch=0,
+        shares_prefetch=subscription.shares_window,
+    )
+    return queue
+
+
+def cancel(channel: Amqp09Channel, method: m.MessageCancel) -> None:
+    """Have nothing more sent to a destination (message.cancel/stops); its queue may have gone.
+
+    What was sent there can still be acknowledged. A destination that there is not is confirmed as well.
+
+    Raises:
+        NotAllowed: it is another channel's (message.consume/destination-02).
+    """
+    name = method.destination
+    subscription = channel.consumers.get(name)
+    if subscription is not None and isinstance(subscription.subscriber, Destination):
+        del channel.consumers[name]
+        channel.end_consumer(subscription)
+    elif channel.connection.uses_tag(name):
+        raise NotAllowed(f"destination '{name}' is in use by another consumer of the connection")
+    channel.send(m.MessageOk())
+
+
+def get(channel: Amqp09Channel, method: m.MessageGet) -> None:
+    """Have one message sent to a destination, or learn that there is none (message.get/*)."""
+    queue = _readable(channel, method.ticket, method.queue)
+    channel.check_get(queue)
+    taken = queue.get(channel.connection, no_ack=method.no_ack, group=channel, content_class=_CONTENT_CLASS)
+    if taken is None:
+        channel.send(m.MessageEmpty())
+        return
+    channel.send(m.MessageOk())
+    queued, delivery = taken
+    delivering.transfer(
+        channel.rooms(Messages),
+        method.destination,
+        queue.name,
+        queue.as_delivered(queued),
+        queued.redelivered,
+        delivery,
+        consumer=False,
+    )
+
+
+def recover(channel: Amqp09Channel, method: m.MessageRecover) -> None:
+    """Send again what is not acknowledged: to where it was sent, or to anybody (message.recover/*).
+
+    It gets new requests. The client may still answer the old ones, which then settles nothing.
+
+    Raises:
+        PreconditionFailed: the channel is transacted (message.recover/02).
+    """
+    if channel.mode is not None:
+        raise PreconditionFailed("messages of a transacted channel come again by tx.rollback")
+    outstanding = channel.rooms(Messages).ledger.take_all()
+    channel.note_settled("requeued", outstanding)
+    channel.send(m.MessageOk())
+    if method.requeue:
+        release_all(outstanding)
+    else:
+        release_all([each for each in outstanding if not each.queue.redeliver(each)])
+
+
+def qos(channel: Amqp09Channel, method: m.MessageQos) -> None:
+    """Limit what is sent to destinations unacknowledged: to those of the channel, or of the connection.
+
+    Destinations that there are already are included, and what was sent to them. 0 means no limit; bytes
+    never hold back a message while nothing is unacknowledged (message.qos/prefetch-size-01).
+    """
+    connection = channel.connection
+    if method.global_:
+        sharing = [each.rooms(Messages) for each in connection.channels.values()]
+        credit = connection.message_credit
+        if credit is None:
+            credit = connection.message_credit = Credit()
+            _share(credit, sharing)
+    else:
+        messages = channel.rooms(Messages)
+        credit = messages.credit
+        if credit is None:
+            credit = messages.credit = Credit()
+            _share(credit, [messages])
+    credit.resize(method.prefetch_count, method.prefetch_size)
+    channel.send(m.MessageOk())
+    if credit.open:
+        credit.resume()
+
+
+def _share(credit: Credit, sharing: list[Messages]) -> None:
+    """Have a new window hold for the destinations of these, and count what they were sent."""
+    for messages in sharing:
+        for subscription in messages.subscriptions:
+            if not subscription.no_ack:
+                credits = (*subscription.credits, credit)
+                subscription.depend_on((*subscription.limits, credit), credits)
+                subscription.shares_window = subscription.queue.shares_windows
+        for delivery in messages.ledger.outstanding.values():
+            if delivery.holder is not None:
+                delivery.credits = (*delivery.credits, credit)
+                credit.take(delivery.queued.message)

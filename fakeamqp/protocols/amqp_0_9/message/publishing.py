@@ -1,0 +1,170 @@
+"""Transfers from the client, inline and by reference, and what the publisher is answered.
+
+A transfer is answered once the broker has the message: ok, or reject where no queue has it. One that names a
+reference is published, and answered, when the reference is closed.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.message import Message
+from fakeamqp.model.transactions import PlannedPublish
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.crossing import from_transfer
+from fakeamqp.protocols.amqp_0_9.message.room import Messages
+from fakeamqp.protocols.amqp_0_9.requests import Requests
+from fakeamqp.protocols.framed.publishing import too_large
+from fakeamqp.protocols.framed.replies import short_text
+
+if TYPE_CHECKING:
+    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+    from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+
+__all__ = ["append", "checkpoint", "close", "open_", "resume", "transfer"]
+
+_GENERIC = 0
+_NOT_IMMEDIATE = 1
+"""Reject codes (domain.reject-code/01)."""
+
+
+def transfer(channel: Amqp09Channel, method: m.MessageTransfer) -> None:
+    """Publish a message to the exchange that the destination names; a blank one is the default exchange.
+
+    Raises:
+        NotFound: there is no such exchange (message.transfer/destination-missing), or no such reference.
+        AccessRefused: it is internal (message.transfer/destination-02), or ticket or permissions do not allow
+            it (message.transfer/ticket-01).
+        PreconditionFailed: the user-id is somebody else's.
+        ModelError: the message is larger than the broker takes.
+    """
+    channel.connection.publish_received()
+    requests = channel.rooms(Requests)
+    assert requests.under_way is not None
+    _authorise(channel, method)
+    properties = from_transfer(method, requests.under_way.method, channel.connection.grammar)
+    _check_user_id(channel, properties)
+    if method.body.by_reference:
+        reference = channel.rooms(Messages).references.find(method.body.octets)
+        number = requests.defer()
+        reference.waiting.append(partial(_publish_late, channel, method, properties, number))
+    else:
+        channel.send(_publish(channel, method, properties, method.body.octets))
+
+
+def _authorise(channel: Amqp09Channel, method: m.MessageTransfer) -> None:
+    exchange = method.destination
+    channel.use_ticket(method.ticket, "write", "exchange", exchange)
+    channel.authorise("write", "exchange", exchange)
+    virtual_host = channel.virtual_host
+    virtual_host.routing.check_publishable(exchange)
+    if virtual_host.exchange(exchange).type_name == "topic":
+        channel.access.check_topic(channel.user, virtual_host.name, "write", exchange, method.routing_key)
+
+
+def _check_user_id(channel: Amqp09Channel, properties: BasicProperties) -> None:
+    """user-id must be the publisher's own, unless it may impersonate, as in class basic."""
+    user, user_id = channel.user, properties.user_id
+    if user_id is None or user_id == user.name or not channel.personality.checks_user_id:
+        return
+    if "impersonator" not in user.tags:
+        raise PreconditionFailed(f"user-id is set to '{user_id}' but authenticated user was '{user.name}'")
+
+
+def _publish_late(
+    channel: Amqp09Channel, method: m.MessageTransfer, properties: BasicProperties, number: int, body: bytes
+) -> None:
+    """The reference is closed that a transfer has named (message.close/01)."""
+    channel.rooms(Requests).answer(number, _publish(channel, method, properties, body))
+
+
+def _publish(
+    channel: Amqp09Channel, method: m.MessageTransfer, properties: BasicProperties, body: bytes
+) -> m.MessageOk | m.MessageReject:
+    """Publish a message, or have it published at commit.
+
+    In a transaction the publisher is not kept waiting for that: what no queue would get is rejected at
+    once, and no part of the transaction, and the rest is answered ok.
+    """
+    largest = channel.personality.largest_message
+    if largest and len(body) > largest:
+        raise too_large(channel, len(body))
+    virtual_host = channel.virtual_host
+    now = channel.connection.broker.clock.time()
+    message = Message(
+        method.destination,
+        method.routing_key,
+        properties.replace(timestamp=int(now)),  # message.transfer/timestamp
+        body,
+        publisher=channel.connection,
+        expiry=method.ttl / 1000 if method.ttl else None,
+        published_at=now,
+    )
+    message.secured = True
+    transaction = channel.transaction
+    if transaction is None:
+        outcome = virtual_host.publish(message, immediate=method.immediate, mandatory=True)
+        return _answer(channel, message, outcome)
+    message, plan = virtual_host.routing.plan(message)
+    unconsumed = method.immediate and not any(queue.could_take(message) for queue in plan.queues)
+    if unconsumed or not (plan.queues or plan.delays):
+        return _answer(channel, message, plan, unconsumed=unconsumed)
+    transaction.publish(PlannedPublish(virtual_host, message, plan))
+    return m.MessageOk()
+
+
+def _answer(
+    channel: Amqp09Channel, message: Message, outcome: Outcome, *, unconsumed: bool = False
+) -> m.MessageOk | m.MessageReject:
+    """What the publisher is told of what became of a message (message.transfer/immediate-01)."""
+    if outcome.refused:
+        return m.MessageReject(code=_GENERIC, text=short_text(str(outcome)))
+    if outcome.queues and not (outcome.unconsumed or unconsumed):
+        return m.MessageOk()
+    if outcome.delays and not outcome.queues:
+        return m.MessageOk()
+    code, text = (_NOT_IMMEDIATE, "NO_CONSUMERS") if outcome.queues else (_GENERIC, "NO_ROUTE")
+    channel.virtual_host.ends.returned(message, code, text, channel.number)
+    return m.MessageReject(code=code, text=text)
+
+
+# --- references --------------------------------------------------------------------------------------
+
+
+def open_(channel: Amqp09Channel, method: m.MessageOpen) -> None:
+    """Begin a body. See `References.open`, here and below, for what is raised."""
+    channel.rooms(Messages).references.open(method.reference)
+    channel.send(m.MessageOk())
+
+
+def append(channel: Amqp09Channel, method: m.MessageAppend) -> None:
+    """Add to a body."""
+    channel.connection.publish_received()
+    channel.rooms(Messages).references.append(method.reference, method.octets)
+    channel.send(m.MessageOk())
+
+
+def close(channel: Amqp09Channel, method: m.MessageClose) -> None:
+    """End a body, and publish what was transferred with it, in the order in which it was."""
+    requests = channel.rooms(Requests)
+    reference = channel.rooms(Messages).references.close(method.reference)
+    number = requests.defer()
+    body = bytes(reference.octets)
+    for publish in reference.waiting:
+        publish(body)
+    requests.answer(number, m.MessageOk())
+
+
+def checkpoint(channel: Amqp09Channel, method: m.MessageCheckpoint) -> None:
+    """Keep a body as far as it has come, for who resumes it."""
+    channel.rooms(Messages).references.checkpoint(method.reference, method.identifier)
+    channel.send(m.MessageOk())
+
+
+def resume(channel: Amqp09Channel, method: m.MessageResume) -> None:
+    """Go on with a body at its last checkpoint, and say how much of it there is."""
+    offset = channel.rooms(Messages).references.resume(method.reference, method.identifier)
+    channel.send(m.MessageOffset(value=offset))

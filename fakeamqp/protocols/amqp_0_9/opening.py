@@ -1,0 +1,39 @@
+"""How channels come to be: channel.open, and channel.resume where one was interrupted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.protocols.amqp_0_9 import out_of_band
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.requests import Requests
+from fakeamqp.protocols.amqp_0_9.resume import resume
+from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
+    from fakeamqp.protocols.framed.codec.method import Method
+
+__all__ = ["begin"]
+
+
+def begin(connection: Amqp09Connection, number: int, method: Method) -> None:
+    """Open a channel, or resume one, and say so.
+
+    Raises:
+        NotImplementedHere: there is no such out-of-band transport.
+        NotFound, NotAllowed: see `resume`.
+    """
+    if isinstance(method, m.ChannelResume):
+        channel = connection.channels[number] = Amqp09Channel(connection, number)
+        resume(channel, method.channel_id)
+        return
+    assert isinstance(method, m.ChannelOpen)
+    transport = out_of_band.agreed(connection, method.out_of_band)
+    channel = connection.channels[number] = Amqp09Channel(connection, number)
+    channel.channel_id = connection.broker.names.token().encode()
+    if transport is not None:
+        out_of_band.use(channel, transport)
+    if connection.opening_request is not None:
+        channel.rooms(Requests).opened_by(connection.opening_request)
+    channel.send(connection.vocabulary.ChannelOpenOk(channel_id=channel.channel_id))

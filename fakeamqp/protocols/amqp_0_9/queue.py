@@ -1,0 +1,194 @@
+"""Class queue: declare, bind, unbind, purge, delete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.errors import NotAllowed, NotFound, ResourceLocked
+from fakeamqp.protocols.amqp_0_9.access import belongs
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.framed.replies import ProtocolError, stripped
+
+if TYPE_CHECKING:
+    from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+
+__all__ = ["HANDLERS"]
+
+
+# --- declare -----------------------------------------------------------------------------------------
+
+
+def declare(channel: Amqp09Channel, method: m.QueueDeclare) -> None:
+    """Create a queue, or confirm that it is there.
+
+    Of one that is there the flags and arguments are not looked at (queue.declare/durable-pre-existence).
+    """
+    name = stripped(method.queue)
+    if method.passive:
+        channel.use_ticket(method.ticket, "passive", "queue", name)
+        channel.authorise_passive("queue", name)
+        queue = _own(channel, name)
+        queue.asked_for()
+    else:
+        queue = _create(channel, method, name)
+    channel.current_queue = queue.name
+    if not method.no_wait:
+        channel.send(
+            m.QueueDeclareOk(
+                queue=queue.name,
+                message_count=len(queue.ready),
+                consumer_count=channel.consumer_count(queue),
+            )
+        )
+
+
+def _create(channel: Amqp09Channel, method: m.QueueDeclare, name: str) -> Queue:
+    virtual_host = channel.virtual_host
+    channel.use_ticket(method.ticket, "active", "queue", name)
+    if name:
+        channel.authorise("configure", "queue", name)
+        if name in virtual_host.queues:
+            queue = _own(channel, name)
+            queue.asked_for()
+            return queue
+        if name.startswith("amq."):
+            raise NotAllowed(f"queue name '{name}' contains reserved prefix 'amq.*'")
+        virtual_host.check_queue_name(name)
+    target = method.arguments.get("x-dead-letter-exchange")
+    if isinstance(target, str):
+        channel.authorise("read", "queue", name)
+        channel.authorise("write", "exchange", target)
+    auto_delete = method.auto_delete
+    if method.exclusive and channel.personality.amqp_0_9.exclusive_implies_auto_delete:
+        auto_delete = True
+    queue = virtual_host.declare_queue(
+        name,
+        owner=channel.connection,
+        durable=method.durable,
+        exclusive=method.exclusive,
+        auto_delete=auto_delete,
+        arguments=method.arguments,
+        priorities=True,  # basic/06, file/03, stream/02, message/06
+    )
+    belongs(channel, method.ticket, "queue", queue.name)
+    return queue
+
+
+def _own(channel: Amqp09Channel, name: str) -> Queue:
+    """The queue of this name that somebody declares.
+
+    Raises:
+        NotFound: there is none.
+        ProtocolError: it is exclusive to another connection (queue.declare/exclusive-02).
+    """
+    try:
+        return channel.virtual_host.queue(name, channel.connection)
+    except ResourceLocked as problem:
+        raise ProtocolError(channel.personality.amqp_0_9.declaring_locked_queue, str(problem)) from None
+
+
+# --- bindings ----------------------------------------------------------------------------------------
+
+
+def bind(channel: Amqp09Channel, method: m.QueueBind) -> None:
+    """Bind a queue to an exchange; the default one, too, takes bindings."""
+    queue_name, exchange_name, key = _ends(channel, method)
+    exchange, queue = _found(channel, exchange_name, queue_name)
+    if exchange.internal:  # queue.bind/internal-exchange
+        raise NotAllowed(f"exchange '{exchange_name}' is internal: no queue can be bound to it")
+    if queue.durable and not exchange.durable:  # queue.bind/transient-exchange
+        raise NotAllowed(
+            f"queue '{queue_name}' is durable and exchange '{exchange_name}' is not: they cannot be bound"
+        )
+    channel.virtual_host.bind(exchange_name, queue, key, method.arguments, permits_default=True)
+    if not method.no_wait:
+        channel.send(m.QueueBindOk())
+
+
+def unbind(channel: Amqp09Channel, method: m.QueueUnbind) -> None:
+    """Undo `bind`."""
+    queue_name, exchange_name, key = _ends(channel, method)
+    # Without one of them only the channel ends (queue.unbind/queue-02, exchange-03).
+    exchange = channel.virtual_host.exchange(exchange_name)
+    queue = channel.virtual_host.queue(queue_name, channel.connection)
+    strict = channel.personality.unbinding_missing_is_an_error
+    if strict and exchange.binding(queue, key, method.arguments) is None:
+        raise _failure(channel, f"queue '{queue_name}' is not bound to exchange '{exchange_name}' by '{key}'")
+    channel.virtual_host.unbind(
+        exchange_name, queue, key, method.arguments, owner=channel.connection, permits_default=True
+    )
+    channel.send(m.QueueUnbindOk())
+
+
+def _ends(channel: Amqp09Channel, method: m.QueueBind | m.QueueUnbind) -> tuple[str, str, str]:
+    """The names of queue and exchange, and the key, once the user may bind them."""
+    queue = channel.queue_name(stripped(method.queue))
+    exchange = stripped(method.exchange)
+    # queue.bind/routing-key-shortcut
+    key = queue if not method.queue and not method.routing_key else method.routing_key
+    channel.use_ticket(method.ticket, "active", "queue", queue)
+    channel.authorise("write", "queue", queue)
+    channel.authorise_binding(exchange, key)
+    return queue, exchange, key
+
+
+def _found(channel: Amqp09Channel, exchange: str, queue: str) -> tuple[Exchange, Queue]:
+    """The ends of a binding that is to be.
+
+    Raises:
+        NotFound: one of them is not there (queue.bind/queue-queue-existence, queue.bind/failure).
+    """
+    virtual_host = channel.virtual_host
+    try:
+        return virtual_host.exchange(exchange), virtual_host.queue(queue, channel.connection)
+    except NotFound as problem:
+        raise _failure(channel, str(problem)) from None
+
+
+def _failure(channel: Amqp09Channel, text: str) -> NotFound:
+    """What to say of a binding that cannot be; how much it ends is the personality's (queue.bind/failure)."""
+    return NotFound(text, ends_connection=channel.personality.amqp_0_9.failed_bindings_end_connections)
+
+
+# --- purge and delete --------------------------------------------------------------------------------
+
+
+def purge(channel: Amqp09Channel, method: m.QueuePurge) -> None:
+    """Drop all messages that await delivery."""
+    name = channel.queue_name(method.queue)
+    channel.use_ticket(method.ticket, "read", "queue", name)
+    channel.authorise("read", "queue", name)
+    count = channel.purge(name)
+    if not method.no_wait:
+        channel.send(m.QueuePurgeOk(message_count=count))
+
+
+def delete(channel: Amqp09Channel, method: m.QueueDelete) -> None:
+    """Delete a queue with everything in it.
+
+    Raises:
+        NotFound: there is none (queue.delete/queue-02).
+    """
+    name = channel.queue_name(stripped(method.queue))
+    channel.use_ticket(method.ticket, "active", "queue", name)
+    channel.authorise("configure", "queue", name)
+    channel.virtual_host.queue(name, channel.connection)
+
+    def confirm(count: int) -> None:
+        if not method.no_wait:
+            channel.send(m.QueueDeleteOk(message_count=count))
+
+    channel.virtual_host.delete_queue(
+        name, channel.connection, if_unused=method.if_unused, if_empty=method.if_empty, confirm=confirm
+    )
+
+
+HANDLERS = {
+    m.QueueDeclare: declare,
+    m.QueueBind: bind,
+    m.QueueUnbind: unbind,
+    m.QueuePurge: purge,
+    m.QueueDelete: delete,
+}

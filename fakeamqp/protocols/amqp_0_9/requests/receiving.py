@@ -1,0 +1,60 @@
+"""Where request and response frames go that have come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST
+from fakeamqp.protocols.amqp_0_9.codec.requests import decode_request
+from fakeamqp.protocols.amqp_0_9.requests.room import Requests
+from fakeamqp.protocols.common.connection_states import ConnectionState
+from fakeamqp.protocols.framed.replies import ProtocolError
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
+
+__all__ = ["receive"]
+
+
+def receive(connection: Amqp09Connection, frame_type: int, number: int, payload: bytes) -> None:
+    """A request or a response has come.
+
+    Raises:
+        ProtocolError: there is no such channel; or see `Requests.receive_request` and `receive_response`.
+    """
+    if connection.state is ConnectionState.CLOSING:
+        return
+    channel = connection.channels.get(number)
+    if channel is None:
+        _receive_elsewhere(connection, frame_type, number, payload)
+    elif frame_type == FRAME_REQUEST:
+        channel.rooms(Requests).receive_request(payload)
+    else:
+        channel.rooms(Requests).receive_response(payload)
+
+
+def _receive_elsewhere(connection: Amqp09Connection, frame_type: int, number: int, payload: bytes) -> None:
+    """A frame for channel 0, or for a channel that is not open: a request can open it."""
+    connection.note_method(0)
+    if number == 0:
+        raise ProtocolError(
+            connection.personality.content_on_channel_zero,
+            f"expected a method frame on channel 0, got a frame of type {frame_type}",
+        )
+    if connection.state is not ConnectionState.OPEN:
+        raise ProtocolError(
+            "unexpected-frame", f"a frame of type {frame_type} on channel {number} before connection.open"
+        )
+    if frame_type != FRAME_REQUEST:
+        raise ProtocolError("channel-error", f"a response on channel {number}, which is not open")
+    request = decode_request(payload)
+    method = connection.decode(request.method)
+    if isinstance(method, m.ChannelResume):
+        # It would be the first request of one channel and none of the other.
+        raise ProtocolError("command-invalid", "channel.resume has come in a request, and opens a channel")
+    connection.opening_request = request
+    try:
+        connection.open_channel(number, method)
+    finally:
+        connection.opening_request = None

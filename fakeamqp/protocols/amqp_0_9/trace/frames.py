@@ -1,0 +1,126 @@
+"""Frames of 0-9 in words: what it has beyond 0-9-1 are requests, responses, trace and out-of-band frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9.codec.constants import (
+    FRAME_METHOD,
+    FRAME_REQUEST,
+    FRAME_RESPONSE,
+    FRAME_TRACE,
+)
+from fakeamqp.protocols.amqp_0_9.codec.contents import PROPERTIES
+from fakeamqp.protocols.amqp_0_9.codec.frames import FRAME_NAMES, OUT_OF_BAND
+from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
+from fakeamqp.protocols.amqp_0_9.codec.requests import Request, Response, decode_request, decode_response
+from fakeamqp.protocols.codec.errors import WireError
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ
+from fakeamqp.protocols.framed.trace.frames import Words
+from fakeamqp.protocols.framed.trace.vocabulary import Vocabulary
+from fakeamqp.trace.parts import Cut, full_size
+from fakeamqp.trace.words import short
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.framed.codec.method import Method, Record
+
+__all__ = ["Held", "Words09", "vocabulary"]
+
+
+def vocabulary(methods: Mapping[int, type[Method]]) -> Vocabulary:
+    """That of 0-9, or of 0-8, which has other methods."""
+    return Vocabulary(
+        methods=methods,
+        properties=PROPERTIES,
+        grammars=(RABBITMQ,),
+        secret_fields=frozenset(("response", "challenge", "security_token")),
+        fields_with_urls=frozenset(("client_properties", "out_of_band")),
+    )
+
+
+class Held(NamedTuple):
+    """What a request or a response is about, and the method in it."""
+
+    numbers: Request | Response
+    method: bytes
+
+    def __str__(self) -> str:
+        numbers = self.numbers
+        if isinstance(numbers, Request):
+            return f"(request {numbers.request_id}, mark {numbers.response_mark})"
+        last = numbers.request_id + numbers.batch_offset
+        which = f"{numbers.request_id}-{last}" if numbers.batch_offset else f"{last}"
+        return f"(response {numbers.response_id} to {which})"
+
+
+class Words09(Words):
+    """See the base class.
+
+    Args:
+        vocabulary: of 0-9 or 0-8.
+        requests: whether there are requests and responses.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, *, requests: bool = True) -> None:
+        super().__init__(vocabulary)
+        self._requests = (FRAME_REQUEST, FRAME_RESPONSE) if requests else ()
+
+    def held(self, frame_type: int, payload: bytes) -> Held | None:
+        """What a request or a response holds; None where it is too short, and for all other frames."""
+        if frame_type not in self._requests:
+            return None
+        try:
+            numbers = decode_request(payload) if frame_type == FRAME_REQUEST else decode_response(payload)
+        except WireError:
+            return None
+        method = numbers.method
+        if isinstance(payload, Cut):
+            method = Cut.of(method, full_size(payload) - (len(payload) - len(method)))
+        return Held(numbers, method)
+
+    def frame_name(self, frame_type: int, payload: bytes) -> str:
+        """See the base class; a request and a response have the name of the method in them."""
+        if frame_type in self._requests:
+            held = self.held(frame_type, payload)
+            return f"malformed {FRAME_NAMES[frame_type]}" if held is None else self.method_name(held.method)
+        if frame_type == FRAME_TRACE or frame_type in OUT_OF_BAND:
+            return FRAME_NAMES[frame_type].replace("oob-", "out-of-band ")
+        return super().frame_name(frame_type, payload)
+
+    def describe(self, frame_type: int, payload: bytes) -> str:
+        """See the base class."""
+        held = self.held(frame_type, payload)
+        if held is None:
+            return super().describe(frame_type, payload)
+        name = self.method_name(held.method)
+        return f"{name} {held}{super().describe(FRAME_METHOD, held.method).removeprefix(name)}"
+
+    def words(self, frame_type: int, payload: bytes) -> list[str] | None:
+        """See the base class."""
+        if frame_type == FRAME_TRACE:
+            return [short(payload)]
+        if frame_type in OUT_OF_BAND:
+            return [short(payload)] if payload else []
+        return super().words(frame_type, payload)
+
+    def check(self, frame_type: int, payload: bytes) -> None:
+        """See the base class."""
+        if frame_type == FRAME_REQUEST in self._requests:
+            decode_request(payload)
+        elif frame_type == FRAME_RESPONSE in self._requests:
+            decode_response(payload)
+        super().check(frame_type, payload)
+
+    def worth_showing(self, record: Record, name: str, value: Any) -> bool:
+        """See the base class. A transfer has all of its fields always: what is empty says nothing."""
+        if isinstance(record, MessageTransfer) and name != "destination":
+            return bool(value.octets if isinstance(value, Body) else value)
+        return super().worth_showing(record, name, value)
+
+    def field_words(self, name: str, value: Any) -> str:
+        """See the base class."""
+        if isinstance(value, Body):
+            return f"{'reference' if value.by_reference else name}={short(value.octets)}"
+        return super().field_words(name, value)

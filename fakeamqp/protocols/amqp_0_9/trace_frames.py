@@ -1,0 +1,30 @@
+"""Trace frames: for whoever the test has registered to see them, and otherwise for nobody (trace/discard)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.extensions import TraceFrame
+from fakeamqp.protocols.common.connection_states import ConnectionState
+from fakeamqp.protocols.framed.replies import ProtocolError
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
+
+__all__ = ["receive"]
+
+
+def receive(connection: Amqp09Connection, number: int, payload: bytes) -> None:
+    """A trace frame has come.
+
+    Raises:
+        ProtocolError: it is not on channel 0 (trace/channel-zero).
+        ModelError: a handler has failed.
+    """
+    if connection.state is ConnectionState.CLOSING:
+        return
+    connection.note_method(0)
+    if number != 0:
+        raise ProtocolError("frame-error", f"trace frame on channel {number}, not 0")
+    for handle in tuple(connection.broker.extensions.trace_handlers):
+        handle(TraceFrame(connection.name, payload))

@@ -1,0 +1,70 @@
+"""Class tx: publishes and settlements that count all together or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.delivery import release_all
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.transactions import Transaction
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.message.room import Messages
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+
+__all__ = ["HANDLERS"]
+
+
+def select(channel: Amqp09Channel, method: m.TxSelect) -> None:
+    """Make the channel transactional; pending work is kept if it is already (tx.select/repeatable).
+
+    Raises:
+        PreconditionFailed: it takes part in distributed transactions.
+    """
+    if channel.mode == "dtx":
+        raise PreconditionFailed("the channel takes part in distributed transactions")
+    channel.mode = "tx"
+    if channel.transaction is None:
+        channel.transaction = Transaction()
+    channel.send(m.TxSelectOk())
+
+
+def commit(channel: Amqp09Channel, method: m.TxCommit) -> None:
+    """Do everything since select, the last commit or the last rollback.
+
+    Raises:
+        PreconditionFailed: a full queue refused one of the messages (tx.commit-ok/failure).
+    """
+    if not _transaction(channel).commit():
+        raise PreconditionFailed("partial tx completion")
+    channel.send(m.TxCommitOk())
+
+
+def rollback(channel: Amqp09Channel, method: m.TxRollback) -> None:
+    """Drop it. What was settled is outstanding again, or goes to its consumers again, by personality.
+
+    Sources: tx.rollback/undoes-acks; protocols that Apache's broker speaks (its suite).
+    """
+    undone = _transaction(channel).rollback()
+    channel.send(m.TxRollbackOk())
+    if channel.personality.amqp_0_9.rollback_redelivers:
+        undone = channel.rooms(Messages).put_back(undone)
+        channel.note_settled("requeued", undone)
+        release_all([each for each in undone if not each.queue.redeliver(each)])
+    else:
+        channel.put_back(undone)
+
+
+def _transaction(channel: Amqp09Channel) -> Transaction:
+    """The transaction under way.
+
+    Raises:
+        PreconditionFailed: the channel is not transactional (tx.commit/needs-select).
+    """
+    if channel.mode != "tx" or channel.transaction is None:
+        raise PreconditionFailed("channel is not transactional")
+    return channel.transaction
+
+
+HANDLERS = {m.TxSelect: select, m.TxCommit: commit, m.TxRollback: rollback}

@@ -1,0 +1,21 @@
+"""The methods that 0-9 and 0-8 number differently, beside those of `framed.vocabulary`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from fakeamqp.protocols.framed import vocabulary
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.framed.codec.method import Method
+
+__all__ = ["Vocabulary"]
+
+
+class Vocabulary(vocabulary.Vocabulary, Protocol):
+    """The methods of 0-9 or of 0-8."""
+
+    @property
+    def ConnectionRedirect(self) -> Callable[..., Method]:
+        """connection.redirect."""

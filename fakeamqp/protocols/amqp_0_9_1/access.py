@@ -1,0 +1,20 @@
+"""Class access, which 0-9-1 no longer has and old clients still use: everybody gets ticket 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+
+__all__ = ["HANDLERS"]
+
+
+def request(channel: Amqp091Channel, method: m.AccessRequest) -> None:
+    """Grant a ticket that nothing asks for (RabbitMQ: measured behaviour)."""
+    channel.send(m.AccessRequestOk(ticket=1))
+
+
+HANDLERS = {m.AccessRequest: request}

@@ -1,0 +1,240 @@
+"""Class basic: qos, consume, cancel, get, and the settling of what was delivered.
+
+basic.publish is in `publishing`, basic.deliver, get-ok and return are in `delivering`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.credit import Credit, Limit
+from fakeamqp.model.delivery import accept_all
+from fakeamqp.model.errors import NotAllowed, PreconditionFailed
+from fakeamqp.model.queues import ClassicQueue
+from fakeamqp.model.reply_to import PSEUDO_QUEUE
+from fakeamqp.model.subscription import Subscription
+from fakeamqp.protocols.amqp_0_9_1 import publishing
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed import delivering
+from fakeamqp.protocols.framed.replies import ProtocolError
+from fakeamqp.protocols.framed.settling import refusal, release_kept, send_again, settle
+from fakeamqp.protocols.framed.windows import set_documented_window, set_window, shares_windows
+
+if TYPE_CHECKING:
+    from fakeamqp.model.delivery import Ending
+    from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+
+__all__ = ["HANDLERS"]
+
+
+# --- qos ---------------------------------------------------------------------------------------------
+
+
+def qos(channel: Amqp091Channel, method: m.BasicQos) -> None:
+    """Limit what is sent in advance; what `global` means is the personality's (basic.qos/*).
+
+    What a wider window lets through comes after qos-ok (RabbitMQ: measured).
+    """
+    changed: Credit | None
+    if method.prefetch_size and not channel.personality.honours_prefetch_size:
+        raise ProtocolError("not-implemented", f"prefetch_size!=0 ({method.prefetch_size})")
+    if not channel.personality.prefetch_is_per_consumer:
+        changed = set_documented_window(channel, method)
+    elif method.global_ and _may_share(channel):
+        changed = channel.credit = set_window(channel.credit, method.prefetch_count, 0, [channel])
+    else:
+        channel.prefetch = (method.prefetch_count, 0)
+        changed = channel.credit
+        if changed is not None:
+            # A limit for each consumer lifts the one for all of them together (RabbitMQ: measured).
+            changed.resize(0, 0)
+    channel.send(m.BasicQosOk())
+    if changed is not None and changed.open:
+        changed.resume()
+
+
+def _may_share(channel: Amqp091Channel) -> bool:
+    """Whether all consumers of a channel can have one limit together.
+
+    Raises:
+        InternalError: they cannot, and are not to take a limit for each of them for it.
+    """
+    features = channel.connection.broker.features
+    if channel.personality.refuses_denied_global_qos:
+        features.require("global_qos")
+    return features.permitted("global_qos")
+
+
+# --- consumers ---------------------------------------------------------------------------------------
+
+
+def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
+    """Start a consumer; consume-ok goes before the first delivery (basic.consume/consume-ok-first)."""
+    name = channel.queue_name(method.queue)
+    tag = _new_tag(channel, method.consumer_tag)
+    if channel.personality.direct_reply_to and name == PSEUDO_QUEUE:
+        _consume_replies(channel, method, tag)
+        return
+    channel.authorise("read", "queue", name)
+    queue = channel.virtual_host.queue(name, channel.connection)
+    limits: list[Limit] = [channel.connection.gate]
+    credits: list[Credit] = []
+    if channel.personality.honours_client_flow:
+        limits.append(channel.gate)
+    # A stream would refuse to go without acknowledgements, but looks for its prefetch first.
+    counted = not method.no_ack or queue.keeps_delivered
+    prefetch = channel.prefetch if channel.prefetch[0] else (queue.default_prefetch, 0)
+    if counted and prefetch[0]:
+        credits.append(Credit(*prefetch))
+    shares = counted and shares_windows(channel, queue)
+    if shares:
+        credits += [each for each in (channel.credit, channel.connection.credit) if each is not None]
+    subscription = Subscription(
+        tag,
+        queue,
+        channel,
+        owner=channel.connection,
+        group=channel,
+        no_ack=method.no_ack,
+        no_local=method.no_local and channel.personality.honours_no_local,
+        exclusive=method.exclusive,
+        arguments=method.arguments,
+        options=queue.consumer_options(method.arguments),
+        shares_window=channel.credit is not None and channel.credit.limits,
+        limits=(*limits, *credits),
+        credits=tuple(credits),
+    )
+    queue.subscribe(subscription)
+    channel.consumers[tag] = subscription
+    channel.note_consumer(
+        "consumer added",
+        subscription,
+        no_ack=method.no_ack,
+        prefetch=prefetch[0] if counted else 0,
+        shares_prefetch=shares and channel.connection.broker.features.permitted("global_qos"),
+    )
+    if not method.no_wait:
+        channel.send(m.BasicConsumeOk(consumer_tag=tag))
+    queue.dispatch()
+
+
+def _new_tag(channel: Amqp091Channel, tag: str) -> str:
+    if not tag:
+        return channel.connection.broker.names.consumer_tag()
+    if tag in channel.consumers:
+        raise NotAllowed(f"attempt to reuse consumer tag '{tag}'")
+    return tag
+
+
+def _consume_replies(channel: Amqp091Channel, method: m.BasicConsume, tag: str) -> None:
+    """Direct reply-to: one consumer per channel, without acknowledgements (RabbitMQ: documented)."""
+    if not method.no_ack:
+        raise PreconditionFailed("reply consumer cannot acknowledge")
+    if channel.reply_address is not None:
+        raise PreconditionFailed("reply consumer already set")
+    nowhere = ClassicQueue(channel.virtual_host, PSEUDO_QUEUE)
+    subscription = Subscription(
+        tag,
+        nowhere,
+        channel,
+        owner=channel.connection,
+        group=channel,
+        no_ack=True,
+        arguments=method.arguments,
+    )
+    channel.consumers[tag] = subscription
+    channel.reply_address = channel.virtual_host.open_reply_address(subscription, channel.ledger)
+    channel.note_consumer("consumer added", subscription, no_ack=True, prefetch=0, shares_prefetch=False)
+    if not method.no_wait:
+        channel.send(m.BasicConsumeOk(consumer_tag=tag))
+
+
+def cancel(channel: Amqp091Channel, method: m.BasicCancel) -> None:
+    """End a consumer; an unknown tag is confirmed as well (basic.cancel/unknown-tag)."""
+    subscription = channel.consumers.pop(method.consumer_tag, None)
+    if not method.no_wait:
+        channel.send(m.BasicCancelOk(consumer_tag=method.consumer_tag))
+    if subscription is not None:
+        channel.end_consumer(subscription)
+
+
+def cancel_ok(channel: Amqp091Channel, method: m.BasicCancelOk) -> None:
+    """End a consumer without an answer, where the personality takes this from a client.
+
+    RabbitMQ: since 4.3; a tag that is not known changes nothing.
+    """
+    if not channel.personality.takes_cancel_ok:
+        raise ProtocolError("command-invalid", "unimplemented method")
+    subscription = channel.consumers.pop(method.consumer_tag, None)
+    if subscription is not None:
+        channel.end_consumer(subscription)
+
+
+# --- get ---------------------------------------------------------------------------------------------
+
+
+def get(channel: Amqp091Channel, method: m.BasicGet) -> None:
+    """Take one message at once, or learn that there is none."""
+    name = channel.queue_name(method.queue)
+    channel.authorise("read", "queue", name)
+    queue = channel.virtual_host.queue(name, channel.connection)
+    channel.check_get(queue)
+    taken = queue.get(channel.connection, no_ack=method.no_ack, group=channel)
+    if taken is None:
+        channel.send(m.BasicGetEmpty())
+    else:
+        delivering.get_ok(channel, queue, *taken)
+
+
+# --- settling ----------------------------------------------------------------------------------------
+
+
+def ack(channel: Amqp091Channel, method: m.BasicAck) -> None:
+    """The messages have been dealt with."""
+    settle(channel, accept_all, "acked", method.delivery_tag, method.multiple)
+
+
+def nack(channel: Amqp091Channel, method: m.BasicNack) -> None:
+    """The messages have not been dealt with (RabbitMQ: documented extension)."""
+    ending: Ending = "released" if method.requeue else "refused"
+    settle(channel, *refusal(channel, ending), method.delivery_tag, method.multiple)
+
+
+def reject(channel: Amqp091Channel, method: m.BasicReject) -> None:
+    """One message cannot be dealt with."""
+    ending: Ending = "failed" if method.requeue else "rejected"
+    settle(channel, *refusal(channel, ending), method.delivery_tag, multiple=False)
+
+
+def recover(channel: Amqp091Channel, method: m.BasicRecover) -> None:
+    """Send everything unsettled again, and say so first (basic.recover/synchronous)."""
+    _check_recover(channel, method.requeue)
+    taken = release_kept(channel)
+    channel.send(m.BasicRecoverOk())
+    send_again(taken, method.requeue)
+
+
+def recover_async(channel: Amqp091Channel, method: m.BasicRecoverAsync) -> None:
+    """As `recover`, without an answer (basic.recover-async/no-reply)."""
+    _check_recover(channel, method.requeue)
+    send_again(release_kept(channel), method.requeue)
+
+
+def _check_recover(channel: Amqp091Channel, requeue: bool) -> None:
+    if not requeue and not channel.personality.recovers_to_original_consumer:
+        raise ProtocolError("not-implemented", "requeue=false")
+
+
+HANDLERS = {
+    m.BasicQos: qos,
+    m.BasicConsume: consume,
+    m.BasicCancel: cancel,
+    m.BasicCancelOk: cancel_ok,
+    m.BasicGet: get,
+    m.BasicAck: ack,
+    m.BasicNack: nack,
+    m.BasicReject: reject,
+    m.BasicRecover: recover,
+    m.BasicRecoverAsync: recover_async,
+    m.BasicPublish: publishing.begin,
+}

@@ -1,0 +1,11 @@
+"""AMQP 0-9-1 as RabbitMQ speaks it on the wire: constants, methods, properties.
+
+Made from spec/amqp-0-9-1.toml by spec/generate.py; changes belong there.
+"""
+
+from __future__ import annotations
+
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import METHODS
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+
+__all__ = ["METHODS", "BasicProperties"]

@@ -1,0 +1,25 @@
+"""Class confirm: publisher confirms (RabbitMQ: documented extension)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+
+__all__ = ["HANDLERS"]
+
+
+def select(channel: Amqp091Channel, method: m.ConfirmSelect) -> None:
+    """From here on every publish on the channel is confirmed; again is no error."""
+    if channel.mode == "tx":
+        raise PreconditionFailed("cannot switch from tx to confirm mode")
+    channel.mode = "confirm"
+    if not method.no_wait:
+        channel.send(m.ConfirmSelectOk())
+
+
+HANDLERS = {m.ConfirmSelect: select}

@@ -1,0 +1,134 @@
+"""Class queue: declare, bind, unbind, purge, delete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.errors import AccessRefused, NotFound
+from fakeamqp.model.reply_to import PSEUDO_QUEUE
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.replies import stripped
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+
+__all__ = ["HANDLERS"]
+
+
+def declare(channel: Amqp091Channel, method: m.QueueDeclare) -> None:
+    """Create a queue, or confirm that it is there and means the same."""
+    name = stripped(method.queue)
+    if channel.personality.direct_reply_to and name.startswith(PSEUDO_QUEUE):
+        _declare_reply_address(channel, name, method)
+        return
+    virtual_host = channel.virtual_host
+    if method.passive:
+        if method.no_wait and channel.personality.passive_no_wait_is_silent:
+            return
+        channel.authorise_passive("queue", name)
+        queue = virtual_host.queue(name, channel.connection)
+        queue.asked_for()
+    else:
+        if name:
+            virtual_host.check_queue_name(name)
+            channel.authorise("configure", "queue", name)
+        target = method.arguments.get("x-dead-letter-exchange")
+        if isinstance(target, str) and name not in virtual_host.queues:
+            channel.authorise("read", "queue", name)
+            channel.authorise("write", "exchange", target)
+        queue = virtual_host.declare_queue(
+            name,
+            owner=channel.connection,
+            durable=method.durable,
+            exclusive=method.exclusive,
+            auto_delete=method.auto_delete,
+            arguments=method.arguments,
+        )
+    channel.current_queue = queue.name
+    if not method.no_wait:
+        channel.send(
+            m.QueueDeclareOk(
+                queue=queue.name,
+                message_count=len(queue.ready),
+                consumer_count=channel.consumer_count(queue),
+            )
+        )
+
+
+def _declare_reply_address(channel: Amqp091Channel, name: str, method: m.QueueDeclare) -> None:
+    """Ask whether a reply address is alive; the pseudo-queue itself always is (RabbitMQ: documented)."""
+    if name != PSEUDO_QUEUE and name not in channel.virtual_host.reply_addresses:
+        raise NotFound(f"no queue '{name}' in vhost '{channel.virtual_host.name}'")
+    channel.current_queue = name
+    if not method.no_wait:
+        channel.send(m.QueueDeclareOk(queue=name, message_count=0, consumer_count=1))
+
+
+def _check_bindable(channel: Amqp091Channel, name: str) -> None:
+    if channel.personality.refuses_binding_replies and name.startswith(f"{PSEUDO_QUEUE}."):
+        raise AccessRefused("cannot bind or unbind to a volatile (direct reply-to) queue")
+
+
+def bind(channel: Amqp091Channel, method: m.QueueBind) -> None:
+    """Bind a queue to an exchange."""
+    name = channel.queue_name(stripped(method.queue))
+    _check_bindable(channel, name)
+    exchange = stripped(method.exchange)
+    # queue.bind/routing-key-shortcut
+    routing_key = name if not method.queue and not method.routing_key else method.routing_key
+    channel.authorise("write", "queue", name)
+    channel.authorise_binding(exchange, routing_key)
+    channel.virtual_host.bindable(exchange)
+    queue = channel.virtual_host.queue(name, channel.connection)
+    channel.virtual_host.bind(exchange, queue, routing_key, method.arguments)
+    if not method.no_wait:
+        channel.send(m.QueueBindOk())
+
+
+def unbind(channel: Amqp091Channel, method: m.QueueUnbind) -> None:
+    """Undo `bind`."""
+    name = channel.queue_name(stripped(method.queue))
+    _check_bindable(channel, name)
+    exchange = stripped(method.exchange)
+    routing_key = name if not method.queue and not method.routing_key else method.routing_key
+    channel.authorise("write", "queue", name)
+    channel.authorise_binding(exchange, routing_key)
+    virtual_host = channel.virtual_host
+    if channel.personality.unbinding_missing_is_an_error:
+        virtual_host.queue(name, channel.connection)
+    virtual_host.unbind(
+        exchange, virtual_host.queues.get(name), routing_key, method.arguments, owner=channel.connection
+    )
+    channel.send(m.QueueUnbindOk())
+
+
+def purge(channel: Amqp091Channel, method: m.QueuePurge) -> None:
+    """Drop all messages that await delivery."""
+    name = channel.queue_name(method.queue)
+    channel.authorise("read", "queue", name)
+    count = channel.purge(name)
+    if not method.no_wait:
+        channel.send(m.QueuePurgeOk(message_count=count))
+
+
+def delete(channel: Amqp091Channel, method: m.QueueDelete) -> None:
+    """Delete a queue with everything in it."""
+    name = channel.queue_name(stripped(method.queue))
+    channel.authorise("configure", "queue", name)
+
+    def confirm(count: int) -> None:
+        if not method.no_wait:
+            channel.send(m.QueueDeleteOk(message_count=count))
+
+    channel.virtual_host.delete_queue(
+        name, channel.connection, if_unused=method.if_unused, if_empty=method.if_empty, confirm=confirm
+    )
+
+
+HANDLERS = {
+    m.QueueDeclare: declare,
+    m.QueueBind: bind,
+    m.QueueUnbind: unbind,
+    m.QueuePurge: purge,
+    m.QueueDelete: delete,
+}

@@ -1,0 +1,289 @@
+"""The broker's end of one channel of 0-9-1: the content under way, confirms, and what RabbitMQ adds.
+
+A content is a method that has one, a header, and body frames until the announced size is reached
+(content/follows-method). While one is under way nothing else may come on the channel; where it is
+complete `publishing.publish` takes over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.errors import AccessRefused
+from fakeamqp.protocols.amqp_0_9_1 import publishing
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.dispatch import HANDLERS
+from fakeamqp.protocols.codec.errors import FrameError
+from fakeamqp.protocols.framed import server_channel
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.framed.replies import ProtocolError, Reply
+from fakeamqp.protocols.framed.states import ChannelState
+
+if TYPE_CHECKING:
+    from fakeamqp.model.access import User
+    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.protocols.amqp_0_9_1.publishing import Target
+    from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
+
+__all__ = ["Amqp091Channel"]
+
+_PUBLISH = m.BasicPublish.INDEX
+_MOST_REMEMBERED = 1000
+_LONGEST_REMEMBERED = 128
+
+
+class Amqp091Channel(server_channel.FramedChannel):
+    """One open channel. See the base class."""
+
+    connection: Amqp091Connection
+
+    def __init__(self, connection: Amqp091Connection, number: int) -> None:
+        super().__init__(connection, number)
+        self.published = 0
+        """Publishes since confirm.select: the tag of the latest."""
+        self.unconfirmed: list[tuple[int, bool]] = []
+        """Tags to confirm at the end of the turn, and whether each was accepted."""
+        self.confirms_singly = False
+        """Whether a publish was left unconfirmed for ever, so that no confirm may cover others."""
+        self.secures = True
+        """Whether a publish that is to be confirmed survives a crash; not where that comes first."""
+        self.targets: dict[bytes, Target] = {}
+
+        self._target: Target | None = None
+        self._properties: BasicProperties | None = None
+        self._properties_bytes = b""
+        self._body: list[bytes] = []
+        self._missing = 0
+
+    # --- frames in ------------------------------------------------------------------------------------
+
+    def receive_method(self, payload: bytes) -> None:
+        """A method frame."""
+        # Publishers repeat themselves to the byte, so their method is looked up before it is read.
+        # Measured from publish to delivery without ack: 1.45 times the messages per second.
+        target = self.targets.get(payload)
+        if target is not None and self._target is None and self.state is ChannelState.OPEN:
+            self._target = target
+            return
+        if self.state is not ChannelState.OPEN:
+            self.receive_while_closing(payload)
+            return
+        if self._target is not None:
+            self.connection.note_method(_PUBLISH)
+            raise ProtocolError(
+                "unexpected-frame",
+                "expected content header for class 60, got non content header frame instead"
+                if self._properties is None
+                else "expected content body, got non content body frame instead",
+            )
+        index = int.from_bytes(payload[:4], "big")
+        self.connection.note_method(index)
+        handler = HANDLERS.get(index)
+        if handler is None or len(payload) < 4:
+            self._refuse_method(payload)
+            return
+        handler(self, m.METHODS[index].decode(payload, self.connection.grammar))
+        if index == _PUBLISH:
+            if len(self.targets) >= _MOST_REMEMBERED:
+                self.targets.clear()
+            assert self._target is not None
+            self.targets[payload] = self._target
+
+    def _refuse_method(self, payload: bytes) -> None:
+        """A method that a broker does not receive here, class connection's among them.
+
+        Source: frame/channel-zero-connection.
+        """
+        if isinstance(self.connection.decode(payload), m.ChannelOpen):
+            raise ProtocolError("channel-error", "second 'channel.open' seen")
+        raise ProtocolError("command-invalid", "unimplemented method")
+
+    def expect_content(self, target: Target) -> None:
+        """basic.publish has come: a header is due."""
+        self._target = target
+
+    def receive_header(self, payload: bytes) -> None:
+        """A content header frame."""
+        if self.state is not ChannelState.OPEN:
+            return
+        if self._target is None or self._properties is not None:
+            self.connection.note_method(_PUBLISH if self._target else 0)
+            raise ProtocolError(
+                "unexpected-frame",
+                "expected content body, got non content body frame instead"
+                if self._target
+                else "expected method frame, got non method frame instead",
+            )
+        # Errors from here on are the publish's, also where its bytes were recognised and never decoded.
+        self.connection.note_method(_PUBLISH)
+        if len(payload) < 12:
+            self.connection.note_method(0)
+            raise FrameError(f"a content header has at least 14 bytes, got {len(payload)}")
+        class_id, weight, size = CONTENT_HEADER.unpack_from(payload)
+        if class_id != 60:
+            raise ProtocolError(
+                self.personality.content_class_mismatch,
+                f"expected content header for class 60, got one for class {class_id} instead",
+            )
+        if weight:
+            raise ProtocolError(
+                "unexpected-frame",
+                "expected content header for class 60, got non content header frame instead",
+            )
+        largest = self.personality.largest_content
+        if largest and size > largest:
+            raise ProtocolError(
+                "frame-error", f"content body size {size} exceeds maximum allowed size {largest}"
+            )
+        octets = payload[12:]
+        # Most publishers send the same few property lists over and over, so short ones are read once.
+        # Measured with two properties: 1.2 times the messages per second.
+        known = self.connection.known_properties
+        properties = known.get(octets)
+        if properties is None:
+            properties = BasicProperties.decode(payload, 12, self.connection.grammar)
+            if len(octets) <= _LONGEST_REMEMBERED:
+                if len(known) >= _MOST_REMEMBERED:
+                    known.clear()
+                known[octets] = properties
+        if size == 0:
+            target, self._target = self._target, None
+            publishing.publish(self, target, properties, octets, b"")
+            self.connection.publish_received()
+            return
+        self._properties = properties
+        self._properties_bytes = octets
+        self._missing = size
+        self.connection.publish_received()
+
+    def receive_body(self, payload: bytes) -> None:
+        """A body frame."""
+        properties = self._properties
+        target = self._target
+        if properties is None or target is None:
+            if self.state is not ChannelState.OPEN:
+                return
+            self.connection.note_method(_PUBLISH if target else 0)
+            raise ProtocolError(
+                "unexpected-frame",
+                "expected content header for class 60, got non content header frame instead"
+                if target
+                else "expected method frame, got non method frame instead",
+            )
+        missing = self._missing = self._missing - len(payload)
+        if missing > 0:
+            self._body.append(payload)
+            return
+        if missing < 0:
+            if self.personality.body_overrun:
+                raise ProtocolError(
+                    self.personality.body_overrun, "content body frame exceeds remaining content size"
+                )
+            self._body.clear()  # Nobody will see it: the content is never complete.
+            return
+        if self._body:
+            self._body.append(payload)
+            payload = b"".join(self._body)
+            self._body.clear()
+        self._target = self._properties = None
+        publishing.publish(self, target, properties, self._properties_bytes, payload)
+
+    def drop_content(self) -> None:
+        """See the base class."""
+        self._target = self._properties = None
+        self._body.clear()
+
+    # --- confirms -------------------------------------------------------------------------------------
+
+    def confirm(self, tag: int, outcome: Outcome) -> None:
+        """Have a publish confirmed at the end of the turn."""
+        self.unconfirmed.append((tag, outcome.accepted))
+
+    def confirm_now(self) -> None:
+        """Send the confirms that are due: one for every run of equal ones (confirms may be `multiple`)."""
+        waiting, self.unconfirmed = self.unconfirmed, []
+        if self.state is not ChannelState.OPEN:
+            return
+        tap = self.connection.broker.tap
+        if self.confirms_singly or (tap is not None and tap.confirms_singly):
+            for tag, accepted in waiting:
+                self.send(m.BasicAck(tag) if accepted else m.BasicNack(tag, requeue=True))
+            return
+        for position, (tag, accepted) in enumerate(waiting):
+            following = waiting[position + 1] if position + 1 < len(waiting) else None
+            if following is not None and following[1] == accepted:
+                continue
+            multiple = position > 0 and waiting[position - 1][1] == accepted
+            if accepted:
+                self.send(m.BasicAck(delivery_tag=tag, multiple=multiple))
+            else:
+                # Set as RabbitMQ sets them: nothing below is open, and nothing is requeued (measured).
+                self.send(m.BasicNack(delivery_tag=tag, multiple=True, requeue=True))
+
+    def skip_publish(self, accepted: bool | None) -> None:
+        """Count a publish that was lost on the way; None: it is never confirmed."""
+        self.published += 1
+        if accepted is None:
+            self.confirms_singly = True
+        else:
+            self.unconfirmed.append((self.published, accepted))
+
+    # --- consumers ------------------------------------------------------------------------------------
+
+    def cancelled(self, subscription: Subscription) -> None:
+        """See `model.subscription.Subscriber`: a client that understands is told (RabbitMQ: documented)."""
+        super().cancelled(subscription)
+        if self.state is ChannelState.OPEN and self.connection.has_capability("consumer_cancel_notify"):
+            self.send(m.BasicCancel(consumer_tag=subscription.tag, no_wait=True))
+
+    def held_too_long(self, subscription: Subscription | None) -> None:
+        """See `model.subscription.Subscriber`: a client that understands is told that the consumer rests.
+
+        Others lose their channel (RabbitMQ: documented, since 4.3).
+        """
+        if (
+            subscription is not None
+            and subscription.tag in self.consumers
+            and self.connection.has_capability("consumer_cancel_notify")
+        ):
+            if self.state is ChannelState.OPEN:
+                self.send(m.BasicCancel(consumer_tag=subscription.tag, no_wait=True))
+        else:
+            super().held_too_long(subscription)
+
+    def check_consumers(self, user: User) -> None:
+        """The user's permissions may have changed: end the consumers on what it may no longer read."""
+        self.user = user
+        replies = self.reply_address.subscription if self.reply_address is not None else None
+        for subscription in list(self.consumers.values()):
+            if subscription is replies:
+                continue
+            try:
+                self.authorise("read", "queue", subscription.queue.name)
+            except AccessRefused:
+                del self.consumers[subscription.tag]
+                self.end_consumer(subscription)
+                self.cancelled(subscription)
+
+    def end_consumer(self, subscription: Subscription) -> None:
+        """End one consumer at its queue, or at its reply address."""
+        if self.reply_address is not None and self.reply_address.subscription is subscription:
+            self.note_consumer("consumer ended", subscription)
+            self.virtual_host.close_reply_address(self.reply_address)
+            self.reply_address = None
+        else:
+            super().end_consumer(subscription)
+
+    # --- end ------------------------------------------------------------------------------------------
+
+    def close(self, reply: Reply, method: int) -> None:
+        """See the base class: confirms go first."""
+        self.confirm_now()
+        super().close(reply, method)
+
+    def closed_by_client(self) -> None:
+        """See the base class: confirms go first."""
+        self.confirm_now()
+        super().closed_by_client()

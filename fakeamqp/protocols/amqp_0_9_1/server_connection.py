@@ -1,0 +1,75 @@
+"""The broker's end of one 0-9-1 connection. See `framed.server_connection`; here is what RabbitMQ adds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fakeamqp.protocols.amqp_0_9_1 import connection as connection_class
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_9_1.fault_port import Amqp091FaultPort
+from fakeamqp.protocols.amqp_0_9_1.replies import REPLIES
+from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+from fakeamqp.protocols.amqp_0_9_1.states import CONNECTION_TRANSITIONS
+from fakeamqp.protocols.framed.codec.frames import (
+    FRAME_BODY,
+    FRAME_CONTENT_HEADER,
+    FRAME_HEARTBEAT,
+    FRAME_METHOD,
+)
+from fakeamqp.protocols.framed.server_connection import FramedConnection
+
+if TYPE_CHECKING:
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.interface import Connection, PeerAddress
+
+__all__ = ["Amqp091Connection"]
+
+
+class Amqp091Connection(FramedConnection[Amqp091Channel]):
+    """One 0-9-1 connection, without its transport. See `protocols.interface.Connection`."""
+
+    protocol = "0-9-1"
+
+    TRANSITIONS = CONNECTION_TRANSITIONS
+    frame_types = frozenset((FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY, FRAME_HEARTBEAT))
+    REPLIES = REPLIES
+
+    def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
+        super().__init__(
+            state,
+            peer,
+            notify,
+            vocabulary=m,
+            protocol_header=PROTOCOL_HEADER,
+            personality=state.personality,
+        )
+        connection_class.start(self)
+
+    @cached_property
+    def line(self) -> Amqp091FaultPort:
+        """What faults may do to this connection."""
+        return Amqp091FaultPort(self)
+
+    def receive_on_zero(self, method: Method) -> None:
+        """See the base class."""
+        connection_class.receive(self, method)
+
+    def begin_channel(self, number: int, method: Method) -> None:
+        """See the base class."""
+        self.channels[number] = Amqp091Channel(self, number)
+        self.send(number, m.ChannelOpenOk())
+
+    def tell_blocked(self, reason: str | None) -> None:
+        """See the base class (RabbitMQ: documented extension)."""
+        if self.has_capability("connection.blocked"):
+            self.send(0, m.ConnectionUnblocked() if reason is None else m.ConnectionBlocked(reason=reason))
+
+    def end_turn(self) -> None:
+        """See the base class: publishes are confirmed."""
+        for channel in self.channels.values():
+            if channel.unconfirmed:
+                channel.confirm_now()

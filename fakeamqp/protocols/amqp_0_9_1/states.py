@@ -1,0 +1,16 @@
+"""The states of a connection: as in `connection_states`, and a new secret at any time while it is open."""
+
+from __future__ import annotations
+
+from fakeamqp.protocols.common import connection_states
+from fakeamqp.protocols.common.connection_states import ConnectionState
+
+__all__ = ["CONNECTION_TRANSITIONS"]
+
+CONNECTION_TRANSITIONS = {
+    **connection_states.CONNECTION_TRANSITIONS,
+    ConnectionState.OPEN: {
+        **connection_states.CONNECTION_TRANSITIONS[ConnectionState.OPEN],
+        "connection.update-secret": ConnectionState.OPEN,
+    },
+}

@@ -1,0 +1,50 @@
+"""Class tx: publishes and settlements that count all together or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.transactions import Transaction
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+
+__all__ = ["HANDLERS"]
+
+
+def select(channel: Amqp091Channel, method: m.TxSelect) -> None:
+    """Make the channel transactional; pending work is kept if it is already (tx.select/repeatable)."""
+    if channel.mode == "confirm":
+        raise PreconditionFailed("cannot switch from confirm to tx mode")
+    channel.mode = "tx"
+    if channel.transaction is None:
+        channel.transaction = Transaction()
+    channel.send(m.TxSelectOk())
+
+
+def commit(channel: Amqp091Channel, method: m.TxCommit) -> None:
+    """Do everything since select, the last commit or the last rollback.
+
+    Raises:
+        PreconditionFailed: a full queue refused one of the messages (tx.commit-ok/failure).
+    """
+    if not _transaction(channel).commit():
+        raise PreconditionFailed("partial tx completion")
+    channel.send(m.TxCommitOk())
+
+
+def rollback(channel: Amqp091Channel, method: m.TxRollback) -> None:
+    """Drop it; what was settled is outstanding again, and nothing is redelivered (tx.rollback/*)."""
+    channel.ledger.put_back(_transaction(channel).rollback())
+    channel.send(m.TxRollbackOk())
+
+
+def _transaction(channel: Amqp091Channel) -> Transaction:
+    if channel.transaction is None:
+        raise PreconditionFailed("channel is not transactional")
+    return channel.transaction
+
+
+HANDLERS = {m.TxSelect: select, m.TxCommit: commit, m.TxRollback: rollback}

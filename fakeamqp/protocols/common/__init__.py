@@ -1,0 +1,1 @@
+"""What the server-side connections of all protocols share."""

@@ -1,0 +1,352 @@
+"""What the broker's ends of connections have in common: who is there, what is to be sent, how it all ends.
+
+Each protocol's `Endpoint` is one of these, and adds what it speaks: it cuts frames, keeps its channels or
+sessions, and turns errors into closes.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from fakeamqp.protocols.common.connection_states import ConnectionState
+from fakeamqp.protocols.common.handshake_timeout import Patience
+from fakeamqp.protocols.common.heartbeats import Heartbeats
+from fakeamqp.protocols.common.login import Login
+from fakeamqp.protocols.common.outbox import Outbox
+
+if TYPE_CHECKING:
+    from fakeamqp.model.access import User
+    from fakeamqp.model.state import BrokerState, ClientChannel
+    from fakeamqp.model.tap import Tap
+    from fakeamqp.model.timers import Timer
+    from fakeamqp.model.virtual_host import VirtualHost
+    from fakeamqp.protocols.interface import PeerAddress
+
+__all__ = ["ServerConnection"]
+
+_log = logging.getLogger("fakeamqp")
+
+_HANDSHAKE_TIMEOUT = 10.0
+
+
+class ServerConnection:
+    """The broker's end of one connection, without its transport. See `protocols.interface.Connection`.
+
+    Args:
+        state: the broker.
+        peer: where the client comes from.
+        notify: called when there is something for the runtime to look at.
+        mechanisms: what clients of this protocol may log in with, the best first.
+        heartbeat: the bytes of one heartbeat, a whole frame.
+        version: the protocol's version, as the trace says it.
+    """
+
+    protocol: str
+    TRANSITIONS: ClassVar[Mapping[ConnectionState, Mapping[str, ConnectionState]]]
+
+    def __init__(
+        self,
+        state: BrokerState,
+        peer: PeerAddress,
+        notify: Callable[[Any], None],
+        *,
+        mechanisms: tuple[str, ...],
+        heartbeat: bytes,
+        version: str,
+    ) -> None:
+        self.broker = state
+        self.personality = state.personality
+        self.peer = peer
+        self.name = peer.name
+        self.state = ConnectionState.STARTING
+        self.login = Login(state, peer, mechanisms)
+        self.client_properties: Mapping[str, Any] = {}
+        self.user: User | None = None
+        self.virtual_host: VirtualHost | None = None
+        self.heartbeat = 0
+        self.outbox = Outbox(self, lambda: notify(self))
+        self.gate = self.outbox.gate
+        self.heartbeats = Heartbeats(self, heartbeat)
+        self.heard_at = state.clock.now()
+        self.blocked_reason: str | None = None
+        self.finished = False
+        self.aborted = False
+        self.resets = False
+
+        self._partial: list[bytes] = []
+        self._partial_size = 0
+        self._needed = 0
+        self._unframed = False
+        """Where frames start and end is not known any more: see `_receive_unframed`."""
+        self._held_back = False
+        self._paused = False
+        self._patience: Patience | None = Patience(
+            state,
+            _HANDSHAKE_TIMEOUT,
+            self._says("ends for want of a handshake"),
+            lambda: self.abort("handshake timeout"),
+        )
+        self._ending: Timer | None = None
+        state.connections[self] = None
+        if state.tap is not None:
+            state.tap.connection(self.name, "connected", version)
+
+    # --- what the model and its inspectors see --------------------------------------------------------
+
+    @property
+    def user_name(self) -> str | None:
+        """The authenticated user, or None before that."""
+        return None if self.user is None else self.user.name
+
+    @property
+    def unsent(self) -> int:
+        """Bytes for the client that it has not taken yet."""
+        return self.outbox.unsent
+
+    @property
+    def virtual_host_name(self) -> str | None:
+        """The virtual host opened, or None before that."""
+        return None if self.virtual_host is None else self.virtual_host.name
+
+    @property
+    @abstractmethod
+    def line(self) -> object:
+        """What faults may do to this connection."""
+
+    @property
+    @abstractmethod
+    def open_channels(self) -> tuple[ClientChannel, ...]:
+        """The open channels or attached sessions, by ascending number."""
+
+    @abstractmethod
+    def close_by_operator(self, code: int, text: str) -> None:
+        """Close with a handshake, for a reason of the operator's."""
+
+    @abstractmethod
+    def set_blocked(self, reason: str | None) -> None:
+        """Hold back the client as soon as it publishes; None lets it go on."""
+
+    def break_off(self, *, reset: bool) -> None:
+        """End the transport without a word, after what is pending: in order, or by a reset."""
+        self.resets = reset
+        self._finish("reset by a fault" if reset else "broken off by a fault")
+
+    # --- bytes ---------------------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """See `Connection`: cut frames and hand each to where it belongs."""
+        heartbeats = self.heartbeats
+        heartbeats.heard_before = heartbeats.heard_at
+        heartbeats.heard_at = self.heard_at = self.broker.clock.now()
+        if self._is_deaf():
+            return
+        if self._held_back:
+            # What the transport had read already waits with the rest.
+            self._partial.append(data)
+            self._partial_size += len(data)
+            self._needed = 0
+            return
+        if self._partial_size:
+            # Pieces of one frame are joined once it is whole, so that slow feeding costs no more than fast.
+            self._partial.append(data)
+            self._partial_size += len(data)
+            if self._partial_size < self._needed:
+                return
+            data = b"".join(self._partial)
+            self._partial.clear()
+            self._partial_size = 0
+        if self._unframed:
+            self._receive_unframed(data)
+            return
+        self._cut_frames(data, self.broker.tap)
+        self.end_turn()
+
+    def take(self, frames: bytes) -> None:
+        """Go on with whole frames that the tap has kept."""
+        if not self._is_deaf():
+            self._cut_frames(frames, None, kept=True)
+
+    @abstractmethod
+    def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
+        """Cut frames and hand each to where it belongs, unless the tap keeps it.
+
+        Those that it has `kept` were read before the client was held back, if it is. What is left of a frame
+        that is not whole waits for the rest.
+        """
+
+    @abstractmethod
+    def _receive_unframed(self, data: bytes) -> None:
+        """After broken framing nothing counts but the answer to our close."""
+
+    def end_turn(self) -> None:
+        """All that has come is dealt with."""
+
+    @property
+    def reading(self) -> bool:
+        """See `Connection`."""
+        return not (self._held_back or self._paused or self.outbox.stuffed)
+
+    def pause(self, paused: bool) -> None:
+        """Read no further, or go on: for who keeps what has come and has enough of it."""
+        if paused != self._paused:
+            self._paused = paused
+            self.outbox.note()
+
+    def pending(self) -> list[bytes]:
+        """See `Connection`."""
+        return self.outbox.take()
+
+    def sent(self, count: int) -> None:
+        """See `Connection`."""
+        self.outbox.sent(count)
+
+    def _is_deaf(self) -> bool:
+        """Whether nothing the client may say counts any more."""
+        return (
+            self.finished or self.aborted or self.state in (ConnectionState.CLOSED, ConnectionState.REFUSED)
+        )
+
+    # --- state ----------------------------------------------------------------------------------------
+
+    def _enter(self, event: str) -> None:
+        self.state = self.TRANSITIONS[self.state].get(event, self.state)
+
+    def challenge(self) -> None:
+        """The SASL mechanism asks back."""
+        self._enter("CHALLENGE")
+
+    def authenticated(self, user: User) -> None:
+        """The client is who it says."""
+        self.user = user
+        self._enter("AUTHENTICATED")
+
+    def opened(self, virtual_host: VirtualHost) -> None:
+        """The handshake is complete."""
+        self.virtual_host = virtual_host
+        self._stop_patience()
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "opened", f"virtual host {virtual_host.name!r}")
+        if self.broker.blocked_reason is not None:
+            self.set_blocked(self.broker.blocked_reason)
+
+    def refuse(self, text: str) -> None:
+        """The handshake failed: end the transport without a word, after a pause where one is configured.
+
+        Sources: errors/pre-open-error, security/negotiation-pause.
+        """
+        _log.warning("%s: handshake failed: %s", self.name, text)
+        self._enter("REFUSE")
+        self._stop_patience()
+        delay = self.broker.authentication_failure_delay
+        if delay > 0:
+            self._ending = self.after(delay, lambda: self._finish(text), "ends after a failed handshake")
+        else:
+            self._finish(text)
+
+    def close_confirmed(self) -> None:
+        """The close-ok we waited for."""
+        self._finish("close confirmed")
+
+    # --- end ------------------------------------------------------------------------------------------
+
+    def _finish(self, why: str) -> None:
+        """Nothing more will be said; what is pending still goes out."""
+        if not self.finished:
+            self._let_go(why)
+        self._end()
+
+    def _let_go(self, why: str) -> None:
+        """The connection is over, though its transport may not be."""
+        self.state = ConnectionState.CLOSED
+        self._release()
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "closed", why)
+
+    def _end(self) -> None:
+        self.finished = True
+        self.outbox.note()
+
+    def abort(self, why: str) -> None:
+        """End the transport now, without a word."""
+        if self.aborted:
+            return
+        _log.warning("%s: %s", self.name, why)
+        self.state = ConnectionState.CLOSED
+        self._release()
+        self.aborted = True
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "aborted", why)
+        self.outbox.note()
+
+    def receive_eof(self) -> None:
+        """See `Connection`."""
+        if self.state is ConnectionState.CLOSED:
+            # Where the client was waited for, close-ok is still written.
+            self._stop_patience()
+            self.finished = not self.aborted
+        else:
+            # connection.close-ok/reporting; no more than a note, since a broker that stops gets here too.
+            _log.info("%s: the transport ended without connection.close-ok", self.name)
+            self._report_channels()
+            self._enter("LOST")
+            self._release()
+            if self.broker.tap is not None:
+                self.broker.tap.connection(self.name, "lost", "the transport ended without a close")
+            self.aborted = True
+
+    def _report_channels(self) -> None:
+        """Say which channels had not been closed to their end, where that is worth a note."""
+
+    def _release(self) -> None:
+        """Let go of everything the connection holds."""
+        # Nothing that one channel returns goes to a consumer of another that is about to end as well.
+        self.gate.shut()
+        self._release_channels()
+        if self.state is ConnectionState.CLOSED:
+            self.heartbeats.stop()
+            self._stop_patience()
+            self._partial.clear()
+            self._partial_size = 0
+            self._forget()
+        self.broker.connections.pop(self, None)
+        if self.virtual_host is not None:
+            self.virtual_host.release_owner(self)
+
+    @abstractmethod
+    def _release_channels(self) -> None:
+        """Let go of the channels or sessions."""
+
+    def _forget(self) -> None:
+        """Nothing will be said any more: forget what was kept for that."""
+
+    # --- time -----------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> float | None:
+        """See `Connection`."""
+        dues = [timer.due for timer in self.heartbeats.timers if timer.active]
+        if self._patience is not None and self._patience.due is not None:
+            dues.append(self._patience.due)
+        return min(dues, default=None)
+
+    def after(self, delay: float, callback: Callable[[], None], what: str, *, chore: bool = False) -> Timer:
+        """Have something done later, on the broker's clock."""
+        due = self.broker.clock.now() + delay
+        return self.broker.timers.call_at(due, callback, self._says(what), chore=chore)
+
+    def _end_by_peers_time(self, delay: float, callback: Callable[[], None], what: str) -> None:
+        """End later, on the time that the client lives by: it was told, and needs that to answer."""
+        timers = self.broker.peer_timers
+        due = timers.clock.now() + delay
+        self._ending = timers.call_at(due, callback, self._says(what), chore=True)
+
+    def _says(self, what: str) -> str:
+        return f"connection {self.name} {what}"
+
+    def _stop_patience(self) -> None:
+        for each in (self._patience, self._ending):
+            if each is not None:
+                each.cancel()
+        self._patience = self._ending = None

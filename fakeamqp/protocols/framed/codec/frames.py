@@ -1,0 +1,102 @@
+"""Frames: type byte, channel, payload size, payload, frame-end byte (0-9-1/frame/layout).
+
+Only writing is here. Reading is three lines (`FRAME_HEADER.unpack_from`, a slice, a look at the frame-end
+byte) that the connection does on its own buffer.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from fakeamqp.protocols.codec.errors import FieldError
+
+__all__ = [
+    "CONTENT_HEADER",
+    "FRAME_BODY",
+    "FRAME_CONTENT_HEADER",
+    "FRAME_END",
+    "FRAME_HEADER",
+    "FRAME_HEARTBEAT",
+    "FRAME_METHOD",
+    "FRAME_OVERHEAD",
+    "HEARTBEAT_FRAME",
+    "content_frames",
+    "frame",
+    "header_frame",
+    "method_frame",
+    "split_body",
+]
+
+FRAME_METHOD = 1
+FRAME_CONTENT_HEADER = 2
+FRAME_BODY = 3
+FRAME_HEARTBEAT = 8
+FRAME_END = 206
+
+#: What precedes every payload: type, channel, payload size.
+FRAME_HEADER = struct.Struct(">BHI")
+#: What precedes the property flags in a content header's payload: class id, weight, body size.
+CONTENT_HEADER = struct.Struct(">HHQ")
+#: Bytes of a frame beyond its payload: a frame-max of n leaves n - 8 bytes for the payload.
+FRAME_OVERHEAD = 8
+
+HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
+
+_END = b"\xce"
+_pack_header = FRAME_HEADER.pack
+_pack_content_header = struct.Struct(">BHIHHQ").pack
+
+
+def frame(frame_type: int, channel: int, payload: bytes | memoryview) -> bytes:
+    """One frame around `payload`. Raises FieldError when type, channel or size do not fit their fields."""
+    try:
+        return b"".join((_pack_header(frame_type, channel, len(payload)), payload, _END))
+    except struct.error:
+        raise FieldError(
+            f"no frame of type {frame_type!r} on channel {channel!r}: number out of range"
+        ) from None
+
+
+def method_frame(channel: int, payload: bytes) -> bytes:
+    """The method frame around an encoded method. Raises FieldError for an impossible channel number."""
+    try:
+        return b"".join((_pack_header(FRAME_METHOD, channel, len(payload)), payload, _END))
+    except struct.error:
+        raise FieldError(f"no method frame on channel {channel!r}: number out of range") from None
+
+
+def header_frame(channel: int, class_id: int, body_size: int, properties: bytes) -> bytes:
+    """The content header frame for a body of `body_size` bytes; `properties` are flags and values, encoded.
+
+    Weight is 0 (0-9-1/content/weight-zero). Raises FieldError for a number that does not fit its field.
+    """
+    try:
+        prefix = _pack_content_header(
+            FRAME_CONTENT_HEADER, channel, 12 + len(properties), class_id, 0, body_size
+        )
+    except struct.error:
+        raise FieldError(
+            f"no content header of class {class_id!r} and {body_size!r} bytes on channel {channel!r}: "
+            "number out of range"
+        ) from None
+    return b"".join((prefix, properties, _END))
+
+
+def split_body(body: bytes, channel: int, limit: int) -> list[bytes]:
+    """The body frames of `body`, each with at most `limit` payload bytes; none when it is empty.
+
+    Every byte is copied once, into its frame. Raises FieldError for an impossible channel or a limit
+    below 1. Source: 0-9-1/content/body-split-on-send, 0-9-1/content/zero-body.
+    """
+    size = len(body)
+    if limit < 1:
+        raise FieldError(f"no body frame has room for {limit} bytes; the smallest limit is 1")
+    if size <= limit:
+        return [frame(FRAME_BODY, channel, body)] if size else []
+    view = memoryview(body)
+    return [frame(FRAME_BODY, channel, view[start : start + limit]) for start in range(0, size, limit)]
+
+
+def content_frames(channel: int, class_id: int, properties: bytes, body: bytes, limit: int) -> list[bytes]:
+    """Header and body frames of one content; `limit` bounds the payload of a body frame."""
+    return [header_frame(channel, class_id, len(body), properties), *split_body(body, channel, limit)]

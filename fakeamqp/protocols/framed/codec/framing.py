@@ -1,0 +1,79 @@
+"""Frames of 0-9 and 0-9-1, for those who look on; see `wire.framing`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fakeamqp.protocols.codec.framing import Part
+from fakeamqp.protocols.framed.codec.frames import (
+    FRAME_BODY,
+    FRAME_CONTENT_HEADER,
+    FRAME_HEADER,
+    FRAME_HEARTBEAT,
+    FRAME_METHOD,
+    FRAME_OVERHEAD,
+    HEARTBEAT_FRAME,
+    frame,
+)
+
+__all__ = ["FRAMING", "PARTS", "FamilyFraming"]
+
+#: what the frames hold that every protocol of the family has
+PARTS: dict[int, Part] = {
+    FRAME_METHOD: "method",
+    FRAME_CONTENT_HEADER: "header",
+    FRAME_BODY: "body",
+    FRAME_HEARTBEAT: "heartbeat",
+}
+
+
+class FamilyFraming:
+    """A type, a channel, a size, the payload, and a byte that ends it.
+
+    Args:
+        protocol_header: what a client of the protocol begins with.
+        parts: what there is in frames of each type.
+    """
+
+    answer = b""
+    heartbeat = HEARTBEAT_FRAME
+    overhead = FRAME_OVERHEAD
+    header_size = FRAME_HEADER.size
+
+    def __init__(self, protocol_header: bytes, parts: Mapping[int, Part] = PARTS) -> None:
+        self.protocol_header = protocol_header
+        self._parts = parts
+
+    def length(self, header: bytes) -> int:
+        """See `Framing`, here and below."""
+        size: int = FRAME_HEADER.unpack(header)[2]
+        return FRAME_OVERHEAD + size
+
+    def may_begin(self, octet: int) -> bool:
+        """The first byte is the type."""
+        return octet in self._parts
+
+    def cut(self, octets: bytes) -> list[tuple[int, int, bytes, int]]:
+        """What is not even a header's worth counts as the beginning of one, on channel 0."""
+        found = []
+        position, end = 0, len(octets)
+        while end - position >= FRAME_HEADER.size:
+            kind, channel, size = FRAME_HEADER.unpack_from(octets, position)
+            start = position + FRAME_HEADER.size
+            found.append((kind, channel, octets[start : start + size], size))
+            position += size + FRAME_OVERHEAD
+        if position < end:
+            found.append((octets[position], 0, octets[position + 1 :], FRAME_HEADER.size))
+        return found
+
+    def frame(self, kind: int, channel: int, payload: bytes) -> bytes:
+        """The kind is the type."""
+        return frame(kind, channel, payload)
+
+    def part(self, kind: int, payload: bytes) -> Part:
+        """The type says it."""
+        return self._parts.get(kind, "")
+
+
+FRAMING = FamilyFraming(b"AMQP\0\0\x09\x01")
+"""That of 0-9-1."""

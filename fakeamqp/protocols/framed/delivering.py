@@ -1,0 +1,177 @@
+"""Contents to the client: basic.deliver, basic.get-ok, basic.return.
+
+The property bytes of a message that came by this family of protocols go out as they came in; only the
+frames around them are made anew, because the channel may differ.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import (
+    FRAME_BODY,
+    FRAME_END,
+    FRAME_HEADER,
+    content_frames,
+    method_frame,
+)
+from fakeamqp.protocols.framed.codec.strings import encode_short_string
+
+if TYPE_CHECKING:
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.queues import Queue, QueuedMessage
+    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.framed.server_channel import FramedChannel
+
+__all__ = ["ENCODING", "deliver", "encode", "get_ok", "properties_bytes", "return_message", "send_message"]
+
+ENCODING = "0-9-x basic"
+"""Marks messages whose property bytes any protocol of this family can forward as they are."""
+
+_BASIC = 60
+_DELIVER = 60
+_MOST_PREFIXES = 1000
+_pack_tag = Struct(">QB").pack
+_pack_content = Struct(">BBHIHHQ").pack
+_pack_body = Struct(">BBHI").pack
+_END = b"\xce"
+
+
+def deliver(
+    channel: FramedChannel,
+    subscription: Subscription,
+    message: Message,
+    redelivered: bool,
+    delivery: Delivery | None,
+) -> None:
+    """Send one message to a consumer."""
+    tag = channel.ledger.next_tag() if delivery is None else channel.ledger.add(delivery)
+    # All of a basic.deliver but tag and flag is the same for one consumer, exchange and key.
+    key = (subscription.tag, message.exchange, message.routing_key)
+    parts = channel.deliver_prefixes.get(key)
+    if parts is None:
+        parts = _deliver_parts(channel, *key)
+    octets = message.properties_bytes if message.encoding is ENCODING else properties_bytes(message)
+    body = message.body
+    number = channel.number
+    size = len(body)
+    connection = channel.connection
+    tap = connection.broker.tap
+    if tap is not None:
+        tap.delivered(
+            message, subscription.queue.name, subscription.tag, connection, number, tag, redelivered
+        )
+    if 0 < size <= connection.body_limit:
+        channel.outbox.write(
+            b"".join(
+                (
+                    parts[0],
+                    _pack_tag(tag, redelivered),
+                    parts[1],
+                    _pack_content(FRAME_END, 2, number, 12 + len(octets), _BASIC, 0, size),
+                    octets,
+                    _pack_body(FRAME_END, FRAME_BODY, number, size),
+                    body,
+                    _END,
+                )
+            )
+        )
+    else:
+        method = b"".join((parts[0], _pack_tag(tag, redelivered), parts[1], _END))
+        frames = content_frames(number, _BASIC, octets, body, connection.body_limit)
+        channel.outbox.write(b"".join((method, *frames)))
+
+
+def _deliver_parts(
+    channel: FramedChannel, consumer_tag: str, exchange: str, routing_key: str
+) -> tuple[bytes, bytes]:
+    """What stands before and after tag and flag in a basic.deliver frame, the frame end left out."""
+    tag = encode_short_string(consumer_tag)
+    names = encode_short_string(exchange) + encode_short_string(routing_key)
+    ids = bytes((0, _BASIC, 0, _DELIVER))
+    header = FRAME_HEADER.pack(1, channel.number, len(ids) + len(tag) + 9 + len(names))
+    if len(channel.deliver_prefixes) >= _MOST_PREFIXES:
+        channel.deliver_prefixes.clear()
+    parts = channel.deliver_prefixes[consumer_tag, exchange, routing_key] = (header + ids + tag, names)
+    return parts
+
+
+def get_ok(channel: FramedChannel, queue: Queue, queued: QueuedMessage, delivery: Delivery | None) -> None:
+    """Send the one message that was asked for."""
+    message = queue.as_delivered(queued)
+    tag = channel.ledger.next_tag() if delivery is None else channel.ledger.add(delivery)
+    tap = channel.connection.broker.tap
+    if tap is not None:
+        tap.delivered(message, queue.name, None, channel.connection, channel.number, tag, queued.redelivered)
+    channel.send_message(
+        channel.connection.vocabulary.BasicGetOk(
+            delivery_tag=tag,
+            redelivered=queued.redelivered,
+            exchange=message.exchange,
+            routing_key=message.routing_key,
+            message_count=len(queue.ready),
+        ),
+        message,
+    )
+
+
+def return_message(channel: FramedChannel, message: Message, code: int, text: str) -> None:
+    """Send a message back to its publisher, unchanged (basic.return/content)."""
+    channel.virtual_host.ends.returned(message, code, text, channel.number)
+    channel.send_message(
+        channel.connection.vocabulary.BasicReturn(
+            reply_code=code,
+            reply_text=text,
+            exchange=message.exchange,
+            routing_key=message.routing_key,
+        ),
+        message,
+    )
+
+
+def send_message(channel: FramedChannel, method: Method, message: Message) -> None:
+    """Send a method that carries a message."""
+    octets = message.properties_bytes if message.encoding is ENCODING else properties_bytes(message)
+    frames = content_frames(channel.number, _BASIC, octets, message.body, channel.connection.body_limit)
+    channel.outbox.write(b"".join((method_frame(channel.number, method.encode()), *frames)))
+
+
+def encode(message: Message) -> None:
+    """Make sure that a message which came by no wire can go over this one.
+
+    Raises:
+        FieldError: a name or a property does not fit its field; the text says which and why.
+    """
+    for name in (message.exchange, message.routing_key):
+        encode_short_string(name)
+    properties_bytes(message)
+
+
+def properties_bytes(message: Message) -> bytes:
+    """The properties in the encoding of this family, made once per message."""
+    properties = message.properties
+    if isinstance(properties, BasicProperties):
+        encoded = properties.encode()
+    else:
+        encoded = BasicProperties(
+            content_type=properties.content_type,
+            content_encoding=properties.content_encoding,
+            headers=properties.headers,
+            delivery_mode=properties.delivery_mode,
+            priority=properties.priority,
+            correlation_id=properties.correlation_id,
+            reply_to=properties.reply_to,
+            expiration=properties.expiration,
+            message_id=properties.message_id,
+            timestamp=properties.timestamp,
+            type=properties.type,
+            user_id=properties.user_id,
+            app_id=properties.app_id,
+        ).encode()
+    message.properties_bytes = encoded
+    message.encoding = ENCODING
+    return message.properties_bytes

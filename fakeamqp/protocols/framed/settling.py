@@ -1,0 +1,77 @@
+"""How what a client was sent ends: acknowledged, refused, or to be sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from fakeamqp.model.delivery import reject_all, release_all
+from fakeamqp.model.errors import PreconditionFailed
+
+if TYPE_CHECKING:
+    from fakeamqp.model.delivery import Delivery, Ending
+    from fakeamqp.model.tap import Settlement
+    from fakeamqp.protocols.framed.server_channel import FramedChannel
+
+    Act: TypeAlias = Callable[[Sequence[Delivery]], None]
+
+__all__ = ["refusal", "release_kept", "send_again", "settle"]
+
+
+def refusal(channel: FramedChannel, ending: Ending) -> tuple[Act, Settlement]:
+    """How a client refuses what it was sent, and what that is called; see `model.delivery.Ending`."""
+    if ending in ("rejected", "refused"):
+        return partial(reject_all, ending=ending), "rejected"
+    if channel.personality.rejected_avoids_same_channel:
+        return partial(release_all, ending=ending, avoid=channel), "requeued"
+    return partial(release_all, ending=ending), "requeued"
+
+
+def settle(channel: FramedChannel, act: Act, event: Settlement, tag: int, multiple: bool) -> None:
+    """Settle one delivery, or all up to one.
+
+    Raises:
+        PreconditionFailed: the tag is not outstanding.
+    """
+    deliveries = channel.ledger.take(tag, multiple)
+    if deliveries is None:
+        raise PreconditionFailed(f"unknown delivery tag {tag}")
+    if channel.transaction is not None:
+        channel.transaction.settle(partial(_carry_out, channel, act, event), deliveries)
+        return
+    tap = channel.connection.broker.tap
+    if tap is not None:
+        tap.settled(event, deliveries, channel.connection, channel.number)
+    act(deliveries)
+
+
+def _carry_out(channel: FramedChannel, act: Act, event: Settlement, deliveries: Sequence[Delivery]) -> None:
+    """A settlement of a transaction, at commit."""
+    channel.note_settled(event, deliveries)
+    act(deliveries)
+
+
+def release_kept(channel: FramedChannel) -> list[Delivery]:
+    """Give back what never left its queue; what that lets through goes before the answer (RabbitMQ).
+
+    Returns:
+        The others.
+    """
+    deliveries = channel.ledger.take_all()
+    channel.note_settled("requeued", deliveries)
+    release_all([delivery for delivery in deliveries if delivery.queue.keeps_delivered])
+    return [delivery for delivery in deliveries if not delivery.queue.keeps_delivered]
+
+
+def send_again(outstanding: Sequence[Delivery], requeue: bool) -> None:
+    """Send what is outstanding again: to whoever takes it, or to the same (basic.recover/requeue-false)."""
+    if requeue:
+        release_all(outstanding)
+    else:
+        release_all([delivery for delivery in outstanding if not _redelivered(delivery)])
+
+
+def _redelivered(delivery: Delivery) -> bool:
+    """Whether the message could go back to whom it was sent (basic.recover/requeue-false)."""
+    return delivery.queue.redeliver(delivery)

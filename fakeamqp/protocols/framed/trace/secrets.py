@@ -1,0 +1,141 @@
+"""What clients prove themselves with, and how it is kept out of what others may read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from struct import calcsize
+from typing import TYPE_CHECKING
+
+from fakeamqp.protocols.codec.errors import WireError
+from fakeamqp.protocols.framed.codec.frames import FRAME_METHOD
+from fakeamqp.trace.parts import Cut
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.framed.trace.vocabulary import Vocabulary
+
+__all__ = ["Secrets", "hide_in_urls"]
+
+_FILLER = b"*"
+_IDS = 4
+_CONNECTION = 10
+_PASSWORD = b"\x08PASSWORDS"
+_SIZES = {
+    name: calcsize(">" + code)
+    for name, code in {"octet": "B", "short": "H", "long": "I", "longlong": "Q", "timestamp": "Q"}.items()
+}
+_LENGTHS = {"shortstr": 1, "longstr": 4, "table": 4, "content": 4}
+# Some clients tell the broker the URL they have been given. Text of tables stands between bytes that are
+# no text, so a match never goes on into the next field.
+_IN_A_URL = re.compile(rb"(?<=://)([^/:@\x00-\x20]*:)([^/\x00-\x20]+)(?=@)")
+
+
+def hide_in_urls(octets: bytes) -> bytes:
+    """Put asterisks in the place of passwords in URLs."""
+    return _IN_A_URL.sub(_hidden_password, octets)
+
+
+def _hidden_password(found: re.Match[bytes]) -> bytes:
+    return found[1] + _FILLER * len(found[2])
+
+
+class Secrets:
+    """Knows where the methods of a protocol have secrets.
+
+    Args:
+        vocabulary: of the protocol.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+
+    def redacted(self, frame_type: int, payload: bytes, channel: int = 0) -> bytes:
+        """The same payload with as many asterisks in the place of what is secret.
+
+        Of a PLAIN or AMQPLAIN response that is the password, of any other all of it; of what a client says of
+        itself, passwords in URLs. Sizes stay as they are. Of a method that has secrets and cannot be read,
+        also because it came as another type of frame, nothing but its ids is left.
+        """
+        index = int.from_bytes(payload[:_IDS], "big")
+        # Of other types only what came on channel 0: elsewhere it is a message, and it may begin as it likes.
+        if index not in self._vocabulary.secretive or (frame_type != FRAME_METHOD and channel):
+            return payload
+        if frame_type != FRAME_METHOD:
+            hidden = payload[:_IDS] + _FILLER * (len(payload) - _IDS)
+        else:
+            hidden = self.redacted_method(payload)
+        return Cut.of(hidden, payload.size) if isinstance(payload, Cut) else hidden
+
+    def redacted_method(self, payload: bytes) -> bytes:
+        """The same for an encoded method that may have secrets."""
+        kind = self._vocabulary.methods[int.from_bytes(payload[:_IDS], "big")]
+        if not self._readable(kind, payload):
+            return payload[:_IDS] + _FILLER * (len(payload) - _IDS)
+        octets = bytearray(payload)
+        mechanism = b""
+        for name, start, end in _spans(kind, payload):
+            if name == "mechanism":
+                mechanism = payload[start:end]
+            elif name in self._vocabulary.fields_with_urls:
+                octets[start:end] = hide_in_urls(payload[start:end])
+            elif name in self._vocabulary.secret_fields:
+                from_, to = _secret(mechanism, payload, start, end)
+                octets[from_:to] = _FILLER * len(octets[from_:to])
+        return bytes(octets)
+
+    def _readable(self, kind: type[Method], payload: bytes) -> bool:
+        """Whether secrets are where they should be.
+
+        Of a method of which the end is missing that is not known. One that proves who somebody is has nothing
+        else that matters; of others the beginning is worth more.
+        """
+        if isinstance(payload, Cut):
+            return kind.CLASS_ID != _CONNECTION
+        for grammar in self._vocabulary.grammars:
+            try:
+                kind.decode(payload, grammar)
+            except WireError:
+                continue
+            return True
+        return False
+
+
+def _spans(kind: type[Method], payload: bytes) -> Iterator[tuple[str, int, int]]:
+    """Each field but bits, and where its bytes begin and end, those that say its length left out."""
+    position = _IDS
+    bits = 0
+    for name, wire_type in kind.LAYOUT:
+        if wire_type == "bit":
+            position += bits % 8 == 0
+            bits += 1
+            continue
+        bits = 0
+        position += wire_type == "content"
+        size = _SIZES.get(wire_type)
+        if size is None:
+            start = position + _LENGTHS[wire_type]
+            size = int.from_bytes(payload[position:start], "big")
+            position = start
+        yield name, position, position + size
+        position += size
+
+
+def _secret(mechanism: bytes, payload: bytes, start: int, end: int) -> tuple[int, int]:
+    """Where the secret begins and ends in a field that has it."""
+    response = payload[start:end]
+    if mechanism == b"PLAIN" and response.count(b"\0") == 2:
+        return start + response.rindex(b"\0") + 1, end
+    if mechanism == b"AMQPLAIN":
+        return _password(response, start) or (start, end)
+    return start, end
+
+
+def _password(response: bytes, offset: int) -> tuple[int, int] | None:
+    """Where the password of an AMQPLAIN response lies: a field of its table."""
+    found = response.find(_PASSWORD)
+    if found < 0 or response.count(_PASSWORD) > 1:
+        return None
+    start = found + len(_PASSWORD) + 4
+    end = start + int.from_bytes(response[start - 4 : start], "big")
+    return (offset + start, offset + end) if end <= len(response) else None

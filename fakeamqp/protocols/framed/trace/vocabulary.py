@@ -1,0 +1,54 @@
+"""What the protocols of the family have each their own of, as far as it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.framed.codec.properties import Properties
+    from fakeamqp.protocols.framed.codec.tables import Grammar
+
+__all__ = ["Vocabulary"]
+
+
+class Vocabulary:
+    """The methods and contents of one protocol.
+
+    Args:
+        methods: class id << 16 | method id -> class.
+        properties: class id -> what describes a content of that class; the first also counts where an id is
+            of no such class.
+        grammars: those that field tables may follow, the likely one first.
+        secret_fields: fields of methods that are never shown.
+        fields_with_urls: fields of methods in which URLs may be, and passwords in these.
+    """
+
+    def __init__(
+        self,
+        methods: Mapping[int, type[Method]],
+        properties: Mapping[int, type[Properties]],
+        grammars: tuple[Grammar, ...],
+        secret_fields: frozenset[str],
+        fields_with_urls: frozenset[str],
+    ) -> None:
+        self.methods = methods
+        self.properties = properties
+        self.grammars = grammars
+        self.secret_fields = secret_fields
+        self.fields_with_urls = fields_with_urls
+        hidden = secret_fields | fields_with_urls
+        self.secretive = frozenset(
+            index for index, kind in methods.items() if not hidden.isdisjoint(name for name, _ in kind.LAYOUT)
+        )
+        """The methods of which not everything is shown."""
+
+    def name(self, index: int) -> str | None:
+        """The name of a method, or None where there is none of that number."""
+        kind = self.methods.get(index)
+        return None if kind is None else kind.NAME
+
+    def describing(self, class_id: int) -> type[Properties]:
+        """What describes a content of that class."""
+        return self.properties.get(class_id) or next(iter(self.properties.values()))

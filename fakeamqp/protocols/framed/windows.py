@@ -1,0 +1,58 @@
+"""Prefetch windows that consumers share: those of a channel, or those of all channels of a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from fakeamqp.model.credit import Credit
+
+if TYPE_CHECKING:
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.protocols.framed.server_channel import FramedChannel
+
+__all__ = ["set_documented_window", "set_window", "shares_windows"]
+
+
+class Qos(Protocol):
+    """basic.qos, of either protocol."""
+
+    prefetch_size: int
+    prefetch_count: int
+    global_: bool
+
+
+def set_documented_window(channel: FramedChannel, method: Qos) -> Credit:
+    """Without global for this channel, with it for the connection; running consumers are included."""
+    count, size = method.prefetch_count, method.prefetch_size
+    if method.global_:
+        connection = channel.connection
+        connection.credit = set_window(connection.credit, count, size, connection.channels.values())
+        return connection.credit
+    channel.credit = set_window(channel.credit, count, size, [channel])
+    return channel.credit
+
+
+def set_window(credit: Credit | None, count: int, size: int, channels: Iterable[FramedChannel]) -> Credit:
+    """Set a shared window; a new one begins with what the channels have outstanding."""
+    if credit is None:
+        credit = Credit(count, size)
+        for channel in channels:
+            for subscription in channel.consumers.values():
+                if subscription.subscriber is not channel:
+                    continue  # Other classes have windows of their own.
+                if not subscription.no_ack and shares_windows(channel, subscription.queue):
+                    credits = (*subscription.credits, credit)
+                    subscription.depend_on((*subscription.limits, credit), credits)
+            for delivery in channel.ledger.outstanding.values():
+                if delivery.holder is not None and shares_windows(channel, delivery.queue):
+                    delivery.credits = (*delivery.credits, credit)
+                    credit.take(delivery.queued.message)
+    else:
+        credit.resize(count, size)
+    return credit
+
+
+def shares_windows(channel: FramedChannel, queue: Queue) -> bool:
+    """Whether the consumers of a queue depend on shared windows; where there are no others, all do."""
+    return queue.shares_windows or not channel.personality.prefetch_is_per_consumer

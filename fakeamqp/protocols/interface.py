@@ -1,0 +1,67 @@
+"""What the runtime sees of a connection, whatever it speaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = ["Connection", "PeerAddress"]
+
+
+@dataclass(frozen=True)
+class PeerAddress:
+    """Where a connection comes from and how.
+
+    `certificate_subject` is the common name in the client's certificate, where one was verified.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    server_host: str = "127.0.0.1"
+    server_port: int = 0
+    tls: bool = False
+    certificate_subject: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The connection's name, as RabbitMQ writes it."""
+        return f"{self.host}:{self.port} -> {self.server_host}:{self.server_port}"
+
+
+class Connection(Protocol):
+    """A connection without its transport."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    @property
+    def finished(self) -> bool:
+        """True: write out what is pending, then end the transport so that the peer can still read it."""
+
+    @property
+    def reading(self) -> bool:
+        """False: read nothing from the transport until it is True again."""
+
+    @property
+    def aborted(self) -> bool:
+        """True: end the transport at once."""
+
+    @property
+    def resets(self) -> bool:
+        """True: however it ends, the last thing the peer sees is a reset, as if the machine had gone."""
+
+    def receive(self, data: bytes) -> None:
+        """Take bytes from the peer. Whatever they are, nothing is raised."""
+
+    def receive_eof(self) -> None:
+        """The peer will send no more, or the transport is lost: let go of everything. Twice is once."""
+
+    def pending(self) -> list[bytes]:
+        """Take the bytes to send, in order."""
+
+    def sent(self, count: int) -> None:
+        """So many bytes have been written to the transport."""
+
+    def next_deadline(self) -> float | None:
+        """When, on the broker's clock, the connection acts by itself next."""

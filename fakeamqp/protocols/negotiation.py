@@ -1,0 +1,206 @@
+"""The protocol header: which protocol a new connection speaks (0-9-1/protocol-header/*).
+
+A client speaks first, eight bytes. What they name is what the connection becomes; anything else is
+answered with the header of the best version there is, and the end of the transport.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeAlias
+
+from fakeamqp.model.state import BrokerState
+from fakeamqp.protocols.amqp_0_9_1 import PROTOCOL_HEADER, Amqp091Connection
+from fakeamqp.protocols.common.handshake_timeout import Patience
+from fakeamqp.protocols.interface import Connection, PeerAddress
+
+__all__ = ["PROTOCOLS", "Negotiation", "accept"]
+
+_log = logging.getLogger("fakeamqp")
+
+_Notify: TypeAlias = Callable[[Connection], None]
+
+
+def _amqp_0_10(state: BrokerState, peer: PeerAddress, notify: _Notify) -> Connection:
+    """A connection of 0-10, which is imported with the first: most brokers never see one."""
+    from fakeamqp.protocols import amqp_0_10
+
+    return amqp_0_10.Amqp010Connection(state, peer, notify)
+
+
+def _amqp_0_9(state: BrokerState, peer: PeerAddress, notify: _Notify) -> Connection:
+    """A connection of 0-9, imported with the first as well."""
+    from fakeamqp.protocols import amqp_0_9
+
+    return amqp_0_9.Amqp09Connection(state, peer, notify)
+
+
+def _amqp_0_8(header: bytes) -> Callable[[BrokerState, PeerAddress, _Notify], Connection]:
+    """Connections of 0-8, which is 0-9 in other numbers."""
+
+    def connection(state: BrokerState, peer: PeerAddress, notify: _Notify) -> Connection:
+        from fakeamqp.protocols import amqp_0_9
+        from fakeamqp.protocols.amqp_0_9.codec import version_0_8
+
+        return amqp_0_9.Amqp09Connection(
+            state,
+            peer,
+            notify,
+            vocabulary=version_0_8,
+            protocol_header=header,
+            version=(8, 0),
+            protocol="0-8",
+        )
+
+    return connection
+
+
+PROTOCOLS: dict[bytes, Callable[[BrokerState, PeerAddress, _Notify], Connection]] = {
+    PROTOCOL_HEADER: Amqp091Connection,
+    b"AMQP\x01\x01\x00\x09": _amqp_0_9,
+    b"AMQP\x01\x01\x00\x0a": _amqp_0_10,
+    **{header: _amqp_0_8(header) for header in (b"AMQP\x01\x01\x08\x00", b"AMQP\x01\x01\x09\x01")},
+}
+"""Protocol header -> what serves it."""
+
+_BEST_HEADER = PROTOCOL_HEADER
+_HANDSHAKE_TIMEOUT = 10.0
+
+_HINTS = (
+    (b"GET ", "this looks like an HTTP request; this port speaks AMQP"),
+    (b"POST", "this looks like an HTTP request; this port speaks AMQP"),
+    (b"\x16\x03", "this looks like a TLS hello; this port speaks plain AMQP (use Broker(tls=True) for TLS)"),
+    (b"AMQP\x00\x01", "AMQP 1.0 is not spoken here"),
+    (b"AMQP\x03", "AMQP 1.0 (SASL) is not spoken here"),
+)
+
+
+class Negotiation:
+    """A connection until its protocol is known; from then on it stands in front of that protocol's own."""
+
+    def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
+        self._state = state
+        self._peer = peer
+        self._notify = notify
+        self._octets = b""
+        self._answer: list[bytes] = []
+        self._refused = False
+        self._lost = False
+        self._chosen: Connection | None = None
+        self._patience = Patience(
+            state,
+            _HANDSHAKE_TIMEOUT,
+            f"connection {peer.name} ends for want of a protocol header",
+            self._give_up,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Negotiation {self.name}>" if self._chosen is None else repr(self._chosen)
+
+    @property
+    def chosen(self) -> Connection | None:
+        """The protocol's connection, once the header has named it."""
+        return self._chosen
+
+    @property
+    def name(self) -> str:
+        """See `Connection`."""
+        return self._peer.name
+
+    @property
+    def finished(self) -> bool:
+        """See `Connection`."""
+        return self._refused if self._chosen is None else self._chosen.finished
+
+    @property
+    def reading(self) -> bool:
+        """See `Connection`."""
+        return True if self._chosen is None else self._chosen.reading
+
+    @property
+    def aborted(self) -> bool:
+        """See `Connection`."""
+        return self._lost if self._chosen is None else self._chosen.aborted
+
+    @property
+    def resets(self) -> bool:
+        """See `Connection`."""
+        return False if self._chosen is None else self._chosen.resets
+
+    def receive(self, data: bytes) -> None:
+        """See `Connection`."""
+        if self._chosen is not None:
+            self._chosen.receive(data)
+            return
+        if self._refused or self._lost:
+            return
+        octets = self._octets = self._octets + data
+        if len(octets) < 8:
+            # Four bytes tell whether this can become a header at all.
+            if not b"AMQP".startswith(octets[:4]):
+                self._refuse(octets)
+            return
+        protocol = PROTOCOLS.get(octets[:8])
+        if protocol is None:
+            self._refuse(octets)
+            return
+        self._patience.cancel()
+        self._octets = b""
+        self._chosen = protocol(self._state, self._peer, lambda _: self._notify(self))
+        if len(octets) > 8:
+            self._chosen.receive(octets[8:])
+
+    def receive_eof(self) -> None:
+        """See `Connection`."""
+        self._patience.cancel()
+        if self._chosen is not None:
+            self._chosen.receive_eof()
+        else:
+            self._lost = True
+
+    def pending(self) -> list[bytes]:
+        """See `Connection`."""
+        if self._chosen is not None:
+            return self._chosen.pending()
+        answer, self._answer = self._answer, []
+        return answer
+
+    def sent(self, count: int) -> None:
+        """See `Connection`."""
+        if self._chosen is not None:
+            self._chosen.sent(count)
+
+    def next_deadline(self) -> float | None:
+        """See `Connection`."""
+        if self._chosen is not None:
+            return self._chosen.next_deadline()
+        return self._patience.due
+
+    def _refuse(self, octets: bytes) -> None:
+        hint = next((f": {hint}" for start, hint in _HINTS if octets.startswith(start)), "")
+        _log.warning("%s sent %r instead of a protocol header%s", self._peer.name, octets[:8], hint)
+        self._patience.cancel()
+        if self._state.tap is not None:
+            sent = f"it sent {octets[:8]!r} instead of a protocol header{hint}"
+            self._state.tap.connection(self._peer.name, "refused", sent)
+        self._refused = True
+        self._answer.append(_BEST_HEADER)
+        self._notify(self)
+
+    def _give_up(self) -> None:
+        _log.warning("%s sent no protocol header within %g seconds", self._peer.name, _HANDSHAKE_TIMEOUT)
+        self._lost = True
+        if self._state.tap is not None:
+            late = f"it sent no protocol header within {_HANDSHAKE_TIMEOUT:g} seconds"
+            self._state.tap.connection(self._peer.name, "refused", late)
+        self._notify(self)
+
+
+def accept(state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> Connection:
+    """A connection for a transport that has just been opened.
+
+    `notify` is called, inside the engine, whenever the connection has bytes to send or has changed
+    whether it reads, has finished or has aborted.
+    """
+    return Negotiation(state, peer, notify)

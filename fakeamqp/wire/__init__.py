@@ -1,1 +1,0 @@
-"""Bytes to frames to typed methods and back, one package per dialect. No state, no sockets."""
