@@ -26,14 +26,14 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "spec" / "rules"
-ADAPTER = "0-9-1"
-PROTOCOLS = (ADAPTER, "0-9", "0-10")
+PROTOCOL_0_9_1 = "0-9-1"
+PROTOCOLS = (PROTOCOL_0_9_1, "0-9", "0-10")
 #: Those that share their bytes, so that one test can run over both.
-SHARING = (ADAPTER, "0-9")
+SHARING = (PROTOCOL_0_9_1, "0-9")
 #: Those whose every rule must have a test or an exception; the others are on their way.
 COMPLETE = frozenset(PROTOCOLS)
 #: whose behaviour stands beside the documents
-_OTHER = {ADAPTER: "RabbitMQ", "0-9": "clients in the field", "0-10": "real brokers"}
+_OTHER = {PROTOCOL_0_9_1: "RabbitMQ", "0-9": "clients in the field", "0-10": "real brokers"}
 #: how a rule can be shown, for those that every release must show
 REQUIRED = frozenset({"wire", "functional", "restart"})
 
@@ -94,7 +94,7 @@ class Catalogue:
         return lines
 
 
-def read_catalogue(protocol: str = ADAPTER, folder: Path = RULES) -> Catalogue:
+def read_catalogue(protocol: str = PROTOCOL_0_9_1, folder: Path = RULES) -> Catalogue:
     """Read rules and exceptions. Raises ValueError for an id that occurs twice or has no rule."""
     rules: dict[str, Rule] = {}
     for entry in _entries(folder / f"amqp-{protocol}.toml", "rule"):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.errors import FakeAMQPError
+from fakeamqp.protocols import registry as registry  # Faults and traces find the protocols by it.
 
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker, BrokerError

@@ -30,7 +30,8 @@ from fakeamqp.model.parameters import hint
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.properties import plain_properties
 from fakeamqp.model.state import BrokerState
-from fakeamqp.protocols import accept, encode
+from fakeamqp.protocols import registry
+from fakeamqp.protocols.negotiation import accept
 from fakeamqp.runtime import Engine, RealClock
 from fakeamqp.trace import Recorder, Trace
 
@@ -392,9 +393,7 @@ class Broker(Inspection):
     def amqp_0_9(self) -> Amqp09:
         """What to hand in for clients of AMQP 0-9: realms, tunnels, out-of-band transports, trace frames."""
         if self._amqp_0_9 is None:
-            from fakeamqp.protocols.amqp_0_9.public import Amqp09
-
-            self._amqp_0_9 = Amqp09(self._engine, self._state)
+            self._amqp_0_9 = registry.named("0-9").public(self._engine, self._state)
         return self._amqp_0_9
 
     # --- looking ---------------------------------------------------------------------------------------
@@ -477,7 +476,7 @@ class Broker(Inspection):
             message = Message(exchange, routing_key, made, octets, expiry=expiry)
             message.secured = True
             # What no frame can carry must fail here, not at the client that would be sent it.
-            encode(message)
+            registry.PROTOCOLS[0].check_message(message)
             outcome = host.publish(message)
             return PublishedView.of(virtual_host, message, outcome)
 

@@ -17,8 +17,8 @@ from compat_tests.fuzz.fault_server import FaultServer, Link
 from fakeamqp.faults import FaultError
 from fakeamqp.faults.chaos import PROFILES
 from fakeamqp.faults.rule import Rule
-from fakeamqp.protocols.amqp_0_9_1 import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, content_frames, method_frame
 from fakeamqp.protocols.framed.codec.tables import RABBITMQ

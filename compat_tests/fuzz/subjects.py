@@ -21,10 +21,10 @@ from compat_tests.protocol.amqp_0_9 import driver as driver_0_9
 from compat_tests.protocol.driver import METHODS, Server
 from fakeamqp.model.errors import InternalError
 from fakeamqp.model.extensions import Tunnel
-from fakeamqp.protocols import PeerAddress
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.interface import PeerAddress
 
 __all__ = ["PERSONALITIES", "SUBJECTS", "Subject", "on_each", "speaking_0_9_1"]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.conformance import ADAPTER, SHARING, Catalogue, read_catalogue
+from compat_tests.conformance import PROTOCOL_0_9_1, SHARING, Catalogue, read_catalogue
 from compat_tests.protocol.driver import Client, Server
 
 PERSONALITIES = ("rabbitmq-4.2", "spec")
@@ -30,7 +30,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         for protocol in SHARING
         if _may_speak(metafunc.definition, protocol) and any(_catalogue(protocol).same(id_) for id_ in ids)
     ]
-    if protocols not in ([], [ADAPTER]):
+    if protocols not in ([], [PROTOCOL_0_9_1]):
         metafunc.parametrize("protocol", protocols, indirect=True)
 
 
@@ -67,7 +67,7 @@ _catalogue: Callable[[str], Catalogue] = cache(read_catalogue)
 @pytest.fixture
 def protocol(request: pytest.FixtureRequest) -> str:
     """What the clients of this test speak: 0-9-1 but for tests that run over both."""
-    return getattr(request, "param", ADAPTER)
+    return getattr(request, "param", PROTOCOL_0_9_1)
 
 
 @pytest.fixture(params=PERSONALITIES)

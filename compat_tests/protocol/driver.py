@@ -17,15 +17,16 @@ from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.model.timers import Clock
-from fakeamqp.protocols import PeerAddress, accept
 from fakeamqp.protocols.amqp_0_9.codec.constants import PROTOCOL_HEADER as PROTOCOL_HEADER_0_9
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.codec import amqp_0_9
+from fakeamqp.protocols.amqp_0_9 import codec as amqp_0_9
 from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, content_frames, frame, method_frame
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ
+from fakeamqp.protocols.interface import PeerAddress
+from fakeamqp.protocols.negotiation import accept
 
 M = TypeVar("M", bound=Method)
 

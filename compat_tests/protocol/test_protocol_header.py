@@ -7,8 +7,8 @@ import pytest
 
 from compat_tests.protocol.driver import Server
 from compat_tests.unit.runtime.fakes import real_engine
-from fakeamqp.protocols import accept
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.negotiation import accept
 
 HEADER = b"AMQP\x00\x00\x09\x01"
 HTTP = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -13,6 +13,7 @@ import pytest
 from compat_tests.protocol import driver
 from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
+from fakeamqp.adapters import protocol_named
 from fakeamqp.protocols.amqp_0_9.codec import (
     METHODS,
     BasicProperties,
@@ -24,7 +25,6 @@ from fakeamqp.protocols.amqp_0_9.codec import (
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
-from fakeamqp.protocols.codec.framing import framing_of
 from fakeamqp.replay import ReplayError, replay
 from fakeamqp.trace import FrameEvent, ModelEvent, Recorder, Trace, load
 
@@ -185,7 +185,7 @@ def test_frames_can_be_written_again_as_they_were(
     monkeypatch.setattr(driver.Client, "send_bytes", sending)
     monkeypatch.setattr(Client, "send_bytes", sending, raising=False)
     conversation(server)
-    framing = framing_of("0-9")
+    framing = protocol_named("0-9").framing
     made = b"".join(
         framing.frame(each.type, each.channel, each.payload)
         for each in frames(recorder.trace())

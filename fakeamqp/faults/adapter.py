@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from fakeamqp.errors import near_match
+from fakeamqp.adapters import UnknownProtocol, protocol_named
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.protocols.codec.framing import PROTOCOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fakeamqp.adapters import Framing
     from fakeamqp.faults.line import Direction, FaultPort
     from fakeamqp.faults.units import Unit
-    from fakeamqp.protocols.codec.framing import Framing
 
 __all__ = ["Kind", "Protocol", "Way", "adapter_named", "check_protocol"]
 
@@ -136,30 +133,23 @@ class FaultAdapter(Protocol):
         """Whether a unit in whole frames begins with one of these prefixes; a heartbeat always counts."""
 
 
-_MODULES = {
-    "0-8": "fakeamqp.protocols.amqp_0_9.faults.version_0_8",
-    "0-9": "fakeamqp.protocols.amqp_0_9.faults",
-    "0-9-1": "fakeamqp.protocols.amqp_0_9_1.faults",
-    "0-10": "fakeamqp.protocols.amqp_0_10.faults",
-}
-
-
-@cache
 def adapter_named(name: str) -> FaultAdapter:
-    """What faults know of a protocol.
+    """The fault adapter of a protocol, loaded on first use.
 
     Raises:
-        KeyError: they know nothing of it.
+        UnknownProtocol: there is no protocol of this name.
     """
-    protocol: FaultAdapter = import_module(_MODULES[name]).ADAPTER
-    return protocol
+    adapter: FaultAdapter = protocol_named(name).faults
+    return adapter
 
 
 def check_protocol(name: str) -> None:
-    """Whether there is such a protocol.
+    """Check that there is a protocol of this name.
 
     Raises:
-        FaultError: no; the text has the nearest.
+        FaultError: there is none; the text names the nearest match.
     """
-    if name not in PROTOCOLS:
-        raise FaultError(f"there is no protocol {name!r}{near_match(name, PROTOCOLS, len(PROTOCOLS))}")
+    try:
+        protocol_named(name)
+    except UnknownProtocol as problem:
+        raise FaultError(str(problem)) from None

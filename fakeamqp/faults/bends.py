@@ -9,7 +9,7 @@ from collections import deque
 from random import Random
 from typing import Literal, Protocol, TypeAlias
 
-from fakeamqp.protocols.codec.framing import framing_of, protocol_of
+from fakeamqp.adapters import protocol_named, protocol_of
 
 __all__ = ["Bandwidth", "Cut", "How", "Latency", "Octets", "Queue", "Slices"]
 
@@ -224,7 +224,7 @@ class Cut:
         self.passed = 0
         self._octets = octets
         self._frames = frames
-        self._framing = framing_of(protocol or "0-9-1")
+        self._framing = protocol_named(protocol or "0-9-1").framing
         self._header = b""
         self._rest = 0
         self._lost = False
@@ -263,7 +263,7 @@ class Cut:
                 return position
             header, self._header = self._header, b""
             if of_protocol:
-                self._framing = framing_of(protocol_of(header) or "0-9-1")
+                self._framing = protocol_named(protocol_of(header) or "0-9-1").framing
             else:
                 self._rest = framing.length(header) - size
                 self.passed += not self._rest

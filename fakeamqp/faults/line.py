@@ -32,7 +32,7 @@ class FaultPort(Protocol):
 
     @property
     def protocol(self) -> str:
-        """What it speaks, as `wire.framing` names it: "0-9-1", for one."""
+        """What it speaks, as `fakeamqp.adapters` names it: "0-9-1", for one."""
 
     @property
     def client_name(self) -> str | None:

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
+from fakeamqp.adapters import protocol_names
 from fakeamqp.errors import near_match
 from fakeamqp.faults.adapter import adapter_named, check_protocol
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.names import names_in
 from fakeamqp.faults.units import HEARTBEAT
-from fakeamqp.protocols.codec.framing import PROTOCOLS
 
 if TYPE_CHECKING:
     from fakeamqp.faults.adapter import FaultAdapter, Kind
@@ -52,7 +52,7 @@ class Subject(NamedTuple):
     @property
     def protocols(self) -> tuple[FaultAdapter, ...]:
         """The protocols in which there are any of them, the most common first."""
-        return tuple(adapter_named(name) for name in PROTOCOLS if name in self.among)
+        return tuple(adapter_named(name) for name in protocol_names() if name in self.among)
 
     def kinds(self, protocol: FaultAdapter) -> tuple[Kind, ...]:
         """What there is to know of them in a protocol, heartbeats left out."""
@@ -100,7 +100,7 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
         check_protocol(protocol)
     if not said:
         raise FaultError("say what the rule is about: on('basic.publish'), on('queue.*'), on('*'), ...")
-    known = PROTOCOLS if protocol is None else (protocol,)
+    known = protocol_names() if protocol is None else (protocol,)
     if CONFIRM in said:
         if len(said) > 1 or direction == "received":
             raise FaultError(

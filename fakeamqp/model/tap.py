@@ -28,7 +28,7 @@ class Tapped(Protocol):
 
     name: str
     protocol: str
-    """What it speaks: "0-9-1" or "0-10"; see `wire.framing`."""
+    """What it speaks: "0-9-1" or "0-10"; see `fakeamqp.adapters`."""
     heard_at: float
     """When its latest bytes came, on the broker's clock."""
 

@@ -1,13 +1,9 @@
-"""One sans-I/O connection per protocol version: bytes in, bytes out, calls on the model between.
+"""One package per protocol: its codec, its sans-I/O connection, and what faults and traces ask of it.
 
 Nothing here knows sockets, threads or the wall clock. The runtime feeds what it reads to
 `Connection.receive` and writes what `Connection.pending` hands out; tests do the same by hand.
+
+`registry` lists the protocols, `negotiation` picks one by the protocol header, `interface` is what the runtime
+sees of a connection. `common` is what the connections of all protocols share, `codec` what all codecs share,
+`framed` what 0-9-1 and 0-9 share beyond that.
 """
-
-from __future__ import annotations
-
-from fakeamqp.protocols.framed.delivering import encode
-from fakeamqp.protocols.interface import Connection, PeerAddress
-from fakeamqp.protocols.negotiation import accept
-
-__all__ = ["Connection", "PeerAddress", "accept", "encode"]

@@ -1,70 +1,23 @@
-"""The protocol header: which protocol a new connection speaks (0-9-1/protocol-header/*).
+"""The protocol header selects the protocol of a new connection (0-9-1/protocol-header/*).
 
-A client speaks first, eight bytes. What they name is what the connection becomes; anything else is
-answered with the header of the best version there is, and the end of the transport.
+A client sends eight bytes first. The registry's row for them makes the connection; any other header is
+answered with the first row's header, and the transport is closed.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TypeAlias
 
 from fakeamqp.model.state import BrokerState
-from fakeamqp.protocols.amqp_0_9_1 import PROTOCOL_HEADER, Amqp091Connection
+from fakeamqp.protocols import registry
 from fakeamqp.protocols.common.handshake_timeout import Patience
 from fakeamqp.protocols.interface import Connection, PeerAddress
 
-__all__ = ["PROTOCOLS", "Negotiation", "accept"]
+__all__ = ["Negotiation", "accept"]
 
 _log = logging.getLogger("fakeamqp")
 
-_Notify: TypeAlias = Callable[[Connection], None]
-
-
-def _amqp_0_10(state: BrokerState, peer: PeerAddress, notify: _Notify) -> Connection:
-    """A connection of 0-10, which is imported with the first: most brokers never see one."""
-    from fakeamqp.protocols import amqp_0_10
-
-    return amqp_0_10.Amqp010Connection(state, peer, notify)
-
-
-def _amqp_0_9(state: BrokerState, peer: PeerAddress, notify: _Notify) -> Connection:
-    """A connection of 0-9, imported with the first as well."""
-    from fakeamqp.protocols import amqp_0_9
-
-    return amqp_0_9.Amqp09Connection(state, peer, notify)
-
-
-def _amqp_0_8(header: bytes) -> Callable[[BrokerState, PeerAddress, _Notify], Connection]:
-    """Connections of 0-8, which is 0-9 in other numbers."""
-
-    def connection(state: BrokerState, peer: PeerAddress, notify: _Notify) -> Connection:
-        from fakeamqp.protocols import amqp_0_9
-        from fakeamqp.protocols.amqp_0_9.codec import version_0_8
-
-        return amqp_0_9.Amqp09Connection(
-            state,
-            peer,
-            notify,
-            vocabulary=version_0_8,
-            protocol_header=header,
-            version=(8, 0),
-            protocol="0-8",
-        )
-
-    return connection
-
-
-PROTOCOLS: dict[bytes, Callable[[BrokerState, PeerAddress, _Notify], Connection]] = {
-    PROTOCOL_HEADER: Amqp091Connection,
-    b"AMQP\x01\x01\x00\x09": _amqp_0_9,
-    b"AMQP\x01\x01\x00\x0a": _amqp_0_10,
-    **{header: _amqp_0_8(header) for header in (b"AMQP\x01\x01\x08\x00", b"AMQP\x01\x01\x09\x01")},
-}
-"""Protocol header -> what serves it."""
-
-_BEST_HEADER = PROTOCOL_HEADER
 _HANDSHAKE_TIMEOUT = 10.0
 
 _HINTS = (
@@ -141,13 +94,13 @@ class Negotiation:
             if not b"AMQP".startswith(octets[:4]):
                 self._refuse(octets)
             return
-        protocol = PROTOCOLS.get(octets[:8])
-        if protocol is None:
+        row = registry.by_header(octets[:8])
+        if row is None:
             self._refuse(octets)
             return
         self._patience.cancel()
         self._octets = b""
-        self._chosen = protocol(self._state, self._peer, lambda _: self._notify(self))
+        self._chosen = row.connection(self._state, self._peer, lambda _: self._notify(self), octets[:8])
         if len(octets) > 8:
             self._chosen.receive(octets[8:])
 
@@ -185,7 +138,7 @@ class Negotiation:
             sent = f"it sent {octets[:8]!r} instead of a protocol header{hint}"
             self._state.tap.connection(self._peer.name, "refused", sent)
         self._refused = True
-        self._answer.append(_BEST_HEADER)
+        self._answer.append(registry.PROTOCOLS[0].headers[0])
         self._notify(self)
 
     def _give_up(self) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from fakeamqp.protocols.codec.framing import framing_of
+from fakeamqp.adapters import protocol_named
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.model_events import publisher_name
 from fakeamqp.trace.parts import Cut
@@ -130,5 +130,5 @@ def _enqueued(time: float, name: str | None, alias: str, facts: dict[str, Any]) 
 
 def frames_in(octets: bytes, protocol: str = "0-9-1") -> Iterator[tuple[int, int, bytes]]:
     """Kind, channel and payload of each frame. Of one that is not all there, what there is of it."""
-    for kind, channel, payload, size in framing_of(protocol).cut(octets):
+    for kind, channel, payload, size in protocol_named(protocol).framing.cut(octets):
         yield kind, channel, payload if len(payload) == size else Cut.of(payload, size)

@@ -10,7 +10,7 @@ from fakeamqp.trace import model_events
 from fakeamqp.trace.parts import full_size
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.codec.framing import Part
+    from fakeamqp.adapters import Part
     from fakeamqp.trace.reading import Reader
 
 __all__ = ["ConnectionEvent", "Event", "FrameEvent", "ModelEvent", "protocol_header"]
@@ -54,7 +54,7 @@ class FrameEvent(Event):
         direction: "received" by the broker, or "sent" by it.
         type: in 0-9-1 1 method, 2 content header, 3 content body, 8 heartbeat, in 0-9 also 9 request, 10
             response and others; in 0-10 the flags and the type of the segment, `flags << 8 | type`: see
-            `fakeamqp.protocols.codec.framing`.
+            `fakeamqp.adapters`.
         channel: its number.
         payload: what it held; of a long one only the beginning.
         protocol: "0-8", "0-9", "0-9-1" or "0-10".

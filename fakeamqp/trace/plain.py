@@ -12,7 +12,7 @@ Every event has
 | `text` | the same in one line for people |
 
 A frame also has `protocol` ("0-8", "0-9", "0-9-1" or "0-10"), `direction` ("received" by the broker or "sent"
-by it), `channel`, `type` (a number, see `fakeamqp.protocols.codec.framing`), `part` ("method", "header", "body",
+by it), `channel`, `type` (a number, see `fakeamqp.adapters`), `part` ("method", "header", "body",
 "heartbeat" or "" where it is none of these), `size` (bytes of payload), `cut` (true where only the beginning
 of the payload was kept), `readable` (false where the bytes cannot be decoded, or not all of them are there),
 and

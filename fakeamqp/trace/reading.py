@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from fakeamqp.adapters import protocol_named
+
 if TYPE_CHECKING:
-    from fakeamqp.protocols.codec.framing import Part
+    from fakeamqp.adapters import Part
     from fakeamqp.trace.parts import Cut
 
 __all__ = ["Hidden", "Reader", "reader_of"]
@@ -21,7 +21,7 @@ class Hidden(NamedTuple):
 
 
 class Reader(Protocol):
-    """Frames of one protocol. A frame is a kind and a payload, see `wire.framing`.
+    """Frames of one protocol. A frame is a kind and a payload, see `fakeamqp.adapters`.
 
     Whatever the bytes are, nothing is raised.
     """
@@ -82,20 +82,11 @@ class Reader(Protocol):
         """A payload that can stand for one of which the end is missing, and what is wrong with it."""
 
 
-_MODULES = {
-    "0-8": "fakeamqp.protocols.amqp_0_9.trace.version_0_8",
-    "0-9": "fakeamqp.protocols.amqp_0_9.trace",
-    "0-9-1": "fakeamqp.protocols.amqp_0_9_1.trace",
-    "0-10": "fakeamqp.protocols.amqp_0_10.trace",
-}
-
-
-@cache
 def reader_of(protocol: str) -> Reader:
-    """Who reads the frames of a protocol.
+    """The reader of a protocol's frames, loaded on first use.
 
     Raises:
-        KeyError: nobody does.
+        UnknownProtocol: there is no protocol of this name.
     """
-    reader: Reader = import_module(_MODULES[protocol]).READER
+    reader: Reader = protocol_named(protocol).trace
     return reader

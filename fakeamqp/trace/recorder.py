@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from fakeamqp.protocols.codec.framing import protocol_of
+from fakeamqp.adapters import protocol_of
 from fakeamqp.trace.entries import frames_in
 from fakeamqp.trace.events import protocol_header
 from fakeamqp.trace.parts import Cut, MessagePart

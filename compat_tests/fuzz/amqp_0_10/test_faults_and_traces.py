@@ -15,9 +15,9 @@ from compat_tests.fuzz.checks import inconsistencies
 from compat_tests.fuzz.mutations import Chunks, chunkings
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
+from fakeamqp.adapters import protocol_named
 from fakeamqp.faults import Faults, Rule
 from fakeamqp.faults.malformed import malformations
-from fakeamqp.protocols.codec.framing import framing_of
 from fakeamqp.trace import FrameEvent
 from fakeamqp.trace.html import page
 from fakeamqp.trace.plain import plain
@@ -107,7 +107,7 @@ def _check_trace(server: FaultServer) -> None:
     events = trace.events
     json.dumps([plain(event) for event in events])
     assert page(events)
-    framing = framing_of("0-10")
+    framing = protocol_named("0-10").framing
     for event in events:
         if isinstance(event, FrameEvent) and event.protocol == "0-10" and event.size == len(event.payload):
             [(kind, channel, payload, _)] = framing.cut(

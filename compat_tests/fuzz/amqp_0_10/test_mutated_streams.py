@@ -23,9 +23,9 @@ from compat_tests.fuzz.mutations import ON_OCTETS, Chunks, chunked, chunkings
 from compat_tests.fuzz.profile import FACTOR, examples
 from compat_tests.fuzz.test_mutated_streams import empty
 from compat_tests.protocol.amqp_0_10.driver import Client, Server
-from fakeamqp.protocols.amqp_0_10 import Amqp010Connection
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
 from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
 
 PERSONALITIES = ("rabbitmq-4.2", "spec")

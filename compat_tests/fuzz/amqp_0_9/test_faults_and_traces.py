@@ -18,9 +18,9 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.fuzz.streams import Recording
 from compat_tests.fuzz.test_mutated_streams import feed
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
+from fakeamqp.adapters import protocol_named
 from fakeamqp.faults import Faults, Rule
 from fakeamqp.faults.malformed import malformations
-from fakeamqp.protocols.codec.framing import framing_of
 from fakeamqp.trace import FrameEvent
 from fakeamqp.trace.html import page
 from fakeamqp.trace.plain import plain
@@ -123,6 +123,6 @@ def _check_trace(server: FaultServer) -> None:
     assert page(events)
     for event in events:
         if isinstance(event, FrameEvent) and event.size == len(event.payload):
-            framing = framing_of(event.protocol)
+            framing = protocol_named(event.protocol).framing
             octets = framing.frame(event.type, event.channel, event.payload)
             assert framing.cut(octets) == [(event.type, event.channel, event.payload, event.size)]

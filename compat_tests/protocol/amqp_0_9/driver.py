@@ -11,7 +11,6 @@ from typing import Any
 
 from compat_tests.protocol import driver
 from fakeamqp.model.personality import Personality
-from fakeamqp.protocols import PeerAddress
 from fakeamqp.protocols.amqp_0_9.codec import (
     BasicProperties,
     FileProperties,
@@ -21,6 +20,7 @@ from fakeamqp.protocols.amqp_0_9.codec import (
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, frame, split_body
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.protocols.framed.codec.properties import Properties
+from fakeamqp.protocols.interface import PeerAddress
 
 __all__ = ["PROTOCOL_HEADER", "Child", "Client", "Content", "Server", "content"]
 

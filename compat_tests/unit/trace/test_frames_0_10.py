@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakeamqp.adapters import protocol_named, protocol_names, protocol_of
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec import structs
@@ -18,7 +19,6 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_fram
 from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
-from fakeamqp.protocols.codec.framing import PROTOCOLS, framing_of, protocol_of
 from fakeamqp.trace import FrameEvent, Trace
 from fakeamqp.trace.parts import Cut
 from fakeamqp.trace.plain import plain
@@ -119,9 +119,9 @@ def test_header_and_body() -> None:
     ("kind", "payload", "words"),
     [
         (WHOLE_COMMAND, b"\x04\x63\x01\x00\x00\x00", "unknown command 4.99: cannot be read (6 bytes"),
-        (WHOLE_CONTROL, b"\x01", "malformed control: cannot be read (1 octets: 01)"),
+        (WHOLE_CONTROL, b"\x01", "malformed control: cannot be read (1 bytes: 01)"),
         (WHOLE_COMMAND, b"\x08\x03\x01\x00\x01\x00\x09q", "queue.purge: malformed: "),
-        (0x0F2A, b"xy", "unknown segment type 42: cannot be read (2 octets: 7879)"),
+        (0x0F2A, b"xy", "unknown segment type 42: cannot be read (2 bytes: 7879)"),
         (0x0E01, x.TxSelect().encode(), "tx.select: a part of its segment (6 bytes)"),
         (0x0D01, b"rest", "command, continued: a part of its segment (4 bytes)"),
         (HEADER, b"\0\0\0\x09", "header: malformed: "),
@@ -263,13 +263,17 @@ def test_a_frame_on_the_wrong_track_stays_there() -> None:
 
 
 @given(st.binary(max_size=40))
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", protocol_names())
 def test_any_octets_can_be_cut(protocol: str, octets: bytes) -> None:
-    assert sum(len(payload) for _, _, payload, _ in framing_of(protocol).cut(octets)) <= len(octets)
+    assert sum(len(payload) for _, _, payload, _ in protocol_named(protocol).framing.cut(octets)) <= len(
+        octets
+    )
 
 
 def test_protocols_are_known_by_their_headers() -> None:
-    assert [protocol_of(framing_of(each).protocol_header) for each in PROTOCOLS] == list(PROTOCOLS)
+    assert [protocol_of(protocol_named(each).framing.protocol_header) for each in protocol_names()] == list(
+        protocol_names()
+    )
     assert protocol_of(b"AMQP\0\1\0\0") is None
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakeamqp.adapters import protocol_named, protocol_names, protocol_of
 from fakeamqp.protocols.amqp_0_9.codec import METHODS, FileProperties, version_0_8
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
@@ -17,7 +18,6 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
     encode_request,
     encode_response,
 )
-from fakeamqp.protocols.codec.framing import PROTOCOLS, framing_of, protocol_of
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.trace.events import FrameEvent
 from fakeamqp.trace.parts import Cut
@@ -124,8 +124,10 @@ def test_the_parts_of_frames() -> None:
         "",
     ]
     assert frame(9, b"", protocol="0-8").part == ""
-    assert [kind for kind in range(256) if framing_of("0-9").may_begin(kind)] == list(range(1, 11))
-    assert [kind for kind in range(256) if framing_of("0-8").may_begin(kind)] == list(range(1, 9))
+    assert [kind for kind in range(256) if protocol_named("0-9").framing.may_begin(kind)] == list(
+        range(1, 11)
+    )
+    assert [kind for kind in range(256) if protocol_named("0-8").framing.may_begin(kind)] == list(range(1, 9))
 
 
 def test_as_values() -> None:
@@ -231,5 +233,7 @@ def test_any_frame_has_a_line(protocol: str, kind: int, payload: bytes, more: in
 
 
 def test_protocols_are_known_by_their_headers() -> None:
-    assert [protocol_of(framing_of(each).protocol_header) for each in PROTOCOLS] == list(PROTOCOLS)
+    assert [protocol_of(protocol_named(each).framing.protocol_header) for each in protocol_names()] == list(
+        protocol_names()
+    )
     assert {protocol_of(header) for header in version_0_8.PROTOCOL_HEADERS} == {"0-8"}

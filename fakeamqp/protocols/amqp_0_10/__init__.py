@@ -1,6 +1,6 @@
-"""AMQP 0-10: connections, sessions and their commands."""
+"""AMQP 0-10: connections, sessions and their commands.
 
-from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
-
-__all__ = ["PROTOCOL_HEADER", "Amqp010Connection"]
+Reading order: `server_connection` cuts frames, `sessions` numbers and carries out commands, and one module or
+package per AMQP class says what each command does. `codec` has the commands, `faults` and `trace` what fault
+rules and traces ask of the protocol.
+"""

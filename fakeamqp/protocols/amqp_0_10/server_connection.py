@@ -65,7 +65,13 @@ class Amqp010Connection(ServerConnection):
 
     TRANSITIONS = CONNECTION_TRANSITIONS
 
-    def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
+    def __init__(
+        self,
+        state: BrokerState,
+        peer: PeerAddress,
+        notify: Callable[[Connection], None],
+        protocol_header: bytes = PROTOCOL_HEADER,
+    ) -> None:
         self.choices = state.personality.amqp_0_10
         super().__init__(
             state,

@@ -1,12 +1,7 @@
-"""AMQP 0-9 of December 2006, and 0-8, which is much the same in other numbers.
+"""AMQP 0-9 of December 2006, and 0-8, which differs from it in few numbers.
 
-Reading order: `server_connection` holds the connection and `server_channel` one channel, whose contents it puts together;
-what both share with 0-9-1 is in `framed`. One module per AMQP class says what each method does.
+Reading order: `server_connection` holds the connection and `server_channel` one channel, which assembles its
+contents; what both share with 0-9-1 is in `framed`. One module or package per AMQP class says what each
+method does. `codec` has the methods, `faults` and `trace` what fault rules and traces ask of the protocol,
+`public` what `Broker.amqp_0_9` offers to tests.
 """
-
-from __future__ import annotations
-
-from fakeamqp.protocols.amqp_0_9.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
-
-__all__ = ["PROTOCOL_HEADER", "Amqp09Connection"]

@@ -66,9 +66,9 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
         state: BrokerState,
         peer: PeerAddress,
         notify: Callable[[Connection], None],
+        protocol_header: bytes = PROTOCOL_HEADER,
         *,
         vocabulary: Vocabulary = m,
-        protocol_header: bytes = PROTOCOL_HEADER,
         version: tuple[int, int] = (VERSION_MAJOR, VERSION_MINOR),
         protocol: str = "0-9",
     ) -> None:

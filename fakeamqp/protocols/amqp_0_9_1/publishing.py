@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.model.message import Message
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.delivering import ENCODING
+from fakeamqp.protocols.framed.delivering import ENCODING, check_message
 from fakeamqp.protocols.framed.publishing import (
     Target,
     authorise,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-__all__ = ["Target", "begin", "publish"]
+__all__ = ["Target", "begin", "check_message", "publish"]
 
 
 def begin(channel: Amqp091Channel, method: m.BasicPublish) -> None:

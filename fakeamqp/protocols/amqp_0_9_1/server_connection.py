@@ -38,13 +38,19 @@ class Amqp091Connection(FramedConnection[Amqp091Channel]):
     frame_types = frozenset((FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY, FRAME_HEARTBEAT))
     REPLIES = REPLIES
 
-    def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
+    def __init__(
+        self,
+        state: BrokerState,
+        peer: PeerAddress,
+        notify: Callable[[Connection], None],
+        protocol_header: bytes = PROTOCOL_HEADER,
+    ) -> None:
         super().__init__(
             state,
             peer,
             notify,
             vocabulary=m,
-            protocol_header=PROTOCOL_HEADER,
+            protocol_header=protocol_header,
             personality=state.personality,
         )
         connection_class.start(self)

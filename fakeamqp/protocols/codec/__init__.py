@@ -1,1 +1,1 @@
-"""Bytes to frames to typed methods and back, one package per protocol. No state, no sockets."""
+"""What the codecs of all protocols share: errors and timestamps."""

@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.framed.codec.method import Method
     from fakeamqp.protocols.framed.server_channel import FramedChannel
 
-__all__ = ["ENCODING", "deliver", "encode", "get_ok", "properties_bytes", "return_message", "send_message"]
+__all__ = [
+    "ENCODING",
+    "check_message",
+    "deliver",
+    "get_ok",
+    "properties_bytes",
+    "return_message",
+    "send_message",
+]
 
 ENCODING = "0-9-x basic"
 """Marks messages whose property bytes any protocol of this family can forward as they are."""
@@ -140,8 +148,8 @@ def send_message(channel: FramedChannel, method: Method, message: Message) -> No
     channel.outbox.write(b"".join((method_frame(channel.number, method.encode()), *frames)))
 
 
-def encode(message: Message) -> None:
-    """Make sure that a message which came by no wire can go over this one.
+def check_message(message: Message) -> None:
+    """Check that a message which no client sent fits into frames.
 
     Raises:
         FieldError: a name or a property does not fit its field; the text says which and why.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-from fakeamqp.protocols.codec.framing import framing_of, protocol_of
+from fakeamqp.adapters import protocol_named, protocol_of
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent
 from fakeamqp.trace.parts import Cut
 from fakeamqp.trace.pcapng import blocks
@@ -91,7 +91,8 @@ class _Capture:
                     event.alias, "a heartbeat that never was, for the sake of those who dissect this"
                 )
                 self._write(
-                    event, self._streams[event.alias].data("sent", framing_of(event.protocol).heartbeat)
+                    event,
+                    self._streams[event.alias].data("sent", protocol_named(event.protocol).framing.heartbeat),
                 )
             self._write(event, self._streams[event.alias].data(event.direction, octets))
             if comment:
@@ -113,14 +114,14 @@ class _Capture:
         self.early.append(f"{event.alias} is {event.connection}{remark}")
         self._write(event, stream.open())
         protocol = event.protocol if isinstance(event, FrameEvent) else "0-9-1"
-        header = framing_of(protocol).protocol_header
+        header = protocol_named(protocol).framing.protocol_header
         if isinstance(event, ConnectionEvent):
             header = b"" if event.event == "refused" else event.protocol_header or header
         if header:
             self._write(event, stream.data("received", header))
             spoken = protocol_of(header)
-            if spoken is not None and framing_of(spoken).answer:
-                self._write(event, stream.data("sent", framing_of(spoken).answer))
+            if spoken is not None and protocol_named(spoken).framing.answer:
+                self._write(event, stream.data("sent", protocol_named(spoken).framing.answer))
             self._latest[event.alias].fresh = True
 
     def _write(self, event: Event, packets: Iterable[bytes]) -> None:
@@ -193,4 +194,4 @@ def _octets(event: FrameEvent, redact: bool) -> tuple[bytes, str]:
         comment += remark
     elif not reader_of(event.protocol).is_dissected(event.type):
         comment = event.text
-    return framing_of(event.protocol).frame(event.type, event.channel, payload), comment
+    return protocol_named(event.protocol).framing.frame(event.type, event.channel, payload), comment

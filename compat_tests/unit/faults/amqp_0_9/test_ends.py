@@ -8,12 +8,12 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
+from fakeamqp.adapters import protocol_named, protocol_of
 from fakeamqp.faults import Faults
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.codec.framing import framing_of, protocol_of
 
 HEADERS = (PROTOCOL_HEADER, *version_0_8.PROTOCOL_HEADERS)
 
@@ -42,7 +42,7 @@ def test_a_connection_is_closed_in_the_words_of_its_protocol(
     client.send(m.ConnectionTuneOk(channel_max=10, frame_max=8192), 0)
     client.take_bytes()
     client.send(m.ConnectionOpen(virtual_host="/"), 0)
-    [(kind, channel, payload, _)] = framing_of(protocol).cut(client.take_bytes())
+    [(kind, channel, payload, _)] = protocol_named(protocol).framing.cut(client.take_bytes())
     expected = m.ConnectionClose if protocol == "0-9" else version_0_8.ConnectionClose
     assert (kind, channel) == (1, 0)
     assert payload == expected(320, "gone", 10, 40).encode()

@@ -9,13 +9,13 @@ import pytest
 from compat_tests.protocol.amqp_0_9.driver import Client
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
+from fakeamqp.adapters import protocol_named
 from fakeamqp.faults import FaultError, Faults
 from fakeamqp.faults.adapter import adapter_named
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, StreamProperties
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
-from fakeamqp.protocols.codec.framing import framing_of
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_malformed_deliveries_are_malformed(faults: Faults, server: FaultServer,
     broken = _delivered(server)
     assert rule.hits >= 1
     assert broken != well
-    assert len(framing_of("0-9").cut(broken)) >= 1
+    assert len(protocol_named("0-9").framing.cut(broken)) >= 1
 
 
 def _delivered(server: FaultServer) -> bytes:

@@ -1,11 +1,11 @@
-"""Frames of 0-10, for those who look on; see `wire.framing`."""
+"""Frames of 0-10, for those who look on; see `fakeamqp.adapters`."""
 
 from __future__ import annotations
 
 import struct
 
+from fakeamqp.adapters import Part
 from fakeamqp.protocols.codec.errors import FieldError
-from fakeamqp.protocols.codec.framing import Part
 
 __all__ = ["FRAMING", "HEADER", "OFF_TRACK", "TYPE_MASK", "is_heartbeat"]
 

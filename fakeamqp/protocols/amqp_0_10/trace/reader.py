@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
+from fakeamqp.adapters import Part
 from fakeamqp.protocols.amqp_0_10.codec.frames import LAST_FRAME, LAST_SEGMENT
 from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING, TYPE_MASK
 from fakeamqp.protocols.amqp_0_10.codec.packed import Packed
@@ -25,7 +26,6 @@ from fakeamqp.protocols.amqp_0_10.trace.frames import (
 )
 from fakeamqp.protocols.amqp_0_10.trace.secrets import redacted
 from fakeamqp.protocols.codec.errors import WireError
-from fakeamqp.protocols.codec.framing import Part
 from fakeamqp.trace.parts import Cut
 from fakeamqp.trace.plain import PROPERTIES, bytes_or_text, plain_value
 from fakeamqp.trace.reading import Hidden

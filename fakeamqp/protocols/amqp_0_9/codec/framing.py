@@ -1,4 +1,4 @@
-"""Frames of 0-9, for those who look on; see `wire.framing`.
+"""Frames of 0-9, for those who look on; see `fakeamqp.adapters`.
 
 Requests and responses hold methods, and so count as methods. Nobody looks into out-of-band frames and trace
 frames.
@@ -6,9 +6,9 @@ frames.
 
 from __future__ import annotations
 
+from fakeamqp.adapters import Part
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE, PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9.codec.frames import FRAME_TYPES
-from fakeamqp.protocols.codec.framing import Part
 from fakeamqp.protocols.framed.codec.framing import PARTS, FamilyFraming
 
 __all__ = ["FRAMING"]

@@ -19,8 +19,8 @@ from fakeamqp.protocols.framed.faults.units import PUBLISH
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fakeamqp.adapters import Framing
     from fakeamqp.faults.line import FaultPort
-    from fakeamqp.protocols.codec.framing import Framing
 
 __all__ = ["Adapter09"]
 

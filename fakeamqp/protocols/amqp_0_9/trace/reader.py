@@ -16,8 +16,8 @@ from fakeamqp.trace.parts import Cut
 from fakeamqp.trace.plain import bytes_or_text
 
 if TYPE_CHECKING:
+    from fakeamqp.adapters import Framing
     from fakeamqp.protocols.amqp_0_9.trace.frames import Held, Words09
-    from fakeamqp.protocols.codec.framing import Framing
 
 __all__ = ["Reader09"]
 

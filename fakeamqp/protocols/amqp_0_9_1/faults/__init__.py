@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fakeamqp.protocols.amqp_0_9_1.codec.framing import FRAMING
 from fakeamqp.protocols.amqp_0_9_1.faults.units import CONFIRMS, PUBLISH, MethodUnit
-from fakeamqp.protocols.framed.codec.framing import FRAMING
 from fakeamqp.protocols.framed.faults.adapter import FramedAdapter
 
 __all__ = ["ADAPTER"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fakeamqp.protocols.amqp_0_9_1.codec.framing import FRAMING
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import METHODS
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.framed.codec.framing import FRAMING
 from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ
 from fakeamqp.protocols.framed.trace.frames import Words
 from fakeamqp.protocols.framed.trace.reader import FamilyReader

@@ -1,10 +1,10 @@
-"""Frames of 0-9 and 0-9-1, for those who look on; see `wire.framing`."""
+"""How 0-9-1 and 0-9 put frames into bytes, for faults and traces; see `fakeamqp.adapters.Framing`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fakeamqp.protocols.codec.framing import Part
+from fakeamqp.adapters import Part
 from fakeamqp.protocols.framed.codec.frames import (
     FRAME_BODY,
     FRAME_CONTENT_HEADER,
@@ -16,7 +16,7 @@ from fakeamqp.protocols.framed.codec.frames import (
     frame,
 )
 
-__all__ = ["FRAMING", "PARTS", "FamilyFraming"]
+__all__ = ["PARTS", "FamilyFraming"]
 
 #: what the frames hold that every protocol of the family has
 PARTS: dict[int, Part] = {
@@ -73,7 +73,3 @@ class FamilyFraming:
     def part(self, kind: int, payload: bytes) -> Part:
         """The type says it."""
         return self._parts.get(kind, "")
-
-
-FRAMING = FamilyFraming(b"AMQP\0\0\x09\x01")
-"""That of 0-9-1."""

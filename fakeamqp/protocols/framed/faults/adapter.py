@@ -21,8 +21,8 @@ from fakeamqp.protocols.framed.faults.malformed import MALFORMATIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fakeamqp.adapters import Framing
     from fakeamqp.faults.line import Direction, FaultPort
-    from fakeamqp.protocols.codec.framing import Framing
     from fakeamqp.protocols.framed.faults.units import FamilyUnit
 
 __all__ = ["FramedAdapter", "kind_of"]

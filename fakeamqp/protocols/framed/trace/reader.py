@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.protocols.codec.framing import Part
+from fakeamqp.adapters import Part
 from fakeamqp.protocols.framed.codec.frames import (
     CONTENT_HEADER,
     FRAME_BODY,
@@ -18,7 +18,7 @@ from fakeamqp.trace.plain import bytes_or_text, plain_value
 from fakeamqp.trace.reading import Hidden
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.codec.framing import Framing
+    from fakeamqp.adapters import Framing
     from fakeamqp.protocols.framed.trace.frames import Words
 
 __all__ = ["FamilyReader"]

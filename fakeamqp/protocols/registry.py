@@ -1,0 +1,175 @@
+"""The protocols that a broker speaks: one row each, whose modules are loaded on first use.
+
+To take a protocol out, delete its package and its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.adapters import register
+
+if TYPE_CHECKING:
+    from fakeamqp.adapters import Framing
+    from fakeamqp.faults.adapter import FaultAdapter
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.protocols.interface import Connection, PeerAddress
+    from fakeamqp.trace.reading import Reader
+
+__all__ = ["PROTOCOLS", "Row", "by_header", "named"]
+
+
+class Row:
+    """One protocol.
+
+    All but the name and the headers are entry points, `module:attribute`, relative to the protocol's package.
+
+    Args:
+        name: as users write it, such as "0-9-1".
+        headers: the protocol headers that select it; the first is the one that a client should send.
+        package: the name of its package in `fakeamqp.protocols`.
+        connection: makes a server-side connection of a broker, a peer address, a callback and a header.
+        framing: its `Framing`.
+        faults: its `FaultAdapter`.
+        trace: its `Reader` of traces.
+        method_names: a tuple with the names of its methods.
+        check_message: raises WireError for a message that this protocol cannot carry.
+        public: makes what `Broker` shows of this protocol alone, of an engine and a broker.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        headers: tuple[bytes, ...],
+        package: str,
+        *,
+        connection: str,
+        framing: str = "codec.framing:FRAMING",
+        faults: str = "faults:ADAPTER",
+        trace: str = "trace:READER",
+        method_names: str = "faults.method_names:METHOD_NAMES",
+        check_message: str = "",
+        public: str = "",
+    ) -> None:
+        self.name = name
+        self.headers = headers
+        self._package = f"{__package__}.{package}"
+        self._entry_points = {
+            "connection": connection,
+            "framing": framing,
+            "faults": faults,
+            "trace": trace,
+            "method_names": method_names,
+            "check_message": check_message,
+            "public": public,
+        }
+
+    def __repr__(self) -> str:
+        return f"<Row {self.name}>"
+
+    def _load(self, what: str) -> Any:
+        module, _, attribute = self._entry_points[what].partition(":")
+        return getattr(import_module(f"{self._package}.{module}"), attribute)
+
+    @cached_property
+    def connection(
+        self,
+    ) -> Callable[[BrokerState, PeerAddress, Callable[[Connection], None], bytes], Connection]:
+        """Makes a server-side connection; the last argument is the header that the client sent."""
+        connection: Callable[..., Connection] = self._load("connection")
+        return connection
+
+    @cached_property
+    def framing(self) -> Framing:
+        """How frames are put into bytes."""
+        framing: Framing = self._load("framing")
+        return framing
+
+    @cached_property
+    def faults(self) -> FaultAdapter:
+        """What fault rules ask of the protocol."""
+        adapter: FaultAdapter = self._load("faults")
+        return adapter
+
+    @cached_property
+    def trace(self) -> Reader:
+        """What traces ask of the protocol."""
+        reader: Reader = self._load("trace")
+        return reader
+
+    @cached_property
+    def method_names(self) -> tuple[str, ...]:
+        """The names of all methods but heartbeats, known without loading the codec."""
+        names: tuple[str, ...] = self._load("method_names")
+        return names
+
+    @cached_property
+    def check_message(self) -> Callable[[Message], None]:
+        """Raises WireError for a message that the protocol cannot carry."""
+        check: Callable[[Message], None] = self._load("check_message")
+        return check
+
+    @cached_property
+    def public(self) -> Callable[..., Any]:
+        """Makes what `Broker` shows of this protocol alone."""
+        public: Callable[..., Any] = self._load("public")
+        return public
+
+
+PROTOCOLS = (
+    Row(
+        "0-9-1",
+        (b"AMQP\x00\x00\x09\x01",),
+        "amqp_0_9_1",
+        connection="server_connection:Amqp091Connection",
+        check_message="publishing:check_message",
+    ),
+    Row(
+        "0-10",
+        (b"AMQP\x01\x01\x00\x0a",),
+        "amqp_0_10",
+        connection="server_connection:Amqp010Connection",
+    ),
+    Row(
+        "0-9",
+        (b"AMQP\x01\x01\x00\x09",),
+        "amqp_0_9",
+        connection="server_connection:Amqp09Connection",
+        public="public:Amqp09",
+    ),
+    Row(
+        "0-8",
+        (b"AMQP\x01\x01\x08\x00", b"AMQP\x01\x01\x09\x01"),
+        "amqp_0_9",
+        connection="version_0_8:connection",
+        framing="codec.framing_0_8:FRAMING",
+        faults="faults.version_0_8:ADAPTER",
+        trace="trace.version_0_8:READER",
+        method_names="faults.method_names:METHOD_NAMES_0_8",
+    ),
+)
+"""The most common first: its header answers clients that ask for none of them."""
+
+_by_name = {row.name: row for row in PROTOCOLS}
+_by_header = {header: row for row in PROTOCOLS for header in row.headers}
+
+for row in PROTOCOLS:
+    register(row)
+
+
+def named(name: str) -> Row:
+    """The row of a protocol.
+
+    Raises:
+        KeyError: there is no such protocol.
+    """
+    return _by_name[name]
+
+
+def by_header(header: bytes) -> Row | None:
+    """The row that a protocol header selects; None if there is none."""
+    return _by_header.get(header)
