@@ -15,6 +15,7 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE, PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, encode_request
 from fakeamqp.protocols.amqp_0_9.public import BadRegistration, MemoryTransport, TraceFrame, TunnelRequest
+from fakeamqp.protocols.amqp_0_9.registrations import Registrations
 from fakeamqp.protocols.framed.codec.frames import (
     FRAME_HEADER,
     content_frames,
@@ -182,7 +183,7 @@ def test_who_interrupts_the_program_interrupts_it(broker: Broker) -> None:
     tunnel = broker.amqp_0_9.tunnel("proxy", interrupt)
     request = TunnelRequest({}, {}, "proxy", "", False, False, b"", "c", 1, "/", "guest")
     with pytest.raises(KeyboardInterrupt):
-        broker.look(lambda state: state.extensions.tunnel(request))
+        broker.look(lambda state: state.extensions[Registrations].tunnel(request))
     assert tunnel.error is None
 
 

@@ -20,9 +20,10 @@ from compat_tests.fuzz.streams import Recording
 from compat_tests.protocol.amqp_0_9 import driver as driver_0_9
 from compat_tests.protocol.driver import METHODS, Server
 from fakeamqp.model.errors import InternalError
-from fakeamqp.model.extensions import Tunnel
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec import version_0_8
+from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
+from fakeamqp.protocols.amqp_0_9.registrations import Registrations, Tunnel
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.protocols.interface import PeerAddress
 
@@ -108,17 +109,19 @@ def _interrupted(personality: str) -> Any:
     client.call(m.TxSelect(), m.TxSelectOk)
     (channel,) = client.connection.chosen.open_channels  # type: ignore[attr-defined]
     client.drop()
-    return server.vhost.interrupted_channels.take("guest", channel.channel_id)
+    return server.vhost.extensions[InterruptedChannels].take("guest", channel.channel_id)
 
 
 def _server_0_9(personality: str) -> Server:
     server = _Server(personality, tickets=True)
-    extensions = server.state.extensions
+    extensions = server.state.extensions[Registrations]
     payloads = amqp_0_9.aside(strict=personality == "spec")
     extensions.transports.update(memory=_Transport(payloads), broken=_Transport((), broken=True))
     extensions.tunnels.append(Tunnel("*", _tunnelled))
     extensions.trace_handlers.append(lambda trace: None)
-    server.vhost.interrupted_channels.keep("guest", amqp_0_9.INTERRUPTED, _interrupted(personality))
+    server.vhost.extensions[InterruptedChannels].keep(
+        "guest", amqp_0_9.INTERRUPTED, _interrupted(personality)
+    )
     return server
 
 

@@ -30,6 +30,7 @@ from compat_tests.fuzz.mutations import Chunks, chunked
 from compat_tests.fuzz.profile import FACTOR, examples
 from compat_tests.fuzz.subjects import SUBJECTS, Subject, on_each, speaking_0_9_1
 from compat_tests.protocol.driver import Client, Server
+from fakeamqp.protocols.amqp_0_9.realms import Realms
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.framed.server_channel import FramedChannel
 from fakeamqp.protocols.framed.server_connection import FramedConnection
@@ -143,7 +144,9 @@ def empty(server: Server) -> None:
     for exchange in list(server.vhost.exchanges.values()):
         if exchange.name and not exchange.name.startswith("amq."):
             server.vhost.remove_exchange(exchange)
-    server.vhost.realms._latest = 0  # The next client knows the numbers of its access tickets beforehand.
+    server.vhost.extensions[
+        Realms
+    ]._latest = 0  # The next client knows the numbers of its access tickets beforehand.
 
 
 def alive(kind: type, but: Iterable[object] = ()) -> list[object]:

@@ -12,7 +12,8 @@ def test_the_fixture_breaks_the_broker_of_the_test(run_tests):
         """
         import pika
         import pytest
-        from fakeamqp.faults import Faults
+        from fakeamqp.protocols.amqp_0_9.registrations import Registrations
+from fakeamqp.faults import Faults
 
         def test_it(amqp_faults, amqp_broker, pika_channel):
             assert type(amqp_faults).__name__ == Faults.__name__
@@ -434,7 +435,7 @@ def test_what_a_handler_of_the_test_has_raised_fails_it(run_tests):
             request = TunnelRequest({}, {}, "proxy", "", False, False, b"", "c", 1, "/", "guest")
             amqp_broker.amqp_0_9.tunnel("proxy", lambda _: {}["nothing"])
             with pytest.raises(FakeAMQPError, match="has failed"):
-                amqp_broker.look(lambda state: state.extensions.tunnel(request))
+                amqp_broker.look(lambda state: state.extensions[Registrations].tunnel(request))
         """
     )
     result.assert_outcomes(failed=1)

@@ -17,11 +17,12 @@ from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.model.timers import Clock
+from fakeamqp.protocols.amqp_0_9 import codec as amqp_0_9
+from fakeamqp.protocols.amqp_0_9.choices import choices_for
 from fakeamqp.protocols.amqp_0_9.codec.constants import PROTOCOL_HEADER as PROTOCOL_HEADER_0_9
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.amqp_0_9 import codec as amqp_0_9
 from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, content_frames, frame, method_frame
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ
@@ -160,7 +161,7 @@ class Server:
     ) -> None:
         self.protocol = protocol
         known = personality(name)
-        self.asks_for_tickets = tickets and protocol == "0-9" and known.amqp_0_9.checks_tickets
+        self.asks_for_tickets = tickets and protocol == "0-9" and choices_for(known).checks_tickets
         self.clock = ManualClock()
         self.state = BrokerState(self.clock, personality=known, seed=1, **state)
 

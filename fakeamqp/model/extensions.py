@@ -1,140 +1,47 @@
-"""What AMQP 0-9 leaves to who sets up a broker, and what a test therefore hands in.
+"""The one place where a protocol keeps state of its own with an object of the model.
 
-Handlers behind tunnels, the transports that out-of-band frames travel by, and who wants to see trace frames.
-Without any of these the broker refuses what it could not do, or discards it where the protocol says so.
+The model knows no protocol. A protocol that keeps something with a broker or a virtual host declares a class
+for it, an `Extension`, and asks the object's `Extensions` for the instance.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, Protocol
+from typing import Any, TypeVar
 
-from fakeamqp.model.errors import ModelError, NotImplementedHere
-
-__all__ = [
-    "Extensions",
-    "MemoryTransport",
-    "OutOfBandTransport",
-    "TraceFrame",
-    "Tunnel",
-    "TunnelRequest",
-]
+__all__ = ["Extension", "Extensions"]
 
 
-@dataclass(frozen=True)
-class TunnelRequest:
-    """A tunnel.request, as its handler gets it (tunnel.request/*, tunnel/properties).
+class Extension:
+    """What a protocol keeps with one object of the model; made on first use with that object."""
 
-    `headers`, `proxy_name`, `data_name`, `durable` and `broadcast` are properties of the content, `body` is
-    the data. `connection` and `channel` say where it came from.
-    """
+    def __init__(self, owner: Any) -> None:
+        pass
 
-    meta_data: Mapping[str, Any]
-    headers: Mapping[str, Any]
-    proxy_name: str
-    data_name: str
-    durable: bool
-    broadcast: bool
-    body: bytes
-    connection: str
-    channel: int
-    virtual_host: str
-    user: str
+    def restarted(self) -> None:
+        """The broker restarts: drop what a restart loses."""
 
 
-class TraceFrame(NamedTuple):
-    """A trace frame that a client has sent, and the name of its connection."""
-
-    connection: str
-    payload: bytes
-
-
-class Tunnel(NamedTuple):
-    """Who deals with requests for the proxies whose names fit: * is any text, ? any one character."""
-
-    proxy_name: str
-    handle: Callable[[TunnelRequest], object]
-
-
-class OutOfBandTransport(Protocol):
-    """What carries the payloads of out-of-band frames; on the connection go the frames without them."""
-
-    def take(self) -> bytes | None:
-        """The payload of the next frame from the client; None where it has not come."""
-
-    def put(self, payload: bytes) -> None:
-        """Carry the payload of a frame to the client, which is about to be sent."""
-
-
-class MemoryTransport:
-    """An `OutOfBandTransport` between a broker and a client in the same process.
-
-    A client hands over each payload with `send` before it sends the frame, and fetches it with `receive` once
-    a frame has come.
-    """
-
-    def __init__(self) -> None:
-        self._to_broker: deque[bytes] = deque()
-        self._to_client: deque[bytes] = deque()
-
-    def __repr__(self) -> str:
-        return f"<MemoryTransport {len(self._to_broker)} to the broker, {len(self._to_client)} to the client>"
-
-    def send(self, payload: bytes) -> None:
-        """For the client: hand over the payload of its next frame."""
-        self._to_broker.append(bytes(payload))
-
-    def receive(self) -> bytes:
-        """For the client: the payload of the next frame from the broker.
-
-        Raises:
-            LookupError: the broker has sent no more frames.
-        """
-        if not self._to_client:
-            raise LookupError("the broker has put nothing here; read its out-of-band frame first")
-        return self._to_client.popleft()
-
-    def take(self) -> bytes | None:
-        """See `OutOfBandTransport`."""
-        return self._to_broker.popleft() if self._to_broker else None
-
-    def put(self, payload: bytes) -> None:
-        """See `OutOfBandTransport`."""
-        self._to_client.append(payload)
+E = TypeVar("E", bound=Extension)
 
 
 class Extensions:
-    """What is handed in for one broker, for as long as it is."""
+    """The extensions of one object of the model, at most one of each class."""
 
-    def __init__(self) -> None:
-        self.tunnels: list[Tunnel] = []
-        self.transports: dict[str, OutOfBandTransport] = {}
-        """Out-of-band transports by what channel.open calls them."""
-        self.trace_handlers: list[Callable[[TraceFrame], object]] = []
+    __slots__ = ("_kept", "_owner")
 
-    def tunnel(self, request: TunnelRequest) -> None:
-        """Hand a request to who deals with its proxy, or with broadcast set to everybody.
+    def __init__(self, owner: object) -> None:
+        self._owner = owner
+        self._kept: dict[type[Extension], Extension] = {}
 
-        Where several fit it is the one that came first.
+    def __getitem__(self, kind: type[E]) -> E:
+        """The extension of this class, made now if there is none."""
+        found = self._kept.get(kind)
+        if found is None:
+            found = self._kept[kind] = kind(self._owner)
+        assert isinstance(found, kind)
+        return found
 
-        Raises:
-            NotImplementedHere: there is nobody for it.
-            ModelError: a handler has failed; the others have had it before.
-        """
-        if request.broadcast:
-            tunnels = list(self.tunnels)
-        else:
-            tunnels = [each for each in self.tunnels if fnmatchcase(request.proxy_name, each.proxy_name)][:1]
-        if not tunnels:
-            raise NotImplementedHere(f"nobody handles tunnel requests for the proxy '{request.proxy_name}'")
-        problem: ModelError | None = None
-        for tunnel in tunnels:
-            try:
-                tunnel.handle(request)
-            except ModelError as error:
-                problem = problem or error
-        if problem is not None:
-            raise problem
+    def restarted(self) -> None:
+        """Tell every extension that the broker restarts."""
+        for extension in self._kept.values():
+            extension.restarted()

@@ -178,7 +178,7 @@ class BrokerState:
         self.blocked_reason: str | None = None
         self.redirect: Redirect | None = None
         """Where clients are sent that open a connection, in protocols that have words for it."""
-        self.extensions = Extensions()
+        self.extensions = Extensions(self)
         self.authentication_failure_delay = 0.0
         self.virtual_hosts: dict[str, VirtualHost] = {}
         self.global_parameters: dict[str, Any] = {}

@@ -10,6 +10,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Client, Server
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.state import Redirect
+from fakeamqp.protocols.amqp_0_10.choices import choices_for
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec.types import Array
@@ -17,7 +18,7 @@ from fakeamqp.protocols.amqp_0_10.codec.types import Array
 
 def _refused(client: Client) -> None:
     """The handshake has failed: by personality with a word or without one, and the transport ends."""
-    if client.server.state.personality.amqp_0_10.speaks_of_failed_handshakes:
+    if choices_for(client.server.state.personality).speaks_of_failed_handshakes:
         client.expect_close(320)
     else:
         client.expect_silent_end()

@@ -10,6 +10,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.limits import VirtualHostLimits
+from fakeamqp.protocols.amqp_0_10.choices import choices_for
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec import structs
@@ -106,7 +107,7 @@ def test_the_field_to_blame_is_counted_from_zero(session: Session) -> None:
 
 
 def _empty_name_code(session: Session) -> int:
-    choices = session.client.server.state.personality.amqp_0_10
+    choices = choices_for(session.client.server.state.personality)
     return {"illegal-argument": 531, "invalid-argument": 542}[choices.missing_queue_name]
 
 

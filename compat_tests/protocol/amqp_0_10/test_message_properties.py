@@ -10,6 +10,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session, Transfer
 from fakeamqp.model.access import Permission, User
+from fakeamqp.protocols.amqp_0_10.choices import choices_for
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import structs
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, List, Map
@@ -227,7 +228,7 @@ def test_what_is_not_delivered_in_time_goes_to_a_dead_letter_exchange(server: Se
     (transfer,) = session.transfers()
     assert transfer.delivery.ttl is None
     assert transfer.message.application_headers["x-death"][0]["original-expiration"] == "50"
-    stamped = server.state.personality.amqp_0_10.stamps_arrival
+    stamped = choices_for(server.state.personality).stamps_arrival
     assert (transfer.delivery.timestamp is not None) is stamped
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session, Transfer
+from fakeamqp.protocols.amqp_0_10.choices import choices_for
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import structs
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
@@ -125,7 +126,7 @@ def test_after_a_reject_or_release_a_transfer_is_not_known(
     session.call(x.MessageStop(destination="d"))
     which = SequenceSet.of(transfer.id)
     session.call(first(transfers=which))
-    if server.state.personality.amqp_0_10.unknown_transfers_are_errors:
+    if choices_for(server.state.personality).unknown_transfers_are_errors:
         session.fails(then(transfers=which), 409)
     else:
         session.call(then(transfers=which))
@@ -137,7 +138,7 @@ def test_what_was_only_seen_cannot_be_accepted(server: Server) -> None:
     session = server.session()
     session.declare("q")
     (transfer,) = taken(session, b"1", acquire_mode=1)
-    if server.state.personality.amqp_0_10.unknown_transfers_are_errors:
+    if choices_for(server.state.personality).unknown_transfers_are_errors:
         session.fails(x.MessageAccept(transfers=SequenceSet.of(transfer.id)), 409)
     else:
         session.accept(transfer.id)

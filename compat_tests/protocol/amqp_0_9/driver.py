@@ -11,6 +11,7 @@ from typing import Any
 
 from compat_tests.protocol import driver
 from fakeamqp.model.personality import Personality
+from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices, choices_for
 from fakeamqp.protocols.amqp_0_9.codec import (
     BasicProperties,
     FileProperties,
@@ -65,7 +66,7 @@ class Server(driver.Server):
     def varied(self, **choices: Any) -> Server:
         """Another broker like this one, but for some choices about 0-9."""
         known = self.state.personality
-        varied = replace(known, amqp_0_9=replace(known.amqp_0_9, **choices))
+        varied = replace(known, extensions={Amqp09Choices: replace(choices_for(known), **choices)})
         return Server(varied, tickets=self.asks_for_tickets)
 
     def connect(self, **peer: Any) -> Client:

@@ -12,6 +12,7 @@ from compat_tests.protocol.amqp_0_9.files import stage_file
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.realms import Realms
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 ALL = ("passive", "active", "write", "read")
@@ -41,7 +42,7 @@ def tickets() -> bool:
 @pytest.fixture
 def strict(spec: Server) -> Client:
     """A client with a queue "q" and an exchange "x" in the realm "/data", and one of each in "/admin"."""
-    spec.vhost.realms.add("/admin")
+    spec.vhost.extensions[Realms].add("/admin")
     client = spec.client(channels=2)
     for realm, queue, exchange in (("/data", "q", "x"), ("/admin", "admin-q", "admin-x")):
         number = ticket(client, realm=realm, channel=2)
@@ -87,7 +88,7 @@ def test_a_request_is_answered_with_a_ticket_that_works(client: Client) -> None:
 
 @pytest.mark.rule("0-9/access.request/realm-validity")
 def test_unknown_and_forbidden_realms_are_answered_alike(spec: Server) -> None:
-    spec.vhost.realms.add("/forbidden", ["somebody else"])
+    spec.vhost.extensions[Realms].add("/forbidden", ["somebody else"])
     closes = []
     for realm in ("/forbidden", "/unknown"):
         client = spec.client()

@@ -164,7 +164,7 @@ def test_what_is_prepared_survives_a_restart(server: Server) -> None:
 def test_a_branch_that_takes_too_long_is_rolled_back(server: Server) -> None:
     client = started(server)
     client.publish(b"1", routing_key="q")
-    server.advance(server.state.personality.amqp_0_10.branch_timeout + 1)
+    server.advance(server.state.personality.branches.default_timeout + 1)
     client.publish(b"2", routing_key="q")
     assert server.vhost.branches.prepare(BRANCH) is XaOutcome.TIMED_OUT
     server.vhost.branches.rollback(BRANCH)

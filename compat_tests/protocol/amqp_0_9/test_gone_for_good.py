@@ -7,6 +7,7 @@ import gc
 from compat_tests.protocol.amqp_0_9.driver import Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 from fakeamqp.protocols.framed.server_channel import FramedChannel
 
@@ -24,7 +25,7 @@ def test_a_message_does_not_keep_the_channel_that_would_not_have_it(server: Serv
     client.reject(client.delivery().method.delivery_tag, requeue=True)
     client.drop()
     del client
-    server.vhost.interrupted_channels.clear()
+    server.vhost.extensions[InterruptedChannels].clear()
     assert not channels()
     assert server.client().get("q") is not None
 
@@ -36,6 +37,6 @@ def test_what_is_kept_of_an_interrupted_channel_does_not_keep_it(server: Server)
     Requester(client).consume("q")
     client.drop()
     server.vhost.queues["q"].purge()
-    assert len(server.vhost.interrupted_channels) == 1
+    assert len(server.vhost.extensions[InterruptedChannels]) == 1
     del client
     assert not channels()

@@ -7,9 +7,9 @@ import pytest
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.errors import InternalError
-from fakeamqp.model.extensions import MemoryTransport
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.registrations import MemoryTransport, Registrations
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.framed.codec.method import Method
@@ -25,7 +25,7 @@ def server() -> Server:
 
 @pytest.fixture
 def transport(server: Server) -> MemoryTransport:
-    made = server.state.extensions.transports["memory"] = MemoryTransport()
+    made = server.state.extensions[Registrations].transports["memory"] = MemoryTransport()
     return made
 
 
@@ -216,7 +216,7 @@ def test_a_transport_that_fails_ends_the_connection(server: Server, client: Clie
                 self.failed = True
                 raise InternalError("the transport has failed")
 
-    server.state.extensions.transports["broken"] = Broken()
+    server.state.extensions[Registrations].transports["broken"] = Broken()
     client.call(m.ChannelOpen(out_of_band="broken"), shared.ChannelOpenOk, 3)
     client.call(m.BasicConsume(queue="q"), shared.BasicConsumeOk, 3)
     other = server.client()

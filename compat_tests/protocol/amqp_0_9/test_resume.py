@@ -8,10 +8,11 @@ from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import consume, publish_file, take
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.access import Permission, User
-from fakeamqp.model.extensions import MemoryTransport
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
+from fakeamqp.protocols.amqp_0_9.registrations import MemoryTransport, Registrations
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 
@@ -167,7 +168,7 @@ def test_work_before_an_interruption_counts(server: Server) -> None:
 
 
 def test_its_out_of_band_transport_is_as_it_was(server: Server) -> None:
-    transport = server.state.extensions.transports["memory"] = MemoryTransport()
+    transport = server.state.extensions[Registrations].transports["memory"] = MemoryTransport()
     client = server.client(channels=0)
     client.send(m.ChannelOpen(out_of_band="memory"))
     channel_id = m.ChannelOpenOk.decode(client.take_frame().payload, client.grammar).channel_id
@@ -451,7 +452,7 @@ def test_channels_of_0_8_are_not_kept(server: Server) -> None:
     client.send(m.ChannelOpen())
     assert len(server.state.connections) == 1
     client.drop()
-    assert len(server.vhost.interrupted_channels) == 0
+    assert len(server.vhost.extensions[InterruptedChannels]) == 0
 
 
 def test_a_channel_that_is_open_cannot_be_resumed_over(server: Server) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from fakeamqp.model.errors import InternalError
-from fakeamqp.model.extensions import TraceFrame
+from fakeamqp.protocols.amqp_0_9.registrations import Registrations, TraceFrame
 
 TRACE = 7
 
@@ -30,7 +30,7 @@ def test_trace_frames_are_for_channel_0(client: Client, channel: int) -> None:
 @pytest.mark.rule("0-9/trace/discard")
 def test_whoever_wants_to_sees_them(server: Server) -> None:
     seen: list[TraceFrame] = []
-    server.state.extensions.trace_handlers += [seen.append, seen.append]
+    server.state.extensions[Registrations].trace_handlers += [seen.append, seen.append]
     client = server.client()
     client.send_frame(TRACE, 0, b"anything")
     client.expect_nothing()
@@ -50,7 +50,7 @@ def test_a_handler_that_fails_ends_the_connection(server: Server) -> None:
     def fail(_: TraceFrame) -> None:
         raise InternalError("the handler has failed")
 
-    server.state.extensions.trace_handlers.append(fail)
+    server.state.extensions[Registrations].trace_handlers.append(fail)
     client = server.client()
     client.send_frame(TRACE, 0, b"")
     client.expect_connection_close(541)
@@ -58,7 +58,7 @@ def test_a_handler_that_fails_ends_the_connection(server: Server) -> None:
 
 def test_one_in_a_closing_connection_is_discarded(server: Server) -> None:
     seen: list[TraceFrame] = []
-    server.state.extensions.trace_handlers.append(seen.append)
+    server.state.extensions[Registrations].trace_handlers.append(seen.append)
     client = server.client()
     client.send_frame(TRACE, 1, b"")
     client.send_frame(TRACE, 0, b"")

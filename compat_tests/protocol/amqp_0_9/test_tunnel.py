@@ -8,9 +8,9 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from fakeamqp.model.errors import InternalError
-from fakeamqp.model.extensions import Tunnel, TunnelRequest
 from fakeamqp.protocols.amqp_0_9.codec import TunnelProperties
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.registrations import Registrations, Tunnel, TunnelRequest
 
 
 def register(
@@ -18,7 +18,7 @@ def register(
 ) -> list[TunnelRequest]:
     """Have requests for a proxy put in a list."""
     requests: list[TunnelRequest] = []
-    server.state.extensions.tunnels.append(Tunnel(proxy_name, handle or requests.append))
+    server.state.extensions[Registrations].tunnels.append(Tunnel(proxy_name, handle or requests.append))
     return requests
 
 

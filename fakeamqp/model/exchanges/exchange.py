@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakeamqp.model.binding import Binding, BindingKey, Destination, binding_key
 from fakeamqp.model.equivalence import freeze
-from fakeamqp.model.realms import FIRST_REALM
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -61,8 +60,6 @@ class Exchange:
         self.declared_alternate = alternate_exchange
         self.alternate_is_last = alternate_exchange is not None
         self.alternate_exchange: str | None = alternate_exchange or self.arguments.get("alternate-exchange")
-        self.realm = FIRST_REALM
-        """The name of the access realm it belongs to (AMQP 0-9)."""
         self.policy: Policy | None = None
         self.operator_policy: Policy | None = None
         self.bindings: dict[BindingKey, Binding] = {}

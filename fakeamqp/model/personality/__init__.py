@@ -1,7 +1,6 @@
 """Whose behaviour the broker shows: the choices there are, and what each personality chooses."""
 
-from fakeamqp.model.personality.amqp_0_9 import Amqp09Choices
-from fakeamqp.model.personality.amqp_0_10 import Amqp010Choices
+from fakeamqp.model.personality.branches import BranchChoices
 from fakeamqp.model.personality.choices import Personality, Phase
 from fakeamqp.model.personality.features import FEATURES, DeprecatedFeatures, Feature, FeatureError
 from fakeamqp.model.personality.quorum import QuorumChoices
@@ -24,8 +23,7 @@ __all__ = [
     "RABBITMQ_4_2",
     "RABBITMQ_4_3",
     "SPEC",
-    "Amqp010Choices",
-    "Amqp09Choices",
+    "BranchChoices",
     "DeprecatedFeatures",
     "Feature",
     "FeatureError",

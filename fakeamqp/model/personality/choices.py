@@ -7,11 +7,10 @@ never compares versions. Each choice names the rules it decides. The records are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from fakeamqp.model.personality.amqp_0_9 import Amqp09Choices
-from fakeamqp.model.personality.amqp_0_10 import Amqp010Choices
+from fakeamqp.model.personality.branches import BranchChoices
 from fakeamqp.model.personality.quorum import QuorumChoices
 
 __all__ = ["Personality", "Phase"]
@@ -135,10 +134,8 @@ class Personality:
     """How the refusal of basic.get names the queue type, where there is a single active consumer."""
     quorum: QuorumChoices
     """What quorum queues do."""
-    amqp_0_9: Amqp09Choices
-    """What is done where AMQP 0-9 is spoken."""
-    amqp_0_10: Amqp010Choices
-    """What is done where AMQP 0-10 is spoken."""
+    branches: BranchChoices
+    """What branches of distributed transactions do."""
 
     # --- messages --------------------------------------------------------------------------------
     prefetch_is_per_consumer: bool
@@ -247,3 +244,6 @@ class Personality:
     channel_max: int = 2047
     frame_max: int = 131072
     heartbeat: int = 60
+    extensions: Mapping[type, object] = field(default_factory=dict)
+    """Choices that concern one protocol alone, by the class of its record, where they are not the usual ones of
+    this personality: see `protocols.common.choices`."""

@@ -10,8 +10,7 @@ import difflib
 from dataclasses import replace
 
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.model.personality.amqp_0_9 import Amqp09Choices
-from fakeamqp.model.personality.amqp_0_10 import Amqp010Choices
+from fakeamqp.model.personality.branches import BranchChoices
 from fakeamqp.model.personality.choices import Personality, Phase
 from fakeamqp.model.personality.quorum import QuorumChoices
 
@@ -298,8 +297,7 @@ RABBITMQ_4_2 = Personality(
     absent_queue_types=("undefined", ""),
     single_active_get_refusal='<<"quorum">>',
     quorum=QuorumChoices(),
-    amqp_0_9=Amqp09Choices(),
-    amqp_0_10=Amqp010Choices(),
+    branches=BranchChoices(),
     prefetch_is_per_consumer=True,
     refuses_denied_global_qos=True,
     honours_prefetch_size=False,
@@ -577,45 +575,7 @@ SPEC = replace(
     remembers_queue_type="never",
     names_default_queue_type=False,
     definitions_name_format=False,
-    amqp_0_9=Amqp09Choices(
-        checks_tickets=True,
-        checks_paths=True,
-        batches_responses=True,
-        answers_every_request=True,
-        reserved_exchange_name="access-refused",
-        declaring_locked_queue="channel-error",
-        exclusive_implies_auto_delete=True,
-        failed_bindings_end_connections=True,
-        rollback_redelivers=False,
-    ),
-    amqp_0_10=Amqp010Choices(
-        speaks_of_failed_handshakes=False,
-        replies_known_completed="always",
-        answers_publishers=True,
-        honours_immediate=True,
-        stamps_arrival=True,
-        checks_priorities=True,
-        unknown_transfers_are_errors=True,
-        set_flow_mode_needs_no_credit=True,
-        throttles_with_flow=True,
-        refuses_unknown_arguments=True,
-        reserves_queue_names=True,
-        reserved_prefixes=("amq.",),
-        checks_queue_names=True,
-        confirms_exclusive_queues=False,
-        headers_bindings_name_match=False,
-        missing_queue_name="invalid-argument",
-        deleting_unnamed_queue="invalid-argument",
-        unbinding_unknown_key_is_an_error=True,
-        selects_once=True,
-        needs_explicit_accepts=True,
-        without_select="illegal-state",
-        contradictory_flags="not-allowed",
-        longest_branch_timeout=None,
-        browsers_acquire_without_accepting=False,
-        checks_content_length=True,
-        deleted_queues_end_sessions=True,
-    ),
+    branches=BranchChoices(contradictory_flags="not-allowed", longest_timeout=None),
 )
 
 PERSONALITIES = {each.name: each for each in (RABBITMQ_3_13, RABBITMQ_4_0, RABBITMQ_4_2, RABBITMQ_4_3, SPEC)}

@@ -13,7 +13,6 @@ from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed
 from fakeamqp.model.queues.options import ConsumerOptions, QueueOptions, consumer_options
 from fakeamqp.model.queues.rotation import Rotation
-from fakeamqp.model.realms import FIRST_REALM
 
 if TYPE_CHECKING:
     from weakref import ref
@@ -98,6 +97,7 @@ class Queue:
     """Whether declare-ok says how many consumers there are; otherwise it says 0."""
 
     __slots__ = (
+        "__weakref__",
         "_expiry_timer",
         "_rotation",
         "acknowledgement_timeout",
@@ -116,7 +116,6 @@ class Queue:
         "options",
         "policy",
         "priorities",
-        "realm",
         "subscriptions",
         "unacked",
         "virtual_host",
@@ -146,8 +145,6 @@ class Queue:
         self.alternate_exchange = alternate_exchange
         self.freeable = freeable
         self.priorities = priorities
-        self.realm = FIRST_REALM
-        """The name of the access realm it belongs to (AMQP 0-9)."""
         self.policy: Policy | None = None
         self.operator_policy: Policy | None = None
         self.acknowledgement_timeout = self._acknowledgement_timeout()

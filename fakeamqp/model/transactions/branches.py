@@ -18,7 +18,7 @@ from fakeamqp.model.transactions.branch import Branch, BranchState, BranchView, 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
-    from fakeamqp.model.personality.amqp_0_10 import Amqp010Choices
+    from fakeamqp.model.personality import BranchChoices
     from fakeamqp.model.transactions.transaction import Transaction
     from fakeamqp.model.transactions.xid import Xid
     from fakeamqp.model.virtual_host import VirtualHost
@@ -58,8 +58,8 @@ class Branches:
         return tuple(branch.view() for branch in self._known.values())
 
     @property
-    def _choices(self) -> Amqp010Choices:
-        return self._virtual_host.state.personality.amqp_0_10
+    def _choices(self) -> BranchChoices:
+        return self._virtual_host.state.personality.branches
 
     def _branch(self, xid: Xid) -> Branch:
         found = self._known.get(xid)
@@ -142,7 +142,7 @@ class Branches:
         elif xid in self._known:
             raise NotAllowed(f"branch {xid} is known already")
         else:
-            branch = self._known[xid] = Branch(self._virtual_host, xid, self._choices.branch_timeout)
+            branch = self._known[xid] = Branch(self._virtual_host, xid, self._choices.default_timeout)
             branch.join(session)
             self._note("branch started", xid)
         self._working[session] = branch
@@ -297,10 +297,10 @@ class Branches:
             InvalidArgument: the broker does not wait that long, by personality.
         """
         branch = self._branch(xid)
-        longest = self._choices.longest_branch_timeout
+        longest = self._choices.longest_timeout
         if longest is not None and seconds > longest:
             raise InvalidArgument(f"a branch may take {longest} s at most, not {seconds} s")
-        branch.set_timeout(seconds or self._choices.branch_timeout)
+        branch.set_timeout(seconds or self._choices.default_timeout)
 
     # --- restart ------------------------------------------------------------------------------------
 

@@ -14,15 +14,14 @@ from fakeamqp.model.dead_lettering import DeadLettering
 from fakeamqp.model.delays import DelayedMessages
 from fakeamqp.model.ends import Ends
 from fakeamqp.model.errors import NotFound
+from fakeamqp.model.extensions import Extensions
 from fakeamqp.model.history import Publication
 from fakeamqp.model.interrupted import InterruptedMessages
-from fakeamqp.model.interrupted_channels import InterruptedChannels
 from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.message import Message
 from fakeamqp.model.metadata import VirtualHostMetadata
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.policies import Policies
-from fakeamqp.model.realms import Realms
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
 from fakeamqp.model.routing import Router
 from fakeamqp.model.transactions import Branches
@@ -73,11 +72,9 @@ class VirtualHost:
         self.dead_letters = DeadLettering(self)
         self.delays = DelayedMessages(self)
         self.branches = Branches(self)
-        self.realms = Realms(self)
         self.staged: InterruptedMessages[Staged] = InterruptedMessages(self)
         self.interrupted: InterruptedMessages[Interrupted] = InterruptedMessages(self)
-        self.checkpoints: InterruptedMessages[Interrupted] = InterruptedMessages(self)
-        self.interrupted_channels: InterruptedChannels[Any] = InterruptedChannels()
+        self.extensions = Extensions(self)
         self._binding_register = BindingRegister(self)
         self._exchange_register = ExchangeRegister(self, self._binding_register)
         self._queue_register = QueueRegister(self, self._binding_register)
@@ -340,8 +337,7 @@ class VirtualHost:
         """
         self.branches.abandon()
         self.interrupted.clear()
-        self.checkpoints.clear()
-        self.interrupted_channels.clear()
+        self.extensions.restarted()
         self.staged.clear()
         for queue in list(self.queues.values()):
             if queue.durable:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.model.errors import ModelError
 from fakeamqp.protocols.amqp_0_10 import connection as connection_class
 from fakeamqp.protocols.amqp_0_10 import session as session_class
+from fakeamqp.protocols.amqp_0_10.choices import choices_for
 from fakeamqp.protocols.amqp_0_10.codec import controls
 from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly, content_behind
 from fakeamqp.protocols.amqp_0_10.codec.constants import (
@@ -72,7 +73,7 @@ class Amqp010Connection(ServerConnection):
         notify: Callable[[Connection], None],
         protocol_header: bytes = PROTOCOL_HEADER,
     ) -> None:
-        self.choices = state.personality.amqp_0_10
+        self.choices = choices_for(state.personality)
         super().__init__(
             state,
             peer,

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.model.errors import AccessRefused, NotAllowed
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.realms import Realms
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
-    from fakeamqp.model.realms import Right, Ticket
+    from fakeamqp.protocols.amqp_0_9.realms import Right, Ticket
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
 
 __all__ = ["HANDLERS", "belongs", "use_ticket", "waived"]
@@ -37,7 +38,7 @@ class _Tickets:
         """The number of a new ticket, as asked for; see `Realms.grant` for what is raised."""
         asked: tuple[Right, ...] = ("passive", "active", "write", "read")
         channel = self._channel
-        ticket = channel.virtual_host.realms.grant(
+        ticket = channel.virtual_host.extensions[Realms].grant(
             self,
             channel.user,
             method.realm,
@@ -60,14 +61,14 @@ class _Tickets:
         ticket = self._granted.get(number)
         if ticket is None:
             raise NotAllowed(f"access ticket {number} was not granted on channel {self._channel.number}")
-        if not self._channel.virtual_host.realms.is_valid(ticket):
+        if not self._channel.virtual_host.extensions[Realms].is_valid(ticket):
             raise AccessRefused(f"access ticket {number} for realm '{ticket.realm.name}' has expired")
         return ticket
 
     def released(self) -> None:
         """The channel is over, and its tickets with it (channel.close/tickets-expire)."""
         for ticket in self._granted.values():
-            self._channel.virtual_host.realms.end(ticket)
+            self._channel.virtual_host.extensions[Realms].end(ticket)
         self._granted.clear()
 
 
@@ -94,9 +95,9 @@ def use_ticket(
         AccessRefused: there is no ticket, or a ticket for another realm, or one without this right.
         NotAllowed: the ticket is another channel's.
     """
-    if not channel.personality.amqp_0_9.checks_tickets:
+    if not channel.choices.checks_tickets:
         return
-    tickets = channel.rooms(_Tickets)
+    tickets = channel.class_state(_Tickets)
     if tickets.waived:
         return
     shown = tickets.shown(ticket)
@@ -104,9 +105,12 @@ def use_ticket(
     if right not in shown.rights:
         raise AccessRefused(f"access ticket {ticket} gives no {right} access to realm '{realm}'")
     entity = _entity(channel, kind, name)
-    if entity is not None and entity.realm != realm:
+    if entity is None:
+        return
+    own = channel.virtual_host.extensions[Realms].realm_of(entity)
+    if own != realm:
         raise AccessRefused(
-            f"{kind} '{name}' is in realm '{entity.realm}', and access ticket {ticket} is for '{realm}'"
+            f"{kind} '{name}' is in realm '{own}', and access ticket {ticket} is for '{realm}'"
         )
 
 
@@ -115,17 +119,18 @@ def belongs(channel: Amqp09Channel, ticket: int, kind: Literal["exchange", "queu
 
     What was there already is where it was: `use_ticket` has seen to it that this is the same.
     """
-    if not channel.personality.amqp_0_9.checks_tickets:
+    if not channel.choices.checks_tickets:
         return
     entity = _entity(channel, kind, name)
     if entity is not None:
-        entity.realm = channel.rooms(_Tickets).shown(ticket).realm.name
+        realm = channel.class_state(_Tickets).shown(ticket).realm.name
+        channel.virtual_host.extensions[Realms].assign(entity, realm)
 
 
 @contextmanager
 def waived(channel: Amqp09Channel) -> Iterator[None]:
     """What is done meanwhile the channel was allowed before: it shows no ticket for it again."""
-    tickets = channel.rooms(_Tickets)
+    tickets = channel.class_state(_Tickets)
     tickets.waived = True
     try:
         yield
@@ -140,10 +145,8 @@ def _entity(channel: Amqp09Channel, kind: Literal["exchange", "queue"], name: st
 
 def request(channel: Amqp09Channel, method: m.AccessRequest) -> None:
     """Grant a ticket (access/grammar); where nobody looks at tickets, always the same one."""
-    if channel.personality.amqp_0_9.checks_tickets:
-        ticket = channel.rooms(_Tickets).request(method)
-    else:
-        ticket = _LENIENT
+    strict = channel.choices.checks_tickets
+    ticket = channel.class_state(_Tickets).request(method) if strict else _LENIENT
     channel.send(m.AccessRequestOk(ticket=ticket))
 
 

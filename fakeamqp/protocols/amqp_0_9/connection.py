@@ -48,7 +48,7 @@ def _open(connection: Amqp09Connection, method: m.ConnectionOpen) -> None:
         connection.redirected(redirect.host, _known_hosts(redirect.known_hosts))
         redirect.note()
         return
-    if connection.personality.amqp_0_9.checks_paths:
+    if connection.choices.checks_paths:
         _check_path(method.virtual_host)
     virtual_host = connection_class.open_virtual_host(connection, method.virtual_host)
     others = () if redirect is None else (redirect.host, *redirect.known_hosts)

@@ -28,7 +28,7 @@ __all__ = ["Consumer", "Consumers", "cancel", "consumable", "set_window", "start
 class Consumers:
     """The consumers of one class on one channel; subclasses have what else the class keeps of it.
 
-    It is a room of the channel's.
+    See `Amqp09Channel.class_state`.
     """
 
     class_name: str
@@ -228,7 +228,7 @@ def set_window(consumers: Consumers, *, count: int, size: int, rate: int = 0, fo
         sharing = [consumers]
         if for_connection:
             shared[class_name] = window
-            sharing = [each.rooms(type(consumers)) for each in channel.connection.channels.values()]
+            sharing = [each.class_state(type(consumers)) for each in channel.connection.channels.values()]
         else:
             consumers.window = window
         for each in sharing:

@@ -31,7 +31,7 @@ __all__ = ["HANDLERS"]
 
 HANDLERS: dict[int, Handler] = {
     method.INDEX: handler
-    for room in (access, basic, channel, dtx, exchange, file, message, ping, queue, stream, tunnel, tx)
-    for method, handler in room.HANDLERS.items()
+    for each in (access, basic, channel, dtx, exchange, file, message, ping, queue, stream, tunnel, tx)
+    for method, handler in each.HANDLERS.items()
 }
 """Class and method id as one number -> handler. Channel 0 has its own in `connection`."""

@@ -39,7 +39,7 @@ WORK = frozenset(
 
 
 class Enlistment:
-    """A channel's part in a branch. It is a room of the channel's."""
+    """A channel's part in a branch. See `Amqp09Channel.class_state`."""
 
     def __init__(self, channel: Amqp09Channel) -> None:
         self._channel = channel
@@ -103,7 +103,7 @@ def start(channel: Amqp09Channel, method: m.DtxStart) -> None:
         raise PreconditionFailed("the channel is not in dtx mode; dtx.select comes first")
     if channel.has_worked or channel.transaction is not None:
         raise PreconditionFailed("the channel has published or consumed already, or started a transaction")
-    channel.rooms(Enlistment).start(method.dtx_identifier)
+    channel.class_state(Enlistment).start(method.dtx_identifier)
     channel.send(m.DtxStartOk())
 
 

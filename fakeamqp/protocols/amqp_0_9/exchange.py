@@ -42,7 +42,7 @@ def _create(channel: Amqp09Channel, method: m.ExchangeDeclare, name: str) -> Non
     existing = virtual_host.exchanges.get(name)
     if existing is None:
         if name.startswith("amq."):
-            condition = channel.personality.amqp_0_9.reserved_exchange_name
+            condition = channel.choices.reserved_exchange_name
             raise ProtocolError(condition, f"exchange name '{name}' contains reserved prefix 'amq.*'")
         alternate = method.arguments.get("alternate-exchange")
         if isinstance(alternate, str):

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, Response
-from fakeamqp.protocols.amqp_0_9.file.room import Files
-from fakeamqp.protocols.amqp_0_9.message.room import Messages
+from fakeamqp.protocols.amqp_0_9.file.channel_state import Files
+from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.framed import fault_port
 from fakeamqp.protocols.framed.replies import ProtocolError
@@ -67,7 +67,7 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
         channel = self._open_channel(number)
         if channel is None:
             return
-        requests = channel.rooms(Requests)
+        requests = channel.class_state(Requests)
         requests.memory.reserved = request.reserved
         incoming = requests.memory.incoming
         with suppress(ProtocolError):  # A number that makes no sense is not counted.
@@ -82,7 +82,7 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
         """Count a response that never comes: what it answers stays open."""
         channel = self._open_channel(number)
         if channel is not None:
-            outgoing = channel.rooms(Requests).memory.outgoing
+            outgoing = channel.class_state(Requests).memory.outgoing
             if response.response_id == outgoing.mark + 1:
                 outgoing.mark += 1
 
@@ -91,7 +91,7 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
         channel = self._open_channel(number)
         if channel is None:
             return Request(0, 0, b"")
-        memory = channel.rooms(Requests).memory
+        memory = channel.class_state(Requests).memory
         return Request(memory.outgoing.send((), None), memory.outgoing.mark, b"", memory.reserved)
 
     def requested_messages(self, number: int, first: int, offset: int) -> tuple[tuple[str, Any], ...]:
@@ -99,7 +99,7 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
         channel = self._open_channel(number)
         if channel is None:
             return ()
-        outstanding = channel.rooms(Messages).ledger.outstanding
+        outstanding = channel.class_state(Messages).ledger.outstanding
         return _told(each for request, each in outstanding.items() if first <= request <= first + offset)
 
     def held_files(self, number: int, tag: int, multiple: bool) -> tuple[tuple[str, Any], ...]:
@@ -107,7 +107,7 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
         channel = self._open_channel(number)
         if channel is None:
             return ()
-        outstanding = channel.rooms(Files).ledger.outstanding
+        outstanding = channel.class_state(Files).ledger.outstanding
         if not multiple:
             return _told(each for held, each in outstanding.items() if held == tag)
         return _told(each for held, each in outstanding.items() if tag == 0 or held <= tag)

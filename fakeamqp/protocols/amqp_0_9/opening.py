@@ -35,5 +35,5 @@ def begin(connection: Amqp09Connection, number: int, method: Method) -> None:
     if transport is not None:
         out_of_band.use(channel, transport)
     if connection.opening_request is not None:
-        channel.rooms(Requests).opened_by(connection.opening_request)
+        channel.class_state(Requests).opened_by(connection.opening_request)
     channel.send(connection.vocabulary.ChannelOpenOk(channel_id=channel.channel_id))

@@ -18,12 +18,13 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_OOB_HEADER,
     FRAME_OOB_METHOD,
 )
+from fakeamqp.protocols.amqp_0_9.registrations import Registrations
 from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER as HEADER
 from fakeamqp.protocols.framed.codec.frames import FRAME_OVERHEAD, frame
 from fakeamqp.protocols.framed.replies import ProtocolError
 
 if TYPE_CHECKING:
-    from fakeamqp.model.extensions import OutOfBandTransport
+    from fakeamqp.protocols.amqp_0_9.registrations import OutOfBandTransport
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
 
@@ -44,7 +45,7 @@ def agreed(connection: Amqp09Connection, name: str) -> OutOfBandTransport | None
     """
     if not name:
         return None
-    transport = connection.broker.extensions.transports.get(name)
+    transport = connection.broker.extensions[Registrations].transports.get(name)
     if transport is None:
         raise NotImplementedHere(f"there is no out-of-band transport '{name}'")
     return transport

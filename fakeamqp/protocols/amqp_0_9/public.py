@@ -15,7 +15,15 @@ from fakeamqp.errors import FakeAMQPError
 from fakeamqp.inspect import WaitTimeout, remark
 from fakeamqp.inspect.frozen import frozen
 from fakeamqp.model.errors import InternalError
-from fakeamqp.model.extensions import MemoryTransport, OutOfBandTransport, TraceFrame, Tunnel, TunnelRequest
+from fakeamqp.protocols.amqp_0_9.realms import Realms
+from fakeamqp.protocols.amqp_0_9.registrations import (
+    MemoryTransport,
+    OutOfBandTransport,
+    Registrations,
+    TraceFrame,
+    Tunnel,
+    TunnelRequest,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -167,7 +175,7 @@ class Amqp09:
         """
         _check_name("a realm", name)
         with self._engine:
-            self._state.virtual_host(virtual_host).realms.add(name, users)
+            self._state.virtual_host(virtual_host).extensions[Realms].add(name, users)
 
     def coordinator(self, virtual_host: str = "/") -> Coordinator:
         """Who decides about the distributed transactions (dtx) of clients in a virtual host.
@@ -205,7 +213,7 @@ class Amqp09:
             handler(replace(request, meta_data=meta_data, headers=headers))
 
         tunnel = Tunnel(proxy_name, registration.guard(handle))
-        return self._add(registration, self._state.extensions.tunnels, tunnel)
+        return self._add(registration, self._state.extensions[Registrations].tunnels, tunnel)
 
     def on_trace_frame(self, handler: Callable[[TraceFrame], object]) -> Registration:
         """Have `handler` called with every trace frame that a client sends; otherwise they are discarded.
@@ -217,7 +225,9 @@ class Amqp09:
             BadRegistration: the handler cannot be called.
         """
         registration = self._new("the handler of trace frames", handler)
-        return self._add(registration, self._state.extensions.trace_handlers, registration.guard(handler))
+        return self._add(
+            registration, self._state.extensions[Registrations].trace_handlers, registration.guard(handler)
+        )
 
     def out_of_band(self, name: str, transport: OutOfBandTransport) -> Registration:
         """Have channels use `transport` for out-of-band frames that are opened with this name for it.
@@ -237,7 +247,7 @@ class Amqp09:
             if not callable(getattr(transport, method, None)):
                 raise BadRegistration(f"an out-of-band transport has `take` and `put`; {transport!r} has not")
         with self._engine:
-            transports = self._state.extensions.transports
+            transports = self._state.extensions[Registrations].transports
             if name in transports:
                 raise BadRegistration(f"there is an out-of-band transport {name!r} already; remove it first")
             registration = Registration(self._engine, self._state, f"the out-of-band transport {name!r}")

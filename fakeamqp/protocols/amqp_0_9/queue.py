@@ -61,7 +61,7 @@ def _create(channel: Amqp09Channel, method: m.QueueDeclare, name: str) -> Queue:
         channel.authorise("read", "queue", name)
         channel.authorise("write", "exchange", target)
     auto_delete = method.auto_delete
-    if method.exclusive and channel.personality.amqp_0_9.exclusive_implies_auto_delete:
+    if method.exclusive and channel.choices.exclusive_implies_auto_delete:
         auto_delete = True
     queue = virtual_host.declare_queue(
         name,
@@ -86,7 +86,7 @@ def _own(channel: Amqp09Channel, name: str) -> Queue:
     try:
         return channel.virtual_host.queue(name, channel.connection)
     except ResourceLocked as problem:
-        raise ProtocolError(channel.personality.amqp_0_9.declaring_locked_queue, str(problem)) from None
+        raise ProtocolError(channel.choices.declaring_locked_queue, str(problem)) from None
 
 
 # --- bindings ----------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def _found(channel: Amqp09Channel, exchange: str, queue: str) -> tuple[Exchange,
 
 def _failure(channel: Amqp09Channel, text: str) -> NotFound:
     """What to say of a binding that cannot be; how much it ends is the personality's (queue.bind/failure)."""
-    return NotFound(text, ends_connection=channel.personality.amqp_0_9.failed_bindings_end_connections)
+    return NotFound(text, ends_connection=channel.choices.failed_bindings_end_connections)
 
 
 # --- purge and delete --------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """channel.resume: a channel whose connection was lost goes on, on another connection of the same user.
 
 What comes back is what the client had set up: its current queue, its window and flow, whether it is
-transactional, its consumers, and what the rooms of the classes keep. What it held has gone back to the
+transactional, its consumers, and what the class_states of the classes keep. What it held has gone back to the
 queues, and access tickets have ended, as with every channel that ends.
 
 What was closed is not interrupted, neither channels nor connections. Nor is a channel in the midst of a
@@ -19,7 +19,8 @@ from fakeamqp.model.transactions import Transaction
 from fakeamqp.protocols.amqp_0_9 import access, out_of_band
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.dispatch import HANDLERS
-from fakeamqp.protocols.amqp_0_9.file.room import FileConsumer
+from fakeamqp.protocols.amqp_0_9.file.channel_state import FileConsumer
+from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9.message import consuming
 from fakeamqp.protocols.amqp_0_9.stream import StreamConsumer
 from fakeamqp.protocols.framed.replies import ProtocolError
@@ -27,9 +28,8 @@ from fakeamqp.protocols.framed.replies import ProtocolError
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from fakeamqp.model.extensions import OutOfBandTransport
-    from fakeamqp.model.interrupted_channels import InterruptedChannels
     from fakeamqp.model.subscription import Subscription
+    from fakeamqp.protocols.amqp_0_9.registrations import OutOfBandTransport
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
 
@@ -40,13 +40,13 @@ __all__ = ["Interrupted", "Resumable", "keep", "resume"]
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A room of a channel that has something to keep where that is interrupted."""
+    """The state of a class on a channel, kept when the channel is interrupted."""
 
     def interrupted(self) -> object | None:
         """What to keep, or None for nothing; called before the channel is released."""
 
     def resumed(self, kept: Any) -> None:
-        """Go on with what was kept, in the room of the channel that resumes this one."""
+        """Go on with what was kept, in the state of the channel that resumes this one."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Interrupted:
     has_worked: bool
     transport: OutOfBandTransport | None
     consumers: tuple[tuple[str, Consume], ...]
-    rooms: tuple[tuple[type[Any], object], ...]
+    class_states: tuple[tuple[type[Any], object], ...]
 
 
 def keep(connection: Amqp09Connection) -> None:
@@ -80,13 +80,15 @@ def _in_transaction(channel: Amqp09Channel) -> bool:
     return channel.mode == "dtx" or bool(transaction.publishes or transaction.deliveries)
 
 
-def _store(channel: Amqp09Channel) -> InterruptedChannels[Interrupted]:
-    return channel.virtual_host.interrupted_channels
+def _store(channel: Amqp09Channel) -> InterruptedChannels:
+    return channel.virtual_host.extensions[InterruptedChannels]
 
 
 def _picture(channel: Amqp09Channel) -> Interrupted:
     credit = channel.credit or Credit()
-    rooms = ((kind, room.interrupted()) for kind, room in channel.all_rooms if isinstance(room, Resumable))
+    class_states = (
+        (kind, state.interrupted()) for kind, state in channel.class_states if isinstance(state, Resumable)
+    )
     return Interrupted(
         channel.current_queue,
         (credit.message_limit, credit.byte_limit),
@@ -95,7 +97,7 @@ def _picture(channel: Amqp09Channel) -> Interrupted:
         channel.has_worked,
         channel.transport,
         tuple((tag, _again(each)) for tag, each in channel.consumers.items()),
-        tuple((kind, kept) for kind, kept in rooms if kept is not None),
+        tuple((kind, kept) for kind, kept in class_states if kept is not None),
     )
 
 
@@ -141,8 +143,8 @@ def resume(channel: Amqp09Channel, channel_id: bytes) -> None:
         channel.credit = Credit(*kept.window)
     if kept.transport is not None:
         out_of_band.use(channel, kept.transport)
-    for kind, what in kept.rooms:
-        channel.rooms(kind).resumed(what)
+    for kind, what in kept.class_states:
+        channel.class_state(kind).resumed(what)
     # The client is to hear of the channel first.
     channel.gate.shut()
     with access.waived(channel):

@@ -28,9 +28,9 @@ from fakeamqp.protocols.framed.states import ChannelState
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery, Ledger
-    from fakeamqp.model.extensions import OutOfBandTransport
     from fakeamqp.model.message import Message
     from fakeamqp.model.subscription import Subscription
+    from fakeamqp.protocols.amqp_0_9.registrations import OutOfBandTransport
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
     from fakeamqp.protocols.framed.codec.method import Method
     from fakeamqp.protocols.framed.codec.properties import Properties
@@ -50,7 +50,7 @@ class Content(Generic[P]):
     children: tuple[Child, ...]
 
 
-class Room(Protocol):
+class ClassState(Protocol):
     """What one class keeps of a channel."""
 
     def released(self) -> None:
@@ -59,7 +59,7 @@ class Room(Protocol):
 
 @runtime_checkable
 class Holding(Protocol):
-    """A room that keeps what the client has not settled beside the channel's ledger."""
+    """A kept that keeps what the client has not settled beside the channel's ledger."""
 
     ledger: Ledger
 
@@ -67,7 +67,7 @@ class Holding(Protocol):
         """Have those that were kept here outstanding again; returns the others."""
 
 
-R = TypeVar("R", bound=Room)
+R = TypeVar("R", bound=ClassState)
 
 _MOST_REMEMBERED = 1000
 _LONGEST_REMEMBERED = 128
@@ -88,33 +88,34 @@ class Amqp09Channel(server_channel.FramedChannel):
 
     def __init__(self, connection: Amqp09Connection, number: int) -> None:
         super().__init__(connection, number)
+        self.choices = connection.choices
         self.channel_id = b""
         """What the client can resume the channel by (channel.open-ok/channel-id)."""
         self.transport: OutOfBandTransport | None = None
         """What the payloads of out-of-band frames travel by, where there are such frames."""
         self.has_worked = False
         """Whether the client has published or consumed anything here."""
-        self._rooms: dict[type[Any], Any] = {}
+        self._class_states: dict[type[Any], Any] = {}
         self._due: _Due | None = None
         self._gathering = contents.Gathering()
         self._publishes: dict[bytes, _Due] = {}
         """By the bytes of basic.publish, what they have said before."""
 
-    def rooms(self, kind: type[R]) -> R:
+    def class_state(self, kind: type[R]) -> R:
         """What `kind` keeps of this channel: made at first use, as `kind(channel)`."""
-        room: R | None = self._rooms.get(kind)
-        if room is None:
-            room = self._rooms[kind] = kind(self)  # type: ignore[call-arg]
-        return room
+        kept: R | None = self._class_states.get(kind)
+        if kept is None:
+            kept = self._class_states[kind] = kind(self)  # type: ignore[call-arg]
+        return kept
 
     @property
-    def all_rooms(self) -> tuple[tuple[type[Any], Room], ...]:
+    def class_states(self) -> tuple[tuple[type[Any], ClassState], ...]:
         """What the classes keep of this channel, by its kind, in the order in which they began to."""
-        return tuple(self._rooms.items())
+        return tuple(self._class_states.items())
 
     def end_turn(self) -> None:
         """All that has come is dealt with."""
-        requests = self._rooms.get(Requests)
+        requests = self._class_states.get(Requests)
         if requests is not None:
             requests.end_turn()
 
@@ -136,7 +137,7 @@ class Amqp09Channel(server_channel.FramedChannel):
             raise ProtocolError("frame-error", f"expected {awaited}, got a method instead")
         self.perform(payload)
         due = self._due
-        if due is not None and due.method is m.BasicPublish and not self.personality.amqp_0_9.checks_tickets:
+        if due is not None and due.method is m.BasicPublish and not self.choices.checks_tickets:
             # Publishers repeat themselves to the byte; with their properties read once this is 1.5 times
             # the messages per second (measured). A ticket would have to be looked at every time.
             if len(self._publishes) >= _MOST_REMEMBERED:
@@ -246,7 +247,7 @@ class Amqp09Channel(server_channel.FramedChannel):
 
     def send(self, method: Method) -> None:
         """Send a method on this channel; what answers a request goes in a response."""
-        requests = self._rooms.get(Requests)
+        requests = self._class_states.get(Requests)
         if requests is None or not requests.answers(method):
             super().send(method)
 
@@ -265,13 +266,13 @@ class Amqp09Channel(server_channel.FramedChannel):
             return
         limit, inner = self.connection.body_limit, [_content(child) for child in children]
         frames = contents.content_frames(self.number, class_id, properties, body, limit, inner)
-        requests = self._rooms.get(Requests)
+        requests = self._class_states.get(Requests)
         first = None if requests is None else requests.content_frame(method)
         self.outbox.write(b"".join((first or method_frame(self.number, method.encode()), *frames)))
 
     def send_message(self, method: Method, message: Message) -> None:
         """See the base class."""
-        requests = self._rooms.get(Requests)
+        requests = self._class_states.get(Requests)
         octets = _octets(message)
         if message.children or (requests is not None and requests.under_way is not None):
             self.send_content(method, method.CLASS_ID, octets, message.body, message.children)
@@ -344,14 +345,14 @@ class Amqp09Channel(server_channel.FramedChannel):
     @property
     def ledgers(self) -> tuple[Ledger, ...]:
         """See the base class: of all classes."""
-        rooms = (room for room in self._rooms.values() if isinstance(room, Holding))
-        return (self.ledger, *(room.ledger for room in rooms))
+        class_states = (kept for kept in self._class_states.values() if isinstance(kept, Holding))
+        return (self.ledger, *(kept.ledger for kept in class_states))
 
     def put_back(self, deliveries: Sequence[Delivery]) -> None:
         """What was settled is outstanding again, each where its class keeps it (tx.rollback/undoes-acks)."""
-        for room in self._rooms.values():
-            if isinstance(room, Holding):
-                deliveries = room.put_back(deliveries)
+        for kept in self._class_states.values():
+            if isinstance(kept, Holding):
+                deliveries = kept.put_back(deliveries)
         self.ledger.put_back(deliveries)
 
     # --- end ------------------------------------------------------------------------------------------
@@ -359,8 +360,8 @@ class Amqp09Channel(server_channel.FramedChannel):
     def release(self) -> None:
         """See the base class; first the classes let go of what they keep, none of which comes here again."""
         self.gate.shut()
-        for room in list(self._rooms.values()):
-            room.released()
+        for kept in list(self._class_states.values()):
+            kept.released()
         super().release()
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.protocols.amqp_0_9 import connection as connection_class
 from fakeamqp.protocols.amqp_0_9 import opening, out_of_band, requests, resume, trace_frames
+from fakeamqp.protocols.amqp_0_9.choices import choices_for
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_TRACE,
@@ -73,6 +74,7 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
         protocol: str = "0-9",
     ) -> None:
         self.protocol = protocol
+        self.choices = choices_for(state.personality)
         self.frame_types = FRAME_TYPES if m.ChannelPing.INDEX in vocabulary.METHODS else FRAME_TYPES_0_8
         super().__init__(
             state,

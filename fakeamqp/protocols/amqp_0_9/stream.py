@@ -35,7 +35,7 @@ __all__ = ["HANDLERS", "StreamConsumer", "Streams"]
 
 
 class Streams(Consumers):
-    """Class stream on one channel. It is a room of the channel's."""
+    """Class stream on one channel. See `Amqp09Channel.class_state`."""
 
     class_name = "stream"
 
@@ -86,7 +86,7 @@ class StreamConsumer(Consumer):
 def qos(channel: Amqp09Channel, method: m.StreamQos) -> None:
     """Limit what is sent ahead and how fast, on this channel or the whole connection (stream.qos/*)."""
     window = consuming.set_window(
-        channel.rooms(Streams),
+        channel.class_state(Streams),
         count=method.prefetch_count,
         size=method.prefetch_size,
         rate=method.consume_rate,
@@ -103,7 +103,7 @@ def consume(channel: Amqp09Channel, method: m.StreamConsume) -> None:
         ProtocolError, NotAllowed, AccessRefused, NotFound, ResourceLocked: see `consuming.consumable`.
         NotImplementedHere: the queue cannot go without acknowledgements.
     """
-    streams = channel.rooms(Streams)
+    streams = channel.class_state(Streams)
     queue, tag = consuming.consumable(streams, method)
     if queue.keeps_delivered:
         raise NotImplementedHere(
@@ -119,7 +119,7 @@ def consume(channel: Amqp09Channel, method: m.StreamConsume) -> None:
 
 def cancel(channel: Amqp09Channel, method: m.StreamCancel) -> None:
     """End a consumer; a tag that is none of this class is confirmed as well, as in class basic."""
-    consumer = consuming.cancel(channel.rooms(Streams), method.consumer_tag)
+    consumer = consuming.cancel(channel.class_state(Streams), method.consumer_tag)
     if not method.no_wait:
         channel.send(m.StreamCancelOk(consumer_tag=method.consumer_tag))
     if consumer is not None:

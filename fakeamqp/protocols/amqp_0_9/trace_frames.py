@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.extensions import TraceFrame
+from fakeamqp.protocols.amqp_0_9.registrations import Registrations, TraceFrame
 from fakeamqp.protocols.common.connection_states import ConnectionState
 from fakeamqp.protocols.framed.replies import ProtocolError
 
@@ -26,5 +26,5 @@ def receive(connection: Amqp09Connection, number: int, payload: bytes) -> None:
     connection.note_method(0)
     if number != 0:
         raise ProtocolError("frame-error", f"trace frame on channel {number}, not 0")
-    for handle in tuple(connection.broker.extensions.trace_handlers):
+    for handle in tuple(connection.broker.extensions[Registrations].trace_handlers):
         handle(TraceFrame(connection.name, payload))

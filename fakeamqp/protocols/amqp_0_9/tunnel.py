@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import NotImplementedHere
-from fakeamqp.model.extensions import TunnelRequest
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.properties import TunnelProperties
+from fakeamqp.protocols.amqp_0_9.registrations import Registrations, TunnelRequest
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, Content
@@ -25,13 +25,13 @@ def request(channel: Amqp09Channel, method: m.TunnelRequest) -> None:
     Raises:
         NotImplementedHere: nobody deals with tunnels.
     """
-    extensions = channel.connection.broker.extensions
-    if not extensions.tunnels:
+    registrations = channel.connection.broker.extensions[Registrations]
+    if not registrations.tunnels:
         raise NotImplementedHere("nobody handles tunnel requests")
 
     def complete(content: Content[TunnelProperties]) -> None:
         properties = content.properties
-        extensions.tunnel(
+        registrations.tunnel(
             TunnelRequest(
                 meta_data=method.meta_data,
                 headers=properties.headers or {},

@@ -8,7 +8,7 @@ from fakeamqp.model.delivery import release_all
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.transactions import Transaction
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.message.room import Messages
+from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
@@ -48,8 +48,8 @@ def rollback(channel: Amqp09Channel, method: m.TxRollback) -> None:
     """
     undone = _transaction(channel).rollback()
     channel.send(m.TxRollbackOk())
-    if channel.personality.amqp_0_9.rollback_redelivers:
-        undone = channel.rooms(Messages).put_back(undone)
+    if channel.choices.rollback_redelivers:
+        undone = channel.class_state(Messages).put_back(undone)
         channel.note_settled("requeued", undone)
         release_all([each for each in undone if not each.queue.redeliver(each)])
     else:

@@ -13,7 +13,7 @@ from fakeamqp.protocols.amqp_0_9 import consuming, contents
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.message_properties import FileMessageProperties
 from fakeamqp.protocols.amqp_0_9.contents import FILE
-from fakeamqp.protocols.amqp_0_9.file.room import FileConsumer, Files
+from fakeamqp.protocols.amqp_0_9.file.channel_state import FileConsumer, Files
 from fakeamqp.protocols.framed.replies import ProtocolError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ __all__ = ["HANDLERS"]
 def qos(channel: Amqp09Channel, method: m.FileQos) -> None:
     """Limit what consumers hold unacknowledged, on this channel or the whole connection (file.qos/*)."""
     window = consuming.set_window(
-        channel.rooms(Files),
+        channel.class_state(Files),
         count=method.prefetch_count,
         size=method.prefetch_size,
         for_connection=method.global_,
@@ -47,7 +47,7 @@ def consume(channel: Amqp09Channel, method: m.FileConsume) -> None:
     Raises:
         ProtocolError, NotAllowed, AccessRefused, NotFound, ResourceLocked: see `consuming.consumable`.
     """
-    files = channel.rooms(Files)
+    files = channel.class_state(Files)
     queue, tag = consuming.consumable(files, method)
     consuming.start(FileConsumer(files, queue, tag, method), no_ack=method.no_ack)
     if not method.no_wait:
@@ -60,7 +60,7 @@ def cancel(channel: Amqp09Channel, method: m.FileCancel) -> None:
 
     A tag that is none of this class is confirmed as well, as in class basic.
     """
-    files = channel.rooms(Files)
+    files = channel.class_state(Files)
     consumer = consuming.cancel(files, method.consumer_tag)
     if not method.no_wait:
         channel.send(m.FileCancelOk(consumer_tag=method.consumer_tag))
@@ -85,7 +85,7 @@ def open_(channel: Amqp09Channel, method: m.FileOpen) -> None:
         raise ContentTooLarge(
             f"content of {method.content_size} bytes is larger than configured max size {largest}"
         )
-    staged_size = channel.rooms(Files).uploads.open(method.identifier, method.content_size)
+    staged_size = channel.class_state(Files).uploads.open(method.identifier, method.content_size)
     channel.send(m.FileOpenOk(staged_size=staged_size))
 
 
@@ -97,7 +97,7 @@ def open_ok(channel: Amqp09Channel, method: m.FileOpenOk) -> None:
         PreconditionFailed: the content is not that large.
     """
     try:
-        channel.rooms(Files).downloads.opened(method.staged_size)
+        channel.class_state(Files).downloads.opened(method.staged_size)
     except IllegalState as problem:
         raise ProtocolError("command-invalid", problem.text) from problem
     except IllegalArgument as problem:
@@ -118,7 +118,7 @@ def _staged(channel: Amqp09Channel, content: Content[FileMessageProperties]) -> 
     """
     description = Description(content.properties, FILE.encoding, content.octets, content.children)
     try:
-        channel.rooms(Files).uploads.stage(description, content.body)
+        channel.class_state(Files).uploads.stage(description, content.body)
     except IllegalState as problem:
         raise ProtocolError("command-invalid", problem.text) from problem
     except IllegalArgument as problem:
@@ -137,7 +137,7 @@ def publish(channel: Amqp09Channel, method: m.FilePublish) -> None:
     """
     channel.connection.publish_received()
     contents.authorise(channel, method)
-    uploads = channel.rooms(Files).uploads
+    uploads = channel.class_state(Files).uploads
     upload = uploads.find(method.identifier)
     transaction = channel.transaction
     if transaction is None or upload.staged.complete:
@@ -156,7 +156,7 @@ def _publish(
 
 def _commit(channel: Amqp09Channel, method: m.FilePublish, upload: Upload) -> bool:
     """A publish of a transaction, at commit, that had come before all of its content."""
-    channel.rooms(Files).uploads.take(upload, partial(_publish, channel, method, None))
+    channel.class_state(Files).uploads.take(upload, partial(_publish, channel, method, None))
     return True
 
 
@@ -187,7 +187,7 @@ def _take(channel: Amqp09Channel, tag: int, *, multiple: bool) -> list[Delivery]
     Raises:
         PreconditionFailed: no file was delivered so, or it is settled (file.ack/multiple-01).
     """
-    deliveries = channel.rooms(Files).ledger.take(tag, multiple)
+    deliveries = channel.class_state(Files).ledger.take(tag, multiple)
     if deliveries is None:
         raise PreconditionFailed(f"unknown delivery tag {tag}")
     return deliveries

@@ -10,7 +10,7 @@ from fakeamqp.model.errors import NotAllowed, PreconditionFailed
 from fakeamqp.model.subscription import Subscription
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.message import delivering
-from fakeamqp.protocols.amqp_0_9.message.room import Destination, Messages
+from fakeamqp.protocols.amqp_0_9.message.channel_state import Destination, Messages
 
 if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
@@ -52,7 +52,7 @@ def subscribe(channel: Amqp09Channel, method: m.MessageConsume) -> Queue:
         NotAllowed: a consumer of this connection has the destination (message.consume/destination-01).
         AccessRefused: exclusive access stands in the way (message.consume/exclusive-01).
     """
-    messages = channel.rooms(Messages)
+    messages = channel.class_state(Messages)
     queue = _readable(channel, method.ticket, method.queue)
     if channel.connection.uses_tag(method.destination):
         raise NotAllowed(f"destination '{method.destination}' is in use")
@@ -114,7 +114,7 @@ def get(channel: Amqp09Channel, method: m.MessageGet) -> None:
     channel.send(m.MessageOk())
     queued, delivery = taken
     delivering.transfer(
-        channel.rooms(Messages),
+        channel.class_state(Messages),
         method.destination,
         queue.name,
         queue.as_delivered(queued),
@@ -134,7 +134,7 @@ def recover(channel: Amqp09Channel, method: m.MessageRecover) -> None:
     """
     if channel.mode is not None:
         raise PreconditionFailed("messages of a transacted channel come again by tx.rollback")
-    outstanding = channel.rooms(Messages).ledger.take_all()
+    outstanding = channel.class_state(Messages).ledger.take_all()
     channel.note_settled("requeued", outstanding)
     channel.send(m.MessageOk())
     if method.requeue:
@@ -151,13 +151,13 @@ def qos(channel: Amqp09Channel, method: m.MessageQos) -> None:
     """
     connection = channel.connection
     if method.global_:
-        sharing = [each.rooms(Messages) for each in connection.channels.values()]
+        sharing = [each.class_state(Messages) for each in connection.channels.values()]
         credit = connection.message_credit
         if credit is None:
             credit = connection.message_credit = Credit()
             _share(credit, sharing)
     else:
-        messages = channel.rooms(Messages)
+        messages = channel.class_state(Messages)
         credit = messages.credit
         if credit is None:
             credit = messages.credit = Credit()

@@ -18,7 +18,7 @@ from fakeamqp.protocols.amqp_0_9.requests import Requests
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
-    from fakeamqp.protocols.amqp_0_9.message.room import Messages
+    from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
 
 __all__ = ["transfer"]
 
@@ -49,7 +49,7 @@ def transfer(
     """
     channel = messages.channel
     connection = channel.connection
-    requests = channel.rooms(Requests)
+    requests = channel.class_state(Requests)
     values, table = to_transfer(message.properties)
     method = m.MessageTransfer(
         destination=destination,

@@ -14,7 +14,7 @@ from fakeamqp.model.message import Message
 from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.crossing import from_transfer
-from fakeamqp.protocols.amqp_0_9.message.room import Messages
+from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.framed.publishing import too_large
 from fakeamqp.protocols.framed.replies import short_text
@@ -42,13 +42,13 @@ def transfer(channel: Amqp09Channel, method: m.MessageTransfer) -> None:
         ModelError: the message is larger than the broker takes.
     """
     channel.connection.publish_received()
-    requests = channel.rooms(Requests)
+    requests = channel.class_state(Requests)
     assert requests.under_way is not None
     _authorise(channel, method)
     properties = from_transfer(method, requests.under_way.method, channel.connection.grammar)
     _check_user_id(channel, properties)
     if method.body.by_reference:
-        reference = channel.rooms(Messages).references.find(method.body.octets)
+        reference = channel.class_state(Messages).references.find(method.body.octets)
         number = requests.defer()
         reference.waiting.append(partial(_publish_late, channel, method, properties, number))
     else:
@@ -78,7 +78,7 @@ def _publish_late(
     channel: Amqp09Channel, method: m.MessageTransfer, properties: BasicProperties, number: int, body: bytes
 ) -> None:
     """The reference is closed that a transfer has named (message.close/01)."""
-    channel.rooms(Requests).answer(number, _publish(channel, method, properties, body))
+    channel.class_state(Requests).answer(number, _publish(channel, method, properties, body))
 
 
 def _publish(
@@ -136,21 +136,21 @@ def _answer(
 
 def open_(channel: Amqp09Channel, method: m.MessageOpen) -> None:
     """Begin a body. See `References.open`, here and below, for what is raised."""
-    channel.rooms(Messages).references.open(method.reference)
+    channel.class_state(Messages).references.open(method.reference)
     channel.send(m.MessageOk())
 
 
 def append(channel: Amqp09Channel, method: m.MessageAppend) -> None:
     """Add to a body."""
     channel.connection.publish_received()
-    channel.rooms(Messages).references.append(method.reference, method.octets)
+    channel.class_state(Messages).references.append(method.reference, method.octets)
     channel.send(m.MessageOk())
 
 
 def close(channel: Amqp09Channel, method: m.MessageClose) -> None:
     """End a body, and publish what was transferred with it, in the order in which it was."""
-    requests = channel.rooms(Requests)
-    reference = channel.rooms(Messages).references.close(method.reference)
+    requests = channel.class_state(Requests)
+    reference = channel.class_state(Messages).references.close(method.reference)
     number = requests.defer()
     body = bytes(reference.octets)
     for publish in reference.waiting:
@@ -160,11 +160,11 @@ def close(channel: Amqp09Channel, method: m.MessageClose) -> None:
 
 def checkpoint(channel: Amqp09Channel, method: m.MessageCheckpoint) -> None:
     """Keep a body as far as it has come, for who resumes it."""
-    channel.rooms(Messages).references.checkpoint(method.reference, method.identifier)
+    channel.class_state(Messages).references.checkpoint(method.reference, method.identifier)
     channel.send(m.MessageOk())
 
 
 def resume(channel: Amqp09Channel, method: m.MessageResume) -> None:
     """Go on with a body at its last checkpoint, and say how much of it there is."""
-    offset = channel.rooms(Messages).references.resume(method.reference, method.identifier)
+    offset = channel.class_state(Messages).references.resume(method.reference, method.identifier)
     channel.send(m.MessageOffset(value=offset))

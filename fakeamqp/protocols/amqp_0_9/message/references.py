@@ -11,14 +11,27 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import ContentTooLarge, NotFound, PreconditionFailed, ResourceError
-from fakeamqp.model.interrupted import Interrupted
+from fakeamqp.model.extensions import Extension
+from fakeamqp.model.interrupted import Interrupted, InterruptedMessages
 
 if TYPE_CHECKING:
-    from fakeamqp.model.interrupted import InterruptedMessages
+    from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["Reference", "References"]
+__all__ = ["Checkpoints", "Reference", "References"]
 
 _MOST = 1000
+
+
+class Checkpoints(Extension):
+    """The checkpoints of references in one virtual host, by user and identifier, until the broker restarts."""
+
+    def __init__(self, virtual_host: VirtualHost) -> None:
+        super().__init__(virtual_host)
+        self.messages: InterruptedMessages[Interrupted] = InterruptedMessages(virtual_host)
+
+    def restarted(self) -> None:
+        """See `Extension`."""
+        self.messages.clear()
 
 
 class Reference:

@@ -1,7 +1,7 @@
 """Requests and responses: numbered frames that carry methods, and what is remembered of them."""
 
+from fakeamqp.protocols.amqp_0_9.requests.channel_state import Requests
 from fakeamqp.protocols.amqp_0_9.requests.memory import Memory
 from fakeamqp.protocols.amqp_0_9.requests.receiving import receive
-from fakeamqp.protocols.amqp_0_9.requests.room import Requests
 
 __all__ = ["Memory", "Requests", "receive"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.requests.room import Requests
+from fakeamqp.protocols.amqp_0_9.requests.channel_state import Requests
 from fakeamqp.protocols.framed.replies import ProtocolError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ __all__ = ["HANDLERS"]
 
 
 class Pongs:
-    """How many pongs in method frames the client has not answered. It is a room of the channel's."""
+    """How many pongs in method frames the client has not answered. See `Amqp09Channel.class_state`."""
 
     def __init__(self, channel: Amqp09Channel) -> None:
         self.unanswered = 0
@@ -31,14 +31,14 @@ class Pongs:
 
 def ping(channel: Amqp09Channel, method: m.ChannelPing) -> None:
     """Say that the channel is alive, and then send a pong (channel.ping/*)."""
-    requests = channel.rooms(Requests)
+    requests = channel.class_state(Requests)
     asked = requests.under_way is not None
     channel.send(m.ChannelOk())
     pong = m.ChannelPong()
     if asked:
         requests.request(m.ChannelPong, pong.encode())
     else:
-        channel.rooms(Pongs).unanswered += 1
+        channel.class_state(Pongs).unanswered += 1
         channel.send(pong)
 
 
@@ -53,8 +53,8 @@ def ok(channel: Amqp09Channel, method: m.ChannelOk) -> None:
     Raises:
         ProtocolError: no pong is unanswered.
     """
-    pongs = channel.rooms(Pongs)
-    if channel.rooms(Requests).under_way is not None or not pongs.unanswered:
+    pongs = channel.class_state(Pongs)
+    if channel.class_state(Requests).under_way is not None or not pongs.unanswered:
         raise ProtocolError("command-invalid", "channel.ok answers nothing")
     pongs.unanswered -= 1
 

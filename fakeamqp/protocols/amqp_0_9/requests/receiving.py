@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST
 from fakeamqp.protocols.amqp_0_9.codec.requests import decode_request
-from fakeamqp.protocols.amqp_0_9.requests.room import Requests
+from fakeamqp.protocols.amqp_0_9.requests.channel_state import Requests
 from fakeamqp.protocols.common.connection_states import ConnectionState
 from fakeamqp.protocols.framed.replies import ProtocolError
 
@@ -29,9 +29,9 @@ def receive(connection: Amqp09Connection, frame_type: int, number: int, payload:
     if channel is None:
         _receive_elsewhere(connection, frame_type, number, payload)
     elif frame_type == FRAME_REQUEST:
-        channel.rooms(Requests).receive_request(payload)
+        channel.class_state(Requests).receive_request(payload)
     else:
-        channel.rooms(Requests).receive_response(payload)
+        channel.class_state(Requests).receive_response(payload)
 
 
 def _receive_elsewhere(connection: Amqp09Connection, frame_type: int, number: int, payload: bytes) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from compat_tests.protocol.driver import ManualClock
 from fakeamqp.model.errors import InternalError, NotImplementedHere
-from fakeamqp.model.extensions import Extensions, MemoryTransport, Tunnel, TunnelRequest
+from fakeamqp.model.state import BrokerState
+from fakeamqp.protocols.amqp_0_9.registrations import MemoryTransport, Registrations, Tunnel, TunnelRequest
 
 
 def request(proxy_name: str, *, broadcast: bool = False) -> TunnelRequest:
@@ -13,19 +15,19 @@ def request(proxy_name: str, *, broadcast: bool = False) -> TunnelRequest:
 
 
 def test_the_first_that_fits_gets_a_request() -> None:
-    extensions = Extensions()
+    registrations = Registrations(BrokerState(ManualClock()))
     got: list[str] = []
     for name in ("orders.*", "orders.eu", "?"):
-        extensions.tunnels.append(Tunnel(name, lambda _, name=name: got.append(name)))
+        registrations.tunnels.append(Tunnel(name, lambda _, name=name: got.append(name)))
     for proxy in ("orders.eu", "orders.", "x"):
-        extensions.tunnel(request(proxy))
+        registrations.tunnel(request(proxy))
     assert got == ["orders.*", "orders.*", "?"]
     with pytest.raises(NotImplementedHere, match=r"'Orders\.eu'"):
-        extensions.tunnel(request("Orders.eu"))
+        registrations.tunnel(request("Orders.eu"))
 
 
 def test_all_get_what_is_broadcast_also_when_one_fails() -> None:
-    extensions = Extensions()
+    registrations = Registrations(BrokerState(ManualClock()))
     got = []
 
     def fail(_: TunnelRequest) -> None:
@@ -34,13 +36,13 @@ def test_all_get_what_is_broadcast_also_when_one_fails() -> None:
     def fail_too(_: TunnelRequest) -> None:
         raise InternalError("the second")
 
-    extensions.tunnels += [Tunnel("a", fail), Tunnel("b", fail_too), Tunnel("c", got.append)]
+    registrations.tunnels += [Tunnel("a", fail), Tunnel("b", fail_too), Tunnel("c", got.append)]
     with pytest.raises(InternalError, match="the first"):
-        extensions.tunnel(request("", broadcast=True))
+        registrations.tunnel(request("", broadcast=True))
     assert len(got) == 1
-    extensions.tunnels.clear()
+    registrations.tunnels.clear()
     with pytest.raises(NotImplementedHere):
-        extensions.tunnel(request("", broadcast=True))
+        registrations.tunnel(request("", broadcast=True))
 
 
 def test_a_memory_transport_keeps_the_directions_apart_and_the_order() -> None:

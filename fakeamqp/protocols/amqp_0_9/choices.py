@@ -7,8 +7,14 @@ what the clients written for 0-9 expect; `spec` does what the text says.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-__all__ = ["Amqp09Choices"]
+from fakeamqp.protocols.common.choices import choices_of
+
+if TYPE_CHECKING:
+    from fakeamqp.model.personality import Personality
+
+__all__ = ["Amqp09Choices", "choices_for"]
 
 
 @dataclass(frozen=True)
@@ -46,3 +52,24 @@ class Amqp09Choices:
     rollback_redelivers: bool = True
     """tx.rollback/undoes-acks: what was acknowledged goes to its consumers again, and does not just count as
     unacknowledged."""
+
+
+_USUAL = Amqp09Choices()
+_RECORDS = {
+    "spec": Amqp09Choices(
+        checks_tickets=True,
+        checks_paths=True,
+        batches_responses=True,
+        answers_every_request=True,
+        reserved_exchange_name="access-refused",
+        declaring_locked_queue="channel-error",
+        exclusive_implies_auto_delete=True,
+        failed_bindings_end_connections=True,
+        rollback_redelivers=False,
+    )
+}
+
+
+def choices_for(personality: Personality) -> Amqp09Choices:
+    """The choices of a personality where AMQP 0-9 is spoken."""
+    return choices_of(personality, _USUAL, _RECORDS)

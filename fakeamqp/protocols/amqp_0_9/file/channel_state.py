@@ -23,7 +23,7 @@ __all__ = ["FileConsumer", "Files"]
 
 
 class Files(Consumers):
-    """Class file on one channel. It is a room of the channel's, and the client that `Downloads` talk to.
+    """Class file on one channel. It is a class state of the channel, and the client that `Downloads` talk to.
 
     What is under way to the client has no delivery tag yet: nobody can acknowledge it.
     """

@@ -48,7 +48,7 @@ class UnderWay(NamedTuple):
 
 
 class Requests:
-    """Requests and responses of one channel, in both directions. It is a room of the channel's."""
+    """Requests and responses of one channel, in both directions. See `Amqp09Channel.class_state`."""
 
     def __init__(self, channel: Amqp09Channel) -> None:
         self._channel = channel
@@ -107,7 +107,7 @@ class Requests:
             self.under_way = None
         if not unanswered:
             return
-        if not channel.personality.amqp_0_9.answers_every_request:
+        if not channel.choices.answers_every_request:
             incoming.leave(request.request_id)
         elif channel.awaits_content:
             self._awaiting = request.request_id
@@ -155,7 +155,7 @@ class Requests:
 
         Only what says no more than ok, or no, waits for its like: other replies have something behind them.
         """
-        batches = self._channel.personality.amqp_0_9.batches_responses and isinstance(method, _BATCHED)
+        batches = self._channel.choices.batches_responses and isinstance(method, _BATCHED)
         self._respond(self.memory.incoming.answer(number, method.encode(), batches=batches))
 
     def flush(self) -> None:

@@ -11,7 +11,7 @@ from fakeamqp.model.credit import Credit
 from fakeamqp.model.delivery import Ledger, accept_all, reject_all, release_all
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.message import delivering
-from fakeamqp.protocols.amqp_0_9.message.references import References
+from fakeamqp.protocols.amqp_0_9.message.references import Checkpoints, References
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
@@ -25,7 +25,7 @@ __all__ = ["Destination", "Messages"]
 
 
 class Messages:
-    """Class message in one channel. It is a room of the channel's, and sends the requests with transfers."""
+    """Class message in one channel. It is a class state of the channel, and sends the requests with transfers."""
 
     def __init__(self, channel: Amqp09Channel) -> None:
         self.channel = channel
@@ -34,7 +34,9 @@ class Messages:
         self.credit: Credit | None = None
         """The window that all destinations of the channel share, where one was asked for."""
         self.references = References(
-            channel.user.name, channel.virtual_host.checkpoints, channel.personality.largest_message
+            channel.user.name,
+            channel.virtual_host.extensions[Checkpoints].messages,
+            channel.personality.largest_message,
         )
         self._names = count(1)
         self._undecided: dict[Delivery, None] = {}

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
+from weakref import WeakKeyDictionary
 
 from fakeamqp.model.errors import AccessRefused, ResourceError
+from fakeamqp.model.extensions import Extension
 
 if TYPE_CHECKING:
     from fakeamqp.model.access import Action, User
+    from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.queues import Queue
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = ["FIRST_REALM", "Realm", "Realms", "Right", "Ticket"]
@@ -69,14 +73,24 @@ class Ticket:
         self.version = version
 
 
-class Realms:
-    """The realms of one virtual host, and every ticket there is for them."""
+class Realms(Extension):
+    """The realms of one virtual host, and all their tickets."""
 
     def __init__(self, virtual_host: VirtualHost) -> None:
+        super().__init__(virtual_host)
+        self._realm_of: WeakKeyDictionary[Exchange | Queue, str] = WeakKeyDictionary()
         self._virtual_host = virtual_host
         self._realms = {FIRST_REALM: Realm(FIRST_REALM)}
         self._tickets: dict[int, Ticket] = {}
         self._latest = 0
+
+    def realm_of(self, entity: Exchange | Queue) -> str:
+        """The name of the realm that an exchange or a queue belongs to."""
+        return self._realm_of.get(entity, FIRST_REALM)
+
+    def assign(self, entity: Exchange | Queue, realm: str) -> None:
+        """Put an exchange or a queue into a realm."""
+        self._realm_of[entity] = realm
 
     def __iter__(self) -> Iterator[Realm]:
         return iter(self._realms.values())

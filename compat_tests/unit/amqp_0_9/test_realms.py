@@ -7,8 +7,8 @@ import pytest
 from compat_tests.protocol.driver import ManualClock
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.errors import AccessRefused
-from fakeamqp.model.realms import FIRST_REALM, Realms, Ticket
 from fakeamqp.model.state import BrokerState
+from fakeamqp.protocols.amqp_0_9.realms import FIRST_REALM, Realms, Ticket
 
 GUEST = User("guest", "guest", permissions={"/": Permission()})
 
@@ -20,7 +20,7 @@ def state() -> BrokerState:
 
 @pytest.fixture
 def realms(state: BrokerState) -> Realms:
-    return state.virtual_hosts["/"].realms
+    return state.virtual_hosts["/"].extensions[Realms]
 
 
 def grant(realms: Realms, holder: object, name: str = FIRST_REALM, exclusive: bool = False) -> Ticket:
@@ -93,8 +93,8 @@ def test_realms_end_with_their_virtual_host_and_not_with_a_restart(
 ) -> None:
     realms.add("/admin")
     state.restart()
-    assert grant(state.virtual_hosts["/"].realms, "a", "/admin")
+    assert grant(state.virtual_hosts["/"].extensions[Realms], "a", "/admin")
     state.clear()
     state.populate()
     with pytest.raises(AccessRefused):
-        grant(state.virtual_hosts["/"].realms, "a", "/admin")
+        grant(state.virtual_hosts["/"].extensions[Realms], "a", "/admin")

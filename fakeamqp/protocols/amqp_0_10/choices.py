@@ -7,9 +7,14 @@ the clients written for that work; `spec` does what the text says.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-__all__ = ["Amqp010Choices"]
+from fakeamqp.protocols.common.choices import choices_of
+
+if TYPE_CHECKING:
+    from fakeamqp.model.personality import Personality
+
+__all__ = ["Amqp010Choices", "choices_for"]
 
 
 @dataclass(frozen=True)
@@ -88,9 +93,39 @@ class Amqp010Choices:
     """tx.select/explicit-accepts."""
     without_select: str = "command-invalid"
     """tx.commit/select-required, dtx.select/required: condition raised."""
-    contradictory_flags: str = "command-invalid"
-    """dtx.start/join-and-resume, dtx.end/suspend-and-fail: condition raised."""
-    branch_timeout: int = 60
-    """dtx.get-timeout/value, dtx.set-timeout/reset: the default."""
-    longest_branch_timeout: int | None = 3600
-    """dtx.set-timeout/effective: invalid-argument is raised for more; None = any."""
+
+
+_USUAL = Amqp010Choices()
+_RECORDS = {
+    "spec": Amqp010Choices(
+        speaks_of_failed_handshakes=False,
+        replies_known_completed="always",
+        answers_publishers=True,
+        honours_immediate=True,
+        stamps_arrival=True,
+        checks_priorities=True,
+        unknown_transfers_are_errors=True,
+        set_flow_mode_needs_no_credit=True,
+        throttles_with_flow=True,
+        refuses_unknown_arguments=True,
+        reserves_queue_names=True,
+        reserved_prefixes=("amq.",),
+        checks_queue_names=True,
+        confirms_exclusive_queues=False,
+        headers_bindings_name_match=False,
+        missing_queue_name="invalid-argument",
+        deleting_unnamed_queue="invalid-argument",
+        unbinding_unknown_key_is_an_error=True,
+        selects_once=True,
+        needs_explicit_accepts=True,
+        without_select="illegal-state",
+        browsers_acquire_without_accepting=False,
+        checks_content_length=True,
+        deleted_queues_end_sessions=True,
+    )
+}
+
+
+def choices_for(personality: Personality) -> Amqp010Choices:
+    """The choices of a personality where AMQP 0-10 is spoken."""
+    return choices_of(personality, _USUAL, _RECORDS)
