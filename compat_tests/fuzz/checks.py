@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 from compat_tests.protocol.driver import Client, Server
+from fakeamqp.connection import Connection
 from fakeamqp.model.queues import Queue
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.interface import Connection
 
 __all__ = [
     "active_timers",

@@ -7,8 +7,8 @@ from typing import Any
 
 from compat_tests.protocol.driver import Server
 from compat_tests.protocol.fault_host import FaultHost
+from fakeamqp.connection import PeerAddress
 from fakeamqp.faults import Faults
-from fakeamqp.protocols.interface import PeerAddress
 from fakeamqp.protocols.negotiation import accept
 
 __all__ = ["FaultServer", "Link"]

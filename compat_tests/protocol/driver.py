@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from fakeamqp.connection import PeerAddress
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import Personality, personality
@@ -26,7 +27,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, content_frames, frame, method_frame
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ
-from fakeamqp.protocols.interface import PeerAddress
 from fakeamqp.protocols.negotiation import accept
 
 M = TypeVar("M", bound=Method)

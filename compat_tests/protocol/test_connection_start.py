@@ -9,6 +9,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, cut, field, long_string, short_string, table
+from fakeamqp.connection import PeerAddress
 from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.model.state import BrokerState
@@ -16,7 +17,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.common import sasl
 from fakeamqp.protocols.framed.codec.frames import method_frame
-from fakeamqp.protocols.interface import PeerAddress
 
 rule = pytest.mark.rule
 CAPABLE = {"capabilities": {"authentication_failure_close": True}}

@@ -203,7 +203,7 @@ class _Lane:
 
 
 class Cable:
-    """A connection with a network around it. See `protocols.interface.Connection`.
+    """A connection with a network around it. See `fakeamqp.connection.Connection`.
 
     Args:
         inner: the connection.

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
 from fakeamqp.protocols.common.handshake_timeout import Patience
-from fakeamqp.protocols.interface import Connection, PeerAddress
 
 __all__ = ["Negotiation", "accept"]
 

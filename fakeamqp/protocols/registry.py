@@ -14,10 +14,10 @@ from fakeamqp.adapters import register
 
 if TYPE_CHECKING:
     from fakeamqp.adapters import Framing
+    from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.faults.adapter import FaultAdapter
     from fakeamqp.model.message import Message
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.protocols.interface import Connection, PeerAddress
     from fakeamqp.trace.reading import Reader
 
 __all__ = ["PROTOCOLS", "Row", "by_header", "named"]

@@ -27,7 +27,7 @@ from fakeamqp.runtime.transport import TcpTransport
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.protocols.interface import Connection
+    from fakeamqp.connection import Connection
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.link import Accept, Wrap
     from fakeamqp.runtime.transport import Transport

@@ -21,7 +21,7 @@ from enum import Enum
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, Protocol
 
-from fakeamqp.protocols.interface import Connection, PeerAddress
+from fakeamqp.connection import Connection, PeerAddress
 
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock import Timer

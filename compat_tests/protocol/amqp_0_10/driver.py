@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from compat_tests.protocol.driver import Server as _Server
+from fakeamqp.connection import PeerAddress
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec import structs
@@ -19,7 +20,6 @@ from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER, Segmen
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, control_frame, encode_frames
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Packed, Struct
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, successor
-from fakeamqp.protocols.interface import PeerAddress
 from fakeamqp.protocols.negotiation import accept
 
 P = TypeVar("P", bound=Packed)

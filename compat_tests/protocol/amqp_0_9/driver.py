@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from compat_tests.protocol import driver
+from fakeamqp.connection import PeerAddress
 from fakeamqp.model.personality import Personality
 from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices, choices_for
 from fakeamqp.protocols.amqp_0_9.codec import (
@@ -21,7 +22,6 @@ from fakeamqp.protocols.amqp_0_9.codec import (
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, frame, split_body
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.protocols.framed.codec.properties import Properties
-from fakeamqp.protocols.interface import PeerAddress
 
 __all__ = ["PROTOCOL_HEADER", "Child", "Client", "Content", "Server", "content"]
 

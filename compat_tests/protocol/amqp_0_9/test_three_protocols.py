@@ -11,11 +11,11 @@ import pytest
 from compat_tests.protocol import driver
 from compat_tests.protocol.amqp_0_9.driver import Client as Client09
 from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
+from fakeamqp.connection import PeerAddress
 from fakeamqp.protocols.amqp_0_9.codec import methods as m09
 from fakeamqp.protocols.amqp_0_9.codec.properties import FileProperties, StreamProperties
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.interface import PeerAddress
 
 
 @dataclass

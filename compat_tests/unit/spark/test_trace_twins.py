@@ -13,9 +13,9 @@ from compat_tests.protocol.amqp_0_9.driver import Client as Client09
 from compat_tests.protocol.driver import Client
 from compat_tests.unit.faults.server import FaultServer
 from compat_tests.unit.spark.trace_records import Record, lines
+from fakeamqp.connection import PeerAddress
 from fakeamqp.protocols.amqp_0_9.codec.methods import StreamPublish
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.interface import PeerAddress
 from fakeamqp.spark.traces import twins
 from fakeamqp.spark.traces.sql import QUERIES, text_of
 

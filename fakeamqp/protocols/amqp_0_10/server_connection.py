@@ -35,12 +35,12 @@ from fakeamqp.protocols.common.connection_states import ConnectionState
 from fakeamqp.protocols.common.server_connection import ServerConnection
 
 if TYPE_CHECKING:
+    from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.window import Window
     from fakeamqp.protocols.amqp_0_10.codec.packed import Control
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
-    from fakeamqp.protocols.interface import Connection, PeerAddress
 
 __all__ = ["Amqp010Connection"]
 
@@ -60,7 +60,7 @@ _WHOLE = 0x0F
 
 
 class Amqp010Connection(ServerConnection):
-    """One 0-10 connection, without its transport. See `protocols.interface.Connection`."""
+    """One 0-10 connection, without its transport. See `fakeamqp.connection.Connection`."""
 
     protocol = "0-10"
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from fakeamqp.coordinator import Coordinator
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.inspect import WaitTimeout, remark
 from fakeamqp.inspect.frozen import frozen
 from fakeamqp.model.errors import InternalError
+from fakeamqp.protocols.amqp_0_9.coordinator import Coordinator
 from fakeamqp.protocols.amqp_0_9.realms import Realms
 from fakeamqp.protocols.amqp_0_9.registrations import (
     MemoryTransport,

@@ -30,13 +30,13 @@ from fakeamqp.protocols.framed.codec.tables import PUBLISHED_0_9
 from fakeamqp.protocols.framed.server_connection import FramedConnection
 
 if TYPE_CHECKING:
+    from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.model.credit import Credit
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.window import Window
     from fakeamqp.protocols.amqp_0_9.codec.requests import Request
     from fakeamqp.protocols.amqp_0_9.vocabulary import Vocabulary
     from fakeamqp.protocols.framed.codec.method import Method
-    from fakeamqp.protocols.interface import Connection, PeerAddress
 
 __all__ = ["Amqp09Connection"]
 
@@ -44,7 +44,7 @@ _CLOSE_TIMEOUT = 30.0
 
 
 class Amqp09Connection(FramedConnection[Amqp09Channel]):
-    """One connection, without its transport. See `protocols.interface.Connection`.
+    """One connection, without its transport. See `fakeamqp.connection.Connection`.
 
     Args:
         state: the broker.

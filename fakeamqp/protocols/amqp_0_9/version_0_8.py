@@ -9,8 +9,8 @@ from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
 
 if TYPE_CHECKING:
+    from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.protocols.interface import Connection, PeerAddress
 
 __all__ = ["connection"]
 

@@ -22,15 +22,15 @@ from fakeamqp.protocols.framed.codec.frames import (
 from fakeamqp.protocols.framed.server_connection import FramedConnection
 
 if TYPE_CHECKING:
+    from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.model.state import BrokerState
     from fakeamqp.protocols.framed.codec.method import Method
-    from fakeamqp.protocols.interface import Connection, PeerAddress
 
 __all__ = ["Amqp091Connection"]
 
 
 class Amqp091Connection(FramedConnection[Amqp091Channel]):
-    """One 0-9-1 connection, without its transport. See `protocols.interface.Connection`."""
+    """One 0-9-1 connection, without its transport. See `fakeamqp.connection.Connection`."""
 
     protocol = "0-9-1"
 

@@ -13,9 +13,9 @@ from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.protocols.common.sasl import MECHANISMS, offered_mechanisms
 
 if TYPE_CHECKING:
+    from fakeamqp.connection import PeerAddress
     from fakeamqp.model.state import BrokerState
     from fakeamqp.protocols.common.sasl import Mechanism
-    from fakeamqp.protocols.interface import PeerAddress
 
 __all__ = ["Login", "NotOffered"]
 

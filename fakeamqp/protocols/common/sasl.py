@@ -9,12 +9,12 @@ from __future__ import annotations
 import hmac
 from typing import Protocol
 
+from fakeamqp.connection import PeerAddress
 from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.codec.errors import WireError
 from fakeamqp.protocols.framed.codec.tables import RABBITMQ
-from fakeamqp.protocols.interface import PeerAddress
 
 __all__ = ["MECHANISMS", "MalformedResponse", "Mechanism", "offered_mechanisms"]
 

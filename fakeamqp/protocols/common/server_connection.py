@@ -18,12 +18,12 @@ from fakeamqp.protocols.common.login import Login
 from fakeamqp.protocols.common.outbox import Outbox
 
 if TYPE_CHECKING:
+    from fakeamqp.connection import PeerAddress
     from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState, ClientChannel
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
-    from fakeamqp.protocols.interface import PeerAddress
 
 __all__ = ["ServerConnection"]
 
@@ -33,7 +33,7 @@ _HANDSHAKE_TIMEOUT = 10.0
 
 
 class ServerConnection:
-    """The broker's end of one connection, without its transport. See `protocols.interface.Connection`.
+    """The broker's end of one connection, without its transport. See `fakeamqp.connection.Connection`.
 
     Args:
         state: the broker.

@@ -35,13 +35,13 @@ from fakeamqp.protocols.framed.server_channel import FramedChannel
 from fakeamqp.protocols.framed.states import ChannelState
 
 if TYPE_CHECKING:
+    from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
     from fakeamqp.protocols.framed.codec.method import Method
     from fakeamqp.protocols.framed.vocabulary import Vocabulary
-    from fakeamqp.protocols.interface import Connection, PeerAddress
 
 __all__ = ["FramedConnection"]
 
@@ -58,7 +58,7 @@ _CONTENT_TYPES = frozenset((FRAME_CONTENT_HEADER, FRAME_BODY))
 
 
 class FramedConnection(ServerConnection, Generic[C]):
-    """One connection, without its transport. See `protocols.interface.Connection`.
+    """One connection, without its transport. See `fakeamqp.connection.Connection`.
 
     Args:
         state: the broker.
