@@ -15,8 +15,8 @@ from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.common import sasl
 from fakeamqp.protocols.framed.codec.frames import method_frame
+from fakeamqp.protocols.framed.server_connection import FramedConnection
 
 rule = pytest.mark.rule
 CAPABLE = {"capabilities": {"authentication_failure_close": True}}
@@ -357,7 +357,7 @@ class Rounds:
 @pytest.fixture
 def asking(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     """A broker that offers ROUNDS and CRAM-MD5."""
-    monkeypatch.setitem(sasl.MECHANISMS, "ROUNDS", Rounds)
+    monkeypatch.setitem(FramedConnection.MECHANISMS, "ROUNDS", Rounds)
     return server.varied(mechanisms=("ROUNDS", "CRAM-MD5"))
 
 

@@ -6,11 +6,12 @@ failure, is the protocol's own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed
-from fakeamqp.protocols.common.sasl import MECHANISMS, offered_mechanisms
+from fakeamqp.protocols.common.sasl import offered_mechanisms
 
 if TYPE_CHECKING:
     from fakeamqp.connection import PeerAddress
@@ -32,12 +33,20 @@ class Login:
     Args:
         state: the broker.
         peer: where the client comes from.
-        mechanisms: what clients of this protocol may choose from, the best first.
+        mechanisms: the names that clients of this protocol may choose from, the best first.
+        classes: the mechanisms that the protocol implements, by name.
     """
 
-    __slots__ = ("_attempt", "_mechanisms", "_peer", "_state", "mechanism")
+    __slots__ = ("_attempt", "_classes", "_mechanisms", "_peer", "_state", "mechanism")
 
-    def __init__(self, state: BrokerState, peer: PeerAddress, mechanisms: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        state: BrokerState,
+        peer: PeerAddress,
+        mechanisms: tuple[str, ...],
+        classes: Mapping[str, type[Mechanism]],
+    ) -> None:
+        self._classes = classes
         self._state = state
         self._peer = peer
         self._mechanisms = mechanisms
@@ -59,7 +68,7 @@ class Login:
         if mechanism not in self.offered:
             raise NotOffered(f"the client chose mechanism {mechanism!r}, which was not offered")
         self.mechanism = mechanism
-        self._attempt = MECHANISMS[mechanism](self._state, self._peer)
+        self._attempt = self._classes[mechanism](self._state, self._peer)
 
     def step(self, response: bytes) -> User | bytes:
         """Take a response of the mechanism chosen; answer with the user, or with the next challenge.

@@ -1,7 +1,6 @@
-"""SASL: how a client proves who it is. One object per attempt; `step` takes each response.
+"""SASL mechanisms: a client proves its identity. One object per attempt; `step` takes each response.
 
-Sources: PLAIN RFC 4616, EXTERNAL RFC 4422 appendix A, ANONYMOUS RFC 4505, CRAM-MD5 RFC 2195;
-AMQPLAIN is RabbitMQ's documented table of LOGIN and PASSWORD without its length.
+Sources: PLAIN RFC 4616, EXTERNAL RFC 4422 appendix A, ANONYMOUS RFC 4505, CRAM-MD5 RFC 2195.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ from fakeamqp.connection import PeerAddress
 from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.model.state import BrokerState
-from fakeamqp.protocols.codec.errors import WireError
-from fakeamqp.protocols.framed.codec.tables import RABBITMQ
 
 __all__ = ["MECHANISMS", "MalformedResponse", "Mechanism", "offered_mechanisms"]
 
@@ -48,25 +45,6 @@ class Plain:
         if len(parts) != 3 or parts[0]:
             raise MalformedResponse("response is not: NUL, user, NUL, password")
         return self._state.access.authenticate(_text(parts[1]), _text(parts[2]))
-
-
-class AmqPlain:
-    """A field table with LOGIN and PASSWORD."""
-
-    def __init__(self, state: BrokerState, peer: PeerAddress) -> None:
-        self._state = state
-
-    def step(self, response: bytes) -> User | bytes:
-        """See `Mechanism`."""
-        octets = len(response).to_bytes(4, "big") + response
-        try:
-            table, _ = RABBITMQ.decode(octets, 0, len(octets))
-        except WireError as problem:
-            raise MalformedResponse(f"response is not a field table: {problem}") from None
-        login, password = table.get("LOGIN"), table.get("PASSWORD")
-        if not isinstance(login, str) or not isinstance(password, str):
-            raise MalformedResponse("response lacks LOGIN or PASSWORD")
-        return self._state.access.authenticate(login, password)
 
 
 class External:
@@ -117,7 +95,6 @@ class CramMd5:
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     "PLAIN": Plain,
-    "AMQPLAIN": AmqPlain,
     "EXTERNAL": External,
     "ANONYMOUS": Anonymous,
     "CRAM-MD5": CramMd5,

@@ -16,6 +16,7 @@ from fakeamqp.protocols.common.handshake_timeout import Patience
 from fakeamqp.protocols.common.heartbeats import Heartbeats
 from fakeamqp.protocols.common.login import Login
 from fakeamqp.protocols.common.outbox import Outbox
+from fakeamqp.protocols.common.sasl import MECHANISMS, Mechanism
 
 if TYPE_CHECKING:
     from fakeamqp.connection import PeerAddress
@@ -46,6 +47,8 @@ class ServerConnection:
 
     protocol: str
     TRANSITIONS: ClassVar[Mapping[ConnectionState, Mapping[str, ConnectionState]]]
+    MECHANISMS: ClassVar[Mapping[str, type[Mechanism]]] = MECHANISMS
+    """The SASL mechanisms that the protocol implements, by name."""
 
     def __init__(
         self,
@@ -62,7 +65,7 @@ class ServerConnection:
         self.peer = peer
         self.name = peer.name
         self.state = ConnectionState.STARTING
-        self.login = Login(state, peer, mechanisms)
+        self.login = Login(state, peer, mechanisms, self.MECHANISMS)
         self.client_properties: Mapping[str, Any] = {}
         self.user: User | None = None
         self.virtual_host: VirtualHost | None = None

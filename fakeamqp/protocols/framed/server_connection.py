@@ -16,8 +16,10 @@ from fakeamqp.model.credit import Credit
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.limits import check_channel_limit
 from fakeamqp.protocols.codec.errors import WireError
+from fakeamqp.protocols.common import sasl
 from fakeamqp.protocols.common.connection_states import ConnectionState
 from fakeamqp.protocols.common.server_connection import ServerConnection
+from fakeamqp.protocols.framed.amqplain import AmqPlain
 from fakeamqp.protocols.framed.codec.frames import (
     FRAME_BODY,
     FRAME_CONTENT_HEADER,
@@ -68,6 +70,8 @@ class FramedConnection(ServerConnection, Generic[C]):
         protocol_header: what the client has begun with.
         personality: whose behaviour it shows, as clients of the protocol are to see it.
     """
+
+    MECHANISMS: ClassVar = {**sasl.MECHANISMS, "AMQPLAIN": AmqPlain}
 
     frame_types: frozenset[int]
     """The types that frames may have."""
