@@ -16,6 +16,7 @@ import pytest
 
 from compat_tests.conformance import PROTOCOL_0_9_1, SHARING, Catalogue, read_catalogue
 from compat_tests.protocol.driver import Client, Server
+from fakeamqp.adapters import protocol_names
 
 PERSONALITIES = ("rabbitmq-4.2", "spec")
 
@@ -28,7 +29,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     protocols = [
         protocol
         for protocol in SHARING
-        if _may_speak(metafunc.definition, protocol) and any(_catalogue(protocol).same(id_) for id_ in ids)
+        if protocol in protocol_names()
+        and _may_speak(metafunc.definition, protocol)
+        and any(_catalogue(protocol).same(id_) for id_ in ids)
     ]
     if protocols not in ([], [PROTOCOL_0_9_1]):
         metafunc.parametrize("protocol", protocols, indirect=True)

@@ -12,15 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from compat_tests.protocol.spoken import METHODS_0_9, checks_tickets
 from fakeamqp.connection import PeerAddress
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.model.timers import Clock
-from fakeamqp.protocols.amqp_0_9 import codec as amqp_0_9
-from fakeamqp.protocols.amqp_0_9.choices import choices_for
-from fakeamqp.protocols.amqp_0_9.codec.constants import PROTOCOL_HEADER as PROTOCOL_HEADER_0_9
+from fakeamqp.protocols import registry
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
@@ -31,9 +30,9 @@ from fakeamqp.protocols.negotiation import accept
 
 M = TypeVar("M", bound=Method)
 
-PROTOCOL_HEADERS = {"0-9-1": PROTOCOL_HEADER, "0-9": PROTOCOL_HEADER_0_9}
-METHODS = {**amqp_0_9.METHODS, **m.METHODS}
-WITH_TICKET = {index for index, each in amqp_0_9.METHODS.items() if each.LAYOUT[:1] == (("ticket", "short"),)}
+PROTOCOL_HEADERS = {row.name: row.headers[0] for row in registry.PROTOCOLS}
+METHODS = {**METHODS_0_9, **m.METHODS}
+WITH_TICKET = {index for index, each in METHODS_0_9.items() if each.LAYOUT[:1] == (("ticket", "short"),)}
 
 
 class ManualClock(Clock):
@@ -161,7 +160,7 @@ class Server:
     ) -> None:
         self.protocol = protocol
         known = personality(name)
-        self.asks_for_tickets = tickets and protocol == "0-9" and choices_for(known).checks_tickets
+        self.asks_for_tickets = tickets and protocol == "0-9" and checks_tickets(known)
         self.clock = ManualClock()
         self.state = BrokerState(self.clock, personality=known, seed=1, **state)
 

@@ -1,0 +1,101 @@
+"""A protocol is one package and its registry rows: without them everything else works.
+
+The whole check, with all tests of the protocols that stay, is `test_the_others_keep_their_tests`; it takes
+minutes and runs in `make test-all`.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TESTS = {
+    "0-9-1": "compat_tests/protocol",
+    "0-9": "compat_tests/protocol/amqp_0_9",
+    "0-10": "compat_tests/protocol/amqp_0_10",
+}
+PACKAGES = {"0-9": "amqp_0_9", "0-10": "amqp_0_10"}
+"""0-9-1 is what RabbitMQ speaks, and stays."""
+
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+import fakeamqp
+names = [module.name for module in pkgutil.walk_packages(fakeamqp.__path__, "fakeamqp.")]
+for name in names:
+    if not name.startswith("fakeamqp.spark") and not name.endswith("__main__"):
+        importlib.import_module(name)
+from fakeamqp import Broker
+with Broker() as broker:
+    broker.publish(b"x", routing_key="nowhere")
+    print(broker.trace.timeline())
+"""
+
+
+@pytest.fixture(params=PACKAGES)
+def deleted(request: pytest.FixtureRequest) -> str:
+    """The protocol that is taken out."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def copy(deleted: str, tmp_path: Path) -> Path:
+    """A copy of the project without a protocol's package and rows."""
+    for folder in ("fakeamqp", "pytest_plugin", "compat_tests", "spec"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(tmp_path / "pytest_plugin", tmp_path / "pytest_fakeamqp")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    package = PACKAGES[deleted]
+    shutil.rmtree(tmp_path / "fakeamqp" / "protocols" / package)
+    registry = tmp_path / "fakeamqp" / "protocols" / "registry.py"
+    registry.write_text(without_rows(registry.read_text(), package))
+    return tmp_path
+
+
+def without_rows(source: str, package: str) -> str:
+    """The registry without the rows of a package."""
+    lines = source.splitlines(keepends=True)
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    rows = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Row"]
+    for row in sorted(rows, key=lambda row: row.lineno, reverse=True):
+        if ast.literal_eval(row.args[2]) == package:
+            del lines[row.lineno - 1 : row.end_lineno]
+    return "".join(lines)
+
+
+def run(folder: Path, *arguments: str) -> None:
+    """Run Python in a copy of the project; fails with what it has said."""
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONSAFEPATH": ""}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
+def test_the_rest_is_imported_and_runs(copy: Path) -> None:
+    run(copy, "-c", IMPORT_ALL)
+
+
+def test_the_import_contracts_hold(copy: Path) -> None:
+    run(copy, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()")
+
+
+def test_the_others_keep_their_tests(copy: Path, deleted: str) -> None:
+    folders = [folder for name, folder in TESTS.items() if name != deleted]
+    ignored = [f"--ignore={folder}" for name, folder in TESTS.items() if name == deleted]
+    run(copy, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *folders, *ignored)
+
+
+def test_a_rest_that_needs_the_package_fails(copy: Path) -> None:
+    """The check can fail: a module that imports what is deleted does not load."""
+    package = next(name for name in PACKAGES.values() if not (copy / "fakeamqp/protocols" / name).exists())
+    (copy / "fakeamqp" / "needy.py").write_text(f"import fakeamqp.protocols.{package}\n")
+    with pytest.raises(AssertionError, match="ModuleNotFoundError"):
+        run(copy, "-c", IMPORT_ALL)
