@@ -4,7 +4,7 @@
 >>> with Broker() as broker:
 ...     connection = pika.BlockingConnection(pika.URLParameters(broker.url))
 
-Names are loaded when first used, so that a test run that never starts a broker does not pay for one.
+Each name is imported on first use, so that a test run without a broker does not pay for one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ __all__ = [
     "WaitTimeout",
 ]
 
-_HOMES = {
+_MODULES = {
     "fakeamqp.broker": ("Broker", "BrokerError"),
     "fakeamqp.inspect": (
         "ConnectionHandle",
@@ -92,14 +92,16 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            from importlib import import_module
+if not TYPE_CHECKING:  # With a module `__getattr__`, type checkers accept every name.
 
-            value = globals()[name] = getattr(import_module(home), name)
-            return value
-    raise AttributeError(f"module 'fakeamqp' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        for module, names in _MODULES.items():
+            if name in names:
+                from importlib import import_module
+
+                value = globals()[name] = getattr(import_module(module), name)
+                return value
+        raise AttributeError(f"module 'fakeamqp' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,7 @@
-"""`Broker`: what users hold. It composes the rooms below and has no protocol logic of its own.
+"""`Broker`, the entry point for users. It composes the other packages and has no protocol logic of its own.
 
-Every method may be called from any thread. What looks at the broker or changes it does so inside the
-engine, so it sees one moment and its effects have been sent when it returns.
+Every method may be called from any thread. Methods that read or change the broker run inside the engine: they
+see one consistent state, and their effects have been sent when they return.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
-from typing_extensions import Self
+from typing_extensions import Self, Unpack
 
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.inspect import Inspection, PublishedView, remark
+from fakeamqp.inspect import Inspection, PublishedView
+from fakeamqp.inspect.hints import time_hint
 from fakeamqp.model.access import Permission
 from fakeamqp.model.accounts import Accounts, account, accounts, own_copy
 from fakeamqp.model.definitions import dump_definitions, load_definitions
@@ -37,6 +38,7 @@ from fakeamqp.trace import Recorder, Trace
 
 if TYPE_CHECKING:
     from fakeamqp.faults import Faults
+    from fakeamqp.model.properties import MessageProperties
     from fakeamqp.protocols.amqp_0_9.public import Amqp09
     from fakeamqp.runtime.clock.handle import Clock
     from fakeamqp.runtime.clock.modes import Instant, Mode
@@ -44,17 +46,20 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.intercept import Intercept
     from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
+    from fakeamqp.settings import PersonalityChoices
 
 __all__ = ["Broker", "BrokerError"]
 
 Definitions: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
+
+T = TypeVar("T")
 
 _SHUTDOWN = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
 _CONNECTION_FORCED = 320
 
 
 class BrokerError(FakeAMQPError):
-    """The broker was asked for something it cannot do in its present state."""
+    """The broker cannot do this in its present state, or an argument is invalid; the text says what to do."""
 
 
 class Broker(Inspection):
@@ -63,33 +68,33 @@ class Broker(Inspection):
     Use it as a context manager (`with`, or `async with`), or call `start` and `stop`.
 
     Args:
-        host: address to listen on; loopback unless you name another.
-        port: 0 takes a free one; see `port` once it runs.
-        personality: whose behaviour to show: "rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2" or
-            "rabbitmq-4.3", or "spec" for the documents to the letter.
-        clock: whose time it lives by: "real" for the machine's, whatever the test has frozen; "virtual" for
-            one that only `clock.advance` and its kin move; "wall" for what `datetime.now()` says, so that
-            freezegun and time-machine move it.
-        now: what time it shall be on a virtual clock: a datetime (a naive one is UTC) or seconds since the
-            epoch. Default: the present.
-        tls: True makes a certificate authority on the spot (extra `tls`), a `ServerTLS` brings your own.
-        users: replaces guest/guest. Names with passwords (and every right on every virtual host), or with a
-            mapping of `password`, `tags`, `limits` and `permissions` {virtual host: (configure, write,
-            read)}.
-        virtual_hosts: names beside "/".
-        definitions: RabbitMQ's definitions, as a path or parsed; loaded at once, and again by `reset`.
-        seed: for the names the broker makes up and what random exchanges choose; the same gives the same.
-        permit: deprecated features of RabbitMQ to have although the personality denies them, such as
+        host: address to listen on.
+        port: port to listen on; 0 takes a free one, which `port` tells once the broker runs.
+        personality: the behaviour to emulate: "rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2" or
+            "rabbitmq-4.3", or "spec" for the published specifications to the letter.
+        clock: the source of the broker's time: "real" for the machine's, even if the test has frozen it;
+            "virtual" for time that only `clock.advance` and related methods move; "wall" for what
+            `datetime.now()` returns, so that freezegun and time-machine move it.
+        now: the initial time of a virtual clock: a datetime (a naive one is UTC) or seconds since the epoch.
+            Default: the present.
+        tls: True creates a temporary certificate authority (extra `tls`); a `ServerTLS` provides your own.
+        users: replaces guest/guest. Maps each name to a password (and all permissions on all virtual hosts),
+            or to a mapping of `password`, `tags`, `limits` and `permissions` {virtual host: (configure,
+            write, read)}.
+        virtual_hosts: names of virtual hosts besides "/".
+        definitions: RabbitMQ definitions, as a path or parsed; loaded now, and again by `reset`.
+        seed: determines generated names and the choices of random exchanges.
+        permit: deprecated RabbitMQ features to permit although the personality denies them, such as
             `["global_qos"]` in rabbitmq-4.3.
-        deny: deprecated features to do without although the personality permits them, such as
+        deny: deprecated features to deny although the personality permits them, such as
             `["transient_nonexcl_queues"]` in rabbitmq-4.2.
-        history: how many of the latest messages `published` keeps, and `returned`, `dead_lettered` and
-            `dropped` each; 0 keeps none.
+        history: how many of the latest messages `published`, `returned`, `dead_lettered` and `dropped` each
+            keep; 0 keeps none.
         trace: how many of the latest events the trace keeps; 0 switches it off.
-        settings: further choices of the personality to override by name, such as `heartbeat=0`.
+        settings: choices of the personality to override by name, such as `heartbeat=0`.
 
     Raises:
-        FakeAMQPError: an argument is misspelled or cannot be honoured.
+        FakeAMQPError: an argument is misspelled or invalid.
     """
 
     def __init__(
@@ -109,7 +114,7 @@ class Broker(Inspection):
         deny: Iterable[str] = (),
         history: int = 100_000,
         trace: int = 10_000,
-        **settings: Any,
+        **settings: Unpack[PersonalityChoices],
     ) -> None:
         broker_clock: RealClock | SteppedClock = RealClock()
         if clock != "real" or now is not None:
@@ -118,7 +123,7 @@ class Broker(Inspection):
             broker_clock = clock_of(clock, now)
         for name, kept in (("history", history), ("trace", trace)):
             if isinstance(kept, bool) or not isinstance(kept, int) or kept < 0:
-                raise BrokerError(f"{name} is how many to keep, a whole number from 0 on, not {kept!r}")
+                raise BrokerError(f"{name} must be a number of entries to keep, 0 or more, not {kept!r}")
         self._mode = clock
         self._clock: Clock | None = None
         self._faults: Faults | None = None
@@ -144,6 +149,7 @@ class Broker(Inspection):
         self._engine = Engine(
             broker_clock, self._state.timers, self._accept, transport_timers=self._state.peer_timers
         )
+        self._reader = _EngineReader(self._engine, self._state)
         self._listener: Listener | None = None
         self._tls_wanted = tls
         self._tls: ServerTLS | None = None
@@ -174,7 +180,7 @@ class Broker(Inspection):
         if self._definitions is not None:
             load_definitions(state, self._definitions)
 
-    # --- life -----------------------------------------------------------------------------------------
+    # --- life cycle -----------------------------------------------------------------------------------
 
     @property
     def running(self) -> bool:
@@ -182,13 +188,13 @@ class Broker(Inspection):
         return self._engine.running
 
     def start(self) -> Self:
-        """Start; clients can connect when this returns. Does nothing when the broker runs.
+        """Start the broker; clients can connect when this returns. Does nothing while the broker runs.
 
-        After `stop` the port is the same where 0 was asked for, and durable state is still there.
+        A start after `stop` uses the same port, also if 0 was asked for, and durable state is kept.
 
         Raises:
-            PortInUse: somebody else has the port.
-            TLSUnavailable: TLS needs a package that is not installed.
+            PortInUse: another socket uses the port.
+            TLSUnavailable: the package that TLS needs is not installed.
         """
         if self._engine.running:
             return self
@@ -212,9 +218,9 @@ class Broker(Inspection):
         return self
 
     def stop(self) -> None:
-        """Stop: connected clients are told, every socket and thread ends. Twice is once.
+        """Close all connections with a handshake, then close every socket and end every thread. Idempotent.
 
-        What the broker held can still be looked at.
+        Queues, messages and history can still be inspected.
         """
         if self._engine.running:
             self._close_all()
@@ -224,20 +230,20 @@ class Broker(Inspection):
             self._tls.close()
 
     def restart(self, *, crash: bool = False, durable: bool = True) -> None:
-        """Restart on the same port: durable state is kept, transient state is gone.
+        """Restart on the same port: durable state is kept, transient state is lost.
 
         Args:
-            crash: end as a crash would: clients are not told, and persistent messages that were neither
-                confirmed nor committed are lost.
-            durable: False loses durable state as well, as with the machine's disk: what the constructor was
-                given is there again, and nothing else.
+            crash: simulate a crash: clients get no connection.close, and persistent messages that were
+                neither confirmed nor committed are lost.
+            durable: False loses durable state as well, as if the disk were lost. Only what the constructor
+                was given is restored.
 
         Raises:
             BrokerError: the broker does not run.
         """
         listener = self._running_listener()
         with self._engine:
-            # Who dials as soon as the connection ends finds the port open, and waits until all this is done.
+            # A client that reconnects at once finds the port open, and is accepted after the restart.
             listener.pause()
             listener.resume()
             if not crash:
@@ -252,11 +258,11 @@ class Broker(Inspection):
                 self._faults.after_restart()
 
     def reset(self) -> None:
-        """Back to the beginning, on the same port: no connections, queues, messages, history, trace, faults.
+        """Return to the initial state on the same port: no connections, queues, messages, history or faults.
 
-        Users, virtual hosts and definitions given to the constructor are there again; what was handed in with
-        `amqp_0_9` is not. A virtual clock stands still at `now` as in the beginning, or at the present where
-        that was not given.
+        Users, virtual hosts and definitions given to the constructor are restored; registrations made through
+        `amqp_0_9` are removed. A virtual clock stands still at `now` again, or at the present if `now` was
+        not given.
         """
         with self._engine:
             if self._faults is not None:
@@ -295,16 +301,16 @@ class Broker(Inspection):
     ) -> None:
         self.stop()
 
-    # --- where it is -----------------------------------------------------------------------------------
+    # --- addresses -------------------------------------------------------------------------------------
 
     @property
     def host(self) -> str:
-        """The address it listens on."""
+        """The address that the broker listens on."""
         return self._running_address()[0]
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """The port that the broker listens on."""
         return self._running_address()[1]
 
     @property
@@ -330,17 +336,17 @@ class Broker(Inspection):
         return self._tls
 
     def connect(self) -> socket.socket:
-        """A connected, blocking socket whose other end the broker serves: no port, no listener.
+        """A connected, blocking socket whose peer is the broker. It needs no port and no listener.
 
-        It speaks plain AMQP, also where the broker's port speaks TLS. The caller closes it.
+        It carries plain AMQP, also if the broker's port uses TLS. The caller closes it.
         """
         return self._engine.connect_socketpair()
 
     def intercept(self, *targets: str) -> Intercept:
-        """A context manager under which clients in this process that dial a target reach this broker.
+        """A context manager that redirects connections of this process from the targets to this broker.
 
         Args:
-            targets: "host:port" or "[ipv6]:port", as the app has it.
+            targets: "host:port" or "[ipv6]:port", as the app is configured.
         """
         from fakeamqp.runtime.intercept import Intercept
 
@@ -351,7 +357,7 @@ class Broker(Inspection):
 
         if isinstance(self._tls_wanted, ServerTLS):
             return self._tls_wanted
-        # A throw-away CA lasts as long as the broker, so that clients can reconnect after a restart.
+        # A temporary CA lasts as long as the broker, so that clients can reconnect after a restart.
         return self._tls if self._tls is not None else ServerTLS.throwaway()
 
     def _running_address(self) -> tuple[str, int]:
@@ -368,18 +374,18 @@ class Broker(Inspection):
 
     @property
     def clock(self) -> Clock:
-        """The broker's time: what it is, what is going to happen, and how to move it where it is virtual."""
+        """The broker's clock: the time, the pending timers, and methods to move virtual time."""
         if self._clock is None:
             from fakeamqp.runtime.clock.handle import Clock
 
             self._clock = Clock(self._engine, self._mode)
         return self._clock
 
-    # --- what goes wrong ------------------------------------------------------------------------------
+    # --- faults ---------------------------------------------------------------------------------------
 
     @property
     def faults(self) -> Faults:
-        """What is to go wrong: rules about methods, the network, alarms."""
+        """Faults to inject: rules about methods, the network, alarms."""
         if self._faults is None:
             from fakeamqp.faults import Faults
             from fakeamqp.hosting import FaultHost
@@ -387,61 +393,44 @@ class Broker(Inspection):
             self._faults = Faults(FaultHost(self, self._state, self._engine, self._recorder))
         return self._faults
 
-    # --- what AMQP 0-9 leaves to others ----------------------------------------------------------------
+    # --- AMQP 0-9 --------------------------------------------------------------------------------------
 
     @property
     def amqp_0_9(self) -> Amqp09:
-        """What to hand in for clients of AMQP 0-9: realms, tunnels, out-of-band transports, trace frames."""
+        """Extensions for clients of AMQP 0-9: realms, tunnels, out-of-band transports, trace frames."""
         if self._amqp_0_9 is None:
             self._amqp_0_9 = registry.named("0-9").public(self._engine, self._state)
         return self._amqp_0_9
 
-    # --- looking ---------------------------------------------------------------------------------------
-
-    def look(self, at: Callable[[BrokerState], Any], /) -> Any:
-        """Call `at` with the broker's state while everything stands still, and return what it returns."""
-        with self._engine:
-            return at(self._state)
-
-    def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float = 5.0) -> bool:
-        """Wait until `predicate` of the broker's state is true, at most `timeout` seconds; whether it was."""
-        return self._engine.wait_until(lambda: predicate(self._state), timeout)
+    # --- inspection ------------------------------------------------------------------------------------
 
     def wait_until_idle(self, timeout: float = 5.0) -> None:
-        """Wait until everything that arrived has been dealt with and everything to be sent is sent.
+        """Wait until the broker has processed all input and sent all output, and no timer is due.
 
         Raises:
-            BrokerError: the broker is still busy after `timeout` seconds.
+            BrokerError: the broker is still busy after `timeout` real seconds.
         """
         if not self._engine.wait_until(self._engine.quiet, timeout):
-            waiting = self.look(
-                lambda state: [
-                    f"{each.name} has not read {each.unsent} bytes"
-                    for each in state.connections
-                    if each.unsent
-                ]
-            )
-            reason = "; ".join(waiting) or "clients go on sending"
-            raise BrokerError(f"the broker is still busy after {timeout:g} s: {reason}" + self.look(remark))
+            raise BrokerError(self._reader.read(lambda state: _still_busy(state, timeout)))
 
     @property
     def trace(self) -> Trace:
-        """What happened, in order.
+        """What happened, in order, as an immutable trace.
 
         Raises:
             BrokerError: the trace is switched off.
         """
         if self._recorder is None:
-            raise BrokerError("the trace is off; make the broker with trace=10_000, say")
+            raise BrokerError("the trace is off; create the broker with trace=10_000, for example")
         with self._engine:
             return self._recorder.trace()
 
     @property
     def failures(self) -> tuple[BaseException, ...]:
-        """Bugs of the broker itself that came up while it ran: always empty, whatever clients do."""
+        """Exceptions caused by bugs of the broker itself. Empty, whatever clients do."""
         return tuple(failure.error for failure in self._engine.failures)
 
-    # --- acting ----------------------------------------------------------------------------------------
+    # --- actions ---------------------------------------------------------------------------------------
 
     def publish(
         self,
@@ -450,41 +439,43 @@ class Broker(Inspection):
         exchange: str = "",
         routing_key: str = "",
         virtual_host: str = "/",
-        **properties: Any,
+        headers: Mapping[str, Any] | None = None,
+        **properties: Unpack[MessageProperties],
     ) -> PublishedView:
-        """Publish without a client; it is routed, and delivered where somebody waits, when this returns.
+        """Publish a message without a client. It is routed, and delivered to consumers, when this returns.
 
         Args:
-            body: text is encoded as UTF-8.
-            exchange: must exist; "" is the default exchange.
+            body: bytes, or text to be encoded as UTF-8.
+            exchange: an existing exchange; "" is the default exchange.
             routing_key: for the default exchange, the name of a queue.
-            virtual_host: where.
-            properties: `headers`, `content_type`, `delivery_mode`, `expiration`, `priority`, ...
+            virtual_host: the virtual host of the exchange.
+            headers: of the message.
+            properties: `content_type`, `delivery_mode`, `expiration`, `priority`, ...
 
         Raises:
-            NotFound: there is no such exchange or virtual host.
-            PreconditionFailed: `expiration` is no time to live.
+            NotFound: the exchange or the virtual host does not exist.
+            PreconditionFailed: `expiration` is not a valid TTL.
             UnknownProperty: a property is misspelled.
             FieldError: a value does not fit its field; the text says which.
         """
-        octets = body.encode() if isinstance(body, str) else bytes(body)
-        made = plain_properties(**properties)
+        payload = body.encode() if isinstance(body, str) else bytes(body)
+        made = plain_properties(headers=headers, **properties)
         with self._engine:
-            host = self._state.virtual_host(virtual_host)
+            target = self._state.virtual_host(virtual_host)
             expires = made.expiration is not None and self._state.personality.expiration_is_ttl
             expiry = time_to_live(str(made.expiration)) if expires else None
-            message = Message(exchange, routing_key, made, octets, expiry=expiry)
+            message = Message(exchange, routing_key, made, payload, expiry=expiry)
             message.secured = True
-            # What no frame can carry must fail here, not at the client that would be sent it.
+            # A message that no frame can carry must fail here, not when it is delivered.
             registry.PROTOCOLS[0].check_message(message)
-            outcome = host.publish(message)
+            outcome = target.publish(message)
             return PublishedView.of(virtual_host, message, outcome)
 
     def load_definitions(self, definitions: Definitions) -> None:
-        """Create what RabbitMQ's definitions name, from a file or parsed.
+        """Load RabbitMQ definitions, from a file or parsed.
 
         Raises:
-            DefinitionsError: something in them is misspelled or cannot be honoured.
+            DefinitionsError: a key or value is misspelled or not supported; the text says which.
         """
         parsed = _parsed(definitions)
         assert parsed is not None
@@ -493,8 +484,7 @@ class Broker(Inspection):
 
     def definitions(self) -> dict[str, Any]:
         """The broker's topology and accounts in RabbitMQ's definitions format."""
-        dumped: dict[str, Any] = self.look(dump_definitions)
-        return dumped
+        return self._reader.read(dump_definitions)
 
     def add_user(
         self,
@@ -504,21 +494,21 @@ class Broker(Inspection):
         tags: Iterable[str] = (),
         permissions: Mapping[str, tuple[str, str, str]] | None = None,
     ) -> None:
-        """Add or replace an account; without `permissions` it may do everything everywhere."""
+        """Add or replace an account; without `permissions` it has all permissions on all virtual hosts."""
         with self._engine:
             user = account(name, {"password": password, "tags": tags, "permissions": permissions})
             self._state.access.add(own_copy(user, self._state.virtual_hosts))
 
     def add_virtual_host(self, name: str, *, default_queue_type: str | None = None) -> None:
-        """Add a virtual host; accounts that have every right everywhere have it here as well.
+        """Add a virtual host. Accounts with all permissions on all virtual hosts get them here as well.
 
         Args:
-            name: of the virtual host; one that is there stays.
-            default_queue_type: of durable queues declared without `x-queue-type`: "classic", "quorum" or
-                "stream".
+            name: of the virtual host; an existing one is kept.
+            default_queue_type: the type of durable queues declared without `x-queue-type`: "classic",
+                "quorum" or "stream".
 
         Raises:
-            ParameterError: there is no such queue type.
+            ParameterError: the queue type does not exist.
         """
         with self._engine:
             if name not in self._state.virtual_hosts:
@@ -529,8 +519,8 @@ class Broker(Inspection):
                         user.permissions[name] = Permission()
                 self._state.access.changed()
             if default_queue_type is not None:
-                host = self._state.virtual_hosts[name]
-                host.metadata = replace(host.metadata, default_queue_type=default_queue_type)
+                added = self._state.virtual_hosts[name]
+                added.metadata = replace(added.metadata, default_queue_type=default_queue_type)
 
     # --- policies and limits ----------------------------------------------------------------------------
 
@@ -545,31 +535,31 @@ class Broker(Inspection):
         virtual_host: str = "/",
         operator: bool = False,
     ) -> None:
-        """Set or replace a policy: options for the queues and exchanges whose names match. It holds at once.
+        """Set or replace a policy for queues and exchanges with matching names. It takes effect immediately.
 
         Args:
             name: of the policy, unique in its virtual host.
-            pattern: a regular expression, found anywhere in the name; "^orders" is what begins so.
-            definition: what it sets, in RabbitMQ's words and units, such as {"message-ttl": 60_000}.
+            pattern: a regular expression that is searched in the name; "^orders" matches a prefix.
+            definition: the keys and values to set, in RabbitMQ's units, such as {"message-ttl": 60_000}.
             apply_to: "queues", "classic_queues", "quorum_queues", "streams", "exchanges", or "all".
-            priority: of all policies that match only the one with the highest counts.
-            virtual_host: where.
-            operator: make it an operator policy: it joins the other policy, and the stricter limit holds.
+            priority: of several matching policies, the one with the highest priority applies.
+            virtual_host: the virtual host of the policy.
+            operator: set an operator policy: it is merged with the other policy, and the lower limit applies.
 
         Raises:
-            PolicyError: a key is misspelled, or a value is illegal; the text says which.
-            NotAllowed, InvalidPath: there is no such virtual host.
+            PolicyError: a key is misspelled, or a value is invalid; the text says which.
+            NotAllowed, InvalidPath: the virtual host does not exist.
         """
         value = {"pattern": pattern, "definition": definition, "apply-to": apply_to, "priority": priority}
         with self._engine:
             self._state.virtual_host(virtual_host).policies.set(name, value, operator=operator)
 
     def clear_policy(self, name: str, virtual_host: str = "/", operator: bool = False) -> None:
-        """Take a policy away: what it set ends at once.
+        """Remove a policy; its settings end immediately.
 
         Raises:
-            PolicyError: there is none of this name; the text names the nearest match.
-            NotAllowed, InvalidPath: there is no such virtual host.
+            PolicyError: the policy does not exist; the text names the nearest match.
+            NotAllowed, InvalidPath: the virtual host does not exist.
         """
         with self._engine:
             self._state.virtual_host(virtual_host).policies.clear(name, operator=operator)
@@ -581,39 +571,41 @@ class Broker(Inspection):
         max_connections: int | None = None,
         max_queues: int | None = None,
     ) -> None:
-        """Limit a virtual host. What there is stays, also where it is more.
+        """Limit a virtual host. Existing connections and queues stay, even above the limit.
 
-        A limit of 0 allows nothing, -1 is no limit, and one that is left out stays as it is.
+        A limit of 0 allows none, -1 means no limit, and None leaves the limit unchanged.
 
         Args:
-            virtual_host: which.
-            max_connections: how many connections may be open to it.
-            max_queues: how many queues it may have, exclusive ones included.
+            virtual_host: the name of the virtual host.
+            max_connections: the maximum number of open connections.
+            max_queues: the maximum number of queues, exclusive ones included.
 
         Raises:
-            LimitsError: a limit is no whole number.
-            NotAllowed, InvalidPath: there is no such virtual host.
+            LimitsError: a limit is not an integer.
+            NotAllowed, InvalidPath: the virtual host does not exist.
         """
         with self._engine:
-            host = self._state.virtual_host(virtual_host)
+            limited = self._state.virtual_host(virtual_host)
             where = f"virtual host {virtual_host!r}"
-            host.limits = host.limits.changed(where, max_connections=max_connections, max_queues=max_queues)
+            limited.limits = limited.limits.changed(
+                where, max_connections=max_connections, max_queues=max_queues
+            )
 
     def set_user_limits(
         self, user: str, *, max_connections: int | None = None, max_channels: int | None = None
     ) -> None:
-        """Limit a user. What is open stays open, also where it is more.
+        """Limit a user. Open connections and channels stay open, even above the limit.
 
-        A limit of 0 allows nothing, -1 is no limit, and one that is left out stays as it is.
+        A limit of 0 allows none, -1 means no limit, and None leaves the limit unchanged.
 
         Args:
             user: the name of the account.
-            max_connections: how many connections it may have, to all virtual hosts together.
-            max_channels: how many channels it may have, on all connections together.
+            max_connections: the maximum number of connections, to all virtual hosts together.
+            max_channels: the maximum number of channels, on all connections together.
 
         Raises:
-            LimitsError: a limit is no whole number.
-            BrokerError: there is no such account.
+            LimitsError: a limit is not an integer.
+            BrokerError: the account does not exist.
         """
         with self._engine:
             found = self._state.access.users.get(user)
@@ -625,7 +617,7 @@ class Broker(Inspection):
             )
 
     def block(self, reason: str) -> None:
-        """Hold back everybody who publishes, and tell those who want to know (connection.blocked)."""
+        """Block all publishers; clients with the capability get connection.blocked."""
         with self._engine:
             self._state.block(reason)
 
@@ -635,11 +627,34 @@ class Broker(Inspection):
             self._state.unblock()
 
 
+class _EngineReader:
+    """Reads the state of a broker inside its engine."""
+
+    def __init__(self, engine: Engine, state: BrokerState) -> None:
+        self._engine = engine
+        self._state = state
+
+    def read(self, question: Callable[[BrokerState], T], /) -> T:
+        """See `StateReader`."""
+        with self._engine:
+            return question(self._state)
+
+    def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float = 5.0) -> bool:
+        """See `StateReader`."""
+        return self._engine.wait_until(lambda: predicate(self._state), timeout)
+
+
+def _still_busy(state: BrokerState, timeout: float) -> str:
+    unread = [f"{each.name} has not read {each.unsent} bytes" for each in state.connections if each.unsent]
+    reason = "; ".join(unread) or "clients keep sending"
+    return f"the broker is still busy after {timeout:g} s: {reason}{time_hint(state)}"
+
+
 def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personality:
-    """The personality, with some choices overridden.
+    """The personality with some choices overridden.
 
     Raises:
-        FakeAMQPError: there is no such personality or choice.
+        FakeAMQPError: the personality or a choice does not exist.
     """
     from dataclasses import fields, replace
 

@@ -1,7 +1,7 @@
-"""The command `fakeamqp`: a broker for other processes, recordings, a short tour, a look at the machine.
+"""The command `fakeamqp`: serve a broker, convert and replay recordings, run a demo, check the machine.
 
-Exit codes are 0 when all went well, 1 when something failed on the way or a replay went otherwise than the
-recording, and 2 when the command line asks for what does not exist.
+The exit code is 0 on success, 1 if an operation failed or a replay differs from its recording, and 2 if the
+command line is invalid.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _SIGPIPE = 128 + 13
-"""The exit code of shells for a program that nobody reads from any more."""
+"""The exit code of a program that a broken pipe has ended."""
 
 DEFAULT_PORT = 5672
-"""Where AMQP clients look for a broker when nobody tells them a port."""
+"""The port registered for AMQP."""
 
 LARGEST_MESSAGE = 128 * 1024 * 1024
-"""What RabbitMQ took before 4.0 lowered it to 16 MiB: a served broker is for clients of every age."""
+"""RabbitMQ's limit in bytes before 4.0 lowered it to 16 MiB: clients of `serve` may be written for either."""
 
 CLOCKS = ("real", "virtual", "wall")
 
@@ -37,10 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
     Args:
-        arguments: what follows the name of the command; taken from `sys.argv` when left out.
+        arguments: the arguments after the name of the command; default: `sys.argv`.
 
     Raises:
-        SystemExit: code 2 if the command line cannot be read, code 0 after `--help` and `--version`.
+        SystemExit: code 2 if the command line cannot be parsed, code 0 after `--help` and `--version`.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -48,8 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # Whoever was to read this, `head` say, has read enough. What is still buffered goes nowhere: Python
-        # would complain about it on its way out.
+        # The reader, such as `head`, has closed the pipe. Without this Python would report an error at exit,
+        # when it flushes the rest of the output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _SIGPIPE
     except _UsageError as error:
@@ -61,11 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _UsageError(Exception):
-    """The command line asks for what does not exist; the text says what does."""
+    """The command line is invalid; the text says what to change."""
 
 
 class _Version(argparse.Action):
-    """Prints the version; looking it up costs more than parsing, so it is done on demand."""
+    """Prints the version. The lookup is done on demand, because it costs more than parsing."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(f"fakeamqp {_version('fakeamqp')}")
@@ -74,24 +74,27 @@ class _Version(argparse.Action):
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fakeamqp", description="A real AMQP broker for tests.")
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     serve = commands.add_parser(
         "serve",
         help="run a broker until SIGINT or SIGTERM",
         description="Run a broker until SIGINT or SIGTERM. Once it is ready it prints the line "
-        "'listening on amqp://guest:guest@127.0.0.1:PORT/'. Whatever it holds is gone when it ends.",
+        "'listening on amqp://guest:guest@127.0.0.1:PORT/'. Its queues and messages are lost when it ends.",
     )
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     serve.add_argument(
-        "--port", type=_port, default=DEFAULT_PORT, help="0 takes a free one (default: %(default)s)"
+        "--port",
+        type=_port,
+        default=DEFAULT_PORT,
+        help="port to listen on; 0 takes a free one (default: %(default)s)",
     )
     serve.add_argument(
         "--personality",
         default="rabbitmq-4.2",
         metavar="NAME",
-        help="whose behaviour to show: rabbitmq-3.13, rabbitmq-4.0, rabbitmq-4.2, rabbitmq-4.3 or spec "
+        help="behaviour to emulate: rabbitmq-3.13, rabbitmq-4.0, rabbitmq-4.2, rabbitmq-4.3 or spec "
         "(default: %(default)s)",
     )
     serve.add_argument(
@@ -99,113 +102,113 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="FEATURE",
-        help="have this deprecated feature although the personality denies it, such as global_qos in "
-        "rabbitmq-4.3; may be given more than once",
+        help="permit this deprecated feature although the personality denies it, such as global_qos in "
+        "rabbitmq-4.3; can be repeated",
     )
     serve.add_argument(
         "--deny",
         action="append",
         default=[],
         metavar="FEATURE",
-        help="do without this deprecated feature although the personality permits it, such as "
-        "transient_nonexcl_queues in rabbitmq-4.2; may be given more than once",
+        help="deny this deprecated feature although the personality permits it, such as "
+        "transient_nonexcl_queues in rabbitmq-4.2; can be repeated",
     )
     serve.add_argument(
         "--clock",
         default="real",
         metavar="MODE",
-        help="whose time the broker lives by: real, wall, or virtual, which needs --clock-rate "
+        help="source of the broker's time: real, wall, or virtual, which needs --clock-rate "
         "(default: %(default)s)",
     )
     serve.add_argument(
         "--clock-rate",
         type=_rate,
         metavar="FACTOR",
-        help="how many seconds pass on a virtual clock in a real one, such as 60",
+        help="seconds that pass on a virtual clock per real second, such as 60",
     )
     serve.add_argument(
         "--tls",
         action="store_true",
-        help="speak TLS with a certificate made on the spot (needs fakeamqp[tls])",
+        help="use TLS with a temporary certificate (needs fakeamqp[tls])",
     )
     serve.add_argument(
         "--tls-certificate",
         metavar="FILE",
-        help="speak TLS with this certificate (PEM, with its intermediates) instead; needs --tls-key",
+        help="use TLS with this certificate (PEM, with its intermediates); needs --tls-key",
     )
-    serve.add_argument("--tls-key", metavar="FILE", help="the private key of --tls-certificate (PEM)")
+    serve.add_argument("--tls-key", metavar="FILE", help="private key of --tls-certificate (PEM)")
     serve.add_argument(
         "--tls-ca",
         metavar="FILE",
-        help="the authority that signed --tls-certificate (PEM), for clients to trust",
+        help="authority that signed --tls-certificate (PEM), for clients to trust",
     )
     serve.add_argument(
         "--tls-client-ca",
         metavar="FILE",
-        help="check the clients' certificates with this authority (PEM); clients without one are let in",
+        help="verify client certificates with this authority (PEM); clients without one are accepted",
     )
     serve.add_argument(
-        "--definitions", metavar="FILE", help="load this RabbitMQ definitions file (JSON) before listening"
+        "--definitions", metavar="FILE", help="RabbitMQ definitions file (JSON) to load before listening"
     )
     serve.add_argument(
         "--max-message-size",
         type=_size,
         metavar="OCTETS",
         default=LARGEST_MESSAGE,
-        help="the largest message taken; RabbitMQ's max_message_size (default: %(default)s)",
+        help="size of the largest message accepted, RabbitMQ's max_message_size (default: %(default)s)",
     )
     serve.add_argument(
-        "--management-port", type=_port, metavar="PORT", help="where to offer the HTTP API (not built yet)"
+        "--management-port", type=_port, metavar="PORT", help="port of the HTTP API (not implemented yet)"
     )
 
     trace = commands.add_parser(
         "trace",
-        help="show a recording, or turn it into something else",
-        description="Show a recording, which trace.jsonl(FILE) has written, as a timeline; or write it as "
-        "what the options name, and show nothing.",
+        help="show or convert a recording",
+        description="Show a recording, written by trace.jsonl(FILE), as a timeline; or convert it to the "
+        "formats that the options name.",
     )
     trace.add_argument("file", metavar="FILE", help="the recording (JSON Lines)")
     trace.add_argument(
-        "--connection", metavar="NAME", help="only this one, by its name or by its short name, such as c1"
+        "--connection", metavar="NAME", help="only this connection, by its name or its short name, such as c1"
     )
-    trace.add_argument("--limit", type=_count, metavar="COUNT", help="only so many of the latest events")
-    trace.add_argument("--html", metavar="OUT", help="write a page for a browser")
-    trace.add_argument("--pcapng", metavar="OUT", help="write packets for Wireshark")
-    trace.add_argument("--parquet", metavar="OUT", help="write a table (needs fakeamqp[trace])")
+    trace.add_argument("--limit", type=_count, metavar="COUNT", help="only the latest COUNT events")
+    trace.add_argument("--html", metavar="OUT", help="write an HTML page")
+    trace.add_argument("--pcapng", metavar="OUT", help="write a packet capture for Wireshark")
+    trace.add_argument("--parquet", metavar="OUT", help="write a Parquet table (needs fakeamqp[trace])")
 
     replay = commands.add_parser(
         "replay",
-        help="do again what the clients of a recording did, and compare the answers",
-        description="Feed the client side of a recording to a broker, in the recorded order, and compare "
-        "what it answers with what was answered then. Prints what differs, by connection. The exit code is 0 "
-        "when nothing does, 1 when something does.",
+        help="repeat the client side of a recording and compare the answers",
+        description="Send the client side of a recording to a broker, in the recorded order, and compare its "
+        "answers with the recorded ones. Prints the differences by connection. The exit code is 0 without "
+        "differences and 1 with differences.",
     )
     replay.add_argument("file", metavar="FILE", help="the recording (JSON Lines)")
     replay.add_argument(
         "--url",
         metavar="URL",
-        help="the broker to try, such as amqp://guest:guest@localhost/; every connection logs in with what "
-        "the URL names (default: a fresh one in this process)",
+        help="broker to replay to, such as amqp://guest:guest@localhost/; every connection logs in with the "
+        "credentials of the URL (default: a new broker in this process)",
     )
     replay.add_argument(
         "--personality",
         metavar="NAME",
-        help="whose behaviour the fresh broker is to show, such as spec (default: rabbitmq-4.2)",
+        help="behaviour of the new broker, such as spec (default: rabbitmq-4.2)",
     )
     replay.add_argument(
         "--definitions",
         metavar="FILE",
-        help="what the fresh broker has before anybody connects: a RabbitMQ definitions file (JSON)",
+        help="RabbitMQ definitions file (JSON) that the new broker loads first",
     )
     replay.add_argument(
         "--timeout",
         type=_rate,
         default=5.0,
         metavar="SECONDS",
-        help="how long an answer may take (default: %(default)s)",
+        help="maximum time to wait for an answer (default: %(default)s)",
     )
 
-    commands.add_parser("demo", help="show in a few seconds what the broker does (needs fakeamqp[pika])")
+    commands.add_parser("demo", help="show in a few seconds how the broker behaves (needs fakeamqp[pika])")
     commands.add_parser("doctor", help="check whether brokers and clients can run on this machine")
     return parser
 
@@ -246,7 +249,7 @@ def _rate(text: str) -> float:
 def _serve(options: argparse.Namespace) -> int:
     import logging
 
-    _refuse_what_cannot_be(options)
+    _check_serve_options(options)
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
     with _StopSignals() as signals:
         broker = _configured_broker(options)
@@ -260,17 +263,17 @@ def _serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_what_cannot_be(options: argparse.Namespace) -> None:
+def _check_serve_options(options: argparse.Namespace) -> None:
     if options.clock not in CLOCKS:
         raise _UsageError(f"unknown clock {options.clock!r}{_did_you_mean(options.clock, CLOCKS)}")
     if options.clock == "virtual" and options.clock_rate is None:
         raise _UsageError(
-            "--clock virtual: no other process can move this clock, so give it a --clock-rate, such as 60"
+            "--clock virtual: other processes cannot move this clock; add a --clock-rate, such as 60"
         )
     if options.clock != "virtual" and options.clock_rate is not None:
-        raise _UsageError(f"--clock-rate sets a virtual clock, and this one is {options.clock}")
+        raise _UsageError(f"--clock-rate needs --clock virtual, but the clock is {options.clock}")
     if options.management_port is not None:
-        raise _UsageError("--management-port: the HTTP API is not built yet; leave the option out")
+        raise _UsageError("--management-port: the HTTP API is not implemented yet; omit the option")
 
 
 def _configured_broker(options: argparse.Namespace) -> Broker:
@@ -286,21 +289,21 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             clock=options.clock,
             tls=_tls(options),
             definitions=options.definitions,
-            # Nobody in this process looks, so nothing is kept for looking at.
+            # No code in this process inspects the broker.
             history=0,
             trace=0,
             largest_message=options.max_message_size,
         )
-    except FakeAMQPError as error:  # Nothing has been tried yet: it is the arguments that are wrong.
+    except FakeAMQPError as error:  # The broker has not started yet, so an argument is wrong.
         raise _UsageError(str(error)) from error
 
 
 def _tls(options: argparse.Namespace) -> bool | ServerTLS:
-    """What `Broker` is to have as `tls`.
+    """The argument `tls` of `Broker`.
 
     Raises:
-        _UsageError: some of the files are named without those they belong to.
-        FakeAMQPError: they cannot be used.
+        _UsageError: an option is missing that another one needs.
+        FakeAMQPError: a file cannot be used.
     """
     if options.tls_certificate is None or options.tls_key is None:
         for name in ("certificate", "key", "ca", "client_ca"):
@@ -316,17 +319,17 @@ def _tls(options: argparse.Namespace) -> bool | ServerTLS:
 
 
 class _StopSignals:
-    """Wait for SIGINT or SIGTERM, without losing one that comes early.
+    """Waits for SIGINT or SIGTERM, also if the signal arrives early.
 
-    The signals write to a socket instead of raising, so that none interrupts the broker in the middle of
-    starting or stopping. Once one has come the process ends, and another must not end it in another way.
+    The signals write to a socket instead of raising, so that none interrupts the broker while it starts or
+    stops. After the first signal the process ends, and further ones are ignored.
     """
 
     def __enter__(self) -> _StopSignals:
         import signal
         import socket
 
-        self._came = False
+        self._received = False
         self._signal = signal
         self._receiver, self._sender = socket.socketpair()
         self._sender.setblocking(False)
@@ -338,13 +341,13 @@ class _StopSignals:
 
     def wait(self) -> None:
         self._receiver.recv(1)
-        self._came = True
+        self._received = True
 
     def __exit__(self, *_: object) -> None:
         self._signal.set_wakeup_fd(self._former_descriptor)
         for number, handler in self._former.items():
-            # An ignored signal stays ignored while the interpreter shuts down; a handler is forgotten then.
-            self._signal.signal(number, self._signal.SIG_IGN if self._came else handler)
+            # While the interpreter shuts down, an ignored signal stays ignored; a handler would be lost.
+            self._signal.signal(number, self._signal.SIG_IGN if self._received else handler)
         self._receiver.close()
         self._sender.close()
 
@@ -358,7 +361,7 @@ def _trace(options: argparse.Namespace) -> int:
         names = dict.fromkeys(name for event in trace.events for name in (event.alias, event.connection))
         if options.connection not in names:
             known = [name for name in names if name]
-            hint = _did_you_mean(options.connection, known) if known else "; it has none"
+            hint = _did_you_mean(options.connection, known) if known else "; it has no connections"
             raise _UsageError(f"the recording has no connection {options.connection!r}{hint}")
     written = False
     for form in ("html", "pcapng", "parquet"):
@@ -373,7 +376,7 @@ def _trace(options: argparse.Namespace) -> int:
 
 
 def _part(trace: Trace, options: argparse.Namespace) -> Trace:
-    """As much of a trace as the options ask for."""
+    """The part of a trace that the options select."""
     events = [
         event
         for event in trace.events
@@ -391,7 +394,7 @@ def _replay(options: argparse.Namespace) -> int:
 
     for option in ("personality", "definitions"):
         if options.url is not None and getattr(options, option) is not None:
-            raise _UsageError(f"--{option} is about a fresh broker, and --url names one that is there")
+            raise _UsageError(f"--{option} configures a new broker and cannot be combined with --url")
     trace = _recording(options.file)
     try:
         outcome = replay(
@@ -403,7 +406,7 @@ def _replay(options: argparse.Namespace) -> int:
         )
     except NoBroker:
         raise
-    except FakeAMQPError as error:  # Nothing has been sent yet: it is the arguments that are wrong.
+    except FakeAMQPError as error:  # Nothing has been sent yet, so an argument is wrong.
         raise _UsageError(str(error)) from error
     print(outcome)
     return 0 if outcome.same else 1
@@ -427,7 +430,7 @@ def _demo(_: argparse.Namespace) -> int:
         import pika.exceptions
     except ImportError:
         print(
-            "fakeamqp demo: the tour uses pika; install it with: pip install 'fakeamqp[pika]'",
+            "fakeamqp demo: the demo uses pika; install it with: pip install 'fakeamqp[pika]'",
             file=sys.stderr,
         )
         return 1
@@ -436,7 +439,7 @@ def _demo(_: argparse.Namespace) -> int:
     with Broker() as broker:
         print(f"A broker runs in this process, at {broker.url}")
         connection = pika.BlockingConnection(pika.URLParameters(broker.url))
-        print("pika has connected to it over a socket, as it would to RabbitMQ.\n")
+        print("pika is connected to it over a socket, as to RabbitMQ.\n")
 
         channel = connection.channel()
         channel.confirm_delivery()
@@ -444,31 +447,29 @@ def _demo(_: argparse.Namespace) -> int:
         for body in (b"good morning", b"good day", b"good night"):
             channel.basic_publish("", "greetings", body, pika.BasicProperties(delivery_mode=2))
         print("pika published three messages, and the broker confirmed each of them.")
-        print(f"Seen from the test: {broker.queue('greetings')!r}\n")
+        print(f"The test sees: {broker.queue('greetings')!r}\n")
 
         method, _properties, body = channel.basic_get("greetings")
         channel.basic_nack(method.delivery_tag, requeue=True)
         method, _properties, again = channel.basic_get("greetings")
-        print(
-            f"A consumer took {body!r} and gave it back; it came again with redelivered={method.redelivered}."
-        )
+        print(f"A client got {body!r} and requeued it; it came again with redelivered={method.redelivered}.")
         channel.basic_ack(method.delivery_tag)
         assert again == body
 
         try:
             channel.queue_declare("no-such-queue", passive=True)
         except pika.exceptions.ChannelClosedByBroker as error:
-            print(f"A mistake gets RabbitMQ's answer: {error.reply_code} {error.reply_text}\n")
+            print(f"An error gets RabbitMQ's answer: {error.reply_code} {error.reply_text}\n")
         connection.close()
 
         broker.restart()
-        print("The broker was restarted on the same port. What is durable has survived:")
-        print(f"Seen from the test: {broker.queue('greetings')!r}\n")
+        print("The broker has restarted on the same port. Durable queues and persistent messages are kept:")
+        print(f"The test sees: {broker.queue('greetings')!r}\n")
 
         lines = broker.trace.timeline().splitlines()
-        print("What happened, as a failing test would report it (the end of it):")
+        print("The end of the timeline, as the report of a failing test shows it:")
         print("\n".join(f"    {line}" for line in lines[-12:]))
-    print("\nThe broker has stopped. Nothing of it is left on this machine.")
+    print("\nThe broker has stopped. Its port, sockets and threads are gone.")
     return 0
 
 
@@ -500,18 +501,18 @@ def _doctor(_: argparse.Namespace) -> int:
     if failed:
         print(f"Not ready: {', '.join(failed)}.")
         return 1
-    print("Ready: brokers can run here. What is missing is optional.")
+    print("Ready: brokers can run here. Missing packages are optional.")
     return 0
 
 
 def _findings() -> Iterator[tuple[str, str, str]]:
-    """Verdict ("ok", "missing" or "failed"), subject, and what was found, in words."""
+    """Tuples of verdict ("ok", "missing" or "failed"), subject, and details."""
     running = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info >= (3, 10):  # noqa: UP036 - a checkout can be run without pip's own check
         yield "ok", "Python", f"{running} at {sys.executable}"
     else:
         yield "failed", "Python", f"{running} is too old; 3.10 or later is needed"
-    yield "ok", "fakeamqp", _version("fakeamqp") or "used from a folder, not installed"
+    yield "ok", "fakeamqp", _version("fakeamqp") or "not installed; imported from a folder"
     yield _loopback("IPv4 loopback", "127.0.0.1", "failed")
     yield _loopback("IPv6 loopback", "::1", "missing")
     yield _broker_answers()

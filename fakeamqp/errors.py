@@ -1,4 +1,4 @@
-"""The root of every error fakeamqp raises. A leaf: every room may import it, and it imports none."""
+"""The base class of all errors of fakeamqp. Every package may import this module, and it imports none."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["FakeAMQPError", "near_match"]
 
 
 class FakeAMQPError(Exception):
-    """Base class of all errors that fakeamqp raises on purpose; the text says what to do about it."""
+    """Base class of all errors that fakeamqp raises on purpose; the text says what to do."""
 
 
 def near_match(name: object, known: Iterable[str], most: int = 12) -> str:
-    """How to go on after "there is no such ...": the nearest known name, or all of at most `most`."""
-    import difflib  # Only on the way to an error.
+    """The end of an error about an unknown name: the nearest known name, or up to `most` known names."""
+    import difflib  # Imported only for errors.
 
     names = sorted(known)
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fakeamqp.inspect import remark
+from fakeamqp.inspect.hints import time_hint
 from fakeamqp.model.exchanges import EXCHANGE_TYPES
 from fakeamqp.model.state import Redirect
 
@@ -68,7 +68,7 @@ class FaultHost:
 
     def remark(self) -> str:
         """What to add where somebody waited in vain because time stands still; otherwise ""."""
-        return remark(self._state)
+        return time_hint(self._state)
 
     def linked(self) -> Iterable[Any]:
         """The open connections, oldest first."""

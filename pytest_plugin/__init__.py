@@ -1,16 +1,16 @@
 """pytest plugin of fakeamqp: fixtures, marker and options.
 
-pytest loads this module by its entry point and takes the hooks and fixtures from it, so all of them are
-named here. Nothing else is imported before a test asks for it: no client library, no asyncio, no broker.
+pytest loads this module by its entry point and takes the hooks and fixtures from it, so it imports all of
+them. Client libraries, asyncio and the broker are imported only when a test uses them.
 """
 
 from __future__ import annotations
 
 from .fixtures.aio_pika_client import aio_pika_connection, aio_pika_connection_on_anyio
-from .fixtures.broker import amqp_broker, amqp_clock, amqp_faults, amqp_url, make_amqp_broker
+from .fixtures.broker import BrokerFactory, amqp_broker, amqp_clock, amqp_faults, amqp_url, make_amqp_broker
 from .fixtures.pika_client import pika_channel, pika_connection
 from .fixtures.spark_session import spark_amqp
-from .fixtures.spark_stream import amqp_stream, make_amqp_stream
+from .fixtures.spark_stream import StreamFactory, amqp_stream, make_amqp_stream
 from .plugin import (
     pytest_addoption,
     pytest_configure,
@@ -22,6 +22,8 @@ from .plugin import (
 )
 
 __all__ = [
+    "BrokerFactory",
+    "StreamFactory",
     "aio_pika_connection",
     "aio_pika_connection_on_anyio",
     "amqp_broker",

@@ -1,4 +1,4 @@
-"""Which brokers a test has: those that the fixtures have made for it."""
+"""The brokers of a test: those that the fixtures have created for it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def of(item: pytest.Item) -> list[Broker]:
 
 
 def forget(item: pytest.Item) -> None:
-    """Let go of the brokers of `item`, since pytest keeps items to the end of the run."""
+    """Drop the brokers of `item`, since pytest keeps items until the end of the run."""
     if _BROKERS in item.stash:
         del item.stash[_BROKERS]
 
 
 def named(broker: Broker) -> str:
-    """Where it listens, for reports: a URL has a password in it, and reports are passed on."""
+    """The address of a broker, for reports: a URL would contain the password."""
     return f"{broker.host}:{broker.port}"

@@ -1,4 +1,4 @@
-"""Names of files for tests: safe everywhere, and the same in every run and every worker."""
+"""File names for tests: valid on every file system, and the same in every run and every worker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import unicodedata
 __all__ = ["file_name"]
 
 _LONGEST = 150
-"""In bytes, which leaves a file system that takes 255 room for an ending."""
+"""In bytes; file systems allow 255, the rest is for a suffix."""
 _UNSAFE = re.compile(r"\W+")
 _PYTHON = re.compile(r"\.py(?=::|$)")
 _OF_WINDOWS = re.compile(r"(?:aux|con|nul|prn|(?:com|lpt)[0-9])", re.IGNORECASE)
@@ -17,14 +17,14 @@ _OF_WINDOWS = re.compile(r"(?:aux|con|nul|prn|(?:com|lpt)[0-9])", re.IGNORECASE)
 def file_name(nodeid: str, *, distinct: bool = False) -> str:
     """A name, without its ending, for files about a test.
 
-    That of `tests/test_a.py::test_b[x]` is `tests-test_a-test_b-x`: letters and digits of any script,
-    underscores, and single hyphens between. There is no dot in it, so whoever adds something after a dot gets
-    no other test's name. Where nothing is left it is `test`.
+    The name of `tests/test_a.py::test_b[x]` is `tests-test_a-test_b-x`: letters and digits of any script,
+    underscores, and single hyphens. It contains no dot, so adding a dot and a suffix cannot produce the name
+    of another test. If nothing is left, the name is `test`.
 
     Args:
         nodeid: of the test, as pytest writes it.
-        distinct: add a digest of `nodeid`, since the name alone would be that of another test as well. What
-            had to be shortened has it anyway.
+        distinct: add a digest of `nodeid`, because another test has the same name. Shortened names always
+            have one.
     """
     plain = unicodedata.normalize("NFC", _PYTHON.sub("", nodeid))
     name = _UNSAFE.sub("-", plain).strip("-") or "test"

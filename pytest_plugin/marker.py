@@ -1,4 +1,4 @@
-"""The marker `amqp`: how the broker of one test differs from the usual one."""
+"""The marker `amqp`: arguments for the broker of a test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPTIONS = (
     "users",
     "virtual_hosts",
 )
-"""The arguments of `fakeamqp.Broker` that tests are likely to want. The marker takes every other, too."""
+"""The usual arguments of `fakeamqp.Broker`. The marker takes all others as well."""
 
 DESCRIPTION = (
     "amqp(personality=..., clock=..., tls=..., users=..., definitions=..., ...): "
@@ -38,7 +38,7 @@ def broker_options(item: pytest.Item) -> dict[str, Any]:
     """Arguments for the broker of `item`, from all its `amqp` markers; the closest marker wins.
 
     Fails the test if a marker has a positional argument, or one that `fakeamqp.Broker` does not take. Skips
-    it if it runs against a real broker, which a marker cannot configure.
+    it on a real broker, which a marker cannot configure.
     """
     merged: dict[str, Any] = {}
     for mark in reversed(list(item.iter_markers(NAME))):
@@ -49,7 +49,7 @@ def broker_options(item: pytest.Item) -> dict[str, Any]:
         return merged
     _check(merged)
     if options.real_url(item.config) is not None:
-        pytest.skip(f"@pytest.mark.{NAME} configures fakeamqp, and --amqp-real-url names a real broker")
+        pytest.skip(f"@pytest.mark.{NAME} configures fakeamqp, and --amqp-real-url uses a real broker")
     return merged
 
 
@@ -60,7 +60,7 @@ def _check(arguments: dict[str, Any]) -> None:
     from fakeamqp import Broker, FakeAMQPError
 
     try:
-        Broker(**unusual)  # Never started: the broker knows best what it takes, and says what was meant.
+        Broker(**unusual)  # Not started: the constructor checks the arguments and names the nearest match.
     except (FakeAMQPError, TypeError) as error:
         pytest.fail(f"@pytest.mark.{NAME}: {error} (usual arguments are {_list()})", pytrace=False)
 

@@ -1,4 +1,4 @@
-"""Command line options, each with an ini twin of the same meaning."""
+"""Command line options, each with an ini option of the same meaning."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = [
     "broker_defaults",
     "check",
     "declare",
+    "ignored",
     "real_url",
     "spark_fast",
     "timeline_lines",
     "trace_folder",
     "trace_formats",
-    "unheeded",
 ]
 
 _REAL_URL = "amqp_real_url"
@@ -41,14 +41,14 @@ def declare(parser: pytest.Parser) -> None:
         dest=_REAL_URL,
         metavar="URL",
         default=None,
-        help="run the tests against the broker at this URL; those that need the fake's powers are skipped",
+        help="run the tests on the broker at this URL; tests that need features of fakeamqp are skipped",
     )
     group.addoption(
         "--amqp-personality",
         dest=_PERSONALITY,
         metavar="NAME",
         default=None,
-        help="whose behaviour brokers show when a test's marker does not say: rabbitmq-3.13, rabbitmq-4.0, "
+        help="behaviour that brokers emulate unless a marker sets it: rabbitmq-3.13, rabbitmq-4.0, "
         "rabbitmq-4.2, rabbitmq-4.3 or spec",
     )
     group.addoption(
@@ -56,40 +56,40 @@ def declare(parser: pytest.Parser) -> None:
         dest=_TRACE,
         metavar="DIR",
         default=None,
-        help="write what happened in the brokers of each test to files in this folder",
+        help="write recordings of the brokers of each test to this folder",
     )
     group.addoption(
         "--amqp-trace-formats",
         dest=_TRACE_FORMATS,
         metavar="NAMES",
         default=None,
-        help=f"which files --amqp-trace writes, with commas between them (default: {','.join(_FORMATS)})",
+        help=f"formats that --amqp-trace writes, separated by commas (default: {','.join(_FORMATS)})",
     )
     group.addoption(
         "--amqp-spark-fast",
         dest=_SPARK_FAST,
         action="store_true",
         default=False,
-        help="start Spark from a cache in the user's cache folder, which is filled first, in about 15 s",
+        help="start Spark from a cache in the user's cache folder; filling it takes about 15 s once",
     )
     parser.addini(_REAL_URL, "the same as --amqp-real-url", default="")
     parser.addini(_PERSONALITY, "the same as --amqp-personality", default="")
-    parser.addini(_TRACE, "the same as --amqp-trace; relative to the file that says it", default="")
+    parser.addini(_TRACE, "the same as --amqp-trace; relative to the ini file", default="")
     parser.addini(_TRACE_FORMATS, "the same as --amqp-trace-formats", default="")
     parser.addini(_SPARK_FAST, "the same as --amqp-spark-fast", type="bool", default=False)
     parser.addini(
         _TIMELINE_LINES,
-        "how many of the last lines of a broker's timeline a failed test reports; 0 means all (default: 40)",
+        "number of lines of a broker's timeline in the report of a failed test; 0 means all (default: 40)",
         default="40",
     )
 
 
 def check(config: pytest.Config) -> None:
-    """Refuse option values that cannot work, before the first test runs.
+    """Check the values of the options before the first test runs.
 
     Raises:
-        pytest.UsageError: if the URL is no AMQP URL, the number of lines is no number, traces cannot be
-            where they shall be, or there is no such format.
+        pytest.UsageError: the URL is not an AMQP URL, the number of lines is not a number, the folder of the
+            recordings is not a folder, or a format does not exist.
     """
     url = real_url(config)
     if url is not None:
@@ -113,36 +113,36 @@ def check(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--amqp-trace-formats: there is no format {name!r}; {known}")
 
 
-def unheeded(config: pytest.Config) -> str | None:
-    """What is asked for and cannot be had, and why; None if there is no such thing."""
+def ignored(config: pytest.Config) -> str | None:
+    """An explanation of an option that has no effect; None if there is none."""
     if real_url(config) is not None and _value(config, _TRACE):
-        return "--amqp-trace writes nothing, for --amqp-real-url names a real broker, which keeps no trace"
+        return "--amqp-trace writes nothing, because --amqp-real-url uses a real broker, which has no trace"
     return None
 
 
 def real_url(config: pytest.Config) -> str | None:
-    """URL of the real broker that the tests shall use, or None to use fakeamqp."""
+    """URL of the real broker to run the tests on, or None to use fakeamqp."""
     return _value(config, _REAL_URL)
 
 
 def broker_defaults(config: pytest.Config) -> Mapping[str, object]:
-    """Arguments of every `fakeamqp.Broker` that the fixtures make, before a marker changes them."""
+    """Default arguments of every `fakeamqp.Broker` that the fixtures create; markers override them."""
     personality = _value(config, _PERSONALITY)
     return {} if personality is None else {"personality": personality}
 
 
 def timeline_lines(config: pytest.Config) -> int:
-    """How many lines of a timeline a failed test reports; 0 means all."""
+    """Number of lines of a timeline in the report of a failed test; 0 means all."""
     return int(config.getini(_TIMELINE_LINES))
 
 
 def spark_fast(config: pytest.Config) -> bool:
-    """Whether a Spark session of ours shall start from the cache."""
+    """Whether the plugin's Spark session starts from the cache."""
     return bool(config.getoption(_SPARK_FAST) or config.getini(_SPARK_FAST))
 
 
 def trace_folder(config: pytest.Config) -> Path | None:
-    """Where the traces of tests are written, or None if they are not."""
+    """The folder for recordings, or None for no recordings."""
     given = config.getoption(_TRACE)
     if given:
         return Path(config.invocation_params.dir, given)
@@ -152,7 +152,7 @@ def trace_folder(config: pytest.Config) -> Path | None:
 
 
 def trace_formats(config: pytest.Config) -> tuple[str, ...]:
-    """In which formats, each of them also the ending of a file's name."""
+    """The formats of recordings; each is also the suffix of a file name."""
     names = [name.strip() for name in (_value(config, _TRACE_FORMATS) or "").split(",")]
     return tuple(dict.fromkeys(name for name in names if name)) or _FORMATS
 

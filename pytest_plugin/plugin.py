@@ -20,17 +20,17 @@ __all__ = [
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the command line options and their ini twins."""
+    """Declare the command line options and the corresponding ini options."""
     options.declare(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check the options, make the marker known, and join hands with pytest-asyncio where it is installed."""
+    """Check the options, register the marker, and register fixtures for pytest-asyncio if it is installed."""
     options.check(config)
     config.addinivalue_line("markers", marker.DESCRIPTION)
-    unheeded = options.unheeded(config)
-    if unheeded is not None and not hasattr(config, "workerinput"):
-        recordings.warn(config, unheeded)
+    ignored = options.ignored(config)
+    if ignored is not None and not hasattr(config, "workerinput"):
+        recordings.warn(config, ignored)
     if config.pluginmanager.has_plugin("asyncio"):
         from .fixtures import aio_pika_on_pytest_asyncio
 
@@ -39,16 +39,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Refuse a misspelled marker before anything is set up, even if no fixture would have read it."""
+    """Fail on a misspelled marker before the setup, even if no fixture reads the marker."""
     marker.broker_options(item)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fail a test that would have passed, if one of its faults never happened.
+    """Fail a passing test if one of its faults never happened.
 
-    A unittest class keeps failures and skips to itself until the report is made; they take the place of this
-    one then.
+    A unittest class reports failures and skips only later; they then replace this failure.
     """
     result = yield
     unused_faults.verify(item)
@@ -57,7 +56,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """End the faults of the test before its fixtures say goodbye to the broker, which might never answer."""
+    """Remove the faults of the test before its fixtures close their connections, which faults could block."""
     try:
         unused_faults.clear(item)
     finally:
@@ -69,7 +68,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put what happened in every broker of a failed test into its report."""
+    """Add the timelines of its brokers to the report of a failed test."""
     result = yield
     if result.failed:
         unused_faults.place(item, call, result)
@@ -80,7 +79,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say once more where the recordings of failed tests are."""
+    """List the recordings of failed tests."""
     failed = [*terminalreporter.getreports("error"), *terminalreporter.getreports("failed")]
     lines = list(dict.fromkeys(report.recorded(failed)))
     if lines:

@@ -1,7 +1,7 @@
-"""Writes what happened in the brokers of a test to files (`--amqp-trace`).
+"""Writes recordings of the brokers of a test to files (`--amqp-trace`).
 
-Files of one test have one name: that of the test, with the number of the broker where it has several. The
-name depends on what was collected and on nothing else, so that all workers of pytest-xdist agree on it.
+The files of a test have the name of the test, and the number of the broker if there are several. The names
+depend only on the collected tests, so that they are the same in all workers of pytest-xdist.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _RUNS: pytest.StashKey[int] = pytest.StashKey()
 
 
 def begin(item: pytest.Item) -> None:
-    """`item` is about to run, or to run again: then its files get a name of their own."""
+    """Note a run of `item`: a repeated run gets files of its own."""
     item.stash[_RUNS] = item.stash.get(_RUNS, 0) + 1
 
 
 def expected(item: pytest.Item) -> list[Path]:
-    """The files that are going to be written for `item`, for each broker in the order they were started."""
+    """The files to be written for `item`, broker by broker in the order they were started."""
     return [path for _, _, paths in _planned(item) for path in paths.values()]
 
 
 def write(item: pytest.Item) -> None:
-    """Write the files of `item`. What goes wrong is a warning, for it does not concern what is tested."""
+    """Write the files of `item`. An error is reported as a warning and does not fail the test."""
     problems = []
     for broker, title, paths in _planned(item):
         trace = broker.trace
@@ -51,13 +51,13 @@ def write(item: pytest.Item) -> None:
                 problems.append(
                     f"--amqp-trace: a recording cannot be written to {path.parent}: {_said(problem)}"
                 )
-    # Without the names of files they are mostly the same: pytest shows them once, with all tests they are of.
+    # Without file names most texts are equal; pytest shows equal warnings once, with all their tests.
     for text in dict.fromkeys(problems):
         warn(item.config, text, item.nodeid)
 
 
 def warn(config: pytest.Config, text: str, nodeid: str = "") -> None:
-    """Put a warning into the summary, whatever the filters for warnings make of those of the tests."""
+    """Add a warning to the summary, regardless of warning filters."""
     message = warnings.WarningMessage(pytest.PytestWarning(text), pytest.PytestWarning, __file__, 1, line="")
     config.hook.pytest_warning_recorded.call_historic(
         kwargs={
@@ -70,7 +70,7 @@ def warn(config: pytest.Config, text: str, nodeid: str = "") -> None:
 
 
 def _planned(item: pytest.Item) -> Iterator[tuple[Broker, str, dict[str, Path]]]:
-    """The brokers of `item`, the titles of their recordings, and by kind the files that they get."""
+    """The brokers of `item`, with the titles of their recordings and their files by format."""
     folder = options.trace_folder(item.config)
     if folder is None:
         return
@@ -94,7 +94,7 @@ def _name(item: pytest.Item) -> str:
 
 
 def _write(trace: Trace, kind: str, path: Path, title: str) -> None:
-    """Write it beside its place and move it there, so that no file is ever half of one."""
+    """Write a temporary file and move it to its place, so that no file is incomplete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:

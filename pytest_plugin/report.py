@@ -1,4 +1,4 @@
-"""What the report of a failed test tells about its brokers."""
+"""The sections about brokers in the report of a failed test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEFT_OUT = re.compile(r"^(\(\d+ earlier events left out)\)$", re.MULTILINE)
 
 
 def sections(item: pytest.Item, report: pytest.TestReport) -> Iterator[tuple[str, str]]:
-    """Title and text of the sections for `report`, which says that `item` has failed."""
+    """Title and text of the sections for the report of a failed test."""
     if report.when == "call":
         unused = unused_faults.complaint(item)
         if unused and unused not in report.longreprtext:
@@ -40,7 +40,7 @@ def sections(item: pytest.Item, report: pytest.TestReport) -> Iterator[tuple[str
 
 
 def recorded(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
-    """For each failed test one of its recordings, a page if there is one: that is where one looks first."""
+    """One recording of each failed test: the HTML page if there is one."""
     for report in reports:
         for title, text in report.sections:
             if title == _RECORDING:
@@ -53,16 +53,18 @@ def _timeline(broker: Broker, count: int) -> str:
     if broker._recorder is None:
         return "(the trace is off)"
     text = broker.trace.timeline(limit=count or None)
-    return _LEFT_OUT.sub(r"\1; -o amqp_timeline_lines=0 shows all)", text, count=1) or "(nothing was said)"
+    return _LEFT_OUT.sub(r"\1; -o amqp_timeline_lines=0 shows all)", text, count=1) or "(nothing happened)"
 
 
 def _plans(broker: Broker) -> Iterable[str]:
-    """What chaos has done, for it to be done again; asking for faults here would import a whole room."""
+    """The chaos plans, with which a test can be repeated. Reading `broker.faults` would import that
+    package.
+    """
     return () if broker._faults is None else broker._faults.plans
 
 
 def _shown(files: Iterable[Path], config: pytest.Config) -> Iterator[str]:
-    """Paths as one would type them."""
+    """Paths relative to the working folder, where possible."""
     here = config.invocation_params.dir
     for path in files:
         yield str(path.relative_to(here) if path.is_relative_to(here) else path)

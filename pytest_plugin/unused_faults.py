@@ -1,4 +1,4 @@
-"""A fault that never happened fails its test: the test has not tested what it says."""
+"""Fails a test if one of its faults never happened, because the test has not tested what it claims."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from fakeamqp.faults import Faults
 
 else:
-    Failed = pytest.fail.Exception  # The same, by its public name, which type checkers cannot follow.
+    Failed = pytest.fail.Exception  # The same class by its public name, which type checkers cannot follow.
 
 __all__ = ["clear", "complaint", "place", "verify"]
 
 _GRACE = 1.0
-"""How many seconds a broker has to deal with what clients sent before the test was over."""
+"""How many seconds a broker may take to process what clients sent before the test ended."""
 
 
 class _Unused(Failed):
-    """How the test fails: with no more than a text, and under the name of the error that it stands for."""
+    """The failure of the test, reported by its text and the name of the corresponding error."""
 
     __module__ = "builtins"
     __qualname__ = __name__ = "UnusedFault"
 
 
 def verify(item: pytest.Item) -> None:
-    """Fail `item` if there are faults that never happened and are not optional.
+    """Fail `item` if a fault never happened and is not optional.
 
-    What a function of the test's has raised, where nobody was there to be told, comes first.
+    An exception that a callback of the test has raised in the broker is raised first.
     """
     for broker in brokers.of(item):
         if broker._amqp_0_9 is not None:
@@ -49,27 +49,27 @@ def verify(item: pytest.Item) -> None:
 
 
 def complaint(item: pytest.Item) -> str:
-    """What to say of faults of `item` that never happened and are not optional; "" where there are none."""
+    """The report of faults of `item` that never happened and are not optional; "" if there are none."""
     said = [(broker, _unused(broker, faults)) for broker, faults in _faulty(item)]
     one = len(brokers.of(item)) == 1
     return "\n".join(text if one else f"{brokers.named(broker)}: {text}" for broker, text in said if text)
 
 
 def place(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Say that what `verify` complains of is where `item` is, and not where it has raised its error."""
+    """Let the failure of `verify` point to `item` instead of to this module."""
     crash = getattr(report.longrepr, "reprcrash", None)
     if call.excinfo is not None and isinstance(call.excinfo.value, _Unused) and crash is not None:
         crash.path, crash.lineno = str(item.path), (item.location[1] or 0) + 1
 
 
 def clear(item: pytest.Item) -> None:
-    """End all faults of `item`, so that fixtures can close what they have opened."""
+    """Remove all faults of `item`, so that fixtures can close their connections."""
     for _, faults in _faulty(item):
         faults.clear()
 
 
 def _faulty(item: pytest.Item) -> Iterator[tuple[Broker, Faults]]:
-    """The brokers whose faults somebody has asked for; asking for them here would import a whole room."""
+    """The brokers with faults. Reading `broker.faults` would import that package for all others."""
     for broker in brokers.of(item):
         if broker._faults is not None:
             yield broker, broker._faults
@@ -80,11 +80,11 @@ def _unused(broker: Broker, faults: Faults) -> str:
 
     try:
         faults.raise_errors()
-    except BaseException as error:  # of whatever kind: pytest has some of its own
-        return f"a function of the test has failed in a fault: {error!r}"
+    except BaseException as error:  # including pytest's outcome exceptions
+        return f"a callback of the test has failed in a fault: {error!r}"
     said = _said(faults)
     if said:
-        # A client need not wait for what it sends, so the test may be over before the broker has read it.
+        # Clients do not wait for what they send, so the test may end before the broker has read it.
         with suppress(BrokerError):
             broker.wait_until_idle(timeout=_GRACE)
         said = _said(faults)

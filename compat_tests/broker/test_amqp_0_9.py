@@ -183,7 +183,7 @@ def test_who_interrupts_the_program_interrupts_it(broker: Broker) -> None:
     tunnel = broker.amqp_0_9.tunnel("proxy", interrupt)
     request = TunnelRequest({}, {}, "proxy", "", False, False, b"", "c", 1, "/", "guest")
     with pytest.raises(KeyboardInterrupt):
-        broker.look(lambda state: state.extensions[Registrations].tunnel(request))
+        broker._reader.read(lambda state: state.extensions[Registrations].tunnel(request))
     assert tunnel.error is None
 
 

@@ -83,12 +83,13 @@ def test_stopping_tells_the_clients(broker: Broker) -> None:
 def test_starting_again_keeps_the_port_and_what_is_durable() -> None:
     broker = Broker().start()
     port = broker.port
-    broker.look(lambda state: state.virtual_hosts["/"].declare_queue("durable", owner=None, durable=True))
-    broker.look(lambda state: state.virtual_hosts["/"].declare_queue("transient", owner=None))
+    read = broker._reader.read
+    read(lambda state: state.virtual_hosts["/"].declare_queue("durable", owner=None, durable=True))
+    read(lambda state: state.virtual_hosts["/"].declare_queue("transient", owner=None))
     broker.stop()
     with broker:
         assert broker.port == port
-        assert broker.queues == ("durable",)
+        assert [queue.name for queue in broker.queues()] == ["durable"]
 
 
 def test_restart_keeps_the_port_what_is_durable_and_persistent_messages(broker: Broker) -> None:
@@ -101,7 +102,7 @@ def test_restart_keeps_the_port_what_is_durable_and_persistent_messages(broker: 
         channel.basic_publish("", "durable", b"lost")
         channel.exchange_declare("events", durable=True)
         channel.queue_bind("durable", "events", "k")
-        broker.queue("durable").wait_for(count=2)
+        broker.queue("durable").wait_for(ready=2)
         broker.restart()
         with pytest.raises(pika.exceptions.ConnectionClosedByBroker):
             connection.process_data_events(time_limit=5)
@@ -121,7 +122,7 @@ def test_a_crash_loses_what_nobody_was_told_of(broker: Broker) -> None:
     told.confirm_delivery()
     told.basic_publish("", "q", b"confirmed", persistent)
     connection.channel().basic_publish("", "q", b"unconfirmed", persistent)
-    broker.queue("q").wait_for(count=2)
+    broker.queue("q").wait_for(ready=2)
     broker.restart(crash=True)
     assert [message.body for message in broker.queue("q").messages] == [b"confirmed"]
     with pytest.raises((pika.exceptions.StreamLostError, pika.exceptions.ConnectionClosed)) as lost:
@@ -136,7 +137,7 @@ def test_reset_forgets_everything_and_keeps_the_port() -> None:
         connection.channel().queue_declare("q", durable=True)
         broker.publish(b"x", routing_key="q")
         broker.reset()
-        assert broker.queues == ()
+        assert broker.queues() == ()
         assert len(broker.published) == 0
         assert broker.connections == ()
         assert "q" not in broker.trace.timeline()
@@ -167,8 +168,11 @@ def test_users_replace_guest_and_the_url_names_the_first() -> None:
 def test_users_may_be_given_as_objects_and_are_not_shared() -> None:
     alice = User("alice", "secret", (), {"/": Permission(configure="^$")})
     with Broker(users=[alice]) as first, Broker(users=[alice]) as second:
-        first.look(lambda state: state.access.users["alice"].permissions.clear())
-        assert second.look(lambda state: dict(state.access.users["alice"].permissions)) == alice.permissions
+        first._reader.read(lambda state: state.access.users["alice"].permissions.clear())
+        assert (
+            second._reader.read(lambda state: dict(state.access.users["alice"].permissions))
+            == alice.permissions
+        )
 
 
 def test_a_new_virtual_host_is_open_to_those_who_may_do_everything(broker: Broker) -> None:
@@ -283,7 +287,7 @@ def test_looking_at_a_queue(broker: Broker) -> None:
         for body in (b"one", b"two"):
             channel.basic_publish("", "orders", body, pika.BasicProperties(headers={"n": 1}))
         queue = broker.queue("orders")
-        queue.wait_for(count=2)
+        queue.wait_for(ready=2)
         channel.basic_get("orders")
         assert (queue.ready, queue.unacked) == (1, 1)
         assert [message.body for message in queue.messages] == [b"two", b"one"]
@@ -293,9 +297,9 @@ def test_looking_at_a_queue(broker: Broker) -> None:
 
 
 def test_waiting_in_vain_says_what_there_is(broker: Broker) -> None:
-    broker.look(lambda state: state.virtual_hosts["/"].declare_queue("q", owner=None))
+    broker._reader.read(lambda state: state.virtual_hosts["/"].declare_queue("q", owner=None))
     with pytest.raises(WaitTimeout, match="ready=0"):
-        broker.queue("q").wait_for(count=1, timeout=0.01)
+        broker.queue("q").wait_for(ready=1, timeout=0.01)
 
 
 def test_what_was_published_can_be_expected(broker: Broker) -> None:
@@ -372,12 +376,12 @@ def test_blocking_tells_the_publisher_and_reads_nothing_more_from_it(broker: Bro
     channel.queue_declare("q")
     broker.block("low on memory")
     channel.basic_publish("", "q", b"held back")
-    broker.wait_for(lambda state: not next(iter(state.connections)).reading)
+    broker._reader.wait_for(lambda state: not next(iter(state.connections)).reading)
     connection.process_data_events(time_limit=0.05)
     assert told == ["low on memory"]
     assert broker.queue("q").ready == 0
     broker.unblock()
-    broker.queue("q").wait_for(count=1)
+    broker.queue("q").wait_for(ready=1)
     connection.process_data_events(time_limit=0.05)
     assert told == ["low on memory", "over"]
     connection.close()
@@ -425,7 +429,7 @@ def test_definitions_are_in_force_and_come_back(tmp_path: pytest.TempPathFactory
         credentials = pika.PlainCredentials("app", "app")
         with connect(broker, virtual_host="shop", credentials=credentials) as connection:
             connection.channel().basic_publish("events", "order.placed", b"x")
-            broker.queue("orders", virtual_host="shop").wait_for(count=1)
+            broker.queue("orders", virtual_host="shop").wait_for(ready=1)
         dumped = broker.definitions()
     assert [queue["name"] for queue in dumped["queues"]] == ["orders"]
     with Broker(definitions=dumped) as again:
@@ -461,7 +465,7 @@ def test_asking_for_what_is_not_there_says_what_to_do() -> None:
 @pytest.mark.parametrize("wrong", ["x", 1.5, -1, None, True])
 @pytest.mark.parametrize("name", ["trace", "history"])
 def test_how_many_to_keep_is_a_number(name: str, wrong: Any) -> None:
-    with pytest.raises(BrokerError, match=f"{name} is how many to keep"):
+    with pytest.raises(BrokerError, match=f"{name} must be a number of entries to keep"):
         Broker(**{name: wrong})
 
 

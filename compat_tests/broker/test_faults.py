@@ -118,7 +118,7 @@ def test_reset_lets_go_of_nobody(broker: Broker, faults: Faults) -> None:
     channel.connection.process_data_events(0)
     faults.rules[0].wait()
     broker.reset()
-    assert "q" not in broker.queues
+    assert not broker.queue("q").exists
 
 
 @pytest.mark.parametrize("crash", [False, True])
@@ -128,9 +128,9 @@ def test_rules_survive_a_restart(broker: Broker, faults: Faults, crash: bool) ->
     channel_of(broker)
     broker.restart(crash=crash)
     connection = channel_of(broker, blocked_connection_timeout=None).connection
-    assert broker.look(lambda state: state.blocked_reason) == "low on disk"
+    assert broker._reader.read(lambda state: state.blocked_reason) == "low on disk"
     alarm.remove()
-    assert broker.look(lambda state: state.blocked_reason) is None
+    assert broker._reader.read(lambda state: state.blocked_reason) is None
     with pytest.raises(pika.exceptions.NackError):
         channel = connection.channel()
         channel.confirm_delivery()

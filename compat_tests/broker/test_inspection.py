@@ -51,7 +51,7 @@ def test_what_became_of_messages(broker: Broker, channel: BlockingChannel) -> No
 def test_a_restart_says_what_it_lost(broker: Broker, channel: BlockingChannel) -> None:
     channel.queue_declare("q", durable=True)
     channel.basic_publish("", "q", b"transient")
-    broker.queue("q").wait_for(count=1)
+    broker.queue("q").wait_for(ready=1)
     broker.restart()
     [lost] = broker.expect_dropped(timeout=0)
     assert (lost.body, lost.queue, lost.reason) == (b"transient", "q", "restart")
@@ -62,12 +62,12 @@ def test_coroutines_go_on_while_they_wait(broker: Broker) -> None:
         waiting = asyncio.gather(
             broker.expect_published_async(routing_key="a"),
             broker.expect_dropped_async(reason="unroutable"),
-            broker.wait_for_async(lambda state: state.published),
+            broker.wait_for_async(lambda: broker.published),
             broker.queue("q").wait_for_async(),
         )
         await asyncio.sleep(0)
         broker.publish(b"1", routing_key="a")
-        broker.look(lambda state: state.virtual_host("/").declare_queue("q", owner=None))
+        broker._reader.read(lambda state: state.virtual_host("/").declare_queue("q", owner=None))
         published, dropped, seen, queue = await waiting
         assert (len(published), len(dropped), seen, queue.name) == (1, 1, True, "q")
         await broker.wait_until_idle_async()
@@ -91,15 +91,15 @@ def test_consumers_are_told_what_was_done_to_their_queue(broker: Broker, channel
     for name in ("q", "r"):
         channel.queue_declare(name)
         channel.basic_consume(name, lambda *delivery: None, consumer_tag=name)
-    assert [each.tag for each in broker.consumers] == ["q", "r"]
+    assert [each.tag for each in broker.consumers()] == ["q", "r"]
     assert broker.queue("q").cancel_consumers() == 1
     assert broker.queue("r").delete() == 0
     while len(cancelled) < 2:
         channel.connection.process_data_events(time_limit=1)
     assert cancelled == ["q", "r"]
-    assert broker.queues == ("q",)
+    assert [queue.name for queue in broker.queues("/")] == ["q"]
     channel.basic_publish("", "q", b"1")
-    broker.queue("q").wait_for(count=1)
+    broker.queue("q").wait_for(ready=1)
     assert broker.queue("q").purge() == 1
 
 

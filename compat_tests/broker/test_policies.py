@@ -41,16 +41,16 @@ def test_a_policy_can_be_looked_at(broker: Broker, channel: Any) -> None:
     view = broker.queue("orders").view()
     assert (view.policy, view.operator_policy, view.options.max_length) == ("cap", "cap", 5)
     assert repr(view) == ("<queue 'orders' ready=0 unacked=0 consumers=0 policy='cap' operator_policy='cap'>")
-    assert [(policy.name, policy.operator) for policy in broker.policies] == [("cap", False), ("cap", True)]
-    assert repr(broker.policies) == (
+    assert [(policy.name, policy.operator) for policy in broker.policies()] == [("cap", False), ("cap", True)]
+    assert repr(broker.policies()) == (
         "(<policy 'cap' '^o' -> {'max-length': 9} priority=1>, "
         "<operator policy 'cap' '' -> {'max-length': 5} apply_to='queues'>)"
     )
     with pytest.raises(TypeError):
-        broker.policies[0].definition["max-length"] = 1
+        broker.policies()[0].definition["max-length"] = 1
     broker.clear_policy("cap")
     broker.clear_policy("cap", operator=True)
-    assert broker.policies == ()
+    assert broker.policies() == ()
     assert broker.queue("orders").view().options.max_length is None
 
 
@@ -65,8 +65,8 @@ def test_an_exchange_shows_its_policy(broker: Broker) -> None:
 def test_policies_are_of_one_virtual_host(broker: Broker) -> None:
     broker.add_virtual_host("shop")
     broker.set_policy("cap", "", {"max-length": 1}, virtual_host="shop")
-    assert [policy.virtual_host for policy in broker.policies] == ["shop"]
-    assert repr(broker.policies[0]) == "<policy 'cap' in virtual host 'shop' '' -> {'max-length': 1}>"
+    assert [policy.virtual_host for policy in broker.policies()] == ["shop"]
+    assert repr(broker.policies()[0]) == "<policy 'cap' in virtual host 'shop' '' -> {'max-length': 1}>"
     with pytest.raises(PolicyError, match="there is no policy 'cap' in virtual host '/'"):
         broker.clear_policy("cap")
     with pytest.raises(FakeAMQPError, match="vhost shoop not found"):
@@ -81,7 +81,7 @@ def test_a_misspelled_policy_is_an_error_that_helps(broker: Broker) -> None:
         broker.set_policy("ttl", "", {"mesage-ttl": 5})
     with pytest.raises(PolicyError, match="did you mean 'queues'"):
         broker.set_policy("ttl", "", {"message-ttl": 5}, apply_to="queue")
-    assert broker.policies == ()
+    assert broker.policies() == ()
 
 
 def test_policies_last_until_the_broker_begins_anew(broker: Broker) -> None:
@@ -89,7 +89,7 @@ def test_policies_last_until_the_broker_begins_anew(broker: Broker) -> None:
     broker.restart()
     assert broker.policies
     broker.reset()
-    assert broker.policies == ()
+    assert broker.policies() == ()
 
 
 def test_policies_and_limits_come_back_with_definitions(broker: Broker) -> None:
@@ -100,7 +100,7 @@ def test_policies_and_limits_come_back_with_definitions(broker: Broker) -> None:
     broker.set_user_limits("guest", max_channels=9)
     dumped = broker.definitions()
     with Broker(definitions=dumped) as again:
-        assert again.policies == broker.policies
+        assert again.policies() == broker.policies()
         assert again.definitions() == dumped
         again.clear_policy("ops", operator=True)
         again.reset()

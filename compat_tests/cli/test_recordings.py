@@ -22,7 +22,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for queue in ("orders", "bills"):
             with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
                 connection.channel().queue_declare(queue)
-        assert broker.wait_for(lambda state: not state.connections)
+        assert broker.wait_for(lambda: not broker.connections)
         broker.trace.jsonl(path)
     return path
 
@@ -110,7 +110,7 @@ def test_a_broker_that_is_not_there(recording, capsys):
         (["replay", "RECORDING", "--definitions", "no-such.json"], "no-such.json"),
         (
             ["replay", "RECORDING", "--url", "amqp://x/", "--personality", "spec"],
-            "--personality is about a fresh",
+            "--personality configures a new broker",
         ),
         (["replay", "RECORDING", "--url", "x"], "no URL of a broker"),
         (["replay", "RECORDING", "--timeout", "0"], "is not a number above 0"),

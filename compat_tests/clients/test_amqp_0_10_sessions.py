@@ -262,7 +262,7 @@ def left_behind(broker: Broker, timeout: int | None) -> Session:
     session.subscribe("q", "d")
     assert session.get("d").body == b"held"
     connection.drop()
-    assert broker.wait_for(lambda state: not state.connections)
+    assert broker.wait_for(lambda: not broker.connections)
     return session
 
 
@@ -278,7 +278,7 @@ def test_a_session_is_kept_for_as_long_as_was_asked_for(timeless: Broker) -> Non
 def test_and_no_longer(timeless: Broker) -> None:
     session = left_behind(timeless, timeout=30)
     timeless.clock.advance(30)
-    assert timeless.look(lambda state: state.sessions) == {}
+    assert timeless._reader.read(lambda state: state.sessions) == {}
     with connect(timeless) as connection:
         with pytest.raises(SessionLost):
             session.attach(connection)
@@ -306,6 +306,6 @@ def test_the_time_begins_anew_with_each_transport(timeless: Broker) -> None:
         timeless.clock.advance(100)  # While it is attached it has all the time it wants.
         session.sync()
         session.connection.drop()
-        assert timeless.wait_for(lambda state: not state.connections)
+        assert timeless.wait_for(lambda: not timeless.connections)
     timeless.clock.advance(30)
-    assert timeless.look(lambda state: state.sessions) == {}
+    assert timeless._reader.read(lambda state: state.sessions) == {}

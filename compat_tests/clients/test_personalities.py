@@ -132,6 +132,6 @@ def test_celery_runs_on_4_3(modern: Broker) -> None:
 
 def _channel_of(broker: Broker, queue: str) -> Any:
     """The channel that consumes from a queue."""
-    return broker.look(
+    return broker._reader.read(
         lambda state: next(iter(state.virtual_hosts["/"].queues[queue].subscriptions)).subscriber
     )

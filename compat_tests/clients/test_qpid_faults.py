@@ -26,7 +26,7 @@ def connection(broker: Broker, messaging: Any) -> Iterator[Any]:
     try:
         opened.close(timeout=TIMEOUT)
     except RemoteError:
-        assert broker.wait_for(lambda state: not state.connections)  # It had been lost.
+        assert broker.wait_for(lambda: not broker.connections)  # It had been lost.
 
 
 @pytest.fixture

@@ -149,7 +149,7 @@ def test_accounts_and_virtual_hosts_are_the_same(exported: Path) -> None:
 def test_the_policies_are_in_force_there_as_here(node: RabbitMQNode, exported: Path) -> None:
     listed = json.loads(node.control("list_queues", "-p", "shop", "name", "policy", "--formatter", "json"))
     broker = Broker(personality="rabbitmq-3.13", definitions=exported)
-    queues = broker.look(lambda state: state.virtual_hosts["shop"].queues)
+    queues = broker._reader.read(lambda state: state.virtual_hosts["shop"].queues)
     for entry in listed:
         name = entry["name"]
         assert broker.queue(name, "shop").view().policy == (entry["policy"] or None)
@@ -167,7 +167,7 @@ def test_what_was_set_by_command_loads(node: RabbitMQNode, exported: Path, tmp_p
     node.control("set_vhost_limits", "-p", "shop", '{"max-queues": 50}')
     node.control("export_definitions", str(tmp_path / "more.json"))
     broker = Broker(personality="rabbitmq-3.13", definitions=tmp_path / "more.json")
-    [policy] = [each for each in broker.policies if each.name == "more"]
+    [policy] = [each for each in broker.policies() if each.name == "more"]
     assert (policy.operator, policy.priority, policy.definition) == (True, 7, {"max-length": 4})
     [shop] = [each for each in broker.definitions()["vhosts"] if each["name"] == "shop"]
     assert shop["limits"] == [["max-queues", 50]]

@@ -110,7 +110,7 @@ class Bench:
         def release() -> None:
             while not self._ending.is_set():
                 # The condition is about what is held, so waiting for hits only saves turns.
-                if not self.broker.wait_for(lambda _: rule.held >= batch, 0.1):
+                if not self.broker.wait_for(lambda: rule.held >= batch, 0.1):
                     continue
                 rule.release(**how)
 
@@ -158,17 +158,17 @@ class Bench:
     def wait_for_change(self, seconds: float) -> None:
         """See `Stage`: until everything has been taken, or something has come again."""
         settled = self._settled()
-        self.broker.wait_for(lambda _: self._settled() != settled, seconds)
+        self.broker.wait_for(lambda: self._settled() != settled, seconds)
 
     def _settled(self) -> bool:
         waiting = "waiting" in self.moments
-        if (waiting and not self._late) or QUEUE not in self.broker.queues:
+        if (waiting and not self._late) or not self.broker.queue(QUEUE).exists:
             return False
         queue = self.broker.queue(QUEUE)
         return queue.ready == 0 and queue.unacked == 0
 
     def _consumers(self) -> int:
-        return len(self.broker.queue(QUEUE).consumers) if QUEUE in self.broker.queues else 0
+        return len(self.broker.queue(QUEUE).consumers) if self.broker.queue(QUEUE).exists else 0
 
     @property
     def consuming(self) -> str:
@@ -211,9 +211,9 @@ class Bench:
         self.faults.clear()
         for undo in self._undoings:
             undo()
-        gone = self.broker.wait_for(lambda state: not state.connections, _SECONDS)
+        gone = self.broker.wait_for(lambda: not self.broker.connections, _SECONDS)
         assert gone, f"still connected: {self.broker.connections}"
-        if QUEUE in self.broker.queues:
+        if self.broker.queue(QUEUE).exists:
             seen.left = [name_of(message.body) for message in self.broker.queue(QUEUE).messages]
 
     def check(self, *, happened: bool = True) -> None:

@@ -47,7 +47,7 @@ def virtual() -> Iterator[Broker]:
 def check(broker: Broker) -> None:
     """Nothing is left of a broker that has stopped."""
     assert broker.failures == ()
-    assert broker.look(lambda state: list(state.connections)) == []
+    assert broker._reader.read(lambda state: list(state.connections)) == []
     assert broker.faults.network._wiring.cables == ()
     assert not [each for each in threading.enumerate() if each.name == "fakeamqp"]
 
@@ -508,7 +508,7 @@ def test_stops_and_restarts_while_faults_are_installed(virtual: Broker, call: st
         assert untold(sock), "the fault is in force after a restart"
         virtual.stop()
         assert read_to_end(sock)[0] == b""
-    assert virtual.look(lambda state: len(state.timers)) == 0
+    assert virtual._reader.read(lambda state: len(state.timers)) == 0
     with suppress(AMQPError):
         connection.close()
     virtual.start()
@@ -535,11 +535,11 @@ def test_the_cost_is_gone_with_the_last_fault(broker: Broker) -> None:
         fault = broker.faults.network.slice(1)
         connection.channel()
         with broker._engine:
-            assert all(link.wrapping is not None for link in broker._engine._loop.links)
+            assert all(driver.wrapping is not None for driver in broker._engine._loop.drivers)
         fault.remove()
         with broker._engine:
-            assert all(link.wrapping is None for link in broker._engine._loop.links)
+            assert all(driver.wrapping is None for driver in broker._engine._loop.drivers)
         connection.channel()
         broker.faults.network.on("somebody else").latency(1).remove()
         with broker._engine:
-            assert all(link.wrapping is None for link in broker._engine._loop.links)
+            assert all(driver.wrapping is None for driver in broker._engine._loop.drivers)

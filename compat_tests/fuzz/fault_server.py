@@ -35,7 +35,7 @@ class Link:
 
     def _stir(self, _connection: object = None) -> None:
         if self.wrapping is not None:
-            self.wrapping.stirred()
+            self.wrapping.notified()
 
     def send(self, octets: bytes) -> None:
         """Bytes of the client's; they wait as long as the broker does not read."""

@@ -79,9 +79,9 @@ def nothing_is_left(state: BrokerState) -> bool:
 
 def check_nothing_is_left(broker: Broker) -> None:
     broker.wait_until_idle(timeout=30)  # Some clients may not even have been accepted when they went.
-    assert broker.wait_for(nothing_is_left, timeout=30), broker.look(lambda state: list(state.connections))
-    assert broker.look(inconsistencies) == []
-    assert broker.look(lambda state: list(state.virtual_hosts["/"].reply_addresses)) == []
+    assert broker._reader.wait_for(nothing_is_left, timeout=30), broker.connections
+    assert broker._reader.read(inconsistencies) == []
+    assert broker._reader.read(lambda state: list(state.virtual_hosts["/"].reply_addresses)) == []
 
 
 @pytest.mark.parametrize("personality", PERSONALITIES)
@@ -111,7 +111,7 @@ def test_mutated_streams(personality: str) -> None:
 @pytest.mark.parametrize("recording", range(len(RECORDINGS)))
 def test_vanishing_at_every_prefix(broker: Broker, recording: int, reset: bool) -> None:
     """Wherever in a frame a client goes, all it had goes with it."""
-    strict = broker.look(lambda state: state.personality.name) == "spec"
+    strict = broker._reader.read(lambda state: state.personality.name) == "spec"
     frames = recordings("spec" if strict else "")[recording]
     stream = b"".join(frames)
     # Every prefix of the sans-I/O connection is tried elsewhere; here the ends of frames and their middles.
@@ -126,7 +126,7 @@ def test_vanishing_at_every_prefix(broker: Broker, recording: int, reset: bool) 
 
 
 def test_many_vanish_at_once(broker: Broker) -> None:
-    strict = broker.look(lambda state: state.personality.name) == "spec"
+    strict = broker._reader.read(lambda state: state.personality.name) == "spec"
     streams = [b"".join(recording) for recording in recordings("spec" if strict else "")]
     clients = []
     for number in range(64):

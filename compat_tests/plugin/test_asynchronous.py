@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from compat_tests.plugin.conftest import RunTests
+
 PUBLISH_AND_GET = """
     import aio_pika
     import asyncio
@@ -16,7 +18,7 @@ PUBLISH_AND_GET = """
 """
 
 
-def test_pytest_asyncio_in_strict_mode(run_tests):
+def test_pytest_asyncio_in_strict_mode(run_tests: RunTests) -> None:
     result = run_tests(
         PUBLISH_AND_GET
         + """
@@ -33,7 +35,7 @@ def test_pytest_asyncio_in_strict_mode(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_pytest_asyncio_in_auto_mode(run_tests):
+def test_pytest_asyncio_in_auto_mode(run_tests: RunTests) -> None:
     result = run_tests(
         PUBLISH_AND_GET
         + """
@@ -48,7 +50,7 @@ def test_pytest_asyncio_in_auto_mode(run_tests):
 
 
 @pytest.mark.parametrize("scope", ["function", "class", "module", "package", "session"])
-def test_the_connection_is_on_the_loop_of_the_test(run_tests, scope):
+def test_the_connection_is_on_the_loop_of_the_test(run_tests: RunTests, scope: str) -> None:
     result = run_tests(
         PUBLISH_AND_GET
         + f"""
@@ -64,7 +66,7 @@ def test_the_connection_is_on_the_loop_of_the_test(run_tests, scope):
     result.assert_outcomes(passed=2)
 
 
-def test_the_default_loop_scope_of_pytest_asyncio_counts(run_tests):
+def test_the_default_loop_scope_of_pytest_asyncio_counts(run_tests: RunTests) -> None:
     result = run_tests(
         PUBLISH_AND_GET
         + """
@@ -82,7 +84,7 @@ def test_the_default_loop_scope_of_pytest_asyncio_counts(run_tests):
 
 
 @pytest.mark.parametrize("without", [(), ("-p", "no:asyncio")], ids=["beside-pytest-asyncio", "alone"])
-def test_anyio_runs_on_asyncio_and_skips_trio(run_tests, without):
+def test_anyio_runs_on_asyncio_and_skips_trio(run_tests: RunTests, without: str) -> None:
     result = run_tests(
         PUBLISH_AND_GET
         + """
@@ -100,7 +102,7 @@ def test_anyio_runs_on_asyncio_and_skips_trio(run_tests, without):
     result.stdout.fnmatch_lines(["*aio-pika runs on asyncio only*"])
 
 
-def test_anyio_with_a_backend_of_the_users_choice(run_tests):
+def test_anyio_with_a_backend_of_the_users_choice(run_tests: RunTests) -> None:
     result = run_tests(
         PUBLISH_AND_GET
         + """
@@ -118,7 +120,7 @@ def test_anyio_with_a_backend_of_the_users_choice(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_a_trio_test_can_use_the_broker_itself(run_tests):
+def test_a_trio_test_can_use_the_broker_itself(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -139,7 +141,7 @@ def test_a_trio_test_can_use_the_broker_itself(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_asynchronous_fixtures_of_the_user_may_build_on_ours(run_tests):
+def test_asynchronous_fixtures_of_the_user_may_build_on_ours(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -158,7 +160,7 @@ def test_asynchronous_fixtures_of_the_user_may_build_on_ours(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_a_test_may_close_the_connection_or_the_broker(run_tests_apart):
+def test_a_test_may_close_the_connection_or_the_broker(run_tests_apart: RunTests) -> None:
     # Apart, and without an eye on sockets: aiormq before 7 leaves its socket open when the broker ends the
     # connection, here as with any other broker.
     result = run_tests_apart(
@@ -181,7 +183,7 @@ def test_a_test_may_close_the_connection_or_the_broker(run_tests_apart):
     result.assert_outcomes(passed=2)
 
 
-def test_the_broker_is_also_an_asynchronous_context_manager(run_tests):
+def test_the_broker_is_also_an_asynchronous_context_manager(run_tests: RunTests) -> None:
     result = run_tests(
         PUBLISH_AND_GET
         + """
@@ -198,7 +200,7 @@ def test_the_broker_is_also_an_asynchronous_context_manager(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_without_a_plugin_for_asynchronous_tests_the_error_says_what_to_install(run_tests):
+def test_without_a_plugin_for_asynchronous_tests_the_error_says_what_to_install(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(aio_pika_connection):
@@ -213,7 +215,7 @@ def test_without_a_plugin_for_asynchronous_tests_the_error_says_what_to_install(
     result.stdout.fnmatch_lines(["*install pytest-asyncio and mark the test with @pytest.mark.asyncio*"])
 
 
-def test_an_isolated_asyncio_test_case_is_told_to_connect_itself(run_tests):
+def test_an_isolated_asyncio_test_case_is_told_to_connect_itself(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import unittest

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from compat_tests.plugin.conftest import RunTests
 
-def test_the_clock_fixture_makes_the_broker_virtual(run_tests):
+
+def test_the_clock_fixture_makes_the_broker_virtual(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_clock, amqp_broker, pika_channel):
@@ -24,7 +26,7 @@ def test_the_clock_fixture_makes_the_broker_virtual(run_tests):
     result.assert_outcomes(passed=3)
 
 
-def test_a_fixture_may_ask_for_the_clock(run_tests):
+def test_a_fixture_may_ask_for_the_clock(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -41,7 +43,7 @@ def test_a_fixture_may_ask_for_the_clock(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_the_factory_makes_virtual_brokers_too_unless_told_otherwise(run_tests):
+def test_the_factory_makes_virtual_brokers_too_unless_told_otherwise(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(make_amqp_broker, amqp_clock):
@@ -52,7 +54,7 @@ def test_the_factory_makes_virtual_brokers_too_unless_told_otherwise(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_the_marker_chooses_the_mode(run_tests):
+def test_the_marker_chooses_the_mode(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import datetime
@@ -78,7 +80,7 @@ def test_the_marker_chooses_the_mode(run_tests):
     result.assert_outcomes(passed=4)
 
 
-def test_a_misspelled_mode_names_the_near_match(run_tests):
+def test_a_misspelled_mode_names_the_near_match(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -92,7 +94,7 @@ def test_a_misspelled_mode_names_the_near_match(run_tests):
     result.stdout.fnmatch_lines(["*unknown clock 'virtaul'; did you mean 'virtual'?*"])
 
 
-def test_asking_when_the_broker_is_made_already_is_an_error(run_tests):
+def test_asking_when_the_broker_is_made_already_is_an_error(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_broker, request):
@@ -100,10 +102,10 @@ def test_asking_when_the_broker_is_made_already_is_an_error(run_tests):
         """
     )
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*name it as an argument of the test*"])
+    result.stdout.fnmatch_lines(["*make amqp_clock an argument of the test*"])
 
 
-def test_a_real_broker_has_no_such_clock(run_tests):
+def test_a_real_broker_has_no_such_clock(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_clock):
@@ -114,7 +116,7 @@ def test_a_real_broker_has_no_such_clock(run_tests):
     result.assert_outcomes(skipped=1)
 
 
-def test_the_freezer_fixture_moves_a_broker_on_the_wall_clock(run_tests):
+def test_the_freezer_fixture_moves_a_broker_on_the_wall_clock(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest

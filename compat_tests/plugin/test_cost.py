@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 CLIENTS = ("aio_pika", "amqp", "celery", "kombu", "pika", "pyspark", "trustme")
 HEAVY = (*CLIENTS, "asyncio", "fakeamqp.broker", "http", "ssl")
 
 
-def test_importing_the_plugin_imports_nothing_heavy():
+def test_importing_the_plugin_imports_nothing_heavy() -> None:
     program = (
         "import sys, pytest; before = set(sys.modules); import pytest_fakeamqp;"
         "print('\\n'.join(sorted(set(sys.modules) - before)))"
@@ -20,7 +22,9 @@ def test_importing_the_plugin_imports_nothing_heavy():
     assert not set(added) & set(HEAVY)
 
 
-def test_a_run_without_our_fixtures_imports_no_broker_and_no_client(pytester, monkeypatch):
+def test_a_run_without_our_fixtures_imports_no_broker_and_no_client(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makepyfile(
         f"""
@@ -34,7 +38,7 @@ def test_a_run_without_our_fixtures_imports_no_broker_and_no_client(pytester, mo
     pytester.runpytest_subprocess("-p", "fakeamqp").assert_outcomes(passed=1)
 
 
-def test_the_plugin_works_by_itself(pytester, monkeypatch):
+def test_the_plugin_works_by_itself(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makepyfile(
         """

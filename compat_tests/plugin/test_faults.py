@@ -4,10 +4,13 @@ import sys
 
 import pytest
 
+from compat_tests.plugin.conftest import RunTests
+from fakeamqp import Broker
+
 UNUSED = "a fault was installed and never happened"
 
 
-def test_the_fixture_breaks_the_broker_of_the_test(run_tests):
+def test_the_fixture_breaks_the_broker_of_the_test(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pika
@@ -27,7 +30,7 @@ from fakeamqp.faults import Faults
     result.assert_outcomes(passed=1)
 
 
-def test_an_unused_fault_fails_its_test(run_tests):
+def test_an_unused_fault_fails_its_test(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_faults, pika_channel):
@@ -50,7 +53,7 @@ def test_an_unused_fault_fails_its_test(run_tests):
 
 
 @pytest.mark.parametrize("style", ["long", "short", "line", "native", "no"])
-def test_no_style_of_traceback_shows_the_plugin(run_tests, style):
+def test_no_style_of_traceback_shows_the_plugin(run_tests: RunTests, style: str) -> None:
     result = run_tests(
         "def test_it(amqp_faults): amqp_faults.on('queue.declare').drop()", f"--tb={style}", "--color=no"
     )
@@ -61,11 +64,11 @@ def test_no_style_of_traceback_shows_the_plugin(run_tests, style):
 
 
 @pytest.mark.parametrize("optional", ["on('basic.publish', optional=True)", "on('basic.publish').optional()"])
-def test_what_is_optional_need_not_happen(run_tests, optional):
+def test_what_is_optional_need_not_happen(run_tests: RunTests, optional: str) -> None:
     run_tests(f"def test_it(amqp_faults): amqp_faults.{optional}.nack()").assert_outcomes(passed=1)
 
 
-def test_what_the_test_has_cleared_need_not_happen(run_tests):
+def test_what_the_test_has_cleared_need_not_happen(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_faults):
@@ -76,7 +79,7 @@ def test_what_the_test_has_cleared_need_not_happen(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_a_fault_that_was_removed_unused_is_an_unused_fault(run_tests):
+def test_a_fault_that_was_removed_unused_is_an_unused_fault(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_faults):
@@ -87,7 +90,7 @@ def test_a_fault_that_was_removed_unused_is_an_unused_fault(run_tests):
     result.assert_outcomes(failed=1)
 
 
-def test_what_was_sent_before_the_end_of_the_test_counts(run_tests):
+def test_what_was_sent_before_the_end_of_the_test_counts(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -101,7 +104,7 @@ def test_what_was_sent_before_the_end_of_the_test_counts(run_tests):
     result.assert_outcomes(passed=20)
 
 
-def test_every_broker_of_the_test_is_looked_at(run_tests):
+def test_every_broker_of_the_test_is_looked_at(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(make_amqp_broker):
@@ -120,7 +123,7 @@ def test_every_broker_of_the_test_is_looked_at(run_tests):
     assert f"{third}: {UNUSED}" not in text
 
 
-def test_a_test_that_failed_anyway_is_told_of_its_unused_faults(run_tests):
+def test_a_test_that_failed_anyway_is_told_of_its_unused_faults(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_faults):
@@ -134,7 +137,7 @@ def test_a_test_that_failed_anyway_is_told_of_its_unused_faults(run_tests):
     )
 
 
-def test_a_fixture_that_failed_is_not_the_fault_of_a_fault(run_tests):
+def test_a_fixture_that_failed_is_not_the_fault_of_a_fault(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -152,7 +155,7 @@ def test_a_fixture_that_failed_is_not_the_fault_of_a_fault(run_tests):
     assert UNUSED not in result.stdout.str()
 
 
-def test_a_fixture_may_install_the_fault(run_tests):
+def test_a_fixture_may_install_the_fault(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -172,7 +175,7 @@ def test_a_fixture_may_install_the_fault(run_tests):
     result.assert_outcomes(passed=1, failed=1)
 
 
-def test_who_skips_or_fails_as_expected_is_left_alone(run_tests):
+def test_who_skips_or_fails_as_expected_is_left_alone(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -204,7 +207,7 @@ def test_who_skips_or_fails_as_expected_is_left_alone(run_tests):
 
 
 @pytest.mark.parametrize("base", ["TestCase", "IsolatedAsyncioTestCase"])
-def test_unittest_classes(run_tests, base):
+def test_unittest_classes(run_tests: RunTests, base: str) -> None:
     word = "async def" if base.startswith("Isolated") else "def"
     result = run_tests(
         f"""
@@ -247,7 +250,7 @@ def test_unittest_classes(run_tests, base):
 
 
 @pytest.mark.parametrize("marker", ["asyncio", "anyio"])
-def test_asynchronous_tests(run_tests, marker):
+def test_asynchronous_tests(run_tests: RunTests, marker: str) -> None:
     result = run_tests(
         f"""
         import pytest
@@ -274,7 +277,7 @@ def test_asynchronous_tests(run_tests, marker):
     result.stdout.fnmatch_lines(["PASSED *test_used", "FAILED *test_unused*"])
 
 
-def test_faults_end_before_fixtures_say_goodbye(run_tests):
+def test_faults_end_before_fixtures_say_goodbye(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -305,7 +308,7 @@ def test_faults_end_before_fixtures_say_goodbye(run_tests):
     result.assert_outcomes(passed=1, failed=1, errors=1)
 
 
-def test_each_test_starts_without_faults(run_tests):
+def test_each_test_starts_without_faults(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -320,7 +323,7 @@ def test_each_test_starts_without_faults(run_tests):
     result.assert_outcomes(passed=2)
 
 
-def test_who_asks_for_no_fault_does_not_pay_for_them(run_tests_apart):
+def test_who_asks_for_no_fault_does_not_pay_for_them(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         """
         import sys
@@ -339,7 +342,7 @@ def test_who_asks_for_no_fault_does_not_pay_for_them(run_tests_apart):
     result.assert_outcomes(passed=2, failed=1)
 
 
-def test_a_broker_that_was_stopped_is_looked_at_as_well(run_tests):
+def test_a_broker_that_was_stopped_is_looked_at_as_well(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_broker, amqp_faults):
@@ -351,23 +354,23 @@ def test_a_broker_that_was_stopped_is_looked_at_as_well(run_tests):
     result.stdout.fnmatch_lines([f"{UNUSED}*"])
 
 
-def test_a_worker_sends_home_what_was_unused(run_tests_apart):
+def test_a_worker_sends_home_what_was_unused(run_tests_apart: RunTests) -> None:
     result = run_tests_apart("def test_it(amqp_faults): amqp_faults.on('queue.declare').drop()", "-n", "2")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([f"{UNUSED}*"])
 
 
-def test_a_real_broker_has_no_faults(run_tests, amqp_broker):
+def test_a_real_broker_has_no_faults(run_tests: RunTests, amqp_broker: Broker) -> None:
     result = run_tests(
         "def test_it(amqp_faults, pika_channel): raise AssertionError('not to be run')",
         "-rs",
         f"--amqp-real-url={amqp_broker.url}",
     )
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["*needs the powers of fakeamqp, and --amqp-real-url names a real broker*"])
+    result.stdout.fnmatch_lines(["*needs features of fakeamqp, and --amqp-real-url uses a real broker*"])
 
 
-def test_a_function_that_fails_fails_the_test(run_tests):
+def test_a_function_that_fails_fails_the_test(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_faults, pika_channel):
@@ -383,7 +386,7 @@ def test_a_function_that_fails_fails_the_test(run_tests):
         result.stdout.fnmatch_lines(["*raised in a fault rule: when a queue.declare comes: call look*"])
 
 
-def test_a_test_that_fails_anyway_is_told_of_the_function(run_tests):
+def test_a_test_that_fails_anyway_is_told_of_the_function(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_faults, pika_channel):
@@ -393,10 +396,10 @@ def test_a_test_that_fails_anyway_is_told_of_the_function(run_tests):
         """
     )
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E*on purpose*", "*a function of the test has failed*ZeroDivisionError*"])
+    result.stdout.fnmatch_lines(["E*on purpose*", "*a callback of the test has failed*ZeroDivisionError*"])
 
 
-def test_a_failed_test_says_the_plan_of_its_chaos(run_tests):
+def test_a_failed_test_says_the_plan_of_its_chaos(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pika
@@ -424,7 +427,7 @@ def test_a_failed_test_says_the_plan_of_its_chaos(run_tests):
     )
 
 
-def test_what_a_handler_of_the_test_has_raised_fails_it(run_tests):
+def test_what_a_handler_of_the_test_has_raised_fails_it(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -435,7 +438,7 @@ def test_what_a_handler_of_the_test_has_raised_fails_it(run_tests):
             request = TunnelRequest({}, {}, "proxy", "", False, False, b"", "c", 1, "/", "guest")
             amqp_broker.amqp_0_9.tunnel("proxy", lambda _: {}["nothing"])
             with pytest.raises(FakeAMQPError, match="has failed"):
-                amqp_broker.look(lambda state: state.extensions[Registrations].tunnel(request))
+                amqp_broker._reader.read(lambda state: state.extensions[Registrations].tunnel(request))
         """
     )
     result.assert_outcomes(failed=1)

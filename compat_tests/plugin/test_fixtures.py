@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from compat_tests.plugin.conftest import RunTests
 
-def test_a_plain_test_gets_a_running_broker(run_tests):
+
+def test_a_plain_test_gets_a_running_broker(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import socket
@@ -15,7 +17,7 @@ def test_a_plain_test_gets_a_running_broker(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_pika_fixtures_share_one_connection_to_the_broker_of_the_test(run_tests):
+def test_pika_fixtures_share_one_connection_to_the_broker_of_the_test(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_broker, amqp_url, pika_connection, pika_channel):
@@ -23,14 +25,14 @@ def test_pika_fixtures_share_one_connection_to_the_broker_of_the_test(run_tests)
             assert pika_channel.connection is pika_connection
             pika_channel.queue_declare("orders")
             pika_channel.basic_publish("", "orders", b"one")
-            amqp_broker.queue("orders").wait_for(count=1)
+            amqp_broker.queue("orders").wait_for(ready=1)
             assert len(amqp_broker.connections) == 1
         """
     )
     result.assert_outcomes(passed=1)
 
 
-def test_each_test_has_a_fresh_broker(run_tests):
+def test_each_test_has_a_fresh_broker(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pika
@@ -50,7 +52,7 @@ def test_each_test_has_a_fresh_broker(run_tests):
     result.assert_outcomes(passed=2)
 
 
-def test_the_broker_is_stopped_after_its_test(run_tests):
+def test_the_broker_is_stopped_after_its_test(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import socket
@@ -69,7 +71,7 @@ def test_the_broker_is_stopped_after_its_test(run_tests):
     result.assert_outcomes(passed=2)
 
 
-def test_the_factory_makes_brokers_that_do_not_know_each_other(run_tests):
+def test_the_factory_makes_brokers_that_do_not_know_each_other(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pika
@@ -85,7 +87,7 @@ def test_the_factory_makes_brokers_that_do_not_know_each_other(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_a_test_may_break_its_connection(run_tests):
+def test_a_test_may_break_its_connection(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -108,7 +110,7 @@ def test_a_test_may_break_its_connection(run_tests):
     result.assert_outcomes(passed=4)
 
 
-def test_fixtures_of_the_user_may_build_on_ours(run_tests):
+def test_fixtures_of_the_user_may_build_on_ours(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -125,7 +127,7 @@ def test_fixtures_of_the_user_may_build_on_ours(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_tls_fixtures_trust_the_broker(run_tests):
+def test_tls_fixtures_trust_the_broker(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -145,7 +147,7 @@ def test_tls_fixtures_trust_the_broker(run_tests):
     result.assert_outcomes(passed=2)
 
 
-def test_classes_of_plain_pytest_work(run_tests):
+def test_classes_of_plain_pytest_work(run_tests: RunTests) -> None:
     result = run_tests(
         """
         class TestOrders:
@@ -156,7 +158,7 @@ def test_classes_of_plain_pytest_work(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_the_fixtures_tell_what_they_are(run_tests):
+def test_the_fixtures_tell_what_they_are(run_tests: RunTests) -> None:
     result = run_tests("", "--fixtures")
     text = result.stdout.str()
     for name in (

@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from compat_tests.plugin.conftest import RunTests
+
 WATCH = """
     import asyncio
     import gc
@@ -38,7 +40,7 @@ needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="coun
 
 
 @needs_proc
-def test_the_watch_sees_what_is_left(run_tests_apart):
+def test_the_watch_sees_what_is_left(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         WATCH
         + """
@@ -52,7 +54,7 @@ def test_the_watch_sees_what_is_left(run_tests_apart):
 
 
 @needs_proc
-def test_pika_tests_leave_no_thread_and_no_socket(run_tests_apart):
+def test_pika_tests_leave_no_thread_and_no_socket(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         WATCH
         + """
@@ -81,7 +83,9 @@ def test_pika_tests_leave_no_thread_and_no_socket(run_tests_apart):
 
 @needs_proc
 @pytest.mark.parametrize("marker", ["asyncio", "anyio"])
-def test_asynchronous_tests_leave_no_thread_no_socket_and_no_task(run_tests_apart, marker):
+def test_asynchronous_tests_leave_no_thread_no_socket_and_no_task(
+    run_tests_apart: RunTests, marker: str
+) -> None:
     result = run_tests_apart(
         WATCH
         + f"""
@@ -110,7 +114,7 @@ def test_asynchronous_tests_leave_no_thread_no_socket_and_no_task(run_tests_apar
     result.assert_outcomes(passed=6)
 
 
-def test_the_brokers_of_earlier_tests_are_not_kept_in_memory(run_tests_apart):
+def test_the_brokers_of_earlier_tests_are_not_kept_in_memory(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         """
         import gc

@@ -4,10 +4,12 @@ import inspect
 import json
 
 import pytest
-from pytest_fakeamqp import marker
+
+from compat_tests.plugin.conftest import RunTests
+from pytest_plugin import marker
 
 
-def test_a_marker_configures_the_broker(run_tests):
+def test_a_marker_configures_the_broker(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pika
@@ -25,7 +27,7 @@ def test_a_marker_configures_the_broker(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_a_marker_loads_definitions(run_tests, pytester):
+def test_a_marker_loads_definitions(run_tests: RunTests, pytester: pytest.Pytester) -> None:
     definitions = {"queues": [{"name": "orders", "vhost": "/", "durable": True, "arguments": {}}]}
     path = pytester.path / "definitions.json"
     path.write_text(json.dumps(definitions))
@@ -45,7 +47,7 @@ def test_a_marker_loads_definitions(run_tests, pytester):
     result.assert_outcomes(passed=2)
 
 
-def test_the_closest_marker_wins_and_the_others_fill_in(run_tests):
+def test_the_closest_marker_wins_and_the_others_fill_in(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pika
@@ -70,7 +72,7 @@ def test_the_closest_marker_wins_and_the_others_fill_in(run_tests):
     result.assert_outcomes(passed=3)
 
 
-def test_the_factory_takes_the_marker_as_its_base(run_tests):
+def test_the_factory_takes_the_marker_as_its_base(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -85,7 +87,7 @@ def test_the_factory_takes_the_marker_as_its_base(run_tests):
 
 
 @pytest.mark.parametrize("fixtures", ["amqp_broker", ""], ids=["with-fixture", "without-fixture"])
-def test_a_misspelled_argument_names_the_near_match(run_tests, fixtures):
+def test_a_misspelled_argument_names_the_near_match(run_tests: RunTests, fixtures: str) -> None:
     result = run_tests(
         f"""
         import pytest
@@ -99,7 +101,7 @@ def test_a_misspelled_argument_names_the_near_match(run_tests, fixtures):
     result.stdout.fnmatch_lines(["*'personalty'; did you mean 'personality'?*"])
 
 
-def test_an_argument_like_no_other_gets_the_whole_list(run_tests):
+def test_an_argument_like_no_other_gets_the_whole_list(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -113,7 +115,7 @@ def test_an_argument_like_no_other_gets_the_whole_list(run_tests):
     result.stdout.fnmatch_lines(["*'zzz'*(usual arguments are clock, definitions, deny, *, personality, *"])
 
 
-def test_a_choice_of_the_personality_can_be_made_by_name(run_tests):
+def test_a_choice_of_the_personality_can_be_made_by_name(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pika
@@ -136,7 +138,7 @@ def test_a_choice_of_the_personality_can_be_made_by_name(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_positional_arguments_are_refused(run_tests):
+def test_positional_arguments_are_refused(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -150,7 +152,7 @@ def test_positional_arguments_are_refused(run_tests):
     result.stdout.fnmatch_lines(["*takes named arguments only*"])
 
 
-def test_deprecated_features_are_permitted_and_denied_by_name(run_tests):
+def test_deprecated_features_are_permitted_and_denied_by_name(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pika
@@ -178,7 +180,7 @@ def test_deprecated_features_are_permitted_and_denied_by_name(run_tests):
     result.stdout.fnmatch_lines(["*did you mean 'global_qos'*"])
 
 
-def test_a_misspelled_personality_names_the_near_match(run_tests):
+def test_a_misspelled_personality_names_the_near_match(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -192,7 +194,7 @@ def test_a_misspelled_personality_names_the_near_match(run_tests):
     result.stdout.fnmatch_lines(["*rabbitmq-4.2*"])
 
 
-def test_the_marker_is_known_to_strict_runs(run_tests):
+def test_the_marker_is_known_to_strict_runs(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -207,14 +209,14 @@ def test_the_marker_is_known_to_strict_runs(run_tests):
     assert "@pytest.mark.amqp(personality=" in run_tests("", "--markers").stdout.str()
 
 
-def test_the_broker_takes_the_usual_arguments_of_the_marker():
+def test_the_broker_takes_the_usual_arguments_of_the_marker() -> None:
     from fakeamqp import Broker
 
     assert set(marker.OPTIONS) <= set(inspect.signature(Broker).parameters)
 
 
 @pytest.mark.parametrize("option", ["--amqp-personality=spec", "-oamqp_personality=spec"])
-def test_the_personality_of_all_tests_is_an_option(run_tests, option):
+def test_the_personality_of_all_tests_is_an_option(run_tests: RunTests, option: str) -> None:
     source = """
         import socket
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from compat_tests.plugin.conftest import RunTests
+from fakeamqp import Broker
+
 
 @pytest.fixture(params=["option", "ini"])
-def name_broker(request, amqp_broker):
+def name_broker(request: pytest.FixtureRequest, amqp_broker: Broker) -> list[str]:
     """Command line arguments that name the outer broker, in both ways to do so."""
     if request.param == "option":
         return [f"--amqp-real-url={amqp_broker.url}"]
     return ["-o", f"amqp_real_url={amqp_broker.url}"]
 
 
-def test_clients_use_the_named_broker(run_tests, name_broker, amqp_broker):
+def test_clients_use_the_named_broker(
+    run_tests: RunTests, name_broker: list[str], amqp_broker: Broker
+) -> None:
     result = run_tests(
         f"""
         import pytest
@@ -36,7 +41,7 @@ def test_clients_use_the_named_broker(run_tests, name_broker, amqp_broker):
     assert amqp_broker.queue("from-aio-pika").ready == 0
 
 
-def test_what_needs_the_fake_is_skipped_with_a_reason(run_tests, name_broker):
+def test_what_needs_the_fake_is_skipped_with_a_reason(run_tests: RunTests, name_broker: list[str]) -> None:
     result = run_tests(
         """
         import pytest
@@ -59,11 +64,13 @@ def test_what_needs_the_fake_is_skipped_with_a_reason(run_tests, name_broker):
     )
     result.assert_outcomes(skipped=4)
     text = result.stdout.str()
-    assert "needs the powers of fakeamqp, and --amqp-real-url names a real broker" in text
+    assert "needs features of fakeamqp, and --amqp-real-url uses a real broker" in text
     assert "@pytest.mark.amqp configures fakeamqp" in text
 
 
-def test_a_failure_has_no_timeline_and_does_not_stumble_over_it(run_tests, name_broker):
+def test_a_failure_has_no_timeline_and_does_not_stumble_over_it(
+    run_tests: RunTests, name_broker: list[str]
+) -> None:
     result = run_tests(
         """
         def test_it(pika_channel):
@@ -76,13 +83,13 @@ def test_a_failure_has_no_timeline_and_does_not_stumble_over_it(run_tests, name_
 
 
 @pytest.mark.parametrize("url", ["localhost:5672", "http://localhost/", "amqp://"])
-def test_what_is_no_amqp_url_ends_the_run_at_once(run_tests, url):
+def test_what_is_no_amqp_url_ends_the_run_at_once(run_tests: RunTests, url: str) -> None:
     result = run_tests("", f"--amqp-real-url={url}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*is not of the form amqp://*"])
 
 
-def test_a_broker_that_does_not_answer_is_an_error(run_tests, amqp_broker):
+def test_a_broker_that_does_not_answer_is_an_error(run_tests: RunTests, amqp_broker: Broker) -> None:
     amqp_broker.stop()
     result = run_tests("def test_it(pika_connection): pass", f"--amqp-real-url={amqp_broker.url}")
     result.assert_outcomes(errors=1)

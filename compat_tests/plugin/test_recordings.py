@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
-from pytest_fakeamqp.file_names import file_name
 
+from compat_tests.plugin.conftest import RunTests
+from fakeamqp import Broker
 from fakeamqp.trace import load
+from pytest_plugin.file_names import file_name
 
 USES_A_BROKER = """
     def test_it(pika_channel):
@@ -18,15 +21,15 @@ FORMATS = ("html", "jsonl", "pcapng")
 
 
 @pytest.fixture
-def folder(pytester):
+def folder(pytester: pytest.Pytester) -> Path:
     return pytester.path / "traces"
 
 
-def names(folder):
+def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_every_test_that_used_a_broker_gets_its_files(run_tests, folder):
+def test_every_test_that_used_a_broker_gets_its_files(run_tests: RunTests, folder: Path) -> None:
     result = run_tests(
         USES_A_BROKER
         + """
@@ -51,12 +54,12 @@ def test_every_test_that_used_a_broker_gets_its_files(run_tests, folder):
     assert (folder / "test_inner-test_it.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
 
 
-def test_nothing_is_written_unless_asked_for(run_tests, pytester):
+def test_nothing_is_written_unless_asked_for(run_tests: RunTests, pytester: pytest.Pytester) -> None:
     run_tests(USES_A_BROKER).assert_outcomes(passed=1)
     assert not [path for path in pytester.path.rglob("*") if path.suffix in (".jsonl", ".html", ".pcapng")]
 
 
-def test_the_report_of_a_failed_test_has_the_paths(run_tests):
+def test_the_report_of_a_failed_test_has_the_paths(run_tests: RunTests) -> None:
     source = """
         def test_it(pika_channel):
             assert False, "on purpose"
@@ -85,7 +88,7 @@ def test_the_report_of_a_failed_test_has_the_paths(run_tests):
     result.stdout.fnmatch_lines([f"test_inner.py::test_it: {stem}.jsonl"])
 
 
-def test_a_fixture_that_fails_is_recorded(run_tests, folder):
+def test_a_fixture_that_fails_is_recorded(run_tests: RunTests, folder: Path) -> None:
     result = run_tests(
         """
         import pytest
@@ -104,7 +107,7 @@ def test_a_fixture_that_fails_is_recorded(run_tests, folder):
     assert "NOT_FOUND" in load(folder / "test_inner-test_it.jsonl").timeline()
 
 
-def test_each_broker_of_a_test_has_files_of_its_own(run_tests, folder):
+def test_each_broker_of_a_test_has_files_of_its_own(run_tests: RunTests, folder: Path) -> None:
     result = run_tests(
         """
         def test_it(make_amqp_broker):
@@ -124,7 +127,9 @@ def test_each_broker_of_a_test_has_files_of_its_own(run_tests, folder):
 
 
 @pytest.mark.parametrize("asynchronous", ["asyncio", "anyio", "unittest"])
-def test_asynchronous_tests_and_classes_are_recorded(run_tests, folder, asynchronous):
+def test_asynchronous_tests_and_classes_are_recorded(
+    run_tests: RunTests, folder: Path, asynchronous: str
+) -> None:
     if asynchronous == "unittest":
         source = """
         import unittest
@@ -161,7 +166,7 @@ def test_asynchronous_tests_and_classes_are_recorded(run_tests, folder, asynchro
 
 
 @pytest.mark.parametrize("option", ["--amqp-trace-formats= html,html ", "-oamqp_trace_formats=html"])
-def test_formats_can_be_chosen(run_tests, folder, option):
+def test_formats_can_be_chosen(run_tests: RunTests, folder: Path, option: str) -> None:
     run_tests(USES_A_BROKER, "--amqp-trace=traces", option).assert_outcomes(passed=1)
     assert names(folder) == ["test_inner-test_it.html"]
 
@@ -174,13 +179,17 @@ def test_formats_can_be_chosen(run_tests, folder, option):
     ],
 )
 @pytest.mark.parametrize("option", ["--amqp-trace-formats=", "-oamqp_trace_formats="])
-def test_a_misspelled_format_ends_the_run_at_once(run_tests, option, formats, said):
+def test_a_misspelled_format_ends_the_run_at_once(
+    run_tests: RunTests, option: str, formats: str, said: str
+) -> None:
     result = run_tests(USES_A_BROKER, f"{option}{formats}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*{said}*"])
 
 
-def test_the_folder_may_be_in_the_ini_file_and_is_beside_it(run_tests, pytester, monkeypatch):
+def test_the_folder_may_be_in_the_ini_file_and_is_beside_it(
+    run_tests: RunTests, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     elsewhere = pytester.mkdir("elsewhere")
     result = run_tests(USES_A_BROKER, "-oamqp_trace=some/traces")
     result.assert_outcomes(passed=1)
@@ -194,7 +203,7 @@ def test_the_folder_may_be_in_the_ini_file_and_is_beside_it(run_tests, pytester,
     assert not list(elsewhere.iterdir())
 
 
-def test_the_folder_stays_where_it_was_when_a_test_goes_elsewhere(run_tests, folder):
+def test_the_folder_stays_where_it_was_when_a_test_goes_elsewhere(run_tests: RunTests, folder: Path) -> None:
     result = run_tests(
         """
         def test_it(monkeypatch, tmp_path, pika_channel):
@@ -208,7 +217,7 @@ def test_the_folder_stays_where_it_was_when_a_test_goes_elsewhere(run_tests, fol
     result.stdout.fnmatch_lines([os.path.join("traces", "test_inner-test_it.html")])
 
 
-def test_a_folder_that_is_a_file_ends_the_run_at_once(run_tests, pytester):
+def test_a_folder_that_is_a_file_ends_the_run_at_once(run_tests: RunTests, pytester: pytest.Pytester) -> None:
     pytester.makefile(".txt", taken="")
     result = run_tests(USES_A_BROKER, "--amqp-trace=taken.txt")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -217,19 +226,21 @@ def test_a_folder_that_is_a_file_ends_the_run_at_once(run_tests, pytester):
 
 @pytest.mark.parametrize("option", ["--amqp-trace=traces", "-oamqp_trace=traces"])
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
-def test_a_real_broker_has_no_trace_to_be_written(run_tests_apart, amqp_broker, folder, option, workers):
+def test_a_real_broker_has_no_trace_to_be_written(
+    run_tests_apart: RunTests, amqp_broker: Broker, folder: Path, option: str, workers: tuple[str, ...]
+) -> None:
     result = run_tests_apart(
         USES_A_BROKER, option, f"--amqp-real-url={amqp_broker.url}", *workers, "-q", "-W", "error"
     )
     result.assert_outcomes(passed=1, warnings=1)
-    result.stdout.fnmatch_lines(["*--amqp-trace writes nothing, for --amqp-real-url names a real broker*"])
+    result.stdout.fnmatch_lines(["*--amqp-trace writes nothing, because --amqp-real-url uses a real broker*"])
     assert not folder.exists()
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_written_is_a_warning(run_tests, pytester):
+def test_what_cannot_be_written_is_a_warning(run_tests: RunTests, pytester: pytest.Pytester) -> None:
     pytester.makefile(".txt", taken="")
     result = run_tests(
         USES_A_BROKER
@@ -249,7 +260,7 @@ def test_what_cannot_be_written_is_a_warning(run_tests, pytester):
     )
 
 
-def test_no_file_is_ever_half_of_one(run_tests, folder):
+def test_no_file_is_ever_half_of_one(run_tests: RunTests, folder: Path) -> None:
     result = run_tests(
         """
         import pytest
@@ -274,14 +285,14 @@ def test_no_file_is_ever_half_of_one(run_tests, folder):
     result.stdout.fnmatch_lines(["*a recording cannot be written to*: RuntimeError: on purpose*"])
 
 
-def test_a_recording_of_an_earlier_run_is_replaced(run_tests, folder):
+def test_a_recording_of_an_earlier_run_is_replaced(run_tests: RunTests, folder: Path) -> None:
     folder.mkdir()
     (folder / "test_inner-test_it.jsonl").write_text("of yesterday")
     run_tests(USES_A_BROKER, "--amqp-trace=traces").assert_outcomes(passed=1)
     assert len(load(folder / "test_inner-test_it.jsonl")) > 5
 
 
-def test_a_test_that_was_interrupted_is_recorded(run_tests_apart, folder):
+def test_a_test_that_was_interrupted_is_recorded(run_tests_apart: RunTests, folder: Path) -> None:
     result = run_tests_apart(
         """
         def test_it(pika_channel):
@@ -294,7 +305,9 @@ def test_a_test_that_was_interrupted_is_recorded(run_tests_apart, folder):
     assert "queue='orders'" in load(folder / "test_inner-test_it.jsonl").timeline()
 
 
-def test_a_test_that_runs_again_does_not_replace_its_recording(run_tests, pytester, folder):
+def test_a_test_that_runs_again_does_not_replace_its_recording(
+    run_tests: RunTests, pytester: pytest.Pytester, folder: Path
+) -> None:
     pytester.makeconftest(
         """
         from _pytest.runner import runtestprotocol
@@ -345,7 +358,9 @@ AWKWARD_TESTS = f"""
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "3")], ids=["alone", "xdist"])
-def test_awkward_ids_get_safe_names_of_their_own(run_tests_apart, folder, workers):
+def test_awkward_ids_get_safe_names_of_their_own(
+    run_tests_apart: RunTests, folder: Path, workers: tuple[str, ...]
+) -> None:
     options = "--amqp-trace=traces", "--amqp-trace-formats=jsonl"
     result = run_tests_apart(AWKWARD_TESTS, *options, *workers, f"-o{UNESCAPED}=1")
     result.assert_outcomes(passed=len(AWKWARD))
@@ -364,7 +379,7 @@ def test_awkward_ids_get_safe_names_of_their_own(run_tests_apart, folder, worker
     assert len(bodies) == len(AWKWARD)
 
 
-def test_names_do_not_depend_on_the_worker_or_on_the_run(run_tests_apart, folder):
+def test_names_do_not_depend_on_the_worker_or_on_the_run(run_tests_apart: RunTests, folder: Path) -> None:
     options = "--amqp-trace=traces", "--amqp-trace-formats=jsonl"
     run_tests_apart(AWKWARD_TESTS, *options).assert_outcomes(passed=len(AWKWARD))
     alone = names(folder)
@@ -387,18 +402,18 @@ def test_names_do_not_depend_on_the_worker_or_on_the_run(run_tests_apart, folder
         ("test_a.py::test_b[o\u0308]", "test_a-test_b-ö"),
     ],
 )
-def test_a_name_is_made_of_what_is_safe(nodeid, name):
+def test_a_name_is_made_of_what_is_safe(nodeid: str, name: str) -> None:
     assert file_name(nodeid) == name
 
 
-def test_long_names_end_in_a_digest_and_stay_whole_characters():
+def test_long_names_end_in_a_digest_and_stay_whole_characters() -> None:
     first, second = (file_name(f"test_a.py::test_b[{'日' * 200}{number}]") for number in range(2))
     assert first != second
     assert first[:-8] == second[:-8]
     assert len(first.encode()) <= 160 and "日" in first
 
 
-def test_a_name_can_be_made_distinct():
+def test_a_name_can_be_made_distinct() -> None:
     first, second = file_name("a.py::b[x y]", distinct=True), file_name("a.py::b[x-y]", distinct=True)
     assert first != second
     assert first.startswith("a-b-x-y-") and second.startswith("a-b-x-y-")

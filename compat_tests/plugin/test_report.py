@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from compat_tests.plugin.conftest import RunTests
+
 FAILS = """
     def test_it(pika_channel):
         pika_channel.queue_declare("orders")
@@ -9,19 +11,19 @@ FAILS = """
 """
 
 
-def test_a_failing_test_reports_the_timeline(run_tests):
+def test_a_failing_test_reports_the_timeline(run_tests: RunTests) -> None:
     result = run_tests(FAILS)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*AMQP timeline*", "*queue.declare*orders*", "*queue.declare-ok*"])
 
 
-def test_a_passing_test_reports_nothing(run_tests):
+def test_a_passing_test_reports_nothing(run_tests: RunTests) -> None:
     result = run_tests(FAILS.replace("assert False", "assert True"), "-rA")
     result.assert_outcomes(passed=1)
     assert "AMQP timeline" not in result.stdout.str()
 
 
-def test_a_failing_asynchronous_test_reports_the_timeline(run_tests):
+def test_a_failing_asynchronous_test_reports_the_timeline(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -37,7 +39,7 @@ def test_a_failing_asynchronous_test_reports_the_timeline(run_tests):
     result.stdout.fnmatch_lines(["*AMQP timeline*", "*queue.declare*orders*"])
 
 
-def test_a_fixture_that_fails_reports_the_timeline(run_tests):
+def test_a_fixture_that_fails_reports_the_timeline(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import pytest
@@ -54,7 +56,7 @@ def test_a_fixture_that_fails_reports_the_timeline(run_tests):
     result.stdout.fnmatch_lines(["*AMQP timeline*", "*404*NOT_FOUND*"])
 
 
-def test_every_broker_of_the_test_has_a_section(run_tests):
+def test_every_broker_of_the_test_has_a_section(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(make_amqp_broker):
@@ -73,7 +75,7 @@ def test_every_broker_of_the_test_has_a_section(run_tests):
 
 
 @pytest.mark.parametrize("lines", [5, 0])
-def test_the_last_lines_are_reported_and_the_number_can_be_set(run_tests, lines):
+def test_the_last_lines_are_reported_and_the_number_can_be_set(run_tests: RunTests, lines: int) -> None:
     result = run_tests(
         """
         def test_it(pika_channel):
@@ -93,7 +95,7 @@ def test_the_last_lines_are_reported_and_the_number_can_be_set(run_tests, lines)
     assert (note in text) is (lines != 0)
 
 
-def test_forty_lines_are_a_screenful_and_say_who_is_who(run_tests):
+def test_forty_lines_are_a_screenful_and_say_who_is_who(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(pika_channel):
@@ -109,19 +111,19 @@ def test_forty_lines_are_a_screenful_and_say_who_is_who(run_tests):
     assert "queue-49" in lines[42]
 
 
-def test_a_trace_that_is_off_is_no_reason_to_stumble(run_tests):
+def test_a_trace_that_is_off_is_no_reason_to_stumble(run_tests: RunTests) -> None:
     result = run_tests("    import pytest\n    @pytest.mark.amqp(trace=0)" + FAILS)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*AMQP timeline*", "(the trace is off)"])
 
 
-def test_the_number_of_lines_must_be_a_number(run_tests):
+def test_the_number_of_lines_must_be_a_number(run_tests: RunTests) -> None:
     result = run_tests("", "-o", "amqp_timeline_lines=many")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*'many' is not a number of lines*"])
 
 
-def test_a_broker_that_was_stopped_still_tells_what_happened(run_tests):
+def test_a_broker_that_was_stopped_still_tells_what_happened(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_broker, pika_channel):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
+
+from compat_tests.plugin.conftest import RunTests
 
 pytest.importorskip("pyspark")
 
@@ -12,13 +15,13 @@ STOP = "raise AssertionError('not to be run')"
 
 
 @pytest.fixture
-def without_java(monkeypatch, tmp_path):
+def without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As on a machine where there is none."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
-def test_without_pyspark_the_fixture_says_what_to_install(run_tests_apart):
+def test_without_pyspark_the_fixture_says_what_to_install(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         f"""
         import sys
@@ -38,7 +41,7 @@ def test_without_pyspark_the_fixture_says_what_to_install(run_tests_apart):
     )
 
 
-def test_a_pyspark_that_is_too_old_is_named(run_tests_apart):
+def test_a_pyspark_that_is_too_old_is_named(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         f"""
         import pyspark
@@ -53,7 +56,7 @@ def test_a_pyspark_that_is_too_old_is_named(run_tests_apart):
     result.stdout.fnmatch_lines(["*PySpark 3.5.4 is installed, and fakeamqp needs one from 4.0 on*"])
 
 
-def test_without_java_tests_are_skipped_with_a_reason(run_tests_apart, without_java):
+def test_without_java_tests_are_skipped_with_a_reason(run_tests_apart: RunTests, without_java: None) -> None:
     result = run_tests_apart(
         f"""
         def test_it(spark_amqp):
@@ -77,7 +80,9 @@ def test_without_java_tests_are_skipped_with_a_reason(run_tests_apart, without_j
     ],
     ids=["11", "8", "none"],
 )
-def test_a_java_that_spark_cannot_use_is_named(run_tests_apart, monkeypatch, tmp_path, script, said):
+def test_a_java_that_spark_cannot_use_is_named(
+    run_tests_apart: RunTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, said: str
+) -> None:
     java = tmp_path / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(f"#!/bin/sh\n{script}\n")
@@ -88,7 +93,9 @@ def test_a_java_that_spark_cannot_use_is_named(run_tests_apart, monkeypatch, tmp
     result.stdout.fnmatch_lines([f"*{said}*"])
 
 
-def test_a_java_home_without_java_is_named(run_tests_apart, monkeypatch, tmp_path):
+def test_a_java_home_without_java_is_named(
+    run_tests_apart: RunTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     result = run_tests_apart(f"def test_it(spark_amqp): {STOP}", "-rs")
     result.assert_outcomes(skipped=1)
@@ -111,7 +118,7 @@ SESSION = """
 
 
 @pytest.mark.parametrize("name", ["spark", "spark_session"])
-def test_the_projects_own_session_is_used(run_tests_apart, without_java, name):
+def test_the_projects_own_session_is_used(run_tests_apart: RunTests, without_java: None, name: str) -> None:
     result = run_tests_apart(
         SESSION
         + f"""
@@ -127,7 +134,7 @@ def test_the_projects_own_session_is_used(run_tests_apart, without_java, name):
     result.assert_outcomes(passed=1)
 
 
-def test_a_fixture_that_is_no_session_is_left_alone(run_tests_apart, without_java):
+def test_a_fixture_that_is_no_session_is_left_alone(run_tests_apart: RunTests, without_java: None) -> None:
     result = run_tests_apart(
         """
         import pytest
@@ -144,7 +151,9 @@ def test_a_fixture_that_is_no_session_is_left_alone(run_tests_apart, without_jav
 
 
 @pytest.mark.parametrize("first", ["spark", "spark_amqp"])
-def test_a_fixture_made_of_ours_is_another_name_for_it(run_tests_apart, without_java, first):
+def test_a_fixture_made_of_ours_is_another_name_for_it(
+    run_tests_apart: RunTests, without_java: None, first: str
+) -> None:
     result = run_tests_apart(
         f"""
         import pytest
@@ -169,7 +178,7 @@ def test_a_fixture_made_of_ours_is_another_name_for_it(run_tests_apart, without_
     result.stdout.fnmatch_lines(["*there is no java on the PATH*"])
 
 
-def test_a_session_of_narrower_scope_is_refused(run_tests_apart):
+def test_a_session_of_narrower_scope_is_refused(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         SESSION
         + f"""
@@ -189,7 +198,9 @@ def test_a_session_of_narrower_scope_is_refused(run_tests_apart):
     ("arguments", "fast"),
     [([], False), (["--amqp-spark-fast"], True), (["-o", "amqp_spark_fast=true"], True)],
 )
-def test_fast_mode_is_asked_for_by_option_or_ini(run_tests_apart, arguments, fast):
+def test_fast_mode_is_asked_for_by_option_or_ini(
+    run_tests_apart: RunTests, arguments: str, fast: bool
+) -> None:
     result = run_tests_apart(
         f"""
         import contextlib
@@ -214,7 +225,9 @@ def test_fast_mode_is_asked_for_by_option_or_ini(run_tests_apart, arguments, fas
 class TestWithJava:
     """Each of these starts a Java of its own."""
 
-    def test_a_session_leaves_nothing_behind(self, run_tests_apart, pytester, monkeypatch):
+    def test_a_session_leaves_nothing_behind(
+        self, run_tests_apart: RunTests, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("TZ", "America/New_York")
         result = run_tests_apart(
             """
@@ -260,8 +273,8 @@ class TestWithJava:
         assert "WARN" not in result.stderr.str()
 
     def test_fast_mode_uses_its_cache_and_bears_with_a_broken_one(
-        self, run_tests_apart, monkeypatch, tmp_path, spark_cache
-    ):
+        self, run_tests_apart: RunTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spark_cache: Path
+    ) -> None:
         own = shutil.copytree(spark_cache, tmp_path / "own", symlinks=True)
         monkeypatch.setenv("XDG_CACHE_HOME", str(own))
         result = run_tests_apart(

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from compat_tests.plugin.conftest import RunTests
 
-def test_a_class_takes_the_broker_by_an_automatic_fixture(run_tests):
+
+def test_a_class_takes_the_broker_by_an_automatic_fixture(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import unittest
@@ -22,13 +24,13 @@ def test_a_class_takes_the_broker_by_an_automatic_fixture(run_tests):
 
             def test_it_is_fresh(self):
                 self.channel.basic_publish("", "orders", b"one")
-                self.broker.queue("orders").wait_for(count=1, timeout=5)
+                self.broker.queue("orders").wait_for(ready=1, timeout=5)
         """
     )
     result.assert_outcomes(passed=2)
 
 
-def test_an_asynchronous_class_connects_in_its_set_up(run_tests):
+def test_an_asynchronous_class_connects_in_its_set_up(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import unittest
@@ -53,7 +55,7 @@ def test_an_asynchronous_class_connects_in_its_set_up(run_tests):
     result.assert_outcomes(passed=1)
 
 
-def test_the_marker_works_on_a_class(run_tests):
+def test_the_marker_works_on_a_class(run_tests: RunTests) -> None:
     result = run_tests(
         """
         import unittest

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from compat_tests.plugin.conftest import RunTests
 
-def test_four_workers_each_have_brokers_of_their_own(run_tests_apart):
+
+def test_four_workers_each_have_brokers_of_their_own(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         """
         import pytest
@@ -11,7 +13,7 @@ def test_four_workers_each_have_brokers_of_their_own(run_tests_apart):
             # The same name in every test: a queue of another test's broker would be in the way.
             pika_channel.queue_declare("orders", exclusive=True)
             pika_channel.basic_publish("", "orders", str(number).encode())
-            amqp_broker.queue("orders").wait_for(count=1, timeout=10)
+            amqp_broker.queue("orders").wait_for(ready=1, timeout=10)
 
         @pytest.mark.asyncio
         @pytest.mark.parametrize("number", range(12))
@@ -26,7 +28,7 @@ def test_four_workers_each_have_brokers_of_their_own(run_tests_apart):
     result.assert_outcomes(passed=24)
 
 
-def test_the_timeline_comes_home_from_a_worker(run_tests_apart):
+def test_the_timeline_comes_home_from_a_worker(run_tests_apart: RunTests) -> None:
     result = run_tests_apart(
         """
         def test_it(pika_channel):

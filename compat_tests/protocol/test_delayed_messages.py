@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from compat_tests.protocol.driver import Client, QuietTap, Server
 from compat_tests.protocol.test_exchange import refused
-from fakeamqp.inspect import exchange_view, published_views
+from fakeamqp.inspect.messages import published_views
+from fakeamqp.inspect.topology import exchange_view
 from fakeamqp.model.exchanges.erlang_hash import jump, phash2
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome

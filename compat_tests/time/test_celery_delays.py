@@ -35,7 +35,7 @@ def test_native_delayed_delivery_comes_by_advance(delay_queues: str) -> None:
     ):
         result = app.tasks["shop.add"].apply_async((1, 2), countdown=3600)
         # 3600 s is 111000010000 in binary: the highest bit is that of 2048 s.
-        broker.queue("celery_delayed_11").wait_for(count=1)
+        broker.queue("celery_delayed_11").wait_for(ready=1)
         traveller.shift(3600)
         broker.clock.advance(3599)
         assert broker.queue("celery_delayed_4").ready == 1
@@ -66,7 +66,7 @@ def test_both_come_when_the_wall_clock_is_moved() -> None:
         worker(app),
     ):
         result = app.tasks["shop.add"].apply_async((1, 2), countdown=3600)
-        broker.queue("celery_delayed_11").wait_for(count=1)
+        broker.queue("celery_delayed_11").wait_for(ready=1)
         traveller.shift(3600)
         assert result.get(timeout=SECONDS) == 3
 
@@ -75,7 +75,7 @@ def test_a_task_delayed_for_years_passes_all_its_queues() -> None:
     with Broker(clock="virtual") as broker, shop(broker, **QUORUM) as app, worker(app):
         seconds = 2**28 - 1  # Every bit is set: eight and a half years.
         app.tasks["shop.add"].apply_async((1, 2), countdown=seconds)
-        broker.queue("celery_delayed_27").wait_for(count=1)
+        broker.queue("celery_delayed_27").wait_for(ready=1)
         passed = []
         for level in range(27, -1, -1):
             assert broker.queue(f"celery_delayed_{level}").ready == 1
@@ -92,9 +92,9 @@ def test_an_eta_task_held_by_the_worker_costs_it_its_channel_after_half_an_hour(
     with Broker(clock="virtual") as broker, all_transports_closed(), shop(broker) as app, worker(app):
         eta = datetime.now(timezone.utc) + timedelta(hours=2)
         app.tasks["shop.add"].apply_async((1, 2), eta=eta)
-        broker.queue("celery").wait_for(count=0, unacked=1)
+        broker.queue("celery").wait_for(ready=0, unacked=1)
         broker.clock.advance(1799)
         assert broker.queue("celery").unacked == 1
         broker.clock.advance(1)
-        (message,) = broker.queue("celery").wait_for(count=1, unacked=0).messages
+        (message,) = broker.queue("celery").wait_for(ready=1, unacked=0).messages
         assert message.redelivered

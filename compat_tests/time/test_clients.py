@@ -363,13 +363,13 @@ class TestWaitingInVain:
 
     def test_for_a_queue(self, broker: Broker, channel: Any) -> None:
         with pytest.raises(AssertionError, match=self.NEXT):
-            broker.queue("work").wait_for(count=1, timeout=0.001)
+            broker.queue("work").wait_for(ready=1, timeout=0.001)
         broker.clock.advance(4.2)
-        broker.queue("work").wait_for(count=1)
+        broker.queue("work").wait_for(ready=1)
 
     def test_for_a_queue_that_does_not_exist(self, broker: Broker, channel: Any) -> None:
         with pytest.raises(AssertionError, match=self.NEXT):
-            broker.queue("nowhere").wait_for(count=1, timeout=0.001)
+            broker.queue("nowhere").wait_for(ready=1, timeout=0.001)
 
     def test_for_a_publish(self, broker: Broker, channel: Any) -> None:
         with pytest.raises(AssertionError, match=self.NEXT):
@@ -386,20 +386,20 @@ class TestWaitingInVain:
     def test_for_what_no_timer_will_bring(self, broker: Broker, channel: Any) -> None:
         channel.queue_delete("retry.5s")
         with pytest.raises(AssertionError, match=self.STILL + "No timer is pending"):
-            broker.queue("work").wait_for(count=1, timeout=0.001)
+            broker.queue("work").wait_for(ready=1, timeout=0.001)
 
     def test_time_that_runs_is_described(self, broker: Broker, channel: Any) -> None:
         broker.clock.rate = 1e-6
         with pytest.raises(AssertionError, match="Time is virtual and runs 1e-06 times as fast as real time"):
-            broker.queue("work").wait_for(count=1, timeout=0.001)
+            broker.queue("work").wait_for(ready=1, timeout=0.001)
         broker.clock.rate = 0
         broker.clock.autojump = 1000
         with pytest.raises(AssertionError, match="jumps when the broker has been idle for 1000 s"):
-            broker.queue("work").wait_for(count=1, timeout=0.001)
+            broker.queue("work").wait_for(ready=1, timeout=0.001)
 
     def test_on_real_time_nothing_is_said_of_it(self, connect: Connect) -> None:
         with Broker() as broker:
             connect(broker).channel().queue_declare("q")
             with pytest.raises(AssertionError) as caught:
-                broker.queue("q").wait_for(count=1, timeout=0.001)
+                broker.queue("q").wait_for(ready=1, timeout=0.001)
             assert str(caught.value).endswith("<queue 'q' ready=0 unacked=0 consumers=0>")

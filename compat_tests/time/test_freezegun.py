@@ -123,7 +123,7 @@ def test_a_frozen_clock_that_ticks_by_itself(minute: Any, counts: Callable[[], t
 def test_a_broker_sees_time_that_ticks_by_itself(wall_broker: Broker) -> None:
     with freeze_time(NEW_YEAR, tick=True):
         ran = threading.Event()
-        wall_broker.look(lambda state: state.timers.call_at(state.clock.now() + 0.05, ran.set))
+        wall_broker._reader.read(lambda state: state.timers.call_at(state.clock.now() + 0.05, ran.set))
         assert ran.wait(SECONDS)
 
 
@@ -143,7 +143,7 @@ def test_time_that_ticks_with_every_look(minute: Any, counts: Callable[[], tuple
 def test_a_broker_that_sleeps_sees_time_that_ticks_with_every_look(wall_broker: Broker) -> None:
     with freeze_time(NEW_YEAR, auto_tick_seconds=20):
         ran = threading.Event()
-        wall_broker.look(lambda state: state.timers.call_at(state.clock.now() + 60, ran.set))
+        wall_broker._reader.read(lambda state: state.timers.call_at(state.clock.now() + 60, ran.set))
         for _ in range(5):
             datetime.now()
         assert ran.wait(SECONDS)
@@ -255,7 +255,7 @@ def test_a_sleeping_broker_notices_that_a_frozen_world_was_left(minute: Any, wal
     with freeze_time("2001-01-01"):
         minute.basic_publish("", "minute", b"x")
         wall_broker.wait_until_idle()
-    assert wall_broker.wait_for(lambda state: state.virtual_host("/").queues["dead"].ready, SECONDS)
+    assert wall_broker._reader.wait_for(lambda state: state.virtual_host("/").queues["dead"].ready, SECONDS)
 
 
 def test_freezing_in_the_future_lets_time_pass(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
@@ -326,7 +326,7 @@ def test_a_broker_made_in_a_frozen_world_begins_there(connect: Connect) -> None:
 
 def test_without_a_freezer_time_just_passes(wall_broker: Broker) -> None:
     ran = threading.Event()
-    wall_broker.look(lambda state: state.timers.call_at(state.clock.now() + 0.01, ran.set))
+    wall_broker._reader.read(lambda state: state.timers.call_at(state.clock.now() + 0.01, ran.set))
     assert ran.wait(SECONDS)
 
 
@@ -369,12 +369,12 @@ def test_silence_counts_in_a_frozen_world_when_asked(wall_broker: Broker, connec
 
 def test_silence_counts_in_the_present(wall_broker: Broker, connect: Connect) -> None:
     connect(wall_broker, heartbeat=1)
-    wall_broker.look(lambda state: None)
-    assert wall_broker.look(lambda state: state.clock.holds_peers)
+    wall_broker._reader.read(lambda state: None)
+    assert wall_broker._reader.read(lambda state: state.clock.holds_peers)
     with freeze_time(NEW_YEAR):
-        assert not wall_broker.look(lambda state: state.clock.holds_peers)
-    assert not wall_broker.look(lambda state: state.clock.holds_peers), "it has only just come back"
-    assert wall_broker.look(lambda state: state.clock.holds_peers)
+        assert not wall_broker._reader.read(lambda state: state.clock.holds_peers)
+    assert not wall_broker._reader.read(lambda state: state.clock.holds_peers), "it has only just come back"
+    assert wall_broker._reader.read(lambda state: state.clock.holds_peers)
 
 
 # --- waiting in vain, and at ease --------------------------------------------------------------------------
@@ -386,7 +386,7 @@ def test_waiting_in_vain_says_that_time_stands_still(minute: Any, wall_broker: B
         wall_broker.wait_until_idle()
         freezer.tick(55.8)
         with pytest.raises(AssertionError) as caught:
-            wall_broker.queue("dead").wait_for(count=1, timeout=0.001)
+            wall_broker.queue("dead").wait_for(ready=1, timeout=0.001)
     last = str(caught.value).splitlines()[-1]
     assert last.startswith("The broker follows the wall clock, which freezegun holds still; ")
     assert ". Next, q 'minute' " in last
@@ -395,7 +395,7 @@ def test_waiting_in_vain_says_that_time_stands_still(minute: Any, wall_broker: B
 
 def test_waiting_in_vain_in_the_present_says_nothing_of_time(minute: Any, wall_broker: Broker) -> None:
     with pytest.raises(AssertionError) as caught:
-        wall_broker.queue("dead").wait_for(count=1, timeout=0.001)
+        wall_broker.queue("dead").wait_for(ready=1, timeout=0.001)
     assert str(caught.value).endswith("<queue 'dead' ready=0 unacked=0 consumers=0>")
 
 
@@ -404,14 +404,14 @@ def test_a_frozen_broker_without_timers_sleeps(wall_broker: Broker, connect: Con
         connect(wall_broker, heartbeat=60)
         wall_broker.wait_until_idle()
         assert [timer.chore for timer in wall_broker.clock.timers] == [True, True]
-        assert wall_broker.look(lambda state: state.clock.sleep(state.timers)) is None
+        assert wall_broker._reader.read(lambda state: state.clock.sleep(state.timers)) is None
 
 
 def test_a_frozen_broker_with_timers_looks_from_time_to_time(minute: Any, wall_broker: Broker) -> None:
     with freeze_time(NEW_YEAR):
         minute.basic_publish("", "minute", b"x")
         wall_broker.wait_until_idle()
-        assert 0.01 <= wall_broker.look(lambda state: state.clock.sleep(state.timers)) <= 0.02
+        assert 0.01 <= wall_broker._reader.read(lambda state: state.clock.sleep(state.timers)) <= 0.02
 
 
 # --- hooks -------------------------------------------------------------------------------------------------
@@ -454,7 +454,7 @@ def test_a_tick_inside_the_engine_harms_nobody(minute: Any, wall_broker: Broker)
     with freeze_time(NEW_YEAR) as freezer:
         minute.basic_publish("", "minute", b"x")
         wall_broker.wait_until_idle()
-        wall_broker.look(lambda state: freezer.tick(60))
+        wall_broker._reader.read(lambda state: freezer.tick(60))
         assert wall_broker.queue("minute").ready == 0
 
 

@@ -85,7 +85,7 @@ def test_real_time_passes_in_a_frozen_world(freeze: Any, connect: Connect) -> No
         retry_queues(channel, ("instant", 0.02), back_to="dead")
         channel.queue_declare("dead")
         channel.basic_publish("", "instant", b"x")
-        broker.queue("dead").wait_for(count=1, timeout=SECONDS)
+        broker.queue("dead").wait_for(ready=1, timeout=SECONDS)
 
 
 def test_the_brokers_thread_sees_real_time_at_any_depth() -> None:
@@ -108,7 +108,7 @@ def test_the_brokers_thread_sees_real_time_at_any_depth() -> None:
                 state.timers.call_at(due, lambda depth=depth, ask=ask: deep(depth, ask))
             state.timers.call_at(state.clock.now(), done.set)
 
-        broker.look(look)
+        broker._reader.read(look)
         assert done.wait(SECONDS)
     assert {name for name, _time in seen} == {"fakeamqp"}
     now = datetime.now(timezone.utc)

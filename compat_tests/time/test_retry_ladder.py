@@ -60,7 +60,7 @@ def test_the_same_ladder_climbed_again_counts_up() -> None:
         for _ in range(3):
             method, _properties, _body = channel.basic_get("work")
             channel.basic_reject(method.delivery_tag, requeue=False)
-            broker.queue("wait").wait_for(count=1)
+            broker.queue("wait").wait_for(ready=1)
             broker.clock.advance(5)
         _method, properties, _body = channel.basic_get("work", auto_ack=True)
     counts = [(death["queue"], death["count"]) for death in properties.headers["x-death"]]

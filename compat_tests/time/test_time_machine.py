@@ -136,7 +136,7 @@ def test_the_broker_does_not_make_a_journey_begin(minute: Any, wall_broker: Brok
 def test_a_broker_sees_a_journey_that_ticks(wall_broker: Broker) -> None:
     with time_machine.travel(NEW_YEAR, tick=True):
         ran = threading.Event()
-        wall_broker.look(lambda state: state.timers.call_at(state.clock.now() + 0.05, ran.set))
+        wall_broker._reader.read(lambda state: state.timers.call_at(state.clock.now() + 0.05, ran.set))
         time.time()
         assert ran.wait(SECONDS)
 
@@ -168,7 +168,7 @@ def test_waiting_in_vain_says_that_time_stands_still(minute: Any, wall_broker: B
         minute.basic_publish("", "minute", b"x")
         wall_broker.wait_until_idle()
         with pytest.raises(AssertionError) as caught:
-            wall_broker.queue("dead").wait_for(count=1, timeout=0.001)
+            wall_broker.queue("dead").wait_for(ready=1, timeout=0.001)
     last = str(caught.value).splitlines()[-1]
     assert last.startswith("The broker follows the wall clock, which time-machine holds still; ")
     assert last.endswith(" in 60 s: time_machine.shift(60)")

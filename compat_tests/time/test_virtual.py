@@ -270,7 +270,7 @@ def test_a_timer_that_fails_is_recorded_and_the_others_run() -> None:
                 state.timers.call_at(state.clock.now() + delay, fail)
                 state.timers.call_at(state.clock.now() + delay, lambda: ran.append(state.clock.now()))
 
-        broker.look(set_timers)
+        broker._reader.read(set_timers)
         broker.clock.advance(10)
         assert ran == [1, 2, 3]
         assert broker.clock.elapsed == 10
@@ -281,11 +281,11 @@ def test_a_timer_cannot_move_the_time_that_runs_it(broker: Broker) -> None:
     told = []
 
     def advance() -> None:
-        with pytest.raises(ClockError, match="being moved already") as caught:
+        with pytest.raises(ClockError, match="time is moving already") as caught:
             broker.clock.advance(1)
         told.append(caught.value)
 
-    broker.look(lambda state: state.timers.call_at(state.clock.now() + 1, advance))
+    broker._reader.read(lambda state: state.timers.call_at(state.clock.now() + 1, advance))
     broker.clock.advance(10)
     assert len(told) == 1
     assert broker.clock.elapsed == 10
@@ -364,7 +364,7 @@ def test_at_a_rate_time_passes_by_itself(broker: Broker) -> None:
     broker.publish(b"x", routing_key="q")
     broker.clock.rate = 1e6
     assert broker.clock.rate == 1e6
-    assert broker.wait_for(lambda state: not state.virtual_host("/").queues["q"].ready, SECONDS)
+    assert broker._reader.wait_for(lambda state: not state.virtual_host("/").queues["q"].ready, SECONDS)
     broker.clock.rate = 0
     stopped = broker.clock.elapsed
     assert stopped >= 3600
@@ -374,7 +374,7 @@ def test_at_a_rate_time_passes_by_itself(broker: Broker) -> None:
 def test_a_rate_wakes_the_broker_that_sleeps(broker: Broker) -> None:
     broker.clock.rate = 1000
     ran = threading.Event()
-    broker.look(lambda state: state.timers.call_at(state.clock.now() + 20, ran.set))
+    broker._reader.read(lambda state: state.timers.call_at(state.clock.now() + 20, ran.set))
     assert ran.wait(SECONDS)
 
 
@@ -397,7 +397,7 @@ def test_an_idle_broker_jumps_from_timer_to_timer(ladder: Broker, threshold: flo
     ladder.publish(b"x", routing_key="first")
     ladder.clock.autojump = threshold
     assert ladder.clock.autojump == threshold
-    ladder.queue("dead").wait_for(count=1, timeout=SECONDS)
+    ladder.queue("dead").wait_for(ready=1, timeout=SECONDS)
     assert ladder.clock.elapsed == 665
     [message] = ladder.queue("dead").messages
     assert deaths(message) == {"first": 5, "second": 65, "third": 665}
@@ -407,14 +407,14 @@ def test_a_timer_set_later_is_jumped_to_as_well(ladder: Broker) -> None:
     ladder.clock.autojump = 0
     for count in (1, 2, 3):
         ladder.publish(b"x", routing_key="first")
-        ladder.queue("dead").wait_for(count=count, timeout=SECONDS)
+        ladder.queue("dead").wait_for(ready=count, timeout=SECONDS)
         assert ladder.clock.elapsed == 665 * count
 
 
 def test_without_timers_an_idle_broker_sleeps(broker: Broker) -> None:
     broker.clock.autojump = 0
     ran = threading.Event()
-    broker.look(lambda state: state.timers.call_at(state.clock.now() + 20, ran.set))
+    broker._reader.read(lambda state: state.timers.call_at(state.clock.now() + 20, ran.set))
     assert ran.wait(SECONDS)
     engine = broker._engine
     broker.wait_until_idle()
@@ -468,7 +468,7 @@ MOVES = {
 @pytest.mark.parametrize("move", MOVES)
 def test_real_time_cannot_be_moved(move: str) -> None:
     with pytest.raises(
-        ClockError, match=rf"clock\.{move}\b.*lives on real time; make the broker with clock='virtual'"
+        ClockError, match=rf"clock\.{move}\b.*uses real time; create the broker with clock='virtual'"
     ):
         MOVES[move](Broker().clock)
 
@@ -529,9 +529,9 @@ def test_a_handshake_that_is_not_finished_ends_by_advance(header: bytes) -> None
 def test_who_is_just_connecting_may_finish() -> None:
     with Broker(clock="virtual") as broker, ThreadPoolExecutor(1) as elsewhere:
         for _ in range(20):
-            begun = broker.look(lambda state: len(state.connections))
+            begun = broker._reader.read(lambda state: len(state.connections))
             connecting = elsewhere.submit(pika.BlockingConnection, pika.URLParameters(broker.url))
-            broker.wait_for(lambda state, begun=begun: len(state.connections) > begun)
+            broker._reader.wait_for(lambda state, begun=begun: len(state.connections) > begun)
             broker.clock.advance(3600)
             connecting.result(10).close()
 
@@ -540,6 +540,6 @@ def test_time_that_passes_by_itself_ends_no_handshake() -> None:
     with Broker(clock="virtual") as broker, broker.connect() as client:
         client.sendall(b"AMQP\0\0\x09\x01")
         broker.clock.rate = 1_000_000
-        broker.wait_for(lambda state: state.clock.now() > 100)
+        broker._reader.wait_for(lambda state: state.clock.now() > 100)
         broker.clock.rate = 0
         assert len(broker.connections) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
+from typing import Any
 
 import aio_pika
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
@@ -24,7 +25,7 @@ class Calculator:
 
     def __init__(self, connection: AbstractConnection) -> None:
         self._connection = connection
-        self._waiting: dict[str, asyncio.Future[dict]] = {}
+        self._waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
 
     async def __aenter__(self) -> Calculator:
         # A call that no queue takes comes back at once, as an error of the publish.
@@ -55,7 +56,8 @@ class Calculator:
             del self._waiting[call_id]
         if "error" in result:
             raise CalculationFailed(result["error"])
-        return result["result"]
+        number: float = result["result"]
+        return number
 
     async def _on_answer(self, message: AbstractIncomingMessage) -> None:
         waiting = self._waiting.get(message.correlation_id or "")

@@ -48,7 +48,7 @@ class CalculatorServer:
     async def _on_request(self, message: AbstractIncomingMessage) -> None:
         async with message.process():
             if message.reply_to is None:
-                return  # Nobody waits for the answer.
+                return  # The request has no reply queue.
             answer = aio_pika.Message(
                 json.dumps(calculate(message.body)).encode(),
                 content_type="application/json",

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 
 import pika
+from pika.adapters.blocking_connection import BlockingChannel
+from pika.spec import Basic
 
 EXCHANGE = "shop"
 
 
-def publish(channel, event: str, region: str, order: dict[str, object]) -> None:
+def publish(channel: BlockingChannel, event: str, region: str, order: dict[str, object]) -> None:
     channel.basic_publish(
         exchange=EXCHANGE,
         routing_key=f"order.{event}.{region}",
@@ -39,7 +41,9 @@ class Desk:
     def handle(self, event: str, region: str, order: dict[str, object]) -> None:
         raise NotImplementedError
 
-    def _on_event(self, channel, method, properties, body: bytes) -> None:
+    def _on_event(
+        self, channel: BlockingChannel, method: Basic.Deliver, properties: pika.BasicProperties, body: bytes
+    ) -> None:
         _, event, region = method.routing_key.split(".")
         self.handle(event, region, json.loads(body))
         channel.basic_ack(method.delivery_tag)

@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable
 
 import pika
+from pika.adapters.blocking_connection import BlockingChannel
+from pika.spec import Basic
 
 QUEUE = "thumbnails"
 PREFETCH = 2
@@ -20,12 +22,12 @@ class BadImage(Exception):
     """No thumbnail can be made of this."""
 
 
-def declare(channel):
-    """Both sides call this, so it does not matter who is first."""
+def declare(channel: BlockingChannel) -> None:
+    """Declare the queue. Both sides call this, in any order."""
     channel.queue_declare(QUEUE, durable=True)
 
 
-def submit(channel, path: str, width: int) -> None:
+def submit(channel: BlockingChannel, path: str, width: int) -> None:
     """Ask for a thumbnail."""
     channel.basic_publish(
         exchange="",
@@ -38,7 +40,7 @@ def submit(channel, path: str, width: int) -> None:
 class ThumbnailWorker:
     """Consumes jobs and hands them to `make_thumbnail(path, width)`."""
 
-    def __init__(self, channel, make_thumbnail: Callable[[str, int], None]) -> None:
+    def __init__(self, channel: BlockingChannel, make_thumbnail: Callable[[str, int], None]) -> None:
         self._channel = channel
         self._make_thumbnail = make_thumbnail
 
@@ -48,7 +50,9 @@ class ThumbnailWorker:
         self._channel.basic_qos(prefetch_count=PREFETCH)
         self._channel.basic_consume(QUEUE, self._on_job)
 
-    def _on_job(self, channel, method, properties, body: bytes) -> None:
+    def _on_job(
+        self, channel: BlockingChannel, method: Basic.Deliver, properties: pika.BasicProperties, body: bytes
+    ) -> None:
         try:
             job = json.loads(body)
             self._make_thumbnail(job["path"], job["width"])

@@ -1,7 +1,7 @@
 """Sends webhooks, and tries again after 5 seconds, a minute and ten minutes; then the webhook is given up.
 
-Nothing in this program waits. What could not be sent is rejected, and the broker does the rest: each queue
-dead-letters to one in which messages live as long as the wait shall be, and that dead-letters to the next.
+Nothing in this program waits. It rejects webhooks that it could not send, and the broker does the rest: each
+queue dead-letters to a queue whose message TTL is the wait, and that queue dead-letters to the next one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable
 
 import pika
+from pika.adapters.blocking_connection import BlockingChannel
+from pika.spec import Basic
 
 WAITS = {"5s": 5, "1m": 60, "10m": 600}
 """Seconds between one attempt and the next."""
@@ -19,14 +21,14 @@ GIVEN_UP = "webhooks.given-up"
 
 
 class Unreachable(Exception):
-    """Whoever wanted to be told does not answer."""
+    """The receiver of the webhook does not answer."""
 
 
 def dead_letters_to(queue: str) -> dict[str, object]:
     return {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": queue}
 
 
-def declare(channel) -> None:
+def declare(channel: BlockingChannel) -> None:
     following = [f"webhooks.wait-{name}" for name in WAITS]
     for attempt, wait in zip(ATTEMPTS, [*following, GIVEN_UP], strict=True):
         channel.queue_declare(attempt, durable=True, arguments=dead_letters_to(wait))
@@ -39,7 +41,7 @@ def declare(channel) -> None:
 class WebhookSender:
     """Consumes every attempt's queue and calls `send(url)`."""
 
-    def __init__(self, channel, send: Callable[[str], None]) -> None:
+    def __init__(self, channel: BlockingChannel, send: Callable[[str], None]) -> None:
         self._channel = channel
         self._send = send
 
@@ -48,7 +50,9 @@ class WebhookSender:
         for queue in ATTEMPTS:
             self._channel.basic_consume(queue, self._on_webhook)
 
-    def _on_webhook(self, channel, method, properties, body: bytes) -> None:
+    def _on_webhook(
+        self, channel: BlockingChannel, method: Basic.Deliver, properties: pika.BasicProperties, body: bytes
+    ) -> None:
         try:
             self._send(body.decode())
         except Unreachable:

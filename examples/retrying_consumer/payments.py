@@ -12,6 +12,8 @@ import os
 from collections.abc import Callable
 
 import pika
+from pika.adapters.blocking_connection import BlockingChannel
+from pika.spec import Basic
 
 QUEUE = "payments"
 PARKED = "payments.parked"
@@ -25,12 +27,12 @@ class GatewayDown(Exception):
     """The payment may succeed later."""
 
 
-def declare(channel) -> None:
+def declare(channel: BlockingChannel) -> None:
     channel.queue_declare(QUEUE, durable=True)
     channel.queue_declare(PARKED, durable=True)
 
 
-def request_payment(channel, payment_id: str, cents: int) -> None:
+def request_payment(channel: BlockingChannel, payment_id: str, cents: int) -> None:
     channel.basic_publish(
         exchange="",
         routing_key=QUEUE,
@@ -42,7 +44,7 @@ def request_payment(channel, payment_id: str, cents: int) -> None:
 class PaymentConsumer:
     """Consumes payments and hands them to `charge(payment_id, cents)`."""
 
-    def __init__(self, channel, charge: Callable[[str, int], None]) -> None:
+    def __init__(self, channel: BlockingChannel, charge: Callable[[str, int], None]) -> None:
         self._channel = channel
         self._charge = charge
 
@@ -52,7 +54,9 @@ class PaymentConsumer:
         self._channel.basic_qos(prefetch_count=1)
         self._channel.basic_consume(QUEUE, self._on_payment)
 
-    def _on_payment(self, channel, method, properties, body: bytes) -> None:
+    def _on_payment(
+        self, channel: BlockingChannel, method: Basic.Deliver, properties: pika.BasicProperties, body: bytes
+    ) -> None:
         headers = dict(properties.headers or {})
         attempt = headers.get(ATTEMPT_HEADER, 1)
         try:
@@ -67,7 +71,9 @@ class PaymentConsumer:
             self._publish(PARKED, body, properties, {**headers, REASON_HEADER: f"unreadable: {error!r}"})
         channel.basic_ack(method.delivery_tag)
 
-    def _publish(self, queue: str, body: bytes, properties, headers: dict[str, object]) -> None:
+    def _publish(
+        self, queue: str, body: bytes, properties: pika.BasicProperties, headers: dict[str, object]
+    ) -> None:
         properties.headers = headers
         self._channel.basic_publish("", queue, body, properties)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import pika
 import pytest
 from payments import (
@@ -13,10 +15,13 @@ from payments import (
     declare,
     request_payment,
 )
+from pika.adapters.blocking_connection import BlockingChannel, BlockingConnection
+
+from fakeamqp import Broker
 
 
 @pytest.fixture(autouse=True)
-def payment_queues(amqp_url, pika_channel):
+def payment_queues(amqp_url: str, pika_channel: BlockingChannel) -> Iterator[None]:
     """The queues, made before the test and removed after it: needed only where the broker is a real one."""
     declare(pika_channel)
     yield
@@ -41,17 +46,20 @@ class Gateway:
         self.charged.append((payment_id, cents))
 
 
-def consume_until(connection: pika.BlockingConnection, done) -> None:
+def consume_until(connection: BlockingConnection, done: Callable[[], object]) -> None:
     """Let the consumer work until `done()`; pytest's time limit ends a test in which that never happens."""
     while not done():
         connection.process_data_events(time_limit=0.1)
 
 
-def waiting_in(channel, queue: str) -> int:
-    return channel.queue_declare(queue, passive=True).method.message_count
+def waiting_in(channel: BlockingChannel, queue: str) -> int:
+    count: int = channel.queue_declare(queue, passive=True).method.message_count
+    return count
 
 
-def test_a_payment_is_charged_at_the_first_attempt(pika_connection, pika_channel):
+def test_a_payment_is_charged_at_the_first_attempt(
+    pika_connection: BlockingConnection, pika_channel: BlockingChannel
+) -> None:
     gateway = Gateway()
     request_payment(pika_channel, "p-1", 1999)
     PaymentConsumer(pika_channel, gateway.charge).start()
@@ -61,7 +69,9 @@ def test_a_payment_is_charged_at_the_first_attempt(pika_connection, pika_channel
     assert (waiting_in(pika_channel, QUEUE), waiting_in(pika_channel, PARKED)) == (0, 0)
 
 
-def test_a_gateway_that_is_down_for_a_moment_is_tried_again(pika_connection, pika_channel):
+def test_a_gateway_that_is_down_for_a_moment_is_tried_again(
+    pika_connection: BlockingConnection, pika_channel: BlockingChannel
+) -> None:
     gateway = Gateway(down_for=ATTEMPTS - 1)
     request_payment(pika_channel, "p-1", 1999)
     PaymentConsumer(pika_channel, gateway.charge).start()
@@ -71,7 +81,9 @@ def test_a_gateway_that_is_down_for_a_moment_is_tried_again(pika_connection, pik
     assert waiting_in(pika_channel, PARKED) == 0
 
 
-def test_a_retry_goes_behind_the_payments_that_wait(pika_connection, pika_channel):
+def test_a_retry_goes_behind_the_payments_that_wait(
+    pika_connection: BlockingConnection, pika_channel: BlockingChannel
+) -> None:
     gateway = Gateway(down_for=1)
     for payment_id in ("p-1", "p-2"):
         request_payment(pika_channel, payment_id, 1999)
@@ -81,7 +93,9 @@ def test_a_retry_goes_behind_the_payments_that_wait(pika_connection, pika_channe
     assert [payment_id for payment_id, _ in gateway.charged] == ["p-2", "p-1"]
 
 
-def test_after_the_last_attempt_the_payment_is_parked_with_the_reason(pika_connection, pika_channel):
+def test_after_the_last_attempt_the_payment_is_parked_with_the_reason(
+    pika_connection: BlockingConnection, pika_channel: BlockingChannel
+) -> None:
     gateway = Gateway(down_for=ATTEMPTS)
     request_payment(pika_channel, "p-1", 1999)
     PaymentConsumer(pika_channel, gateway.charge).start()
@@ -94,7 +108,9 @@ def test_after_the_last_attempt_the_payment_is_parked_with_the_reason(pika_conne
     assert gateway.charged == []
 
 
-def test_an_unreadable_payment_is_parked_at_once(pika_connection, pika_channel):
+def test_an_unreadable_payment_is_parked_at_once(
+    pika_connection: BlockingConnection, pika_channel: BlockingChannel
+) -> None:
     gateway = Gateway()
     pika_channel.basic_publish("", QUEUE, b"1999")
     PaymentConsumer(pika_channel, gateway.charge).start()
@@ -104,7 +120,9 @@ def test_an_unreadable_payment_is_parked_at_once(pika_connection, pika_channel):
     assert gateway.calls == []
 
 
-def test_a_parked_payment_survives_a_restart_of_the_broker(amqp_broker, pika_connection, pika_channel):
+def test_a_parked_payment_survives_a_restart_of_the_broker(
+    amqp_broker: Broker, pika_connection: BlockingConnection, pika_channel: BlockingChannel
+) -> None:
     gateway = Gateway(down_for=ATTEMPTS)
     request_payment(pika_channel, "p-1", 1999)
     PaymentConsumer(pika_channel, gateway.charge).start()

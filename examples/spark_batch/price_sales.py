@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pika
+from pika.adapters.blocking_connection import BlockingChannel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from fakeamqp.spark import dead_letters, poison_split
 
@@ -64,7 +65,7 @@ def waiting(messages: DataFrame) -> DataFrame:
     return sales.groupBy("product").agg(F.count("*").alias("sales"))
 
 
-def declare(channel) -> None:
+def declare(channel: BlockingChannel) -> None:
     channel.queue_declare(SALES, durable=True)
     for exchange, kind, queue, key in (
         (BOOKS, "topic", BOOKS_QUEUE, "sale.#"),

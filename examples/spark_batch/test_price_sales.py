@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,34 +13,45 @@ import pika
 from price_sales import ASIDE, ASIDE_QUEUE, BOOKS, BOOKS_QUEUE, PRICES, SALES, declare, drain, lines, waiting
 from pyspark.testing import assertDataFrameEqual
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pika.adapters.blocking_connection import BlockingChannel
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from fakeamqp.faults import Faults
+    from fakeamqp.spark.testing import AmqpStream
+
 
 class Tills:
-    """Whoever sells, and the books."""
+    """The tills that send sales, and the books that they end up in."""
 
-    def __init__(self, channel) -> None:
+    def __init__(self, channel: BlockingChannel) -> None:
         declare(channel)
         channel.confirm_delivery()
         self._channel = channel
 
-    def send(self, body: bytes, **properties) -> None:
+    def send(self, body: bytes, **properties: Any) -> None:
         self._channel.basic_publish("", SALES, body, pika.BasicProperties(**properties))
 
     def sell(self, sale: str, product: str, pieces: int = 1) -> None:
         self.send(json.dumps({"sale": sale, "product": product, "pieces": pieces}).encode())
 
-    def messages(self, queue: str):
-        """What is in a queue, in its order, as pairs of properties and body."""
-        found = []
+    def messages(self, queue: str) -> list[tuple[pika.BasicProperties, bytes]]:
+        """Take all messages from a queue, as pairs of properties and body."""
+        found: list[tuple[pika.BasicProperties, bytes]] = []
         while (message := self._channel.basic_get(queue, auto_ack=True))[0] is not None:
             found.append(message[1:])
         return found
 
     def count(self, queue: str) -> int:
-        return self._channel.queue_declare(queue, passive=True).method.message_count
+        count: int = self._channel.queue_declare(queue, passive=True).method.message_count
+        return count
 
 
 @pytest.fixture
-def tills(spark_amqp, pika_channel):
+def tills(spark_amqp: SparkSession, pika_channel: BlockingChannel) -> Iterator[Tills]:
     yield Tills(pika_channel)
     # Needed only where the broker is a real one.
     for queue in (SALES, BOOKS_QUEUE, ASIDE_QUEUE):
@@ -49,16 +61,16 @@ def tills(spark_amqp, pika_channel):
 
 
 @pytest.fixture
-def prices(spark_amqp):
+def prices(spark_amqp: SparkSession) -> DataFrame:
     rows = [("apple", "fruit", Decimal("0.50")), ("leek", "vegetables", Decimal("1.20"))]
     return spark_amqp.createDataFrame(rows, PRICES)
 
 
 @pytest.fixture
-def night(amqp_stream, prices):
+def night(amqp_stream: AmqpStream, prices: DataFrame) -> Callable[[], StreamingQuery]:
     """Runs the job as it runs every night."""
 
-    def night():
+    def night() -> StreamingQuery:
         return amqp_stream.run_available(
             lambda messages: drain(messages, prices, amqp_stream.options()), queue=SALES
         )
@@ -66,7 +78,9 @@ def night(amqp_stream, prices):
     return night
 
 
-def test_lines_have_the_amount_and_go_where_their_category_goes(spark_amqp, prices):
+def test_lines_have_the_amount_and_go_where_their_category_goes(
+    spark_amqp: SparkSession, prices: DataFrame
+) -> None:
     """Without a broker, and without a stream."""
     bodies = [
         '{"sale": "s-1", "product": "apple", "pieces": 3}',
@@ -87,7 +101,7 @@ def test_lines_have_the_amount_and_go_where_their_category_goes(spark_amqp, pric
     assertDataFrameEqual(lines(messages, prices).drop("headers"), expected)
 
 
-def test_a_look_takes_nothing_out(spark_amqp, tills, amqp_stream):
+def test_a_look_takes_nothing_out(spark_amqp: SparkSession, tills: Tills, amqp_stream: AmqpStream) -> None:
     for sale, product in (("s-1", "apple"), ("s-2", "apple"), ("s-3", "leek")):
         tills.sell(sale, product)
     queue = spark_amqp.read.format("amqp").options(**amqp_stream.options(queue=SALES)).load()
@@ -96,7 +110,7 @@ def test_a_look_takes_nothing_out(spark_amqp, tills, amqp_stream):
     assert tills.count(SALES) == 3
 
 
-def test_a_night_takes_out_all_that_is_there(tills, night):
+def test_a_night_takes_out_all_that_is_there(tills: Tills, night: Callable[[], StreamingQuery]) -> None:
     tills.sell("s-1", "apple", 3)
     tills.sell("s-2", "leek", -1)
     night()
@@ -110,7 +124,9 @@ def test_a_night_takes_out_all_that_is_there(tills, night):
     assert sorted(booked) == [("s-1", 1.5), ("s-2", -1.2), ("s-3", 0.5)]
 
 
-def test_what_cannot_be_priced_is_put_aside_and_can_be_sold_again(tills, night, spark_amqp, amqp_stream):
+def test_what_cannot_be_priced_is_put_aside_and_can_be_sold_again(
+    tills: Tills, night: Callable[[], StreamingQuery], spark_amqp: SparkSession, amqp_stream: AmqpStream
+) -> None:
     tills.sell("s-1", "durian")
     tills.sell("s-2", "apple", 0)
     tills.send(b"an apple", message_id="m-1", headers={"till": "3"})
@@ -124,7 +140,9 @@ def test_what_cannot_be_priced_is_put_aside_and_can_be_sold_again(tills, night, 
     assert tills.count(BOOKS_QUEUE) == 0
 
 
-def test_a_night_that_crashes_is_made_up_for(tills, night, amqp_stream):
+def test_a_night_that_crashes_is_made_up_for(
+    tills: Tills, night: Callable[[], StreamingQuery], amqp_stream: AmqpStream
+) -> None:
     """Spark had not noted that the lines were sent, so it sends them again, under the same ids."""
     sales = [f"s-{number}" for number in range(200)]
     for sale in sales:
@@ -138,7 +156,9 @@ def test_a_night_that_crashes_is_made_up_for(tills, night, amqp_stream):
     assert sorted(dict(booked)) == sorted(sales)
 
 
-def test_a_broker_that_goes_away_at_night_loses_nothing(tills, night, amqp_faults):
+def test_a_broker_that_goes_away_at_night_loses_nothing(
+    tills: Tills, night: Callable[[], StreamingQuery], amqp_faults: Faults
+) -> None:
     amqp_faults.on("basic.deliver", queue=SALES).on_call(50).disconnect("reset")
     sales = [f"s-{number}" for number in range(200)]
     for sale in sales:

@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 import pika
+from pika.adapters.blocking_connection import BlockingChannel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -65,7 +66,7 @@ def alerts(counted: DataFrame) -> DataFrame:
     )
 
 
-def declare(channel) -> None:
+def declare(channel: BlockingChannel) -> None:
     """Exchanges and queues, with a queue behind every exchange: the sink fails over what no queue gets."""
     for exchange, kind, queue, key in (
         (SHOP, "topic", ORDERS, "order.#"),

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from datetime import datetime, timezone
 from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,18 +14,27 @@ import pika
 from order_alerts import ALERTS, ALERTS_QUEUE, DEAD, ORDERS, POISON, SHOP, declare, results, totals
 from pyspark.testing import assertDataFrameEqual
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pika.adapters.blocking_connection import BlockingChannel
+    from pyspark.sql import SparkSession
+
+    from fakeamqp.faults import Faults
+    from fakeamqp.spark.testing import AmqpStream
+
 DAY = "2024-05-01"
 
 
 class Shop:
-    """Whoever sends orders, and whoever gets what comes of them."""
+    """Sends orders, and reads the messages that the job makes of them."""
 
-    def __init__(self, channel) -> None:
+    def __init__(self, channel: BlockingChannel) -> None:
         declare(channel)
         channel.confirm_delivery()
         self._channel = channel
 
-    def send(self, body: bytes, **properties) -> None:
+    def send(self, body: bytes, **properties: Any) -> None:
         self._channel.basic_publish(SHOP, "order.placed", body, pika.BasicProperties(**properties))
 
     def order(self, order_id: str, customer: str, total: object, time: str) -> None:
@@ -35,9 +45,9 @@ class Shop:
         """A window is over when an order comes that is much newer. In a shop there always is one."""
         self.order("the last", "nobody", 0, "23:59:59")
 
-    def messages(self, queue: str):
-        """What is in a queue, in its order, as pairs of properties and body."""
-        found = []
+    def messages(self, queue: str) -> list[tuple[pika.BasicProperties, bytes]]:
+        """Take all messages from a queue, as pairs of properties and body."""
+        found: list[tuple[pika.BasicProperties, bytes]] = []
         while (message := self._channel.basic_get(queue, auto_ack=True))[0] is not None:
             found.append(message[1:])
         return found
@@ -49,7 +59,7 @@ class Shop:
 
 
 @pytest.fixture
-def shop(spark_amqp, pika_channel):
+def shop(spark_amqp: SparkSession, pika_channel: BlockingChannel) -> Iterator[Shop]:
     yield Shop(pika_channel)
     # Needed only where the broker is a real one.
     for queue in (ORDERS, ALERTS_QUEUE, POISON):
@@ -59,10 +69,10 @@ def shop(spark_amqp, pika_channel):
 
 
 @pytest.fixture
-def process_all(shop, amqp_stream):
-    """Lets the job work until it is through with all that was sent; the first time, starts it."""
+def process_all(shop: Shop, amqp_stream: AmqpStream) -> Callable[[], None]:
+    """Runs the job until it has processed all messages; the first call starts it."""
 
-    def process_all():
+    def process_all() -> None:
         if amqp_stream.query is None:
             amqp_stream.start(results, queue=ORDERS, exchange="")
         amqp_stream.process_all()
@@ -70,10 +80,10 @@ def process_all(shop, amqp_stream):
     return process_all
 
 
-def test_totals_are_those_of_a_customer_and_five_minutes(spark_amqp):
+def test_totals_are_those_of_a_customer_and_five_minutes(spark_amqp: SparkSession) -> None:
     """The heart of it needs no broker and no stream."""
 
-    def at(minute, second=0):
+    def at(minute: int, second: int = 0) -> datetime:
         return datetime(2024, 5, 1, 12, minute, second, tzinfo=timezone.utc)
 
     orders = spark_amqp.createDataFrame(
@@ -97,7 +107,9 @@ def test_totals_are_those_of_a_customer_and_five_minutes(spark_amqp):
     assertDataFrameEqual(totals(orders), expected)
 
 
-def test_who_orders_for_much_within_five_minutes_raises_an_alert(shop, process_all, pika_channel):
+def test_who_orders_for_much_within_five_minutes_raises_an_alert(
+    shop: Shop, process_all: Callable[[], None], pika_channel: BlockingChannel
+) -> None:
     of_carl = pika_channel.queue_declare("", exclusive=True).method.queue
     pika_channel.queue_bind(of_carl, ALERTS, "alert.carl")
     shop.order("1", "ann", 60, "12:00:00")
@@ -121,7 +133,7 @@ def test_who_orders_for_much_within_five_minutes_raises_an_alert(shop, process_a
     assert shop.messages(POISON) == []
 
 
-def test_an_order_that_comes_twice_counts_once(shop, process_all):
+def test_an_order_that_comes_twice_counts_once(shop: Shop, process_all: Callable[[], None]) -> None:
     """In one batch, and in a later one."""
     shop.order("1", "ann", 60, "12:00:00")
     shop.order("1", "ann", 60, "12:00:00")
@@ -133,7 +145,9 @@ def test_an_order_that_comes_twice_counts_once(shop, process_all):
     assert shop.alerts() == [("ann", 110, 2)]
 
 
-def test_an_order_may_be_ten_minutes_late_and_no_more(shop, process_all, amqp_stream):
+def test_an_order_may_be_ten_minutes_late_and_no_more(
+    shop: Shop, process_all: Callable[[], None], amqp_stream: AmqpStream
+) -> None:
     shop.order("1", "ann", 101, "12:00:00")
     shop.order("2", "ann", 102, "12:30:00")
     process_all()
@@ -143,13 +157,16 @@ def test_an_order_may_be_ten_minutes_late_and_no_more(shop, process_all, amqp_st
     process_all()
 
     assert shop.alerts() == [("ann", 101, 1), ("ann", 102, 1), ("ann", 103, 1)]
+    assert amqp_stream.query is not None
     states = [state for batch in amqp_stream.query.recentProgress for state in batch.stateOperators]
     assert sum(state.numRowsDroppedByWatermark for state in states) == 1
 
 
-def test_poison_is_put_aside_with_its_reason_and_stops_nothing(shop, process_all):
-    good = {"order_id": "1", "customer": "ann", "total": 101, "at": f"{DAY}T12:00:00Z"}
-    of_fields = {
+def test_poison_is_put_aside_with_its_reason_and_stops_nothing(
+    shop: Shop, process_all: Callable[[], None]
+) -> None:
+    good: dict[str, object] = {"order_id": "1", "customer": "ann", "total": 101, "at": f"{DAY}T12:00:00Z"}
+    of_fields: dict[str, dict[str, object]] = {
         'field total is no number of type DECIMAL(10,2): "dear"': {"total": "dear"},
         "field customer is null": {"customer": None},
         "the customer is no name": {"customer": "#"},
@@ -182,7 +199,7 @@ def test_poison_is_put_aside_with_its_reason_and_stops_nothing(shop, process_all
 
 
 class Rush:
-    """Many orders: what is lost, or counted twice, changes an alert."""
+    """Many orders: a lost or duplicate order changes an alert."""
 
     customers = tuple(f"customer-{number}" for number in range(20))
     expected = sorted((customer, 15 * 10.0, 15) for customer in customers)
@@ -197,11 +214,13 @@ class Rush:
 
 
 @pytest.fixture
-def rush(shop) -> Rush:
+def rush(shop: Shop) -> Rush:
     return Rush(shop)
 
 
-def test_a_connection_that_drops_loses_nothing(shop, rush, process_all, amqp_faults):
+def test_a_connection_that_drops_loses_nothing(
+    shop: Shop, rush: Rush, process_all: Callable[[], None], amqp_faults: Faults
+) -> None:
     """The source connects again by itself; what it had not put into its spool comes once more."""
     amqp_faults.on("basic.deliver", queue=ORDERS).on_call(200).disconnect("reset")
     rush.send()
@@ -211,8 +230,8 @@ def test_a_connection_that_drops_loses_nothing(shop, rush, process_all, amqp_fau
 
 
 def test_alerts_that_could_not_be_sent_are_sent_after_a_restart(
-    shop, rush, process_all, amqp_stream, amqp_faults
-):
+    shop: Shop, rush: Rush, process_all: Callable[[], None], amqp_stream: AmqpStream, amqp_faults: Faults
+) -> None:
     amqp_faults.on("basic.publish", exchange=ALERTS).on_call(5).disconnect("reset")
     rush.send()
     shop.close_windows()
@@ -224,8 +243,8 @@ def test_alerts_that_could_not_be_sent_are_sent_after_a_restart(
 
 
 def test_after_a_crash_alerts_may_come_twice_but_under_one_id(
-    spark_amqp, shop, rush, process_all, amqp_stream
-):
+    spark_amqp: SparkSession, shop: Shop, rush: Rush, process_all: Callable[[], None], amqp_stream: AmqpStream
+) -> None:
     """The worst moment: alerts are sent, and Spark has not noted yet that they were."""
     # Alerts come with the next message then, and not in a batch without any before the crash can be prepared.
     spark_amqp.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
@@ -248,7 +267,9 @@ def test_after_a_crash_alerts_may_come_twice_but_under_one_id(
     assert {json.loads(body)["customer"] for body in by_id.values()} == set(rush.customers)
 
 
-def test_a_crash_of_the_consumer_loses_nothing(shop, rush, process_all, amqp_stream):
+def test_a_crash_of_the_consumer_loses_nothing(
+    shop: Shop, rush: Rush, process_all: Callable[[], None], amqp_stream: AmqpStream
+) -> None:
     rush.send(range(8))
     process_all()
     rush.send(range(8, 15))

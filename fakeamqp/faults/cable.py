@@ -335,7 +335,7 @@ class Cable:
         dues = [due for due in (self.inner.next_deadline(), self._due) if due is not None]
         return min(dues, default=None)
 
-    def stirred(self) -> None:
+    def notified(self) -> None:
         """The connection may have something to send: take it in its time, not when the turn ends."""
         if self._out.queues and not self._mutes and not self._over:
             self._pull()

@@ -1,24 +1,13 @@
-"""What a test sees of a broker: immutable pictures of one moment, a live look at a queue, expectations.
+"""What a test sees of a broker: immutable views of one moment, handles of queues and connections, assertions.
 
-Functions here read a :class:`~fakeamqp.model.state.BrokerState` and are called inside the engine. What they
-return is free of it: typed, immutable, comparable, with representations that read well in failed assertions.
+The modules of this package read a `BrokerState` inside the engine. What they return is independent of it:
+typed, immutable, comparable, with representations that read well in failed assertions.
 """
 
 from __future__ import annotations
 
-from fakeamqp.inspect.connections import ChannelView, ConnectionView, connection_view, connection_views
+from fakeamqp.inspect.connections import ChannelView, ConnectionView
 from fakeamqp.inspect.counts import Count
-from fakeamqp.inspect.ends import (
-    DeadLettered,
-    DeadLetteredView,
-    Dropped,
-    DroppedView,
-    Returned,
-    ReturnedView,
-    dead_lettered_views,
-    dropped_views,
-    returned_views,
-)
 from fakeamqp.inspect.errors import (
     BadExpectation,
     NoHistory,
@@ -38,24 +27,26 @@ from fakeamqp.inspect.expectations import (
     WantedDeadLettered,
     WantedDropped,
     WantedReturned,
-    expect_published,
 )
-from fakeamqp.inspect.face import Inspection
-from fakeamqp.inspect.live import ConnectionHandle, Look, QueueInspector
-from fakeamqp.inspect.messages import ContentView, MessageView, Published, PublishedView, published_views
-from fakeamqp.inspect.policies import PolicyView, policy_views
-from fakeamqp.inspect.remarks import remark
-from fakeamqp.inspect.sessions import SessionView, session_views
+from fakeamqp.inspect.handles import ConnectionHandle, QueueInspector
+from fakeamqp.inspect.inspection import Inspection
+from fakeamqp.inspect.messages import ContentView, MessageView, Published, PublishedView
+from fakeamqp.inspect.outcomes import (
+    DeadLettered,
+    DeadLetteredView,
+    Dropped,
+    DroppedView,
+    Returned,
+    ReturnedView,
+)
+from fakeamqp.inspect.policies import PolicyView
+from fakeamqp.inspect.sessions import SessionView
 from fakeamqp.inspect.topology import (
     BindingView,
     ConsumerView,
     CreditView,
     ExchangeView,
     QueueView,
-    exchange_names,
-    exchange_view,
-    queue_names,
-    queue_view,
 )
 
 __all__ = [
@@ -75,7 +66,6 @@ __all__ = [
     "ExchangeView",
     "Expectation",
     "Inspection",
-    "Look",
     "MessageView",
     "NoHistory",
     "NoSuchExchange",
@@ -99,18 +89,4 @@ __all__ = [
     "WantedDeadLettered",
     "WantedDropped",
     "WantedReturned",
-    "connection_view",
-    "connection_views",
-    "dead_lettered_views",
-    "dropped_views",
-    "exchange_names",
-    "exchange_view",
-    "expect_published",
-    "policy_views",
-    "published_views",
-    "queue_names",
-    "queue_view",
-    "remark",
-    "returned_views",
-    "session_views",
 ]

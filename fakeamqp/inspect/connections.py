@@ -1,4 +1,4 @@
-"""Client connections and their channels."""
+"""Views of client connections and their channels."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class ChannelView:
     """One open channel.
 
     Args:
-        number: of the channel.
-        consumers: in the order they came.
-        unacked: how many messages the channel holds.
-        prefetch: how many unacked messages each new consumer (with `global`, all together) may hold; 0 means
-            any number.
-        mode: "confirm" or "tx", or in the other protocols "tx" or "dtx", where that was asked for.
+        number: the number of the channel.
+        consumers: its consumers, in the order they started.
+        unacked: the number of unacked messages.
+        prefetch: the maximum number of unacked messages of each new consumer (with `global`, of all
+            together); 0 means no limit.
+        mode: "confirm" or "tx", in the other protocols "tx" or "dtx", if selected; otherwise None.
     """
 
     number: int
@@ -47,16 +47,15 @@ class ConnectionView:
     """One client connection.
 
     Args:
-        name: where it comes from and where it goes, as RabbitMQ writes it.
-        user: who logged in; None before that.
-        virtual_host: what was opened; None before that.
-        client_properties: what the client says of itself.
-        heartbeat: the interval agreed on, in seconds; 0 means none.
-        blocked: why the client may not publish, or None.
-        channels: the open channels, ascending; in AMQP 0-10 those that a session is attached to.
-        protocol: what the client speaks: "0-9-1", "0-10", "0-9" or "0-8".
-        sessions: in AMQP 0-10 the sessions attached to it, by channel; those that it has lost are among
-            `Broker.sessions`.
+        name: the addresses of client and broker, in RabbitMQ's format.
+        user: the name of the user; None before the login.
+        virtual_host: the name of the virtual host; None before connection.open.
+        client_properties: the properties that the client has sent.
+        heartbeat: the negotiated interval, in seconds; 0 means none.
+        blocked: the reason why the client may not publish, or None.
+        channels: the open channels by number; in AMQP 0-10 those with an attached session.
+        protocol: the client's protocol version: "0-9-1", "0-10", "0-9" or "0-8".
+        sessions: in AMQP 0-10 the attached sessions, by channel; `Broker.sessions` includes detached ones.
     """
 
     name: str
@@ -71,13 +70,13 @@ class ConnectionView:
 
     @property
     def client(self) -> str:
-        """Product and version of the client library, as far as it tells."""
+        """Product and version of the client library, as far as known."""
         words = (self.client_properties.get("product"), self.client_properties.get("version"))
         return " ".join(word for word in words if isinstance(word, str))
 
     @property
     def connection_name(self) -> str | None:
-        """The name that the app gave the connection, if it did."""
+        """The name that the app has set for the connection, or None."""
         name = self.client_properties.get("connection_name")
         return name if isinstance(name, str) else None
 
@@ -105,7 +104,7 @@ def connection_views(state: BrokerState) -> tuple[ConnectionView, ...]:
 
 
 def connection_view(connection: ClientConnection, state: BrokerState) -> ConnectionView:
-    """A picture of one connection."""
+    """The view of one connection."""
     sessions = [each for each in session_views(state) if each.connection == connection.name]
     return ConnectionView(
         name=connection.name,

@@ -1,4 +1,4 @@
-"""How many: a number, or a range."""
+"""Expected counts: a number or a range."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from fakeamqp.inspect.errors import BadExpectation
 __all__ = ["Count", "Range"]
 
 Count: TypeAlias = Union[int, "tuple[int, int | None]"]
-"""Exactly so many, or (at least, at most), where at most may be None."""
+"""An exact number, or (at least, at most), where at most may be None."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """From `least` to `most`, both included; `most` None has no upper end."""
+    """The numbers from `least` to `most`, both included; None means no upper limit."""
 
     least: int
     most: int | None
 
     @classmethod
     def of(cls, count: Count, name: str = "count") -> Range:
-        """Read what a test gave.
+        """The range that a test gave.
 
         Raises:
             BadExpectation: it is neither a number nor a range.
@@ -43,7 +43,7 @@ class Range:
         return self.least <= count and (self.most is None or count <= self.most)
 
     def passed_by(self, count: int) -> bool:
-        """Whether `count` is beyond the range, so that more cannot help."""
+        """Whether `count` is above the range."""
         return self.most is not None and count > self.most
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What can go wrong when a test looks or expects."""
+"""Errors of inspection and of assertions."""
 
 from __future__ import annotations
 
@@ -23,52 +23,52 @@ __all__ = [
 
 
 class NoSuchQueue(FakeAMQPError, LookupError):
-    """The queue looked at does not exist; the text names the nearest that does."""
+    """The queue does not exist; the text names the nearest match."""
 
 
 class NoSuchExchange(FakeAMQPError, LookupError):
-    """The exchange looked at does not exist; the text names the nearest that does."""
+    """The exchange does not exist; the text names the nearest match."""
 
 
 class NoSuchVirtualHost(FakeAMQPError, LookupError):
-    """The virtual host looked at does not exist; the text names the nearest that does."""
+    """The virtual host does not exist; the text names the nearest match."""
 
 
 class NoHistory(FakeAMQPError):
-    """The broker keeps no record of what happens to messages, so nobody can tell what did."""
+    """The broker was created with `history=0` and keeps no record of messages."""
 
 
 class WaitTimeout(FakeAMQPError, AssertionError):
-    """What was waited for did not come about in time; the text says what there was instead."""
+    """A wait timed out; the text shows the state at that moment."""
 
 
 class NotAsExpected(FakeAMQPError, AssertionError):
-    """What was expected has not happened, or not as often; the text shows the nearest misses."""
+    """The expected messages are missing, or their number differs; the text shows the nearest misses."""
 
 
 class NotPublished(NotAsExpected):
-    """What was expected was not published, or not as often; the text shows the nearest misses."""
+    """The expected messages were not published; the text shows the nearest misses."""
 
 
 class NotReturned(NotAsExpected):
-    """What was expected was not returned, or not as often; the text shows the nearest misses."""
+    """The expected messages were not returned; the text shows the nearest misses."""
 
 
 class NotDeadLettered(NotAsExpected):
-    """What was expected was not dead-lettered, or not as often; the text shows the nearest misses."""
+    """The expected messages were not dead-lettered; the text shows the nearest misses."""
 
 
 class NotDropped(NotAsExpected):
-    """What was expected was not dropped, or not as often; the text shows the nearest misses."""
+    """The expected messages were not dropped; the text shows the nearest misses."""
 
 
 class BadExpectation(FakeAMQPError, TypeError):
-    """An expectation that nothing can meet: a misspelled keyword, or a value of the wrong kind."""
+    """An invalid expectation: a misspelled keyword, or a value of the wrong type."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The hint that ends an error about an unknown name: `; did you mean 'x'?`, or what there is."""
-    import difflib  # Only on the way to an error.
+    """The end of an error about an unknown name: `; did you mean 'x'?`, or the known names."""
+    import difflib  # Imported only for errors.
 
     names = [each for each in known if each]
     near = difflib.get_close_matches(name, names, n=1)

@@ -1,7 +1,8 @@
-"""What a test expects to have happened to messages, and the near misses where it has not.
+"""Assertions about published, returned, dead-lettered and dropped messages, with near misses.
 
-An `Expectation` is checked when it is made, so that a misspelled keyword fails at once and not after a wait.
-It compares the model's own records and makes views only of what fits or nearly fits: histories are long.
+The keywords of an `Expectation` are checked when it is created, so that a misspelled one fails immediately.
+The comparison uses the records of the model, and creates views only of matches and near misses, since
+histories are long.
 """
 
 from __future__ import annotations
@@ -13,14 +14,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 from fakeamqp.inspect.counts import Count, Range
-from fakeamqp.inspect.ends import (
-    dead_lettered_views,
-    dead_letters,
-    dropped_views,
-    drops,
-    returned_views,
-    returns,
-)
 from fakeamqp.inspect.errors import (
     BadExpectation,
     NotAsExpected,
@@ -30,6 +23,7 @@ from fakeamqp.inspect.errors import (
     NotReturned,
     nearest,
 )
+from fakeamqp.inspect.hints import time_hint
 from fakeamqp.inspect.messages import (
     PROPERTIES,
     ContentView,
@@ -40,7 +34,14 @@ from fakeamqp.inspect.messages import (
     published_views,
     shortened,
 )
-from fakeamqp.inspect.remarks import remark
+from fakeamqp.inspect.outcomes import (
+    dead_lettered_views,
+    dead_letters,
+    dropped_views,
+    drops,
+    returned_views,
+    returns,
+)
 from fakeamqp.model.exchanges.trie import TopicTrie
 
 if TYPE_CHECKING:
@@ -70,22 +71,20 @@ Number: TypeAlias = "int | Callable[[Any], object]"
 
 
 class Wanted(TypedDict, total=False):
-    """The keywords of `expect_published`. One that is missing or None is not asked about.
+    """The keywords of `expect_published`. Keywords that are missing or None are ignored.
 
-    Where a value is wanted it may be the value itself (or anything that equals it), a compiled regular
-    expression that is searched for, or a function of the value that says whether it will do.
+    An expected value is the value itself (or an object that equals it), a compiled regular expression that is
+    searched, or a function that takes the value and returns whether it matches.
 
-    - `exchange`: its name; "" is the default exchange.
-    - `routing_key`: as a str it is a topic pattern, in which the word `*` stands for one word and `#` for any
-      number of words; without these it stands for itself.
-    - `body`: bytes, or a str that is compared in UTF-8, or a dict or list that is compared with the body
-      read as JSON.
-    - `headers`: those that must be there, with what each must be; others do not matter.
+    - `exchange`: the name of the exchange; "" is the default exchange. - `routing_key`: a str is a topic
+    pattern, in which the word `*` matches one word and `#` any number of words. - `body`: bytes, or a str
+    that is compared in UTF-8, or a dict or list that is compared with the body parsed as JSON.
+    - `headers`: a mapping of required headers to expected values; further headers are ignored.
     - `content_type`, `content_encoding`, `delivery_mode`, `priority`, `correlation_id`, `reply_to`,
       `expiration`, `message_id`, `timestamp`, `type`, `user_id`, `app_id`: the message's properties.
-    - `virtual_host`: where; anywhere when not given.
-    - `count`: how many messages must fit: exactly so many, or (at least, at most) where at most may be None.
-      When not given, at least one.
+    - `virtual_host`: the name of the virtual host; any by default. - `count`: the number of matching
+    messages: an exact number, or (at least, at most) where at most may be None.
+      Default: at least one.
     """
 
     exchange: Text | None
@@ -125,11 +124,11 @@ class WantedReturned(Wanted, total=False):
 
 
 class WantedDeadLettered(Wanted, total=False):
-    """The keywords of `expect_dead_lettered`: those of `Wanted`, of the message as it was when it died, more.
+    """The keywords of `expect_dead_lettered`: those of `Wanted`, about the message in its queue, and more.
 
-    - `queue`: the name of the queue it died in.
+    - `queue`: the name of the queue that dead-lettered it.
     - `reason`: "rejected", "expired", "maxlen", "delivery_limit".
-    - `dead_letter_exchange`, `dead_letter_routing_key`: how it went on.
+    - `dead_letter_exchange`, `dead_letter_routing_key`: the exchange that routed it, and the routing key.
     """
 
     queue: Text | None
@@ -141,8 +140,8 @@ class WantedDeadLettered(Wanted, total=False):
 class WantedDropped(Wanted, total=False):
     """The keywords of `expect_dropped`: those of `Wanted`, and more.
 
-    - `queue`: the name of the queue that had it, or would not have it.
-    - `reason`: see `DroppedView`; `detail`: the same in words.
+    - `queue`: the name of the queue that held or refused it.
+    - `reason`: see `DroppedView`; `detail`: the same as a sentence.
     """
 
     queue: Text | None
@@ -151,7 +150,7 @@ class WantedDropped(Wanted, total=False):
 
 
 class Kind(NamedTuple):
-    """What can be expected of messages: that they are published, returned, ..."""
+    """A kind of event that can be expected: published, returned, dead-lettered, dropped."""
 
     word: str
     keywords: type
@@ -161,7 +160,7 @@ class Kind(NamedTuple):
 
     @property
     def function(self) -> str:
-        """The name of the function that expects it."""
+        """The name of the function that expects such events."""
         return "expect_" + self.word.replace("-", "_")
 
 
@@ -179,11 +178,11 @@ _OF_THE_EVENT = {
     "dead_letter_exchange": "exchange",
     "dead_letter_routing_key": "routing_key",
 }
-"""Keywords that ask for what happened to the message, with the field of the record that knows."""
+"""Keywords about the event instead of the message, with the field of the record."""
 
 
 class _Test(NamedTuple):
-    """One thing to look at in each message."""
+    """One comparison of a message or an event."""
 
     name: str
     wanted: Any
@@ -191,7 +190,7 @@ class _Test(NamedTuple):
     read: Callable[[Any], Any]
     fits: Callable[[Any], bool]
     of_message: bool = True
-    """Whether it is about the message, and not about what happened to it."""
+    """Whether it is about the message, and not about the event."""
 
 
 _MOST_CONSIDERED = 50
@@ -201,7 +200,7 @@ _WIDEST = 200
 
 
 class _Miss(NamedTuple):
-    """A message that does not fit, and why. `age` counts from the latest."""
+    """A message that does not match, and why. `age` counts from the latest."""
 
     fails: int
     age: int
@@ -210,10 +209,10 @@ class _Miss(NamedTuple):
 
 
 class Expectation:
-    """What is expected to have been published, or whatever `kind` says; see `Wanted` for the keywords.
+    """The expected events of one kind; see `Wanted` for the keywords.
 
     Raises:
-        BadExpectation: a keyword is misspelled, or a value cannot be compared with.
+        BadExpectation: a keyword is misspelled, or a value has the wrong type.
     """
 
     def __init__(self, kind: Kind = PUBLISHED, /, **wanted: Any) -> None:
@@ -225,40 +224,40 @@ class Expectation:
         given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
         self._range = Range.of(given.pop("count", (1, None)))
         self._tests: list[_Test] = []
-        # In this order, because those that differ most often and cost least come first.
+        # The cheapest comparisons that differ most often come first.
         for name in ("routing_key", "exchange", "virtual_host", *_OF_THE_EVENT, *PROPERTIES, "body"):
             if name in given:
                 self._tests += _tests(name, given[name])
 
     @classmethod
     def of_nothing(cls, kind: Kind, wanted: Mapping[str, Any]) -> Expectation:
-        """The expectation that nothing of a kind fits.
+        """The expectation that no event of a kind matches.
 
         Raises:
-            BadExpectation: as when one is made, or `count` is given.
+            BadExpectation: a keyword is misspelled, or `count` is given.
         """
         if wanted.get("count") is not None:
-            raise BadExpectation(f"count={wanted['count']!r}: what is expected not to be has no count")
+            raise BadExpectation(f"count={wanted['count']!r}: an expectation of nothing has no count")
         return cls(kind, **{**wanted, "count": 0})
 
     def matches(self, happened: Recorded[V, Any]) -> tuple[V, ...]:
-        """The messages that fit, in order."""
+        """The matching messages, in order."""
         return tuple(happened.view(record) for record in happened.records if self._fits(record))
 
-    def check(self, happened: Recorded[V, Any], *, remark: str = "") -> tuple[V, ...]:
-        """The messages that fit, if there are as many as expected.
+    def check(self, happened: Recorded[V, Any], *, hint: str = "") -> tuple[V, ...]:
+        """The matching messages, if there are as many as expected.
 
         Raises:
             NotPublished, or its like for the kind: there are not; the text shows the nearest misses, and
-                `remark` at its end.
+                `hint` at its end.
         """
         found = self.matches(happened)
         if not self._range.holds(len(found)):
-            raise self.kind.error(self._report(happened, found) + remark)
+            raise self.kind.error(self._report(happened, found) + hint)
         return found
 
     def check_now(self, state: BrokerState) -> tuple[Any, ...]:
-        """`check` of what the broker remembers. What became of the message instead is said as well."""
+        """`check` of the broker's history. The error also shows what happened to the message instead."""
         happened = self.kind.views(state)
         found = self.matches(happened)
         if self._range.holds(len(found)):
@@ -266,10 +265,10 @@ class Expectation:
         said = self._report(happened, found)
         if len(found) < self._range.least:
             said += self._instead(state)
-        raise self.kind.error(said + remark(state))
+        raise self.kind.error(said + time_hint(state))
 
     def _instead(self, state: BrokerState) -> str:
-        """What else has happened to messages that are like the one expected."""
+        """Other events of messages that match the expected one."""
         lines = []
         tests = [test for test in self._tests if test.of_message]
         for kind in (RETURNED, DEAD_LETTERED, DROPPED):
@@ -283,9 +282,9 @@ class Expectation:
         return "\n\n" + "\n".join(lines) if lines else ""
 
     def follow(self) -> Callable[[BrokerState], bool]:
-        """A predicate to wait with: is it decided, so that `check` either passes or never will?
+        """A predicate to wait for: true once `check` passes or can no longer pass.
 
-        It looks at each publish once, however often it is asked, and raises NoHistory where there is none.
+        It compares each record once, and raises NoHistory if there is no history.
         """
         seen = found = 0
 
@@ -312,7 +311,7 @@ class Expectation:
     # --- near misses ----------------------------------------------------------------------------------
 
     def _report(self, happened: Recorded[V, Any], found: Sequence[V]) -> str:
-        """Why it is not as expected."""
+        """The text of the error."""
         word = self.kind.word
         one = self._range.least == 1 and self._range.most in (1, None)
         lines = [f"expected {self._range} {word} message{'' if one else 's'}"]
@@ -347,7 +346,7 @@ class Expectation:
                 misses.append(_Miss(len(failed), age, record, failed))
         if not misses:
             return []
-        # Comparing texts is slow, so only the best and latest few are put in order by it.
+        # Comparing texts is slow, so only the best and latest few are sorted by it.
         best = heapq.nsmallest(_MOST_CONSIDERED, misses, key=lambda miss: (miss.fails, miss.age))
         best.sort(key=lambda miss: (miss.fails, -_likeness(miss.record, miss.failed), miss.age))
         lines = ["", "The nearest miss:" if len(misses) == 1 else "The nearest misses:"]
@@ -356,19 +355,19 @@ class Expectation:
             width = max(len(test.name) for test in miss.failed)
             for test in miss.failed:
                 was = _shown(test.read(miss.record))
-                remark = _remark(test, miss.record)
-                lines.append(f"    {test.name:<{width}}  expected {test.shown}, was {was}{remark}")
+                note = _difference_note(test, miss.record)
+                lines.append(f"    {test.name:<{width}}  expected {test.shown}, was {was}{note}")
         if len(misses) > _MOST_MISSES:
             lines.append(f"  ... and {len(misses) - _MOST_MISSES} more that are further off or older")
         return lines
 
 
 def expect_published(published: Published, **wanted: Unpack[Wanted]) -> tuple[PublishedView, ...]:
-    """The messages that fit, if there are as many as expected; see `Wanted` for the keywords.
+    """The matching messages, if there are as many as expected; see `Wanted` for the keywords.
 
     Raises:
-        NotPublished: there are not; the text shows what was published instead, the nearest misses first.
-        BadExpectation: a keyword is misspelled, or a value cannot be compared with.
+        NotPublished: their number differs; the text shows the nearest misses.
+        BadExpectation: a keyword is misspelled, or a value has the wrong type.
     """
     return Expectation(**wanted).check(published)
 
@@ -377,7 +376,7 @@ def expect_published(published: Published, **wanted: Unpack[Wanted]) -> tuple[Pu
 
 
 class _Missing:
-    """Stands for a header that is not there."""
+    """The value of a missing header."""
 
     def __repr__(self) -> str:
         return "not there"
@@ -416,7 +415,7 @@ def _header_reader(key: str) -> Callable[[Any], Any]:
 
 
 def _fits(wanted: Any) -> Callable[[Any], bool]:
-    """How to compare with `wanted`: search, ask, or test for equality."""
+    """The comparison with `wanted`: a search, a call, or a test for equality."""
     if isinstance(wanted, re.Pattern):
 
         def found(value: Any) -> bool:
@@ -429,12 +428,12 @@ def _fits(wanted: Any) -> Callable[[Any], bool]:
 
 
 def _is_predicate(wanted: Any) -> bool:
-    """Whether it is to be asked. Classes are compared with: some equal whatever is an instance of them."""
+    """Whether `wanted` is a function to call. Classes are compared, since some define equality."""
     return callable(wanted) and not isinstance(wanted, type)
 
 
 def _asked(predicate: Callable[[Any], object], value: Any) -> bool | Exception:
-    """What the predicate says. One that fails on a message of another kind just does not fit."""
+    """The result of the predicate. An exception, as on another kind of message, means no match."""
     try:
         return bool(predicate(value))
     except Exception as error:
@@ -451,8 +450,8 @@ def _topic_fits(pattern: str) -> Callable[[Any], bool]:
 
 def _body_fits(wanted: Any) -> Callable[[bytes], bool]:
     if isinstance(wanted, str):
-        octets = wanted.encode()
-        return lambda body: body == octets
+        encoded = wanted.encode()
+        return lambda body: body == encoded
     if isinstance(wanted, (dict, list)):
         return lambda body: bool(_parsed(body) == wanted)
     if isinstance(wanted, re.Pattern) and isinstance(wanted.pattern, str):
@@ -461,7 +460,7 @@ def _body_fits(wanted: Any) -> Callable[[bytes], bool]:
 
 
 def _parsed(body: bytes) -> Any:
-    """The body read as JSON, or something that equals nothing where it is none."""
+    """The body parsed as JSON, or a value that equals nothing if it is invalid."""
     import json
 
     try:
@@ -497,8 +496,8 @@ def _body_shown(wanted: Any) -> str:
     return _shown(wanted)
 
 
-def _remark(test: _Test, record: Any) -> str:
-    """What else there is to say of a value that does not fit."""
+def _difference_note(test: _Test, record: Any) -> str:
+    """A note about a value that does not match."""
     value = test.read(record)
     if _is_predicate(test.wanted) and value is not _MISSING:
         answer = _asked(test.wanted, value)
@@ -512,7 +511,7 @@ def _remark(test: _Test, record: Any) -> str:
 
 
 def _likeness(record: Any, failed: Sequence[_Test]) -> float:
-    """How near the values come that do not fit: 0 and upwards."""
+    """How similar the values are that do not match: 0 and upwards."""
     import difflib
 
     total = 0.0

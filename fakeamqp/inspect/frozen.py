@@ -1,4 +1,4 @@
-"""Field values that cannot be changed, yet look and compare like the dictionaries and lists they were."""
+"""Immutable dictionaries and lists that equal ordinary ones."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["FrozenDict", "FrozenList", "frozen"]
 
 def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
     raise TypeError(
-        "this is a picture of what the broker holds and cannot be changed; make a copy with dict() or list()"
+        "an immutable view of the broker's state cannot be changed; make a copy with dict() or list()"
     )
 
 
 class FrozenDict(dict[str, Any]):
-    """A dictionary that refuses to be changed. It equals the `dict` with the same items."""
+    """An immutable dictionary. It equals the `dict` with the same items."""
 
     __slots__ = ()
 
@@ -29,7 +29,7 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A list that refuses to be changed. It equals the `list` with the same items."""
+    """An immutable list. It equals the `list` with the same items."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class FrozenList(list[Any]):
 
 
 def frozen(value: Any) -> Any:
-    """`value`, with every dictionary and list in it replaced by an unchangeable one."""
+    """`value`, with every dictionary and list in it replaced by an immutable one."""
     if isinstance(value, Mapping):
         return FrozenDict({key: frozen(item) for key, item in value.items()})
     if isinstance(value, (list, tuple)):

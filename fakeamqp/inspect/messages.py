@@ -1,4 +1,4 @@
-"""Messages: those a queue holds, and those that were published."""
+"""Views of messages: those in queues, and those published."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ _LONGEST_SHOWN = 60
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ContentView:
-    """What was published: body, address, properties. A property the message does not have is None.
+    """The body, exchange, routing key and properties of a message. Absent properties are None.
 
-    `content_class` is "basic", or "file" or "stream" where the message was published in one of these classes.
-    `headers` is empty where there are none. `timestamp` is in seconds since 1970, `expiration` in
-    milliseconds, as text.
+    `content_class` is "basic", or "file" or "stream" for messages published with these classes. `headers` is
+    empty if the message has none. `timestamp` is in seconds since 1970, `expiration` in milliseconds, as
+    text.
     """
 
     body: bytes
@@ -87,18 +87,18 @@ class ContentView:
 
     @property
     def text(self) -> str:
-        """The body as text in UTF-8.
+        """The body decoded as UTF-8.
 
         Raises:
-            UnicodeDecodeError: it is none.
+            UnicodeDecodeError: it is not valid UTF-8.
         """
         return self.body.decode()
 
     def json(self) -> Any:
-        """The body, read as JSON.
+        """The body parsed as JSON.
 
         Raises:
-            ValueError: it is none.
+            ValueError: it is not valid JSON.
         """
         import json
 
@@ -106,17 +106,17 @@ class ContentView:
 
     @property
     def persistent(self) -> bool:
-        """Whether the publisher asked for it to survive a restart (delivery mode 2)."""
+        """Whether the message is persistent (delivery mode 2)."""
         return self.delivery_mode == 2
 
     @property
     def properties(self) -> dict[str, Any]:
-        """The properties the message has, by name."""
+        """The properties that the message has, by name."""
         present = {name: getattr(self, name) for name in PROPERTIES}
         return {name: value for name, value in present.items() if value is not None and value != {}}
 
     def said(self) -> str:
-        """The part of the representation that all views have."""
+        """The part of the representation that all views share."""
         words = [
             repr(shortened(self.body)),
             f"exchange={self.exchange!r}",
@@ -133,17 +133,17 @@ class MessageView(ContentView):
     """One message in a queue at one moment.
 
     Args:
-        state: "ready", "unacked" while a client holds it, or "set aside" while a quorum queue keeps it for a
-            retry, or until it has arrived as a dead letter; "delayed" while an exchange keeps it.
-        redelivered: it has been with a client before (or, unacked, had been before this time).
-        consumer_tag: the consumer that holds it; None while it is ready, and where it was got with basic.get.
-        connection: the name of the connection that holds it, or None.
-        channel: the number of the channel it was sent on to who holds it, or None.
-        held_for: seconds since it was sent to the client that holds it, or None.
-        held_since: when that was, on the broker's clock; an aware datetime in UTC, or None.
-        expires_in: seconds until its time to live is over, 0.0 where it is; None where it has none.
-        offset: its place in a stream; None in other queues.
-        due_in: seconds until an exchange publishes it that keeps it for later; None in queues.
+        state: "ready"; "unacked" after a delivery; "set aside" while a quorum queue delays a retry or waits
+            for the confirm of a dead letter; "delayed" while an exchange delays it.
+        redelivered: whether an earlier delivery failed.
+        consumer_tag: the consumer that it was delivered to; None if it is ready, or was got with basic.get.
+        connection: the name of the connection that it was delivered to, or None.
+        channel: the number of the channel that it was delivered on, or None.
+        held_for: seconds since the delivery, or None.
+        held_since: the time of the delivery on the broker's clock; an aware datetime in UTC, or None.
+        expires_in: seconds until its TTL expires, at least 0.0; None without TTL.
+        offset: its offset in a stream; None in other queues.
+        due_in: seconds until a delayed-message exchange routes it; None in queues.
     """
 
     state: Literal["ready", "unacked", "set aside", "delayed"]
@@ -178,15 +178,15 @@ class MessageView(ContentView):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PublishedView(ContentView):
-    """One message as it was published, and what became of it then.
+    """One published message, and its outcome.
 
     Args:
-        virtual_host: where it was published.
-        queues: the names of the queues it was routed to.
-        refused_by: those of them that were full and did not take it.
-        delayed_for: for how many seconds an exchange keeps it, or None; of several exchanges, the longest.
-        outcome: the same in words.
-        connection: the name of the publishing connection; None where the test published it itself.
+        virtual_host: the virtual host of the publish.
+        queues: the names of the queues that it was routed to.
+        refused_by: the names of those of these queues that were full and refused it.
+        delayed_for: the seconds for which an exchange delays it, or None; of several exchanges, the maximum.
+        outcome: the same as text.
+        connection: the name of the publisher's connection; None if the test published it.
     """
 
     virtual_host: str
@@ -211,17 +211,17 @@ class PublishedView(ContentView):
 
     @property
     def routed(self) -> bool:
-        """Whether at least one queue was there for it at once."""
+        """Whether it was routed to at least one queue immediately."""
         return bool(self.queues)
 
     @property
     def unroutable(self) -> bool:
-        """Whether no queue was there for it, and no exchange keeps it for later."""
+        """Whether it was routed to no queue, and no exchange delays it."""
         return not self.queues and self.delayed_for is None
 
     @property
     def refused(self) -> bool:
-        """Whether a full queue did not take it, so that its publisher got a nack."""
+        """Whether a full queue refused it, so that its publisher got a nack."""
         return bool(self.refused_by)
 
     def __repr__(self) -> str:
@@ -234,14 +234,15 @@ R = TypeVar("R", bound="Record")
 
 
 class Recorded(Sequence[V], Generic[V, R]):
-    """What has happened to messages, oldest first; immutable. Views are made when they are asked for.
+    """An immutable sequence of views of what happened to messages, oldest first. Views are made on access.
 
-    `dropped` is how many older records there were that the broker no longer keeps.
+    Attributes:
+        dropped: the number of older records that the broker no longer keeps.
     """
 
     __slots__ = ("_records", "dropped")
     word: ClassVar[str]
-    """What has happened to each."""
+    """The participle of the event, such as "published"."""
 
     def __init__(self, records: Iterable[R] = (), dropped: int = 0) -> None:
         self._records = tuple(records)
@@ -249,7 +250,7 @@ class Recorded(Sequence[V], Generic[V, R]):
 
     @classmethod
     def of(cls, kept: History[R]) -> Self:
-        """What a history still keeps."""
+        """The records that a history contains."""
         return cls(kept, kept.count - len(kept))
 
     @staticmethod
@@ -262,7 +263,7 @@ class Recorded(Sequence[V], Generic[V, R]):
     @overload
     def __getitem__(self, index: slice) -> Self: ...
     def __getitem__(self, index: int | slice) -> V | Self:
-        """One view, or a part of the whole."""
+        """One view, or a slice."""
         if isinstance(index, slice):
             return type(self)(self._records[index])
         view: V = self.view(self._records[index])
@@ -283,7 +284,7 @@ class Recorded(Sequence[V], Generic[V, R]):
 
     @property
     def records(self) -> tuple[R, ...]:
-        """What the views are made from, for those who look at many."""
+        """The records of the model, for searches that need few views."""
         return self._records
 
     def __repr__(self) -> str:
@@ -296,10 +297,7 @@ class Recorded(Sequence[V], Generic[V, R]):
 
 
 class Published(Recorded[PublishedView, "Publication"]):
-    """What was published, oldest first; immutable. Publishes that failed with an error are not in it.
-
-    `dropped` is how many older ones there were that the broker no longer keeps.
-    """
+    """The published messages, oldest first; immutable. Publishes that caused an error are not included."""
 
     __slots__ = ()
     word = "published"
@@ -311,19 +309,19 @@ class Published(Recorded[PublishedView, "Publication"]):
 
 
 def published_views(state: BrokerState) -> Published:
-    """What was published and is still kept.
+    """The publishes that the history contains.
 
     Raises:
-        NoHistory: the broker keeps nothing.
+        NoHistory: the broker keeps none.
     """
     return Published.of(history(state))
 
 
 def history(state: BrokerState) -> History[Publication]:
-    """The publishes the broker keeps.
+    """The records of publishes.
 
     Raises:
-        NoHistory: it keeps none.
+        NoHistory: the broker keeps none.
     """
     if state.published is None:
         raise no_history(Published.word)
@@ -331,12 +329,14 @@ def history(state: BrokerState) -> History[Publication]:
 
 
 def no_history(word: str) -> NoHistory:
-    """The error about a broker that was told to keep nothing."""
-    return NoHistory(f"this broker keeps no record of what is {word}; make it with history=100_000, say")
+    """The error for a broker without history."""
+    return NoHistory(
+        f"this broker keeps no record of what is {word}; create it with history=100_000, for example"
+    )
 
 
 def queued_view(queued: QueuedMessage, now: float) -> MessageView:
-    """A message that waits. `now` is the instant of the broker's clock."""
+    """The view of a ready message. `now` is the instant of the broker's clock."""
     return MessageView(
         **content_of(queued.message),
         state="ready",
@@ -347,17 +347,17 @@ def queued_view(queued: QueuedMessage, now: float) -> MessageView:
 
 
 def aside_view(message: Message) -> MessageView:
-    """A message that a queue has set aside."""
+    """The view of a message that a queue has set aside."""
     return MessageView(**content_of(message), state="set aside", redelivered=True)
 
 
 def delayed_view(message: Message, due_in: float) -> MessageView:
-    """A message that an exchange keeps for later."""
+    """The view of a message that an exchange delays."""
     return MessageView(**content_of(message), state="delayed", due_in=due_in)
 
 
 def unacked_view(delivery: Delivery, now: float, time: float) -> MessageView:
-    """A message that a client holds. `now` is the instant of the broker's clock, and `time` what it says."""
+    """The view of an unacked message. `now` is the instant of the broker's clock, `time` its wall time."""
     holder = delivery.holder
     held_for = now - delivery.delivered_at
     return MessageView(
@@ -374,7 +374,7 @@ def unacked_view(delivery: Delivery, now: float, time: float) -> MessageView:
 
 
 def _getter(delivery: Delivery) -> int | None:
-    """The number of the channel that has got a message with basic.get."""
+    """The number of the channel that got a message with basic.get."""
     for channel in getattr(delivery.owner, "open_channels", ()):
         if any(ledger.outstanding.get(delivery.tag) is delivery for ledger in channel.ledgers):
             return number_of(channel)
@@ -387,7 +387,7 @@ def instant(seconds: float) -> datetime:
 
 
 def elsewhere(virtual_host: str) -> str:
-    """The words for where something is; none for virtual host "/"."""
+    """The virtual host for a representation; empty for "/"."""
     return "" if virtual_host == "/" else f" in virtual host {virtual_host!r}"
 
 
@@ -404,7 +404,7 @@ def number_of(group: object) -> int | None:
 
 
 def shortened(body: bytes) -> bytes:
-    """The body, or its beginning if it is too long for one line."""
+    """The body, shortened to fit into one line."""
     return body if len(body) <= _LONGEST_SHOWN else body[: _LONGEST_SHOWN - 3] + b"..."
 
 

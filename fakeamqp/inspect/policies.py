@@ -1,4 +1,4 @@
-"""Policies and operator policies."""
+"""Views of policies and operator policies."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fakeamqp.inspect.frozen import FrozenDict, frozen
+from fakeamqp.inspect.lookup import select_virtual_hosts
 
 if TYPE_CHECKING:
     from fakeamqp.model.policies import Policy
@@ -19,13 +20,13 @@ class PolicyView:
     """One policy.
 
     Args:
-        name: of the policy.
-        virtual_host: where it is.
-        pattern: a regular expression, found anywhere in a name.
-        definition: what it sets, in RabbitMQ's words.
-        apply_to: what it is for, such as "queues" or "all".
-        priority: of those that match, the policy with the highest counts.
-        operator: it is an operator policy.
+        name: the name of the policy.
+        virtual_host: the name of its virtual host.
+        pattern: a regular expression that is searched in names.
+        definition: the keys and values that it sets, with RabbitMQ's keys.
+        apply_to: the entities that it applies to, such as "queues" or "all".
+        priority: of several matching policies, the one with the highest priority applies.
+        operator: whether it is an operator policy.
     """
 
     name: str
@@ -48,12 +49,20 @@ class PolicyView:
         return " ".join(words) + ">"
 
 
-def policy_views(state: BrokerState) -> tuple[PolicyView, ...]:
-    """The policies of all virtual hosts, then the operator policies, in the order they were first set."""
-    hosts = state.virtual_hosts.values()
-    ordinary = [_view(host.name, each, False) for host in hosts for each in host.policies.policies.values()]
+def policy_views(state: BrokerState, virtual_host: str | None = None) -> tuple[PolicyView, ...]:
+    """The policies of one virtual host, or (None) of all, then the operator policies, in the order first set.
+
+    Raises:
+        NoSuchVirtualHost: no virtual host has this name.
+    """
+    chosen = select_virtual_hosts(state, virtual_host)
+    ordinary = [
+        _view(each.name, policy, False) for each in chosen for policy in each.policies.policies.values()
+    ]
     operators = [
-        _view(host.name, each, True) for host in hosts for each in host.policies.operator_policies.values()
+        _view(each.name, policy, True)
+        for each in chosen
+        for policy in each.policies.operator_policies.values()
     ]
     return (*ordinary, *operators)
 

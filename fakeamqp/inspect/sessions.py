@@ -1,4 +1,4 @@
-"""Sessions of AMQP 0-10, which may outlive their connections."""
+"""Views of the sessions of AMQP 0-10, which may outlive their connections."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class SessionView:
     """One session of AMQP 0-10.
 
     Args:
-        name: as text; bytes that are none are escaped.
-        user: whose it is.
-        virtual_host: where it works.
-        connection: the name of the connection that it is attached to; None while it is detached.
-        channel: the channel there; None while it is detached.
-        failed: whether an exception has ended it, and its client has not detached yet.
-        timeout: for how many seconds it is kept without a connection; None is for ever.
-        left: how many seconds of these are left; None while it is attached, or kept for ever.
-        subscriptions: in the order they came; the tag of each is its destination.
-        unacked: how many transfers its client has not settled.
-        mode: "tx" or "dtx" where that was selected.
+        name: the name as text; bytes that are not UTF-8 are escaped.
+        user: the name of the user.
+        virtual_host: the name of its virtual host.
+        connection: the name of its connection; None while it is detached.
+        channel: the number of its channel; None while it is detached.
+        failed: whether an exception has ended it before its client has detached.
+        timeout: the seconds for which a detached session is kept; None means for ever.
+        left: the seconds left of these; None while it is attached, or kept for ever.
+        subscriptions: its subscriptions, in the order they started; their tags are the destinations.
+        unacked: the number of transfers that its client has not settled.
+        mode: "tx" or "dtx" if selected; otherwise None.
     """
 
     name: str
@@ -45,7 +45,7 @@ class SessionView:
 
     @property
     def attached(self) -> bool:
-        """Whether it has a connection."""
+        """Whether the session has a connection."""
         return self.connection is not None
 
     def __repr__(self) -> str:
@@ -64,12 +64,12 @@ class SessionView:
 
 
 def session_views(state: BrokerState) -> tuple[SessionView, ...]:
-    """All sessions, detached ones among them, oldest first."""
+    """All sessions, including detached ones, oldest first."""
     return tuple(session_view(session, state) for session in state.sessions.values())
 
 
 def session_view(session: ClientSession, state: BrokerState) -> SessionView:
-    """A picture of one session."""
+    """The view of one session."""
     ends_at = session.ends_at
     return SessionView(
         name=session.display_name,

@@ -1,7 +1,7 @@
-"""The topology as a text to compare, and as a picture.
+"""The topology as comparable text, and as diagrams.
 
-Whatever does not belong to it is left out or made the same: the order in which things were declared, names
-and consumer tags that were made up, connections. So equal topologies give equal texts.
+Incidental details are left out or normalized: the order of declarations, generated names and consumer tags,
+connections. So equal topologies give equal texts.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.inspect.errors import NoSuchVirtualHost, nearest
+from fakeamqp.inspect.diagrams import graphviz, mermaid
 from fakeamqp.inspect.frozen import FrozenDict, frozen
-from fakeamqp.inspect.pictures import graphviz, mermaid
+from fakeamqp.inspect.lookup import select_virtual_hosts
 
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding
@@ -34,8 +34,8 @@ __all__ = [
     "topology",
 ]
 
-_MADE_UP = "amq.gen-"
-_made_up_tag = re.compile(r"amq\.ctag-.*|ctag\d+\.[0-9a-f]{32}", re.DOTALL).fullmatch
+_GENERATED = "amq.gen-"
+_generated_tag = re.compile(r"amq\.ctag-.*|ctag\d+\.[0-9a-f]{32}", re.DOTALL).fullmatch
 
 
 @dataclass(frozen=True, order=True)
@@ -54,7 +54,7 @@ class BindingEntry:
 
 @dataclass(frozen=True)
 class ExchangeEntry:
-    """One exchange. `alternate_exists` is None where it has no alternate exchange."""
+    """One exchange. `alternate_exists` is None without an alternate exchange."""
 
     name: str
     type: str
@@ -67,7 +67,7 @@ class ExchangeEntry:
     delayed: int | None = None
 
     def lines(self) -> list[str]:
-        """The exchange in words."""
+        """The lines of text about the exchange."""
         head = " ".join([f"exchange {quoted(self.name)}", self.type, *self.flags])
         lines = [head, *_indented(_settings(self.arguments, self.policies))]
         if self.alternate_exchange is not None:
@@ -81,10 +81,9 @@ class ExchangeEntry:
 
 @dataclass(frozen=True)
 class QueueEntry:
-    """One queue. `dead_letter_exists` is None where it has no dead-letter exchange.
+    """One queue. `dead_letter_exists` is None without a dead-letter exchange.
 
-    `arguments` are without the one that says its type.
-    `ready`, `unacked` and `consumers` are None where they were not asked for.
+    `arguments` does not contain the queue type. `ready`, `unacked` and `consumers` are None if not requested.
     """
 
     name: str
@@ -100,7 +99,7 @@ class QueueEntry:
     consumers: tuple[str, ...] | None = None
 
     def lines(self) -> list[str]:
-        """The queue in words."""
+        """The lines of text about the queue."""
         head = " ".join([f"queue {quoted(self.name)}", self.type, *self.flags])
         lines = [head, *_indented(_settings(self.arguments, self.policies))]
         if self.dead_letter_exchange is not None:
@@ -115,7 +114,7 @@ class QueueEntry:
 
 @dataclass(frozen=True)
 class VirtualHostEntry:
-    """One virtual host: what it has, by name."""
+    """One virtual host, with its exchanges and queues by name."""
 
     name: str
     exchanges: tuple[ExchangeEntry, ...]
@@ -123,7 +122,7 @@ class VirtualHostEntry:
     policies: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """The virtual host in words."""
+        """The lines of text about the virtual host."""
         lines = [f"virtual host {quoted(self.name)}"]
         for exchange in self.exchanges:
             lines += _indented(exchange.lines())
@@ -134,22 +133,22 @@ class VirtualHostEntry:
 
 @dataclass(frozen=True, repr=False)
 class Topology:
-    """Exchanges, bindings, queues and policies at one moment. Its text is stable, so that it can be compared.
+    """Exchanges, bindings, queues and policies at one moment. Its text is stable and can be compared.
 
-    Queues with made-up names (`amq.gen-…`) are counted instead, by what they are and what is bound to them.
-    Exchanges that every virtual host has are there only where something is bound to them.
+    Queues with generated names (`amq.gen-…`) are numbered by their settings and bindings. Predeclared
+    exchanges are included only if they have bindings.
     """
 
     virtual_hosts: tuple[VirtualHostEntry, ...]
 
     def __str__(self) -> str:
-        return "\n".join(line for host in self.virtual_hosts for line in host.lines())
+        return "\n".join(line for virtual_host in self.virtual_hosts for line in virtual_host.lines())
 
     def __repr__(self) -> str:
         return f"<topology:\n{self}\n>"
 
     def mermaid(self) -> str:
-        """A flowchart in Mermaid's language, as Markdown pages show it in a `mermaid` block."""
+        """A flowchart for Mermaid, as in a `mermaid` block of a Markdown page."""
         return mermaid(self)
 
     def graphviz(self) -> str:
@@ -168,28 +167,27 @@ def topology(
     """The topology of one virtual host, or (None) of all.
 
     Args:
-        state: of the broker.
-        virtual_host: the name of one.
-        counts: say how many messages there are.
-        consumers: say which consumers there are.
+        state: the state of the broker.
+        virtual_host: the name of one virtual host; None for all.
+        counts: include the numbers of messages.
+        consumers: include the consumers.
         predeclared: include the exchanges that every virtual host has.
 
     Raises:
-        NoSuchVirtualHost: there is none of this name.
+        NoSuchVirtualHost: the virtual host does not exist.
     """
-    hosts = state.virtual_hosts
-    if virtual_host is not None and virtual_host not in hosts:
-        raise NoSuchVirtualHost(f"there is no virtual host {virtual_host!r}{nearest(virtual_host, hosts)}")
-    chosen = sorted(hosts) if virtual_host is None else [virtual_host]
-    return Topology(tuple(_host(hosts[name], counts, consumers, predeclared) for name in chosen))
+    chosen = sorted(select_virtual_hosts(state, virtual_host), key=lambda each: each.name)
+    return Topology(tuple(_virtual_host(each, counts, consumers, predeclared) for each in chosen))
 
 
-def _host(host: VirtualHost, counts: bool, consumers: bool, predeclared: bool) -> VirtualHostEntry:
-    queues = [_queue(host, queue, counts, consumers) for queue in host.queues.values()]
-    names = _names(host, queues)
+def _virtual_host(
+    virtual_host: VirtualHost, counts: bool, consumers: bool, predeclared: bool
+) -> VirtualHostEntry:
+    queues = [_queue(virtual_host, queue, counts, consumers) for queue in virtual_host.queues.values()]
+    names = _names(virtual_host, queues)
     exchanges = [
-        _exchange(host, exchange, counts, names)
-        for exchange in host.exchanges.values()
+        _exchange(virtual_host, exchange, counts, names)
+        for exchange in virtual_host.exchanges.values()
         if predeclared or exchange.bindings or exchange.incoming or not _is_predeclared(exchange)
     ]
     queues = [
@@ -197,11 +195,11 @@ def _host(host: VirtualHost, counts: bool, consumers: bool, predeclared: bool) -
         for queue in queues
     ]
     policies = [
-        *(_policy("policy", each) for each in host.policies.policies.values()),
-        *(_policy("operator policy", each) for each in host.policies.operator_policies.values()),
+        *(_policy("policy", each) for each in virtual_host.policies.policies.values()),
+        *(_policy("operator policy", each) for each in virtual_host.policies.operator_policies.values()),
     ]
     return VirtualHostEntry(
-        host.name,
+        virtual_host.name,
         tuple(sorted(exchanges, key=lambda each: each.name)),
         tuple(sorted(queues, key=_by_name)),
         tuple(sorted(policies)),
@@ -213,43 +211,45 @@ def _is_predeclared(exchange: Exchange) -> bool:
 
 
 def _by_name(queue: QueueEntry) -> tuple[bool, int, str]:
-    made_up = queue.name.startswith(_MADE_UP)
-    return made_up, len(queue.name) if made_up else 0, queue.name
+    generated = queue.name.startswith(_GENERATED)
+    return generated, len(queue.name) if generated else 0, queue.name
 
 
-def _names(host: VirtualHost, queues: Iterable[QueueEntry]) -> Mapping[str, str]:
-    """What each queue is called: made-up names are numbered in an order that depends on nothing made up."""
-    made_up = [queue for queue in queues if queue.name.startswith(_MADE_UP)]
+def _names(virtual_host: VirtualHost, queues: Iterable[QueueEntry]) -> Mapping[str, str]:
+    """The name of each queue. Generated names are numbered, in an order independent of generated names."""
+    generated = [queue for queue in queues if queue.name.startswith(_GENERATED)]
 
     def signature(queue: QueueEntry) -> list[str]:
         key = queue.dead_letter_routing_key
         shown = replace(queue, name="", dead_letter_routing_key=None if key == queue.name else key)
-        incoming = (_binding(each, {queue.name: ""}) for each in host.queues[queue.name].incoming)
-        sources = (each.source.name for each in host.queues[queue.name].incoming)
+        incoming = (_binding(each, {queue.name: ""}) for each in virtual_host.queues[queue.name].incoming)
+        sources = (each.source.name for each in virtual_host.queues[queue.name].incoming)
         return shown.lines() + sorted(
             f"{source} {each}" for source, each in zip(sources, incoming, strict=True)
         )
 
     names = _Names()
-    for number, queue in enumerate(sorted(made_up, key=signature), 1):
-        names[queue.name] = f"{_MADE_UP}{number}"
+    for number, queue in enumerate(sorted(generated, key=signature), 1):
+        names[queue.name] = f"{_GENERATED}{number}"
     return names
 
 
 class _Names(dict[str, str]):
-    """New names for some; others keep theirs."""
+    """New names for some queues; others keep theirs."""
 
     def __missing__(self, name: str) -> str:
         return name
 
 
 def _renamed(queue: QueueEntry, names: Mapping[str, str]) -> str | None:
-    """A dead-letter routing key that is the name of a queue is called as the queue is."""
+    """The dead-letter routing key, renamed like the queue if it is the name of one."""
     key = queue.dead_letter_routing_key
     return names[key] if key is not None and queue.dead_letter_exchange == "" else key
 
 
-def _exchange(host: VirtualHost, exchange: Exchange, counts: bool, names: Mapping[str, str]) -> ExchangeEntry:
+def _exchange(
+    virtual_host: VirtualHost, exchange: Exchange, counts: bool, names: Mapping[str, str]
+) -> ExchangeEntry:
     alternate = exchange.alternate_exchange
     return ExchangeEntry(
         exchange.name,
@@ -262,13 +262,15 @@ def _exchange(host: VirtualHost, exchange: Exchange, counts: bool, names: Mappin
         frozen(exchange.arguments),
         _policies(exchange),
         alternate,
-        None if alternate is None else alternate in host.exchanges,
+        None if alternate is None else alternate in virtual_host.exchanges,
         tuple(sorted(_binding(binding, names) for binding in exchange.bindings.values())),
-        host.delays.count(exchange.name) if counts and exchange.type_name == "x-delayed-message" else None,
+        virtual_host.delays.count(exchange.name)
+        if counts and exchange.type_name == "x-delayed-message"
+        else None,
     )
 
 
-def _queue(host: VirtualHost, queue: Queue, counts: bool, consumers: bool) -> QueueEntry:
+def _queue(virtual_host: VirtualHost, queue: Queue, counts: bool, consumers: bool) -> QueueEntry:
     flags = {
         "durable": queue.durable,
         "exclusive": queue.exclusive_owner is not None,
@@ -283,7 +285,7 @@ def _queue(host: VirtualHost, queue: Queue, counts: bool, consumers: bool) -> Qu
         _policies(queue),
         target,
         None if target is None else queue.options.dead_letter_routing_key,
-        None if target is None else target in host.exchanges,
+        None if target is None else target in virtual_host.exchanges,
         len(queue.ready) if counts else None,
         len(queue.unacked) if counts else None,
         tuple(sorted(_consumer(each) for each in queue.subscriptions)) if consumers else None,
@@ -292,7 +294,7 @@ def _queue(host: VirtualHost, queue: Queue, counts: bool, consumers: bool) -> Qu
 
 def _consumer(subscription: Subscription) -> str:
     words = ["consumer"]
-    if not _made_up_tag(subscription.tag):
+    if not _generated_tag(subscription.tag):
         words.append(quoted(subscription.tag))
     words += [
         word
@@ -346,7 +348,7 @@ def _table(table: Mapping[str, Any]) -> str:
 
 
 def plain(value: object) -> str:
-    """A field value in one line that is the same wherever it is written."""
+    """A field value in one line, in a canonical form."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, Mapping):
@@ -359,5 +361,5 @@ def plain(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """A name in quotes, in one line, whatever bytes it has."""
+    """A name in quotes, in one line, with invalid bytes escaped."""
     return json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()

@@ -1,12 +1,12 @@
-"""Queues, exchanges, bindings and consumers."""
+"""Views of queues, exchanges, bindings and consumers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fakeamqp.inspect.errors import NoSuchExchange, NoSuchQueue, NoSuchVirtualHost, nearest
 from fakeamqp.inspect.frozen import FrozenDict, frozen
+from fakeamqp.inspect.lookup import find_exchange, find_queue, select_virtual_hosts
 from fakeamqp.inspect.messages import (
     MessageView,
     aside_view,
@@ -20,13 +20,14 @@ from fakeamqp.inspect.messages import (
 from fakeamqp.model.credit import Grant
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fakeamqp.model.binding import Binding
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.queues.options import QueueOptions
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.subscription import Subscription
-    from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = [
     "BindingView",
@@ -37,18 +38,17 @@ __all__ = [
     "binding_views",
     "consumer_view",
     "consumer_views",
-    "exchange_names",
     "exchange_view",
-    "find_queue",
+    "exchange_views",
     "message_views",
-    "queue_names",
     "queue_view",
+    "queue_views",
 ]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BindingView:
-    """One binding: messages go from an exchange (`source`) to a queue or another exchange."""
+    """One binding from an exchange (`source`) to a queue or another exchange."""
 
     source: str
     destination: str
@@ -64,12 +64,12 @@ class BindingView:
 
 @dataclass(frozen=True, kw_only=True)
 class CreditView:
-    """What is left of the credit of a 0-10 subscription; both balances must allow a message.
+    """The credit left of a 0-10 subscription; a delivery needs credit of both kinds.
 
     Args:
-        messages: how many it may be sent; None is any number.
-        octets: how many bytes they may have, headers included; None is any number.
-        window: what a completed transfer took is given back.
+        messages: the number of messages; None means unlimited.
+        octets: the number of bytes, headers included; None means unlimited.
+        window: whether a completed transfer restores its credit.
     """
 
     messages: int | None
@@ -88,20 +88,19 @@ class ConsumerView:
     """One consumer of a queue.
 
     Args:
-        tag: its consumer tag.
-        queue: the name of the queue it consumes from.
+        tag: its consumer tag; in AMQP 0-10 the destination of the subscription.
+        queue: the name of its queue.
         connection: the name of its connection.
         channel: the number of its channel.
-        no_ack: its messages count as settled when they are sent.
-        exclusive: it keeps others away from the queue.
-        priority: `x-priority`; higher ones are served first.
-        prefetch: how many unacked messages it may hold; 0 means any number.
-        unacked: how many it holds.
-        arguments: of basic.consume.
-        next_offset: where in a stream it will read on; None for other queues.
-        credit: of a subscription of AMQP 0-10, whose tag is its destination: what is left of what its client
-            has granted; None for 0-9-x.
-        browses: it only looks, and acquires nothing by itself.
+        no_ack: whether messages are settled when they are sent.
+        exclusive: whether the queue may have no other consumer.
+        priority: `x-priority`; consumers with a higher priority are served first.
+        prefetch: the maximum number of unacked messages; 0 means no limit.
+        unacked: the number of unacked messages.
+        arguments: the arguments of basic.consume.
+        next_offset: the next offset to read in a stream; None for other queues.
+        credit: in AMQP 0-10 the credit left; None for 0-9-x.
+        browses: whether it reads messages without acquiring them.
     """
 
     tag: str
@@ -146,25 +145,25 @@ class QueueView:
     """One queue at one moment.
 
     Args:
-        name: of the queue.
-        virtual_host: where it is.
+        name: the name of the queue.
+        virtual_host: the name of its virtual host.
         type: "classic", "quorum" or "stream".
-        durable: it survives a restart.
-        exclusive: it belongs to one connection.
+        durable: whether it survives a restart.
+        exclusive: whether it belongs to one connection.
         owner: the name of that connection, or None.
-        auto_delete: it goes with its last consumer.
-        arguments: of queue.declare.
-        policy: the name of the policy it has, or None.
-        operator_policy: the same for operator policies.
-        options: what is in force: the arguments, and what policies say.
-        ready: how many messages wait.
-        unacked: how many messages clients hold.
-        set_aside: how many a quorum queue keeps that nobody can be sent now: until a retry is due, or because
-            no queue has taken them as dead letters yet.
-        consumers: in the order they came.
-        messages: those that wait, in the order of delivery, then those that clients hold, in the order they
-            were sent, then those that are set aside.
-        bindings: those that end here. The binding that every queue has to the default exchange is left out.
+        auto_delete: whether it is deleted with its last consumer.
+        arguments: the arguments of queue.declare.
+        policy: the name of the policy that applies, or None.
+        operator_policy: the name of the operator policy that applies, or None.
+        options: the effective options, from the arguments and the policies.
+        ready: the number of messages ready for delivery.
+        unacked: the number of messages delivered to clients and not settled yet.
+        set_aside: the number of messages of a quorum queue that wait for a delayed retry, or for the confirm
+            of a dead letter.
+        consumers: its consumers, in the order they started.
+        messages: ready messages in delivery order, then unacked ones in the order they were sent, then those
+            set aside.
+        bindings: the bindings to this queue, without its implicit binding to the default exchange.
     """
 
     name: str
@@ -196,19 +195,19 @@ class ExchangeView:
     """One exchange at one moment.
 
     Args:
-        name: of the exchange.
-        virtual_host: where it is.
-        type: its type.
-        durable: it survives a restart.
-        auto_delete: it goes with the last thing bound to it.
-        internal: clients cannot publish to it.
-        arguments: of exchange.declare.
-        policy: the name of the policy it has, or None.
-        operator_policy: the same for operator policies.
-        alternate_exchange: where a message goes that finds no way, by argument or policy, or None.
-        bindings: those that begin here, in the order they were made.
-        delayed: how many messages it keeps for later.
-        messages: these messages, soonest first.
+        name: the name of the exchange.
+        virtual_host: the name of its virtual host.
+        type: the exchange type.
+        durable: whether it survives a restart.
+        auto_delete: whether it is deleted with its last binding.
+        internal: whether clients cannot publish to it.
+        arguments: the arguments of exchange.declare.
+        policy: the name of the policy that applies, or None.
+        operator_policy: the name of the operator policy that applies, or None.
+        alternate_exchange: the alternate exchange from its arguments or a policy, or None.
+        bindings: the bindings from this exchange, in the order they were created.
+        delayed: the number of messages that it delays.
+        messages: the delayed messages, soonest first.
     """
 
     name: str
@@ -235,50 +234,43 @@ class ExchangeView:
 
 
 def _policies(policy: str | None, operator_policy: str | None) -> str:
-    """The end of a representation, where there are policies."""
+    """The part of a representation about policies."""
     named = (("policy", policy), ("operator_policy", operator_policy))
     return "".join(f" {word}={name!r}" for word, name in named if name is not None)
 
 
 def counts_line(name: str, virtual_host: str, ready: int, unacked: int, consumers: int) -> str:
-    """How a queue is represented."""
+    """The representation of a queue."""
     return f"<queue {name!r}{elsewhere(virtual_host)} ready={ready} unacked={unacked} consumers={consumers}>"
 
 
-def find_queue(state: BrokerState, name: str, virtual_host: str = "/") -> Queue:
-    """The queue called `name`.
-
-    Raises:
-        NoSuchQueue, NoSuchVirtualHost: there is none.
-    """
-    queues = _find_virtual_host(state, virtual_host).queues
-    queue = queues.get(name)
-    if queue is None:
-        raise NoSuchQueue(
-            f"there is no queue {name!r} in virtual host {virtual_host!r}{nearest(name, queues)}"
-        )
-    return queue
-
-
-def queue_names(state: BrokerState, virtual_host: str = "/") -> tuple[str, ...]:
-    """The queues of a virtual host, in the order they were declared.
-
-    Raises:
-        NoSuchVirtualHost: there is none of this name.
-    """
-    return tuple(_find_virtual_host(state, virtual_host).queues)
-
-
 def queue_view(state: BrokerState, name: str, virtual_host: str = "/") -> QueueView:
-    """A picture of the queue called `name`, its messages included.
+    """The view of the queue called `name`, its messages included.
 
     Raises:
-        NoSuchQueue, NoSuchVirtualHost: there is none.
+        NoSuchQueue, NoSuchVirtualHost: it does not exist.
     """
-    queue = find_queue(state, name, virtual_host)
+    return _queue_view(find_queue(state, name, virtual_host))
+
+
+def queue_views(state: BrokerState, virtual_host: str | None = None) -> tuple[QueueView, ...]:
+    """The queues of one virtual host, or (None) of all, in the order they were declared.
+
+    Raises:
+        NoSuchVirtualHost: no virtual host has this name.
+    """
+    return tuple(_queue_view(queue) for queue in _queues(state, virtual_host))
+
+
+def _queues(state: BrokerState, virtual_host: str | None) -> Iterator[Queue]:
+    for each in select_virtual_hosts(state, virtual_host):
+        yield from each.queues.values()
+
+
+def _queue_view(queue: Queue) -> QueueView:
     return QueueView(
         name=queue.name,
-        virtual_host=virtual_host,
+        virtual_host=queue.virtual_host.name,
         type=queue.type_name,
         durable=queue.durable,
         exclusive=queue.exclusive_owner is not None,
@@ -298,7 +290,7 @@ def queue_view(state: BrokerState, name: str, virtual_host: str = "/") -> QueueV
 
 
 def message_views(queue: Queue) -> tuple[MessageView, ...]:
-    """What a queue holds: what waits, what clients hold, what is set aside. In a stream all waits."""
+    """The messages of a queue: ready, unacked, set aside. In a stream all are ready."""
     now = queue.virtual_host.now()
     time = queue.virtual_host.state.clock.time()
     ready = [queued_view(queued, now) for queued in queue.ready]
@@ -309,19 +301,23 @@ def message_views(queue: Queue) -> tuple[MessageView, ...]:
 
 
 def binding_views(destination: Queue | Exchange) -> tuple[BindingView, ...]:
-    """The bindings that end at a queue or exchange."""
+    """The bindings to a queue or an exchange."""
     return tuple(_binding_view(binding) for binding in destination.incoming)
 
 
-def consumer_views(state: BrokerState) -> tuple[ConsumerView, ...]:
-    """All consumers, by virtual host and queue."""
-    hosts = state.virtual_hosts.values()
-    queues = [queue for host in hosts for queue in host.queues.values()]
-    return tuple(consumer_view(each) for queue in queues for each in queue.subscriptions)
+def consumer_views(state: BrokerState, virtual_host: str | None = None) -> tuple[ConsumerView, ...]:
+    """The consumers of one virtual host, or (None) of all, queue by queue.
+
+    Raises:
+        NoSuchVirtualHost: no virtual host has this name.
+    """
+    return tuple(
+        consumer_view(each) for queue in _queues(state, virtual_host) for each in queue.subscriptions
+    )
 
 
 def consumer_view(subscription: Subscription) -> ConsumerView:
-    """One consumer, with what it holds."""
+    """The view of one consumer."""
     windows = [credit.message_limit for credit in subscription.credits if credit.message_limit]
     queue = subscription.queue
     return ConsumerView(
@@ -348,31 +344,34 @@ def _credit(subscription: Subscription) -> CreditView | None:
     return None
 
 
-def exchange_names(state: BrokerState, virtual_host: str = "/") -> tuple[str, ...]:
-    """The exchanges of a virtual host, those that every one has included, in the order they were declared.
-
-    Raises:
-        NoSuchVirtualHost: there is none of this name.
-    """
-    return tuple(_find_virtual_host(state, virtual_host).exchanges)
-
-
 def exchange_view(state: BrokerState, name: str, virtual_host: str = "/") -> ExchangeView:
-    """A picture of the exchange called `name`.
+    """The view of the exchange called `name`.
 
     Raises:
-        NoSuchExchange, NoSuchVirtualHost: there is none.
+        NoSuchExchange, NoSuchVirtualHost: it does not exist.
     """
-    exchanges = _find_virtual_host(state, virtual_host).exchanges
-    exchange = exchanges.get(name)
-    if exchange is None:
-        hint = nearest(name, exchanges)
-        raise NoSuchExchange(f"there is no exchange {name!r} in virtual host {virtual_host!r}{hint}")
+    return _exchange_view(find_exchange(state, name, virtual_host))
+
+
+def exchange_views(state: BrokerState, virtual_host: str | None = None) -> tuple[ExchangeView, ...]:
+    """The exchanges of one virtual host, or (None) of all, predeclared ones included, in declaration order.
+
+    Raises:
+        NoSuchVirtualHost: no virtual host has this name.
+    """
+    return tuple(
+        _exchange_view(exchange)
+        for each in select_virtual_hosts(state, virtual_host)
+        for exchange in each.exchanges.values()
+    )
+
+
+def _exchange_view(exchange: Exchange) -> ExchangeView:
     now = exchange.virtual_host.now()
     kept = exchange.virtual_host.delays.messages(exchange.name)
     return ExchangeView(
         name=exchange.name,
-        virtual_host=virtual_host,
+        virtual_host=exchange.virtual_host.name,
         type=exchange.type_name,
         durable=exchange.durable,
         auto_delete=exchange.auto_delete,
@@ -395,10 +394,3 @@ def _binding_view(binding: Binding) -> BindingView:
         routing_key=binding.routing_key,
         arguments=frozen(binding.arguments),
     )
-
-
-def _find_virtual_host(state: BrokerState, name: str) -> VirtualHost:
-    found = state.virtual_hosts.get(name)
-    if found is None:
-        raise NoSuchVirtualHost(f"there is no virtual host {name!r}{nearest(name, state.virtual_hosts)}")
-    return found

@@ -5,13 +5,33 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from typing_extensions import Self
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = ["PlainProperties", "UnknownProperty", "plain_properties"]
+__all__ = ["MessageProperties", "PlainProperties", "UnknownProperty", "plain_properties"]
+
+
+class MessageProperties(TypedDict, total=False):
+    """The properties of a message besides its headers. A property that is missing or None is absent.
+
+    `timestamp` is in seconds since the epoch; `expiration` is in milliseconds, as text.
+    """
+
+    content_type: str | None
+    content_encoding: str | None
+    delivery_mode: int | None
+    priority: int | None
+    correlation_id: str | None
+    reply_to: str | None
+    expiration: str | None
+    message_id: str | None
+    timestamp: int | None
+    type: str | None
+    user_id: str | None
+    app_id: str | None
 
 
 class UnknownProperty(FakeAMQPError):

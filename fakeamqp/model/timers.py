@@ -53,7 +53,7 @@ class Clock(Protocol):
         """The instant to which time is being moved while timers run; otherwise `now()`."""
         return self.now()
 
-    def remark(self, timers: Timers) -> str:
+    def hint(self, timers: Timers) -> str:
         """What to tell somebody who waited in vain, if it may be due to this clock; otherwise ""."""
         return ""
 

@@ -1,4 +1,4 @@
-"""What makes the broker move: clock, loop thread, transports."""
+"""Runs the broker: clock, loop thread, transports."""
 
 from __future__ import annotations
 

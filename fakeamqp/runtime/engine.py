@@ -1,9 +1,9 @@
-"""The engine: what makes the broker move.
+"""The engine: one lock and one thread that run a broker.
 
-One lock and one thread. The loop thread sleeps in the selector; when something arrives or falls due it takes
-the lock, lets the connections and timers work, writes out what came of it and lets the lock go. A test's
-thread enters with `with engine:`, does what it likes with the broker, and what came of that is written out
-when it leaves. Nothing else ever touches the broker, so nothing in it needs a lock of its own.
+The loop thread sleeps in the selector. On input or a due timer it takes the lock, runs connections and
+timers, writes the output, and releases the lock. A test's thread takes the lock with `with engine:`, reads or
+changes the broker, and the output is written when it leaves. The broker is not accessed in any other way, so
+the model needs no further locks.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, cast
 
 from fakeamqp.runtime.clock import EngineClock, RealClock, TimerQueue
+from fakeamqp.runtime.connection_driver import OPEN, ConnectionDriver
 from fakeamqp.runtime.errors import EngineError
-from fakeamqp.runtime.link import OPEN, Link
 from fakeamqp.runtime.listener import Listener
 from fakeamqp.runtime.lock import EngineLock
 from fakeamqp.runtime.loop import Failures, Loop, Waiter
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
     from fakeamqp.connection import Connection
     from fakeamqp.runtime.clock.stepped import SteppedClock
-    from fakeamqp.runtime.link import Accept, Wrap
+    from fakeamqp.runtime.connection_driver import Accept, Wrap
     from fakeamqp.runtime.transport import Transport
 
 __all__ = ["Engine"]
 
-# A loop that does not end within this many real seconds is stuck in a handler: say so, do not hang.
+# A loop that does not end within this many real seconds is stuck in a handler; `stop` raises then.
 _STOP_SECONDS = 30.0
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
@@ -44,11 +44,11 @@ class Engine:
     """The lock, the loop thread and the transports of one broker.
 
     Args:
-        clock: the broker's time. A `SteppedClock` is moved by the engine.
+        clock: the broker's clock. The engine moves a `SteppedClock`.
         timers: the broker's timers, on that clock.
-        accept: makes the sans-I/O connection for a new peer.
-        transport_timers: timers on a `RealClock` for handshakes and lingering sockets. Needed when `clock`
-            is not real time, so that moving the clock never cuts a peer off; default: `timers`.
+        accept: creates the sans-I/O connection for a new peer.
+        transport_timers: timers on a `RealClock` for handshakes and lingering sockets. Needed if `clock` is
+            not a real one, so that moving the clock does not disconnect peers; default: `timers`.
         name: of the loop thread.
     """
 
@@ -63,9 +63,9 @@ class Engine:
     ) -> None:
         self.clock = clock
         self.timers = timers
-        #: The clock where its time moves in steps, which the engine takes; otherwise None.
+        #: The clock if it is a stepped one, which the engine moves; otherwise None.
         self.stepped = cast("SteppedClock", clock) if hasattr(clock, "step_to") else None
-        #: Bugs that surfaced while the loop ran, in order. Empty, whatever peers do.
+        #: Exceptions caused by bugs, in order. Empty, whatever peers do.
         self.failures = Failures()
         self.name = name
         self._accept = accept
@@ -81,23 +81,23 @@ class Engine:
         self._turns = 0
         _engines.add(self)
 
-    # -- life
+    # -- life cycle
 
     @property
     def running(self) -> bool:
-        """Whether peers are being served."""
+        """Whether the loop runs."""
         return self._loop is not None
 
     @property
     def turns(self) -> int:
-        """How often the loop woke up. It stands still while nothing happens."""
+        """The number of turns of the loop. It does not change while the broker is idle."""
         loop = self._loop
         return self._turns if loop is None else self._turns + loop.turns
 
     def start(self) -> None:
-        """Start the loop thread; it is ready when this returns. Does nothing when it runs."""
+        """Start the loop thread; it is ready when this returns. Does nothing while it runs."""
         if self._loop is not None and self._loop.stopping:
-            self.stop()  # asked for on the loop thread, and not through yet
+            self.stop()  # requested on the loop thread, and not complete yet
         with self._held():
             if self._loop is not None:
                 return
@@ -122,10 +122,10 @@ class Engine:
                 self.stepped.attach(self.settle)
 
     def stop(self) -> None:
-        """Stop serving: send what is ready, close every port and connection, end the thread. Idempotent.
+        """Write pending output, close every port and connection, and end the thread. Idempotent.
 
-        Any thread may call it. On the loop thread itself it takes effect when the turn ends. A thread inside
-        `with engine:` gives the lock up while the loop ends.
+        Any thread may call it. On the loop thread it takes effect when the turn ends. A thread inside
+        `with engine:` releases the lock while the loop ends.
         """
         thread = self._thread
         loop = self._loop
@@ -163,7 +163,7 @@ class Engine:
         self._loop = None
 
     def _abandon(self) -> None:
-        """In a forked child: the thread is not here, and the sockets are the parent's."""
+        """In a forked child: the thread does not exist, and the sockets belong to the parent."""
         self._lock.after_fork()
         loop, self._loop, self._thread = self._loop, None, None
         listeners, self._listeners = self._listeners, []
@@ -175,7 +175,7 @@ class Engine:
     # -- the lock
 
     def __enter__(self) -> Self:
-        """Take the lock: the broker stands still for everybody else. Reentrant."""
+        """Take the lock; no other thread accesses the broker until it is released. Reentrant."""
         self._lock.acquire()
         if self.stepped is not None and self._lock.depth == 1:
             self._follow(self.stepped)
@@ -191,7 +191,7 @@ class Engine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """On the outermost level, write out what came of it, then let the lock go."""
+        """On the outermost level, write the output; then release the lock."""
         try:
             if self._lock.depth == 1 and self._loop is not None:
                 self._leave(self._loop)
@@ -201,31 +201,31 @@ class Engine:
     def _leave(self, loop: Loop) -> None:
         loop.flush()
         if loop.waiters:
-            loop.judge()
+            loop.check_waiters()
         if loop.dirty or loop.oversleeps():
             loop.wake()
 
     def take_input(self) -> None:
-        """Inside the engine: deal with everything that has arrived, and send what comes of it.
+        """Inside the engine: process all input that has arrived, and write the output.
 
         Raises:
-            EngineError: called on the loop thread, which may be dealing with input.
+            EngineError: called on the loop thread, which may be processing input.
         """
         if threading.current_thread() is self._thread:
-            raise EngineError("the loop thread cannot deal with further input in the midst of its turn")
+            raise EngineError("the loop thread cannot process further input during its turn")
         if self._loop is not None:
             self._loop.take_input()
 
     def flush(self) -> None:
-        """Inside the engine: send everything that can be sent."""
+        """Inside the engine: write all output that can be written."""
         if self._loop is not None:
             self._loop.flush_all()
 
     def settle(self) -> None:
-        """Deal with all that has arrived, in its time, and then follow the clock.
+        """Process all input that has arrived, at its time, and then follow the clock.
 
-        For those who are about to move the wall clock, or have just done so; does nothing for who is inside
-        the engine already, or in a frozen world that is being left.
+        For code that moves the wall clock, before and after. Does nothing if this thread is inside the
+        engine.
         """
         if self.stepped is None or self._lock.held():
             return
@@ -242,25 +242,25 @@ class Engine:
         return _Held(self._lock)
 
     def wake(self) -> None:
-        """Make the loop take a turn now. Any thread."""
+        """Wake the loop. Any thread may call it."""
         loop = self._loop
         if loop is not None:
             loop.wake()
 
     def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
-        """Wait until `predicate()` is true, at most `timeout` real seconds; whether it was.
+        """Wait until `predicate()` is true, at most `timeout` real seconds; return whether it was.
 
-        The predicate is asked inside the engine, now and at the end of every turn, so it may look at anything
-        and misses nothing that lasts a turn. What it raises is raised here.
+        The predicate is evaluated inside the engine, now and at the end of every turn, so it may read the
+        whole broker. An exception that it raises is raised here.
 
         Raises:
             EngineError: called on the loop thread, which would wait for itself.
         """
         if threading.current_thread() is self._thread:
-            raise EngineError("the loop thread cannot wait for what only the loop can do")
+            raise EngineError("the loop thread cannot wait for the loop")
         waiter = Waiter(predicate)
         with self:
-            if waiter.judge() or self._loop is None:
+            if waiter.check() or self._loop is None:
                 return self._outcome(waiter)
             self._loop.waiters.append(waiter)
             self._leave(self._loop)
@@ -274,7 +274,7 @@ class Engine:
             if not waiter.holds and waiter.error is None:
                 if self.stepped is not None:
                     self.stepped.follow(self.timers, self.failures.record)
-                waiter.judge()
+                waiter.check()
             return self._outcome(waiter)
 
     @staticmethod
@@ -295,11 +295,15 @@ class Engine:
 
     @property
     def connections(self) -> list[Connection]:
-        """The connections whose transport is open, oldest first."""
+        """The connections with an open transport, oldest first."""
         with self._held():
             loop = self._loop
-            links = [] if loop is None else list(loop.links)
-            return [link.connection for link in links if link.connection is not None and link.state is OPEN]
+            drivers = [] if loop is None else list(loop.drivers)
+            return [
+                driver.connection
+                for driver in drivers
+                if driver.connection is not None and driver.state is OPEN
+            ]
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
@@ -315,16 +319,16 @@ class Engine:
         *,
         wrap: Callable[[socket.socket], Transport] = TcpTransport,
     ) -> Listener:
-        """Listen on a TCP port; peers can dial it when this returns.
+        """Listen on a TCP port; peers can connect when this returns.
 
         Args:
-            host: address or name of this machine; nothing but loopback unless you name it.
+            host: address or name of this machine; default: loopback.
             port: 0 takes a free one, see `Listener.port`.
-            wrap: makes the transport from an accepted socket, such as `ServerTLS.wrap`.
+            wrap: creates the transport from an accepted socket, such as `ServerTLS.wrap`.
 
         Raises:
-            PortInUse: another socket has the port.
-            CannotListen: the address is not ours or not usable.
+            PortInUse: another socket uses the port.
+            CannotListen: the address is not one of this machine, or not usable.
             EngineError: the engine does not run.
         """
         with self._held():
@@ -335,9 +339,9 @@ class Engine:
             return listener
 
     def connect_socketpair(self) -> socket.socket:
-        """A connected, blocking socket whose other end is served like any peer: no port, no listener.
+        """A connected, blocking socket whose other end the engine serves, without a port or a listener.
 
-        The caller owns the socket and closes it. The peer address is `socketpair` and a running number.
+        The caller owns the socket and closes it. The peer address is `socketpair` and a sequence number.
 
         Raises:
             EngineError: the engine does not run.
@@ -346,39 +350,40 @@ class Engine:
             loop = self._running_loop()
             ours, theirs = socket.socketpair()
             self._socketpairs += 1
-            link = Link(
+            driver = ConnectionDriver(
                 loop, TcpTransport(ours), self._accept, ("socketpair", self._socketpairs, "socketpair", 0)
             )
             try:
-                link.start()
+                driver.start()
             except BaseException:
                 theirs.close()
-                link.close()
+                driver.close()
                 raise
             return theirs
 
     def wrap_connections(self, wrap: Wrap | None) -> None:
-        """Put something around every connection, those that are open and those to come.
+        """Wrap every connection, open ones and later ones; None ends that.
 
-        It stands in the place of the connection until this is called with None, and then until it has nothing
-        to hold any more. It lasts over `stop` and `start`.
+        A wrapper is removed as soon as it holds nothing back. The setting survives `stop` and `start`.
         """
         with self:
             self._wrap = wrap
             loop = self._loop
             if loop is not None:
                 loop.wrap = wrap
-                for link in list(loop.links):
+                for driver in list(loop.drivers):
                     if wrap is not None:
-                        link.wrap(wrap)
-                    elif link.wrapping is not None:
-                        link.notify()
+                        driver.wrap(wrap)
+                    elif driver.wrapping is not None:
+                        driver.notify()
 
     def refuse(self, refusing: bool) -> None:
-        """Have the operating system refuse all dials, or not any more. It lasts over `stop` and `start`.
+        """Have the operating system refuse all connections, or (False) accept them again.
+
+        The setting survives `stop` and `start`.
 
         Raises:
-            PortInUse: somebody else has taken a port meanwhile.
+            PortInUse: another socket has taken a port meanwhile.
         """
         with self:
             self._refusing = refusing
@@ -386,7 +391,7 @@ class Engine:
                 listener.refuse(refusing)
 
     def disconnect_all(self) -> None:
-        """Close every connection's transport now, after sending what is ready. Listeners stay."""
+        """Write pending output and close the transport of every connection. Listeners stay open."""
         with self:
             if self._loop is not None:
                 self._loop.disconnect_all()
@@ -402,7 +407,7 @@ class Engine:
 
 
 class _Held:
-    """The bare lock, for work after which there is nothing to flush."""
+    """The lock without a flush, for work that causes no output."""
 
     __slots__ = ("_lock",)
 

@@ -17,27 +17,32 @@ __all__ = [
 
 
 class EngineError(FakeAMQPError):
-    """The engine was used in a way that cannot work."""
+    """The engine cannot do this in its present state, or on this thread."""
 
 
 class ClockError(FakeAMQPError):
-    """The clock cannot do that in its mode, or in its present state; the text says what to do instead."""
+    """The clock cannot do this in its mode or its present state; the text says what to do instead."""
 
 
 class NothingPending(ClockError):
-    """Time was to move to the next timer, and there is none."""
+    """There is no pending timer to move the time to."""
 
 
 class CannotListen(FakeAMQPError):
-    """The address cannot be listened on."""
+    """The broker cannot listen on this address."""
 
 
 class PortInUse(CannotListen):
-    """Another socket has the port. Attributes `host` and `port`."""
+    """Another socket uses the port.
+
+    Attributes:
+        host: the address.
+        port: the port.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(
-            f"port {port} on {host} is in use; stop what listens there, name another port, "
+            f"port {port} on {host} is in use; stop the program that listens there, choose another port, "
             f"or use port=0 to get a free one"
         )
         self.host = host
@@ -45,7 +50,7 @@ class PortInUse(CannotListen):
 
 
 class TLSUnavailable(FakeAMQPError):
-    """TLS was asked for without a certificate, and the package that makes one is not installed."""
+    """TLS needs a certificate, and the package that creates one is not installed."""
 
 
 class BadCertificate(FakeAMQPError):
@@ -53,4 +58,4 @@ class BadCertificate(FakeAMQPError):
 
 
 class InterceptError(FakeAMQPError):
-    """An address cannot be intercepted as asked."""
+    """An address cannot be intercepted."""

@@ -1,13 +1,12 @@
-"""Interception: whoever dials a given address in this process reaches the broker.
+"""Interception: connections of this process to a given address reach the broker instead.
 
-Clients get from a name to a connection in two steps, and both are covered. `socket.getaddrinfo` answers
-for an intercepted name and port with the broker's address, also for names that do not exist. Clients that
-are given a numeric address skip that step (asyncio does so by itself), so `connect` and `connect_ex` of the
-class `socket.socket` look at the address as well. TLS is not touched: the client goes on to check the
-certificate for the name it dialled.
+A client connects in two steps, and both are patched. `socket.getaddrinfo` returns the broker's address for an
+intercepted name and port, also for names that do not exist. Clients with a numeric address skip this step
+(asyncio does so by itself), so `connect` and `connect_ex` of `socket.socket` replace the address as well. TLS
+is not affected: the client verifies the certificate for the name that it uses.
 
-Beyond reach: other processes; clients whose networking is not Python's (uvloop, gevent's own resolvers);
-with a numeric address, asyncio's proactor loop on Windows, which connects by handle.
+Not covered: other processes; clients that do not use Python's sockets (uvloop, gevent's resolvers); numeric
+addresses with asyncio's proactor loop on Windows, which connects by handle.
 """
 
 from __future__ import annotations
@@ -33,7 +32,8 @@ _LOOPBACK = ("127.0.0.1", "::1")
 
 
 class Intercept:
-    """While entered, dials to `targets` go to `address` instead. Reentrant and nestable; the last one wins.
+    """While entered, connections to `targets` go to `address`. Reentrant and nestable; the innermost one
+    wins.
 
     Args:
         targets: `"host:port"` or `"[ipv6]:port"`, or several of them. `localhost` includes 127.0.0.1 and ::1.
@@ -70,18 +70,18 @@ class Intercept:
         _patches.remove(self)
 
     def covers(self, host: object, port: object) -> bool:
-        """Whether a dial to that host and port is redirected."""
+        """Whether a connection to this host and port is redirected."""
         name = _normal(host)
         number = _port_number(port)
         return name is not None and number is not None and (name, number) in self._keys
 
     def host_for(self, family: int) -> str:
-        """The broker's host in a form that a socket of this family can dial (IPv4 works for both)."""
+        """The broker's host in a form that a socket of this family can connect to (IPv4 works for both)."""
         if family == socket.AF_INET6 and self._version == 4:
             return f"::ffff:{self.address[0]}"
         if family == socket.AF_INET and self._version == 6:
             raise InterceptError(
-                f"an IPv4 dial was intercepted, but the broker listens on IPv6 only ({self.address[0]}); "
+                f"cannot intercept an IPv4 connection: the broker listens on IPv6 only ({self.address[0]}); "
                 "let it listen on 127.0.0.1"
             )
         return self.address[0]
@@ -91,7 +91,7 @@ class Intercept:
 
 
 class _Patches:
-    """The patched functions of `socket`, in place while anything is intercepted."""
+    """The patches of `socket`, installed while an interception is active."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -107,7 +107,7 @@ class _Patches:
     def remove(self, intercept: Intercept) -> None:
         with self._lock:
             active = list(self._active)
-            # From the end: entered twice, the outer one stays in its place.
+            # From the end: if it was entered twice, the outer one keeps its position.
             del active[len(active) - 1 - active[::-1].index(intercept)]
             self._active = tuple(active)
             if not active:
@@ -115,7 +115,7 @@ class _Patches:
                     self._undo.pop()()
 
     def after_fork(self) -> None:
-        """In a forked child: interception goes on, but whoever held the lock is not here."""
+        """In a forked child: interception stays active, but the thread that held the lock does not exist."""
         self._lock = threading.Lock()
 
     def find(self, host: object, port: object) -> Intercept | None:
@@ -133,7 +133,7 @@ class _Patches:
         def getaddrinfo(
             host: Any, port: Any, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0
         ) -> Any:
-            if not flags & socket.AI_PASSIVE:  # those who listen are not intercepted
+            if not flags & socket.AI_PASSIVE:  # listeners are not intercepted
                 intercept = self.find(host, port)
                 if intercept is not None:
                     host, port = intercept.host_for(family), intercept.address[1]
@@ -167,7 +167,7 @@ class _Patches:
         setattr(owner, name, replacement)
 
         def undo() -> None:
-            # When somebody patched over ours, theirs stays: with nothing intercepted ours passes all through.
+            # A later patch of other code stays: without interceptions ours only calls the original.
             if vars(owner).get(name) is replacement:
                 if inherited:
                     delattr(owner, name)
@@ -184,7 +184,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _python_socket_class() -> Any:
-    """The Python class right above the C socket, whatever has been put in the place of `socket.socket`."""
+    """The Python class directly above the C socket, even if `socket.socket` has been replaced."""
     for candidate in socket.socket.__mro__:
         if _socket.socket in candidate.__bases__:
             return candidate

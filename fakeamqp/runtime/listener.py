@@ -1,4 +1,4 @@
-"""Listeners: TCP ports on which peers arrive."""
+"""Listeners: TCP ports that accept peers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from contextlib import suppress
 from selectors import EVENT_READ
 from typing import TYPE_CHECKING
 
+from fakeamqp.runtime.connection_driver import ConnectionDriver
 from fakeamqp.runtime.errors import CannotListen, PortInUse
-from fakeamqp.runtime.link import Link
 from fakeamqp.runtime.transport import TcpTransport
 
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock import Timer
-    from fakeamqp.runtime.link import Accept
+    from fakeamqp.runtime.connection_driver import Accept
     from fakeamqp.runtime.lock import EngineLock
     from fakeamqp.runtime.loop import Loop
     from fakeamqp.runtime.transport import Transport
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["Listener"]
 
 _BACKLOG = 512
-# How long to leave newcomers waiting when the process has no descriptor left, in real seconds.
+# The pause, in real seconds, before accepting again after the process has run out of descriptors.
 _EXHAUSTED_SECONDS = 0.5
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Listener:
-    """One listening TCP socket. Made by `Engine.listen`."""
+    """One listening TCP socket, created by `Engine.listen`."""
 
     def __init__(
         self,
@@ -51,16 +51,16 @@ class Listener:
         self._watched = False
         self._family, self._sockaddr = _resolve(host, port)
         self._socket = _bind(self._family, self._sockaddr)
-        #: The address listened on, as given.
+        #: The address, as given.
         self.host = host
-        #: The port, also when 0 was asked for.
+        #: The port, also if 0 was asked for.
         self.port: int = self._socket.getsockname()[1]
         self._sockaddr = (self._sockaddr[0], self.port, *self._sockaddr[2:])
-        #: Whether dials are refused for the time being.
+        #: Whether connections are refused at the moment.
         self.paused = True
         self._wanted = False
         self._refusing = refusing
-        #: Whether the listener is gone for good.
+        #: Whether the listener is closed.
         self.closed = False
         try:
             self.resume()
@@ -79,7 +79,7 @@ class Listener:
         return self._sockaddr[0], self.port
 
     def resume(self) -> None:
-        """Let peers in (again), on the same port. Raises `PortInUse` if it was taken meanwhile."""
+        """Accept peers (again) on the same port. Raises `PortInUse` if another socket has taken it."""
         self._lock.acquire()
         try:
             self._wanted = True
@@ -97,7 +97,7 @@ class Listener:
             self._lock.release()
 
     def pause(self) -> None:
-        """Refuse dials, and drop those nobody has accepted yet, but keep the port for `resume`."""
+        """Refuse connections, and drop those not accepted yet, but keep the port for `resume`."""
         self._lock.acquire()
         try:
             self._wanted = False
@@ -106,15 +106,15 @@ class Listener:
             self._watch(False)
             self._socket.close()
             self.paused = True
-            # A socket that is bound and does not listen keeps the port and refuses dials. Should somebody
-            # snatch the port in between, `resume` tells.
+            # A bound socket that does not listen keeps the port and refuses connections. If another process
+            # takes the port in between, `resume` raises.
             with suppress(CannotListen):
                 self._socket = _bind(self._family, self._sockaddr)
         finally:
             self._lock.release()
 
     def refuse(self, refusing: bool) -> None:
-        """Refuse dials whatever `resume` says, or (False) as `pause` and `resume` have it."""
+        """Refuse connections in spite of `resume`, or (False) return to the state of `pause` and `resume`."""
         self._lock.acquire()
         try:
             self._refusing = refusing
@@ -128,7 +128,7 @@ class Listener:
             self._lock.release()
 
     def close(self) -> None:
-        """Give the port up. Idempotent."""
+        """Release the port. Idempotent."""
         self._lock.acquire()
         try:
             if not self.closed:
@@ -139,16 +139,16 @@ class Listener:
             self._lock.release()
 
     def abandon(self) -> None:
-        """Close our copy of the descriptor and do nothing else: for a forked child."""
+        """Close the descriptor and do nothing else: for a forked child."""
         self.closed = True
         self._watched = False
         self._resume_timer = None
         self._socket.close()
 
-    # -- what the selector reports
+    # -- events of the selector
 
     def ready(self, _mask: int) -> None:
-        """Accept every peer that has arrived."""
+        """Accept every waiting peer."""
         while not self.paused and not self.closed:
             try:
                 sock, address = self._socket.accept()
@@ -158,11 +158,11 @@ class Listener:
                 if error.errno in _EXHAUSTED:
                     self._rest(error)
                     return
-                continue  # this one peer gave up before we came to it
+                continue  # this peer has already disconnected
             self._welcome(sock, address)
 
     def failed(self) -> None:
-        """A bug while accepting: the peer is gone, the port stays open."""
+        """Accepting raised an exception: the peer is dropped, the port stays open."""
 
     def _welcome(self, sock: socket.socket, address: tuple[str, int]) -> None:
         try:
@@ -175,14 +175,16 @@ class Listener:
         except BaseException:
             sock.close()
             raise
-        link = Link(self._loop, transport, self._accept, (address[0], address[1], server[0], server[1]))
+        driver = ConnectionDriver(
+            self._loop, transport, self._accept, (address[0], address[1], server[0], server[1])
+        )
         try:
-            link.start()
+            driver.start()
         except Exception as error:
-            self._loop.give_up_on(link, "accepting", error)
+            self._loop.give_up_on(driver, "accepting", error)
 
     def _rest(self, error: OSError) -> None:
-        # The waiting peer keeps the socket readable: without a pause this would spin.
+        # The waiting peer keeps the socket readable, so without a pause the loop would spin.
         self._loop.log.warning("%s: cannot accept a connection for now: %s", self.name, error)
         self._watch(False)
         due = self._loop.transport_clock.now() + _EXHAUSTED_SECONDS
@@ -206,14 +208,14 @@ class Listener:
 def _resolve(host: str, port: int) -> tuple[int, tuple[str, int] | tuple[str, int, int, int]]:
     if not host:
         raise CannotListen(
-            "an empty host would listen on every network of this machine; name the address, "
-            "such as host='127.0.0.1', or host='0.0.0.0' if all networks are what you want"
+            "an empty host would listen on every network of this machine; give the address, "
+            "such as host='127.0.0.1', or host='0.0.0.0' for all networks"
         )
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
         raise CannotListen(f"cannot listen on {host!r}: {error}; use an address of this machine") from error
-    # `localhost` may name both families: take IPv4, which every client tries.
+    # `localhost` can resolve to both families; every client tries IPv4.
     infos.sort(key=lambda info: info[0] != socket.AF_INET)
     family, _type, _proto, _name, sockaddr = infos[0]
     return family, sockaddr  # type: ignore[return-value]
@@ -227,8 +229,8 @@ def _bind(family: int, sockaddr: tuple[str, int] | tuple[str, int, int, int]) ->
     try:
         sock.setblocking(False)
         if os.name == "posix":
-            # So that connections of an earlier listener that are not quite dead do not keep the port.
-            # (Elsewhere this option means to share the port with a stranger.)
+            # Connections of an earlier listener in TIME_WAIT must not block the port. On other systems this
+            # option would share the port with another process.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)

@@ -8,11 +8,12 @@ __all__ = ["EngineLock"]
 
 
 class EngineLock:
-    """A reentrant lock that a busy thread cannot keep to itself.
+    """A fair reentrant lock.
 
-    The loop thread gives its lock up for a moment in each turn. With a plain `RLock` a busy loop mostly gets
-    it back before a waiting thread has woken up. Here whoever comes passes a turnstile first, and who waits
-    for the lock blocks the turnstile: the loop queues behind a waiting test thread.
+    The loop thread releases the lock for a moment in each turn. A plain `RLock` would mostly give it back to
+    a busy loop before a waiting thread has woken up. Here every thread takes a second lock, the turnstile,
+    first. A thread that waits for the lock holds the turnstile, so the loop queues behind a waiting test
+    thread.
     """
 
     __slots__ = ("_lock", "_owner", "_turnstile", "depth")
@@ -28,7 +29,7 @@ class EngineLock:
         return self._owner == get_ident()
 
     def acquire(self) -> None:
-        """Take the lock, or go one level deeper when this thread holds it."""
+        """Take the lock, or increase its depth if this thread holds it."""
         me = get_ident()
         if self._owner == me:
             self.depth += 1
@@ -39,7 +40,7 @@ class EngineLock:
         self.depth = 1
 
     def release(self) -> None:
-        """Give one level back; the outermost level frees the lock."""
+        """Decrease the depth; the outermost level releases the lock."""
         if self._owner != get_ident():
             raise RuntimeError("the engine lock is released by a thread that does not hold it")
         self.depth -= 1
@@ -48,7 +49,7 @@ class EngineLock:
             self._lock.release()
 
     def release_all(self) -> int:
-        """Free the lock whatever its depth (0 when this thread does not hold it); returns the depth."""
+        """Release the lock at any depth, and return the depth: 0 if this thread does not hold the lock."""
         if self._owner != get_ident():
             return 0
         depth, self.depth, self._owner = self.depth, 0, None
@@ -62,7 +63,7 @@ class EngineLock:
             self.depth = depth
 
     def after_fork(self) -> None:
-        """In a forked child: forget holders that do not exist here, keep what this thread holds."""
+        """In a forked child: drop the locks of threads that do not exist here, and keep this thread's."""
         self._turnstile = Lock()
         self._lock = Lock()
         if self.held():

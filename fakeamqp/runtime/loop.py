@@ -1,4 +1,4 @@
-"""The loop: wait until something can move, move it, flush once, wait again."""
+"""The event loop: wait for I/O or a timer, process it, write the output once, wait again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock import EngineClock, TimerQueue
     from fakeamqp.runtime.clock.stepped import SteppedClock
-    from fakeamqp.runtime.link import Link, Wrap
+    from fakeamqp.runtime.connection_driver import ConnectionDriver, Wrap
     from fakeamqp.runtime.lock import EngineLock
 
 __all__ = ["Failure", "Failures", "Loop", "Source", "Waiter"]
@@ -23,14 +23,14 @@ __all__ = ["Failure", "Failures", "Loop", "Source", "Waiter"]
 _log = logging.getLogger("fakeamqp.runtime")
 
 _LONGEST_SLEEP = 86_400.0
-# By so many seconds the loop may sleep longer than it ought to, where the length of its sleep is a guess.
+# The tolerance, in seconds, for a sleep whose length is an estimate.
 _TOO_EARLY = 0.001
-# When a test moves time: how often to look whether still more input has come, or output become ready.
+# The maximum number of rounds of input and output before a test moves time.
 _MOST_ROUNDS = 64
 
 
 class Failures(list["Failure"]):
-    """Bugs of the broker that surfaced in the engine, in order. Empty, whatever peers do."""
+    """Exceptions caused by bugs of the broker, in order. Empty, whatever peers do."""
 
     def record(self, activity: str, error: BaseException) -> None:
         """Keep and log a bug."""
@@ -40,7 +40,7 @@ class Failures(list["Failure"]):
 
 @dataclass(frozen=True)
 class Failure:
-    """A bug of the broker that surfaced in the engine. Peers never cause one, whatever they send."""
+    """An exception caused by a bug of the broker. Peers cannot cause one, whatever they send."""
 
     activity: str
     error: BaseException
@@ -50,7 +50,7 @@ class Failure:
 
 
 class Source(Protocol):
-    """What the selector can report ready. Called with the engine's lock held."""
+    """An object with a descriptor in the selector. Its methods are called with the engine's lock held."""
 
     @property
     def name(self) -> str:
@@ -62,12 +62,12 @@ class Source(Protocol):
         ...
 
     def failed(self) -> None:
-        """An exception escaped from `ready`: give up, harm nobody else."""
+        """`ready` raised an exception: close this source only."""
         ...
 
 
 class Waiter:
-    """A thread that waits until something holds, judged by the loop at the end of each turn."""
+    """A thread that waits for a predicate, which the loop evaluates at the end of each turn."""
 
     __slots__ = ("error", "event", "holds", "predicate")
 
@@ -77,8 +77,8 @@ class Waiter:
         self.holds = False
         self.error: BaseException | None = None
 
-    def judge(self) -> bool:
-        """Ask the predicate; True when the waiting is over."""
+    def check(self) -> bool:
+        """Evaluate the predicate; True if the thread can stop waiting."""
         try:
             self.holds = bool(self.predicate())
         except BaseException as error:
@@ -90,7 +90,7 @@ class Waiter:
 
 
 class _Waker:
-    """A pair of sockets: a byte written to one end from any thread ends the loop's sleep."""
+    """A pair of sockets: a byte written to one of them, from any thread, wakes the loop."""
 
     name = "wake-up"
 
@@ -107,13 +107,13 @@ class _Waker:
         if self._awake:
             return
         self._awake = True
-        # An error means full, so that the loop is about to wake up, or closed, so that nobody sleeps.
+        # An error means that the socket is full, so the loop wakes up, or closed, so there is no loop.
         with suppress(OSError):
             self._write.send(b"\0")
 
     def ready(self, _mask: int) -> None:
-        # Cleared only here, under the lock and before the turn looks at anything else: whoever skipped
-        # a wake-up because of the flag had made its change before.
+        # The flag is cleared only here, under the lock and at the beginning of the turn: a thread that
+        # skipped its wake-up because of the flag had made its change before.
         self._read.recv(4096)
         self._awake = False
 
@@ -126,7 +126,7 @@ class _Waker:
 
 
 class Loop:
-    """One selector and what it watches, the links to flush, and the sleep until the next timer.
+    """One selector with its sources, the drivers to flush, and the sleep until the next timer.
 
     Everything but `wake` needs the engine's lock.
     """
@@ -143,16 +143,16 @@ class Loop:
         stepped: SteppedClock | None = None,
     ) -> None:
         self.clock = clock
-        #: The same clock where its time moves in steps, which the loop and the engine take.
+        #: The same clock if it is a stepped one, which the loop and the engine move.
         self.stepped = stepped
         self.timers = timers
         self.transport_clock = transport_clock
         self.transport_timers = transport_timers
         self.failures = failures
-        self.links: dict[Link, None] = {}
-        #: Puts something around every connection, where somebody wants that.
+        self.drivers: dict[ConnectionDriver, None] = {}
+        #: Wraps every connection, unless None.
         self.wrap: Wrap | None = None
-        self.dirty: list[Link] = []
+        self.dirty: list[ConnectionDriver] = []
         self.waiters: list[Waiter] = []
         self.turns = 0
         self.stopping = False
@@ -168,7 +168,7 @@ class Loop:
     # -- the turn
 
     def run(self, lock: EngineLock) -> None:
-        """Turn until `stopping` is set. The body of the loop thread."""
+        """Run turns until `stopping` is set. The body of the loop thread."""
         self._thread_id = threading.get_ident()
         timeout: float | None = 0.0
         while not self.stopping:
@@ -179,7 +179,7 @@ class Loop:
         try:
             events = self._selector.select(timeout)
         except OSError:
-            # Where select() takes sets of sockets, one that another thread closed meanwhile is an error.
+            # select() on sets of sockets raises if another thread has closed one meanwhile.
             if not self._unwatched_elsewhere:
                 raise
             events = []
@@ -188,7 +188,7 @@ class Loop:
             self.turns += 1
             self._unwatched_elsewhere = False
             if self.stepped is not None:
-                # First, so that input is dealt with in its time. What another thread took is no news.
+                # First, so that input is processed at its time. Input that another thread took is no news.
                 news = takes == self._takes and any(key.data is not self._waker for key, _mask in events)
                 self._follow(self.stepped, news, bool(events))
             for key, mask in events:
@@ -202,7 +202,7 @@ class Loop:
                 self._run_due(self.transport_timers)
             self.flush()
             if self.waiters:
-                self.judge()
+                self.check_waiters()
             return self._sleep()
         finally:
             lock.release()
@@ -212,25 +212,25 @@ class Loop:
             try:
                 timers.run_due()
                 return
-            except Exception as error:  # the one timer is gone, the others are still due
+            except Exception as error:  # this timer is removed; the others are still due
                 self.record("timer", error)
 
-    def _follow(self, clock: SteppedClock, news: bool, stirred: bool) -> None:
+    def _follow(self, clock: SteppedClock, news: bool, active: bool) -> None:
         clock.follow(self.timers, self.record, noticed=news)
-        if stirred:
-            clock.stirred()
+        if active:
+            clock.note_activity()
         elif (instant := clock.jump(self.timers)) is not None:
             if self.quiet():
                 clock.step_to(instant, self.timers, self.record)
                 clock.moved()
-                clock.stirred()
+                clock.note_activity()
             else:
                 clock.not_idle()
 
     def take_input(self) -> None:
-        """Deal with everything that has arrived, and send what comes of it.
+        """Process all input that has arrived, and write the output.
 
-        The loop may have been told of the same input and find nothing any more; it takes no harm.
+        The selector may have reported the same input to the loop, which then finds none; that is harmless.
         """
         self._takes += 1
         for _ in range(_MOST_ROUNDS):
@@ -251,16 +251,16 @@ class Loop:
         self.flush_all()
 
     def flush_all(self) -> None:
-        """Flush until nothing more can be sent for now."""
+        """Flush until no more output can be written for now."""
         for _ in range(_MOST_ROUNDS):
             if not self.dirty:
                 return
             self.flush()
 
     def quiet(self) -> bool:
-        """Whether there is nothing to do right now: all input read, all output sent, no timer due."""
+        """Whether the broker is idle: all input read, all output written, no timer due."""
         self.flush()
-        if self.dirty or any(link.rest or link.transport.backlog for link in self.links):
+        if self.dirty or any(driver.rest or driver.transport.backlog for driver in self.drivers):
             return False
         due = self.timers.next_due()
         return not (due is not None and due <= self.clock.now()) and not self.readable()
@@ -279,17 +279,17 @@ class Loop:
             transport_timeout = self.transport_clock.seconds_until(transport_due)
             if timeout is None or (transport_timeout is not None and transport_timeout < timeout):
                 timeout = transport_timeout
-        # A message may live ten years; no selector sleeps that long.
+        # A message TTL can be ten years; selectors have a maximum timeout.
         return None if timeout is None else min(timeout, _LONGEST_SLEEP)
 
     def _own_sleep(self, clock: SteppedClock) -> float | None:
-        """How long a clock that moves in steps lets the loop sleep; remembered for `oversleeps`."""
+        """How long the loop may sleep with a stepped clock; stored for `oversleeps`."""
         timeout = clock.sleep(self.timers)
         self._awake_at = inf if timeout is None else self.transport_clock.now() + timeout
         return timeout
 
     def oversleeps(self) -> bool:
-        """Whether the loop, asleep, would miss a timer that was set after it fell asleep."""
+        """Whether the sleeping loop would miss a timer that was set after it fell asleep."""
         due = self.timers.next_due()
         if self.stepped is not None:
             timeout = self.stepped.sleep(self.timers)
@@ -303,27 +303,29 @@ class Loop:
         return due is not None and due < self._due[1]
 
     def flush(self) -> None:
-        """Write out every dirty link once. Links that get dirty meanwhile wait for the next round."""
+        """Write the output of every dirty driver once. Drivers that become dirty meanwhile wait for the next
+        round.
+        """
         dirty = self.dirty
         if not dirty:
             return
         self.dirty = []
-        for link in dirty:
-            link.dirty = False
+        for driver in dirty:
+            driver.dirty = False
             try:
-                link.write()
-                link.settle()
+                driver.write()
+                driver.settle()
             except Exception as error:
-                self.give_up_on(link, "output", error)
+                self.give_up_on(driver, "output", error)
 
-    def judge(self) -> None:
-        """Let go of the waiters for whom the waiting is over."""
-        self.waiters = [waiter for waiter in self.waiters if not waiter.judge()]
+    def check_waiters(self) -> None:
+        """Release the waiters whose predicates are true."""
+        self.waiters = [waiter for waiter in self.waiters if not waiter.check()]
 
-    # -- what the selector watches
+    # -- the selector
 
     def watch(self, source: Source, fileno: int, before: int, after: int) -> None:
-        """Change the events that `source` is told of from mask `before` to mask `after`; 0 is none."""
+        """Change the events that `source` is watched for from mask `before` to mask `after`; 0 is none."""
         if not after:
             self._selector.unregister(fileno)
         elif not before:
@@ -331,22 +333,22 @@ class Loop:
         else:
             self._selector.modify(fileno, after, source)
         if threading.get_ident() != self._thread_id:
-            # A select() that is under way may not notice the change by itself.
+            # A running select() may not notice the change.
             self._unwatched_elsewhere = True
             self.wake()
 
     def readable(self) -> bool:
-        """Whether any watched source has something for us right now."""
+        """Whether any watched source is ready now."""
         return any(key.data is not self._waker for key, _mask in self._selector.select(0))
 
     def wake(self) -> None:
-        """End the loop's sleep. Any thread, lock or no lock."""
+        """Wake the loop. Any thread may call it, with or without the lock."""
         self._waker.wake()
 
     # -- bugs
 
     def give_up_on(self, source: Source, activity: str, error: BaseException) -> None:
-        """A bug surfaced in `source`: record it and drop this source only."""
+        """Record an exception of `source`, and close this source only."""
         self.record(f"{activity} of {source.name}", error)
         try:
             source.failed()
@@ -357,34 +359,35 @@ class Loop:
         """Keep and log a bug."""
         self.failures.record(activity, error)
 
-    # -- the end
+    # -- closing
 
     def disconnect_all(self) -> None:
-        """Close every link, each as gently as can be done at once."""
-        for link in list(self.links):
+        """Close every driver without losing output that was written."""
+        for driver in list(self.drivers):
             try:
-                link.close_gently()
+                driver.close_gently()
             except Exception as error:
-                self.record(f"closing {link.name}", error)
+                self.record(f"closing {driver.name}", error)
 
     def close(self) -> None:
         """Close everything this loop holds."""
         self.disconnect_all()
         self.dirty = []
-        self.judge()
+        self.check_waiters()
         for waiter in self.waiters:
             waiter.event.set()
         self._selector.close()
         self._waker.close()
 
     def abandon(self) -> None:
-        """Close our copies of all descriptors and do nothing else: for a forked child."""
-        # First the selector, whole: to unregister one by one would change the parent's as well.
-        with suppress(OSError):  # a kqueue does not even exist in the child
+        """Close all descriptors and do nothing else: for a forked child."""
+        # The selector first: unregistering the descriptors one by one would change the parent's selector,
+        # too.
+        with suppress(OSError):  # a kqueue does not exist in the child
             self._selector.close()
         self._waker.close()
-        for link in list(self.links):
-            link.abandon()
-        self.links.clear()
+        for driver in list(self.drivers):
+            driver.abandon()
+        self.drivers.clear()
         self.dirty = []
         self.waiters = []

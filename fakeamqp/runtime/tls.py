@@ -1,6 +1,6 @@
-"""TLS: server contexts, throw-away certificates, and a transport that encrypts another one.
+"""TLS: server contexts, temporary certificates, and a transport that encrypts another one.
 
-Import this module only where TLS is wanted: `ssl` alone takes longer to load than all of the rest.
+Import this module only if TLS is used: importing `ssl` takes longer than importing all of the rest.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ClientCertificate", "ServerTLS", "TlsTransport"]
 
-# Plain bytes encrypted per step: what the socket does not take is kept, so this bounds the memory per peer.
+# Plain bytes encrypted per step. It limits the memory per peer, since unsent output is kept.
 _STEP = 256 * 1024
 
 
 class TlsTransport:
-    """The server's side of TLS over another transport. No call ever blocks."""
+    """The server's side of TLS over another transport. No call blocks."""
 
     secure = True
 
@@ -44,14 +44,14 @@ class TlsTransport:
         self._unsent: bytes | memoryview = b""
         self._opened = False
         self._shut = False
-        #: Common name in the client's verified certificate; known once `open` is through.
+        #: Common name in the client's verified certificate; known once `open` has returned True.
         self.certificate_subject: str | None = None
-        #: Whether `recv` knows more than it has told.
+        #: Whether `recv` has to report the end of the peer's side.
         self.input_left = False
 
     @property
     def backlog(self) -> bool:
-        """Whether encrypted bytes wait for the socket to become writable."""
+        """Whether encrypted bytes are still to be written to the socket."""
         return bool(self._unsent) or self._outgoing.pending > 0
 
     def fileno(self) -> int:
@@ -59,10 +59,10 @@ class TlsTransport:
         return self._inner.fileno()
 
     def open(self) -> bool:
-        """Advance the handshake.
+        """Continue the handshake.
 
         Raises:
-            OSError: the peer does not speak TLS, or not ours; an alert for it may be in the backlog.
+            OSError: the handshake failed; the backlog may contain an alert for the peer.
         """
         data = self._inner.recv()
         if data is not None and not data:
@@ -75,7 +75,7 @@ class TlsTransport:
             self._push()
             return False
         except ssl.SSLError:
-            self._shut = True  # no close_notify after a failure: the alert says it all
+            self._shut = True  # no close_notify after a failure: the alert is enough
             self._push()
             raise
         self._push()
@@ -84,7 +84,7 @@ class TlsTransport:
         return True
 
     def recv(self) -> bytes | None:
-        """Decrypted bytes; `b""` when the peer has ended its side; None when there are none now."""
+        """Decrypted bytes; `b""` if the peer has ended its side; None if there are none now."""
         if self.input_left:
             self.input_left = False
             return b""
@@ -112,7 +112,7 @@ class TlsTransport:
         return b"".join(pieces)
 
     def send(self, data: bytes | memoryview) -> int:
-        """Encrypt and send the beginning of `data`, after any backlog; how many of its bytes were taken."""
+        """Send the backlog, then encrypt and send the beginning of `data`; return the bytes accepted."""
         self._push()
         taken = 0
         view = memoryview(data)
@@ -122,11 +122,11 @@ class TlsTransport:
         return taken
 
     def shutdown(self) -> bool:
-        """Send close_notify and then the end of our side; False while a backlog goes first."""
+        """Send close_notify and end our side; False while there is a backlog."""
         if not self._shut:
             self._shut = True
             if self._opened:
-                # As a rule it wants to read the peer's close_notify, which nobody waits for.
+                # It usually raises, because the peer's close_notify has not arrived; it is not waited for.
                 with suppress(ssl.SSLError):
                     self._tls.unwrap()
         self._push()
@@ -137,7 +137,7 @@ class TlsTransport:
         self._inner.close()
 
     def reset(self) -> None:
-        """Close the socket with a TCP reset, without a word of TLS."""
+        """Close the socket with a TCP reset, without close_notify."""
         self._inner.reset()
 
     def _push(self) -> None:
@@ -156,21 +156,21 @@ class TlsTransport:
 
 @dataclass(frozen=True)
 class ClientCertificate:
-    """A certificate for a client, as files that stay until the server's TLS is closed, and as a context."""
+    """A client certificate, as an SSL context and as files that exist until `ServerTLS.close`."""
 
     #: PEM file with the certificate (chain).
     certificate: str
     #: PEM file with the private key.
     key: str
-    #: Trusts the broker and shows this certificate.
+    #: Trusts the broker and presents this certificate.
     context: ssl.SSLContext
 
 
 class ServerTLS:
-    """What a TLS listener needs, and what its clients need to trust it.
+    """The certificates and SSL contexts of a TLS listener and of its clients.
 
-    Clients are asked for a certificate when there is an authority to check it with; whether they must have
-    one is `require_client_certificate`.
+    The server asks clients for a certificate if it has an authority to verify it with;
+    `require_client_certificate` makes the certificate mandatory.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class ServerTLS:
     ) -> None:
         #: The server's side.
         self.context = context
-        #: For clients: trusts this server and checks its host name.
+        #: For clients: trusts this server and verifies its host name.
         self.client_context = client_context
         self._authority = authority
         self._ca_file = ca_file
@@ -205,16 +205,16 @@ class ServerTLS:
         Args:
             certificate: PEM file with the server's certificate and, if any, its intermediates.
             key: PEM file with its private key.
-            ca: PEM file that clients are to trust; default: the certificate itself, right if self-signed.
+            ca: PEM file that clients trust; default: the certificate itself, as for self-signed ones.
             client_ca: PEM file of the authority that signed the clients' certificates.
-            require_client_certificate: refuse clients that show none.
+            require_client_certificate: refuse clients without a certificate.
 
         Raises:
-            BadCertificate: a file is missing, or no certificate, or the two do not belong together.
+            BadCertificate: a file is missing or invalid, or certificate and key do not match.
         """
         if require_client_certificate and client_ca is None:
             raise BadCertificate(
-                "to require client certificates, name the authority to check them: client_ca=…"
+                "to require client certificates, name the authority that verifies them: client_ca=…"
             )
         trusted = os.fspath(certificate if ca is None else ca)
         try:
@@ -227,7 +227,7 @@ class ServerTLS:
         except OSError as error:
             raise BadCertificate(
                 f"cannot use certificate {os.fspath(certificate)!r} with key {os.fspath(key)!r}, "
-                f"ca {ca!r}, client_ca {client_ca!r}: {error}; all must be PEM files that belong together"
+                f"ca {ca!r}, client_ca {client_ca!r}: {error}; all must be PEM files that match"
             ) from error
         return cls(context, client_context, ca_file=trusted)
 
@@ -238,12 +238,12 @@ class ServerTLS:
         *,
         require_client_certificate: bool = False,
     ) -> ServerTLS:
-        """TLS with an authority made on the spot, trusted by nobody but the clients you give it to.
+        """TLS with a temporary certificate authority that only clients with its certificate trust.
 
         Args:
             hosts: names and addresses in the server's certificate. A client that asks for another name (SNI)
-                gets a certificate made for that name, so that intercepted names work.
-            require_client_certificate: refuse clients that show none.
+                gets a certificate for that name, so that interception works.
+            require_client_certificate: refuse clients without a certificate.
 
         Raises:
             TLSUnavailable: the package `trustme` is not installed.
@@ -278,12 +278,12 @@ class ServerTLS:
         return cls(context, _client_context(authority), authority)
 
     def wrap(self, sock: socket.socket) -> TlsTransport:
-        """A TLS transport over a freshly accepted socket; `wrap` for `Engine.listen`."""
+        """A TLS transport over an accepted socket: the `wrap` of `Engine.listen`."""
         return TlsTransport(TcpTransport(sock), self.context)
 
     @property
     def ca_file(self) -> str:
-        """Path of a PEM file with what clients must trust; a temporary one is removed by `close`."""
+        """Path of a PEM file with the certificate to trust. `close` removes a temporary one."""
         if self._ca_file is None:
             assert self._authority is not None
             path = self._temporary() / "ca.pem"
@@ -292,15 +292,15 @@ class ServerTLS:
         return self._ca_file
 
     def client_certificate(self, common_name: str) -> ClientCertificate:
-        """A certificate for a client of that name, such as SASL EXTERNAL takes for a user name.
+        """A client certificate with this common name, which SASL EXTERNAL uses as the user name.
 
         Raises:
-            TLSUnavailable: the server's certificate was given, so its authority is not ours to sign with.
+            TLSUnavailable: the server uses a certificate of your own, so its authority cannot sign here.
         """
         if self._authority is None:
             raise TLSUnavailable(
-                "client certificates are signed by the throw-away CA; "
-                "with a certificate of your own, make them with your own authority"
+                "the temporary CA signs client certificates; with a server certificate of your own, "
+                "create them with your own authority"
             )
         self._issued += 1
         issued = self._authority.issue_cert(common_name=common_name)
@@ -315,7 +315,7 @@ class ServerTLS:
         return ClientCertificate(os.fspath(certificate), os.fspath(key), context)
 
     def close(self) -> None:
-        """Remove the temporary files. Idempotent; also done when the process ends."""
+        """Remove the temporary files, which otherwise exist until the process ends. Idempotent."""
         if self._clean is not None:
             self._clean()
             self._folder = self._clean = None
@@ -331,7 +331,7 @@ class ServerTLS:
 
 def _server_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    # A renegotiation could make a write wait for a read, and then a writable socket would spin the loop.
+    # With renegotiation a write could wait for a read, and the loop would spin on a writable socket.
     context.options |= ssl.OP_NO_RENEGOTIATION
     return context
 
@@ -354,5 +354,5 @@ def _common_name(certificate: object) -> str | None:
 
 
 def _remove(folder: Path, owner: int) -> None:
-    if os.getpid() == owner:  # a forked child leaves its parent's files alone
+    if os.getpid() == owner:  # a forked child keeps its parent's files
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Transports: how bytes travel, in an interface small enough to fake."""
+"""Transports: streams of bytes, in an interface small enough to fake."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Protocol
 
 __all__ = ["RECEIVE_SIZE", "TcpTransport", "Transport"]
 
-# One read takes at most this many bytes, so that one busy peer cannot keep the loop to itself.
+# The maximum number of bytes per read, so that one busy peer cannot monopolize the loop.
 RECEIVE_SIZE = 256 * 1024
 
 
 class Transport(Protocol):
-    """One peer's stream of bytes. No call ever blocks.
+    """One peer's stream of bytes. No call blocks.
 
-    A call that finds the stream broken raises OSError; the transport is then good for `close` only.
+    A call on a broken stream raises OSError; after that only `close` may be called.
     """
 
     @property
@@ -26,53 +26,53 @@ class Transport(Protocol):
 
     @property
     def certificate_subject(self) -> str | None:
-        """Common name in the peer's verified certificate, if it showed one."""
+        """Common name in the peer's verified certificate, or None."""
         ...
 
     @property
     def backlog(self) -> bool:
-        """Whether bytes that `send` accepted still wait for the socket to become writable."""
+        """Whether bytes that `send` accepted are still to be written to the socket."""
         ...
 
     @property
     def input_left(self) -> bool:
-        """Whether `recv` has more to tell although the socket may never become readable again."""
+        """Whether `recv` returns more although the socket may never become readable again."""
         ...
 
     def fileno(self) -> int:
-        """The descriptor to wait on; -1 once closed."""
+        """The descriptor to poll; -1 once closed."""
         ...
 
     def open(self) -> bool:
-        """Advance the opening handshake. True once bytes can flow, False when more must arrive first."""
+        """Continue the handshake. True once it is complete, False if it needs more input."""
         ...
 
     def recv(self) -> bytes | None:
-        """Bytes that have arrived; `b""` when the peer has ended its side; None when there are none now."""
+        """Received bytes; `b""` if the peer has ended its side; None if there are none now."""
         ...
 
     def send(self, data: bytes | memoryview) -> int:
-        """Send the beginning of `data`, or an earlier backlog; how many bytes were taken, 0 when full."""
+        """Send the backlog, then the beginning of `data`; return the number of bytes accepted, 0 if full."""
         ...
 
     def shutdown(self) -> bool:
-        """End our side. False when a backlog goes first: call again when writable.
+        """End our side. False while there is a backlog: call again when writable.
 
-        After it `recv` still shows that the peer sends and when it ends; what it returns is to be discarded.
+        After that `recv` still reports input and the end of the peer's side; the input is to be discarded.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the descriptor at once. Idempotent."""
+        """Close the descriptor immediately. Idempotent."""
         ...
 
     def reset(self) -> None:
-        """Let go of the descriptor at once, and have the peer see a reset. Where there is none, `close`."""
+        """Close the descriptor immediately with a reset, or like `close` if the transport has no resets."""
         ...
 
 
 class TcpTransport:
-    """Plain bytes over a connected stream socket (TCP or a socketpair), which it makes non-blocking."""
+    """Plain bytes over a connected stream socket (TCP or a socketpair), which becomes non-blocking."""
 
     __slots__ = ("_socket",)
 
@@ -94,21 +94,21 @@ class TcpTransport:
         return True
 
     def recv(self) -> bytes | None:
-        """Bytes that have arrived; `b""` at the peer's end; None when there are none now."""
+        """Received bytes; `b""` if the peer has ended its side; None if there are none now."""
         try:
             return self._socket.recv(RECEIVE_SIZE)
         except (BlockingIOError, InterruptedError):
             return None
 
     def send(self, data: bytes | memoryview) -> int:
-        """Hand the beginning of `data` to the kernel; how many bytes it took."""
+        """Send the beginning of `data`; return the number of bytes that the kernel accepted."""
         try:
             return self._socket.send(data)
         except (BlockingIOError, InterruptedError):
             return 0
 
     def shutdown(self) -> bool:
-        """Send the end of our side."""
+        """End our side."""
         self._socket.shutdown(socket.SHUT_WR)
         return True
 
@@ -117,8 +117,8 @@ class TcpTransport:
         self._socket.close()
 
     def reset(self) -> None:
-        """Close the socket with a TCP reset; what was not sent yet is lost."""
-        # To linger for no time at all is how TCP is told so. A socketpair may not know of it.
+        """Close the socket with a TCP reset; unsent bytes are lost."""
+        # A linger time of 0 makes close() send a reset. A socketpair may not support it.
         with suppress(OSError):
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()

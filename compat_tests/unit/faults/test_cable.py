@@ -105,7 +105,7 @@ class Linked:
 
 
 class Transport:
-    """Does with a cable what `runtime.link.Link` does, and keeps each write."""
+    """Does with a cable what `runtime.connection_driver.ConnectionDriver` does, and keeps each write."""
 
     def __init__(self, cable: Cable | None = None) -> None:
         self.cable: Any = cable
@@ -118,7 +118,7 @@ class Transport:
         return b"".join(self.writes)
 
     def notify(self) -> None:
-        self.cable.stirred() if isinstance(self.cable, Cable) else None
+        self.cable.notified() if isinstance(self.cable, Cable) else None
         self.dirty = True
 
     def flush(self) -> None:

@@ -1,26 +1,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.state import BrokerState
 
+T = TypeVar("T")
+
 
 class Outside:
-    """Looks at a broker as a test's thread does. While it waits, the broker takes the steps it was given."""
+    """Reads a broker as a test's thread does. While it waits, it runs the steps it was given."""
 
     def __init__(self, server: Server, *steps: Callable[[], object]) -> None:
         self.server = server
         self.steps = list(steps)
         self.timeout: float | None = None
 
-    def look(self, at: Callable[[BrokerState], Any], /) -> Any:
-        return at(self.server.state)
+    def read(self, question: Callable[[BrokerState], T], /) -> T:
+        return question(self.server.state)
 
-    def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float) -> bool:
+    def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float = 5.0) -> bool:
         self.timeout = timeout
         while not predicate(self.server.state):
             if not self.steps:

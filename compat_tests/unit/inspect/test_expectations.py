@@ -6,14 +6,9 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.inspect import (
-    BadExpectation,
-    Expectation,
-    NoHistory,
-    NotPublished,
-    expect_published,
-    published_views,
-)
+from fakeamqp.inspect import BadExpectation, Expectation, NoHistory, NotPublished
+from fakeamqp.inspect.expectations import expect_published
+from fakeamqp.inspect.messages import published_views
 
 
 @pytest.fixture

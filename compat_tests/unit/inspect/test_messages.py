@@ -5,7 +5,9 @@ import dataclasses
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.inspect import NoHistory, Published, published_views, queue_view
+from fakeamqp.inspect import NoHistory, Published
+from fakeamqp.inspect.messages import published_views
+from fakeamqp.inspect.topology import queue_view
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 PROPERTIES = {

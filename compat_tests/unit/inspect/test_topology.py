@@ -5,15 +5,9 @@ import dataclasses
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.inspect import (
-    NoSuchExchange,
-    NoSuchQueue,
-    NoSuchVirtualHost,
-    exchange_names,
-    exchange_view,
-    queue_names,
-    queue_view,
-)
+from fakeamqp.inspect import NoSuchExchange, NoSuchQueue, NoSuchVirtualHost
+from fakeamqp.inspect.policies import policy_views
+from fakeamqp.inspect.topology import consumer_views, exchange_view, exchange_views, queue_view, queue_views
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
@@ -111,9 +105,27 @@ def test_names_in_the_order_of_declaration(server: Server, client: Client):
     for name in ("b", "a"):
         client.declare(name)
         client.call(m.ExchangeDeclare(exchange=name, type="direct"), m.ExchangeDeclareOk)
-    assert queue_names(server.state) == ("b", "a")
-    assert exchange_names(server.state)[-2:] == ("b", "a")
-    assert "amq.topic" in exchange_names(server.state)
+    assert [each.name for each in queue_views(server.state)] == ["b", "a"]
+    exchanges = [each.name for each in exchange_views(server.state, "/")]
+    assert exchanges[-2:] == ["b", "a"]
+    assert "amq.topic" in exchanges
+
+
+def test_entities_of_one_virtual_host_or_of_all(server: Server, client: Client):
+    shop = server.state.add_virtual_host("shop")
+    shop.declare_queue("orders", owner=None)
+    client.declare("q")
+    client.consume("q", "tag")
+    names = [(each.virtual_host, each.name) for each in queue_views(server.state)]
+    assert names == [("/", "q"), ("shop", "orders")]
+    assert queue_views(server.state, "shop") == (queue_view(server.state, "orders", "shop"),)
+    assert {each.virtual_host for each in exchange_views(server.state)} == {"/", "shop"}
+    assert {each.virtual_host for each in exchange_views(server.state, "shop")} == {"shop"}
+    assert [each.tag for each in consumer_views(server.state)] == ["tag"]
+    assert consumer_views(server.state, "shop") == ()
+    shop.policies.set("cap", {"pattern": "", "definition": {"max-length": 1}, "priority": 0})
+    assert [each.name for each in policy_views(server.state)] == ["cap"]
+    assert policy_views(server.state, "/") == ()
 
 
 def test_a_missing_queue_names_the_near_match(server: Server, client: Client):
@@ -131,15 +143,15 @@ def test_a_missing_exchange_or_virtual_host_names_the_near_match(server: Server)
     with pytest.raises(NoSuchExchange, match=r"no exchange 'amq.topics' .* did you mean 'amq.topic'"):
         exchange_view(server.state, "amq.topics")
     server.state.add_virtual_host("tenant-1")
-    for look in (queue_names, exchange_names):
+    for views in (queue_views, exchange_views, consumer_views, policy_views):
         with pytest.raises(NoSuchVirtualHost, match="no virtual host 'tenant1'; did you mean 'tenant-1'"):
-            look(server.state, "tenant1")
+            views(server.state, "tenant1")
 
 
 def test_virtual_hosts_are_apart_and_named_in_representations(server: Server, client: Client):
     server.state.add_virtual_host("other").declare_queue("there", owner=None)
-    assert queue_names(server.state) == ()
-    assert queue_names(server.state, "other") == ("there",)
+    assert queue_views(server.state, "/") == ()
+    assert [each.name for each in queue_views(server.state, "other")] == ["there"]
     view = queue_view(server.state, "there", "other")
     assert repr(view) == "<queue 'there' in virtual host 'other' ready=0 unacked=0 consumers=0>"
     assert "in virtual host 'other' type=direct" in repr(exchange_view(server.state, "", "other"))

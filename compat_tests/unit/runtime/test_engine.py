@@ -230,7 +230,7 @@ class TestTheEndOfAConnection:
             assert connection.received == b""
 
     def test_a_peer_that_never_closes_is_let_go_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("fakeamqp.runtime.link.LINGER_SECONDS", 0.01)
+        monkeypatch.setattr("fakeamqp.runtime.connection_driver.LINGER_SECONDS", 0.01)
         accept = Echoes()
         engine = real_engine(accept)
         engine.start()
@@ -394,7 +394,7 @@ class StandingClock:
 
 class TestVirtualTime:
     def test_timers_wait_for_the_clock_and_transports_do_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("fakeamqp.runtime.link.LINGER_SECONDS", 0.01)
+        monkeypatch.setattr("fakeamqp.runtime.connection_driver.LINGER_SECONDS", 0.01)
         clock = StandingClock()
         accept = Echoes()
         engine = Engine(clock, Timers(clock), accept, transport_timers=Timers(RealClock()))

@@ -152,8 +152,8 @@ def test_accepted_sockets_do_not_delay_small_writes(engine: Engine, echoes: Echo
     listener = engine.listen()
     with socket.create_connection(listener.address, timeout=SECONDS):
         assert engine.wait_until(lambda: echoes.accepted, SECONDS)
-        (link,) = engine._loop.links  # type: ignore[union-attr]
-        transport: Any = link.transport
+        (driver,) = engine._loop.drivers  # type: ignore[union-attr]
+        transport: Any = driver.transport
         assert transport._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 

@@ -105,8 +105,8 @@ def test_back_pressure_bounds_what_is_encrypted_ahead(
             connection.write(b"x" * size)
         with engine:
             assert 0 < connection.sent_bytes < size
-            (link,) = engine._loop.links  # type: ignore[union-attr]
-            transport: Any = link.transport
+            (driver,) = engine._loop.drivers  # type: ignore[union-attr]
+            transport: Any = driver.transport
             assert len(transport._unsent) <= 300_000
         assert read(client, size) == b"x" * size
         assert engine.wait_until(lambda: connection.sent_bytes == size, SECONDS)
@@ -185,7 +185,7 @@ def test_garbage_in_the_middle_ends_that_connection(
 def test_a_peer_that_vanishes_in_the_handshake(engine: Engine, listener: Listener, echoes: Echoes) -> None:
     with socket.create_connection(listener.address, timeout=SECONDS) as plain:
         plain.sendall(b"\x16\x03\x01\x02\x00")
-    assert engine.wait_until(lambda: not engine._loop.links, SECONDS)  # type: ignore[union-attr]
+    assert engine.wait_until(lambda: not engine._loop.drivers, SECONDS)  # type: ignore[union-attr]
     assert echoes.accepted == []
 
 
@@ -195,11 +195,11 @@ def test_a_slow_handshake_blocks_nobody_and_times_out(
     listener = engine.listen(wrap=tls.wrap)
     with socket.create_connection(listener.address, timeout=SECONDS) as slow:
         slow.sendall(b"\x16\x03\x01")
-        assert engine.wait_until(lambda: len(engine._loop.links) == 1, SECONDS)  # type: ignore[union-attr]
+        assert engine.wait_until(lambda: len(engine._loop.drivers) == 1, SECONDS)  # type: ignore[union-attr]
         with dial(listener, tls.client_context) as client:
             client.sendall(b"x")
             assert read(client, 1) == b"x"
-        monkeypatch.setattr("fakeamqp.runtime.link.HANDSHAKE_SECONDS", 0.01)
+        monkeypatch.setattr("fakeamqp.runtime.connection_driver.HANDSHAKE_SECONDS", 0.01)
         with socket.create_connection(listener.address, timeout=SECONDS) as timed:
             assert timed.recv(1) == b""
     assert len(echoes.accepted) == 1
@@ -337,7 +337,7 @@ class TestFromFiles:
     def test_key_of_another(self, files: dict[str, Path]) -> None:
         other = files["key"].with_name("other.pem")
         trustme.CA().issue_cert("localhost").private_key_pem.write_to_path(other)
-        with pytest.raises(BadCertificate, match="belong together"):
+        with pytest.raises(BadCertificate, match="PEM files that match"):
             ServerTLS.from_files(files["certificate"], other)
 
     def test_requiring_without_an_authority(self, files: dict[str, Path]) -> None:

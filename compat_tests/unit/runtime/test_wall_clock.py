@@ -13,10 +13,10 @@ from freezegun import freeze_time
 from compat_tests.unit.runtime.fakes import Echoes
 from fakeamqp.model.timers import Timers
 from fakeamqp.runtime import Engine, RealClock
-from fakeamqp.runtime.clock import hooks
+from fakeamqp.runtime.clock import wall_clock_hooks
 from fakeamqp.runtime.clock.virtual import VirtualClock
 from fakeamqp.runtime.clock.wall import WallClock
-from fakeamqp.runtime.clock.worlds import read
+from fakeamqp.runtime.clock.wall_time import read
 
 SECOND = 1_000_000_000
 
@@ -49,7 +49,7 @@ def test_time_machine_of_every_version_is_read(
     traveller = OldTraveller(100, tick, requested)
     monkeypatch.setitem(sys.modules, "time_machine", SimpleNamespace(**{stack: [object(), traveller]}))
     reading = read()
-    assert (reading.world, reading.wall, reading.runs) == (traveller, seconds * SECOND, tick)
+    assert (reading.controller, reading.wall, reading.runs) == (traveller, seconds * SECOND, tick)
 
 
 @pytest.mark.parametrize("module", ["freezegun.api", "time_machine"])
@@ -57,7 +57,7 @@ def test_a_module_that_is_still_being_imported_says_nothing(
     monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
     monkeypatch.setitem(sys.modules, module, SimpleNamespace())
-    assert read().world is None
+    assert read().controller is None
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_a_world_that_ends_while_it_is_read_is_none(
             return True
 
     monkeypatch.setitem(sys.modules, module, SimpleNamespace(**{stack: Emptied()}))
-    assert read().world is None
+    assert read().controller is None
 
 
 def test_nobody_tampers() -> None:
     before = RealClock().time()
     reading = read()
-    assert (reading.world, reading.runs) == (None, True)
+    assert (reading.controller, reading.runs) == (None, True)
     assert before - 1e-3 <= reading.wall / SECOND <= RealClock().time() + 1e-3
 
 
@@ -147,7 +147,7 @@ def test_a_forked_child_is_not_held_up_by_the_hooks() -> None:
         assert os.waitstatus_to_exitcode(status) == 0
     finally:
         engine.stop()
-    assert hooks._listeners == []
+    assert wall_clock_hooks._listeners == []
 
 
 def test_a_library_that_is_loaded_later_gets_its_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_a_jump_waits_until_the_broker_is_idle() -> None:
                 connection.write(bytes(30_000_000))  # type: ignore[attr-defined]
                 timers.call_at(1.0, lambda: ran.append(clock.now()))
                 clock.autojump = 0.0
-                clock.stirred()
+                clock.note_activity()
             turns = engine.turns
             assert engine.wait_until(lambda: engine.turns > turns + 3, 20)
             assert ran == [], "bytes wait to be sent"

@@ -288,7 +288,7 @@ def test_a_connection_that_ends_between_two_batches_is_replaced(broker, caplog):
         assert len(bodies(broker)) == 10
         [connection] = broker.connections
         connection.close(320, "maintenance")
-        broker.wait_for(lambda state: not broker.connections)
+        broker.wait_for(lambda: not broker.connections)
         yield rows(10, first=10)
 
     connects = broker.faults.on("connection.open")

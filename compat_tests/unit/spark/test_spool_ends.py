@@ -84,9 +84,9 @@ def test_a_message_that_is_held_for_too_long(tmp_path):
         job.batch()
         publish(broker, 1)
         broker.queue("orders").wait_for(unacked=1)
-        first = broker.consumers[0].tag
+        first = broker.consumers()[0].tag
         # Longer than RabbitMQ waits for an acknowledgement.
         broker.clock.advance(3600)
         assert values(job.all()) == [1]
-        assert broker.consumers[0].tag != first
+        assert broker.consumers()[0].tag != first
         job.stop()

@@ -1,6 +1,7 @@
-"""What tests hand in for clients of AMQP 0-9: realms, tunnels, out-of-band transports, trace frames.
+"""Extensions that a test registers for clients of AMQP 0-9: realms, tunnels, out-of-band transports, trace
+frames.
 
-What they decide for them is there as well: see `coordinator`.
+`coordinator` completes their distributed transactions.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.inspect import WaitTimeout, remark
+from fakeamqp.inspect import WaitTimeout
 from fakeamqp.inspect.frozen import frozen
+from fakeamqp.inspect.hints import time_hint
 from fakeamqp.model.errors import InternalError
 from fakeamqp.protocols.amqp_0_9.coordinator import Coordinator
 from fakeamqp.protocols.amqp_0_9.realms import Realms
@@ -48,14 +50,15 @@ _LONGEST_NAME = 255
 
 
 class BadRegistration(FakeAMQPError):
-    """This cannot be handed in; the text says why."""
+    """An invalid registration; the text says why."""
 
 
 class Registration:
-    """Something of the test's that a broker uses until it is removed. As a context manager it is, at the end.
+    """A handler or transport of the test that a broker uses until it is removed, or until its context ends.
 
-    `error` is the first thing that it has raised where the broker called it; `wait` raises that, and with the
-    pytest plugin it fails the test.
+    Attributes:
+        error: the first exception that it has raised in the broker. `wait` raises it, and with the pytest
+            plugin it fails the test.
     """
 
     def __init__(self, engine: Engine, state: BrokerState, what: str) -> None:
@@ -74,36 +77,36 @@ class Registration:
 
     @property
     def calls(self) -> int:
-        """How often the broker has called it."""
+        """The number of calls by the broker."""
         return self._calls
 
     def wait(self, n: int = 1, timeout: float = 5.0) -> None:
-        """Wait until the broker has called it `n` times, counted from the beginning.
+        """Wait until the broker has called it `n` times in total.
 
         Args:
-            n: how many calls.
-            timeout: how many real seconds to wait.
+            n: the number of calls.
+            timeout: in real seconds.
 
         Raises:
-            WaitTimeout: it was not called that often.
-            Exception: what it raised meanwhile, if it did.
+            WaitTimeout: there were fewer calls.
+            Exception: the exception that it has raised in the broker.
         """
         seen = self._engine.wait_until(lambda: self._calls >= n or self._failed, timeout)
         self.raise_error()
         if not seen:
             with self._engine:
                 text = f"{self._what} was called {self._calls} times in {timeout:g} s, and not {n}"
-                raise WaitTimeout(text + remark(self._state))
+                raise WaitTimeout(text + time_hint(self._state))
 
     def raise_error(self) -> None:
-        """Raise what it has raised, once."""
+        """Raise the exception that it has raised in the broker, once."""
         if self._failed:
             self._error_told = True
             assert self.error is not None
             raise self.error
 
     def remove(self) -> None:
-        """Have the broker use it no more. Twice is once."""
+        """End its use by the broker. Idempotent."""
         with self._engine:
             if not self._removed:
                 self._removed = True
@@ -122,7 +125,7 @@ class Registration:
         self.remove()
 
     def guard(self, function: Callable[P, T]) -> Callable[P, T]:
-        """`function`, called by the broker: what it raises is kept for the test, and ends the connection."""
+        """`function` for the broker: an exception is kept for the test, and closes the connection."""
 
         def guarded(*args: P.args, **keywords: P.kwargs) -> T:
             self._calls += 1
@@ -130,20 +133,20 @@ class Registration:
                 return function(*args, **keywords)
             except (KeyboardInterrupt, SystemExit):
                 raise
-            except BaseException as error:  # of whatever kind: pytest has some of its own
+            except BaseException as error:  # including pytest's outcome exceptions
                 self.error = self.error or error
                 raise InternalError(f"{self._what} has failed: {error!r}") from error
 
         return guarded
 
     def until_removed(self, withdraw: Callable[[], object]) -> Self:
-        """Have `withdraw` undo it."""
+        """Set the function that undoes the registration."""
         self._withdraw = withdraw
         return self
 
 
 class _GuardedTransport:
-    """A transport of the test's, as the broker uses it."""
+    """A transport of the test with guarded methods."""
 
     def __init__(self, registration: Registration, transport: OutOfBandTransport) -> None:
         self.take = registration.guard(transport.take)
@@ -151,7 +154,7 @@ class _GuardedTransport:
 
 
 class Amqp09:
-    """What can be handed in, from any thread; handlers are called inside the engine."""
+    """Registers extensions, from any thread. The broker calls handlers inside the engine."""
 
     def __init__(self, engine: Engine, state: BrokerState) -> None:
         self._engine = engine
@@ -159,51 +162,50 @@ class Amqp09:
         self._registrations: list[Registration] = []
 
     def add_realm(self, name: str, *, users: Iterable[str] | None = None, virtual_host: str = "/") -> None:
-        """Add an access realm to a virtual host, or say anew who may use it.
+        """Add an access realm to a virtual host, or change its users.
 
-        Tickets that clients have expire. Realms matter where tickets are checked: in personality "spec". The
-        realm "/data" is always there.
+        Existing tickets expire. Only personality "spec" checks tickets. The realm "/data" always exists.
 
         Args:
-            name: such as "/admin".
-            users: the names of those that may have tickets for it; None for everybody.
-            virtual_host: where.
+            name: the name of the realm, such as "/admin".
+            users: the names of the users that may get tickets for it; None for all.
+            virtual_host: the name of the virtual host.
 
         Raises:
-            BadRegistration: no frame can carry the name.
-            NotAllowed, InvalidPath: there is no such virtual host.
+            BadRegistration: the name is empty or too long.
+            NotAllowed, InvalidPath: the virtual host does not exist.
         """
         _check_name("a realm", name)
         with self._engine:
             self._state.virtual_host(virtual_host).extensions[Realms].add(name, users)
 
     def coordinator(self, virtual_host: str = "/") -> Coordinator:
-        """Who decides about the distributed transactions (dtx) of clients in a virtual host.
+        """The coordinator of the distributed transactions (dtx) of a virtual host.
 
         Args:
-            virtual_host: where.
+            virtual_host: the name of the virtual host.
 
         Raises:
-            NotAllowed, InvalidPath: there is no such virtual host.
+            NotAllowed, InvalidPath: the virtual host does not exist.
         """
         with self._engine:
             self._state.virtual_host(virtual_host)
         return Coordinator(self._engine, self._state, virtual_host)
 
     def tunnel(self, proxy_name: str, handler: Callable[[TunnelRequest], object]) -> Registration:
-        """Have `handler` deal with tunnel requests for a proxy; without one the broker refuses them (540).
+        """Call `handler` with tunnel requests for a proxy; without a handler the broker refuses them (540).
 
-        The method has no answer. A handler may publish through the broker, which is how it can say something.
-        What it raises the client is told of as an internal error (541).
+        The method has no answer; a handler can publish through the broker. An exception of a handler is an
+        internal error (541) for the client.
 
         Args:
-            proxy_name: the proxy's name; * stands for any text and ? for any one character. A request without
-                a name is for the proxy "". Where several fit, it is the one that came first; a request with
-                the property broadcast goes to all there are.
-            handler: called with each request; the `append` of a list will do.
+            proxy_name: the name of the proxy; * matches any text and ? any character. A request without a
+                name is for the proxy "". Of several matching handlers the first one is called; a request with
+                the property broadcast goes to all handlers.
+            handler: called with each request, such as the `append` of a list.
 
         Raises:
-            BadRegistration: the name is no text, or the handler cannot be called.
+            BadRegistration: the name is not a str, or the handler is not callable.
         """
         _check_text("a proxy", proxy_name)
         registration = self._new(f"the handler of tunnel proxy {proxy_name!r}", handler)
@@ -216,13 +218,13 @@ class Amqp09:
         return self._add(registration, self._state.extensions[Registrations].tunnels, tunnel)
 
     def on_trace_frame(self, handler: Callable[[TraceFrame], object]) -> Registration:
-        """Have `handler` called with every trace frame that a client sends; otherwise they are discarded.
+        """Call `handler` with every trace frame of a client; without a handler they are discarded.
 
         Args:
-            handler: called with each; the `append` of a list will do.
+            handler: called with each frame, such as the `append` of a list.
 
         Raises:
-            BadRegistration: the handler cannot be called.
+            BadRegistration: the handler is not callable.
         """
         registration = self._new("the handler of trace frames", handler)
         return self._add(
@@ -230,17 +232,17 @@ class Amqp09:
         )
 
     def out_of_band(self, name: str, transport: OutOfBandTransport) -> Registration:
-        """Have channels use `transport` for out-of-band frames that are opened with this name for it.
+        """Use `transport` for the out-of-band frames of channels that are opened with this name.
 
-        On such a channel a client may send the frames of its methods and contents out-of-band: they come
-        without a payload, which the transport has. Contents to the client go out-of-band, methods and all.
+        On such a channel a client may send frames out-of-band: without payload, which is in the transport.
+        The broker sends contents to the client out-of-band, including their methods.
 
         Args:
-            name: what the client says in the field out-of-band of channel.open.
-            transport: such as a `MemoryTransport`; channels that name it share it.
+            name: the field out-of-band of channel.open.
+            transport: such as a `MemoryTransport`; channels with the same name share it.
 
         Raises:
-            BadRegistration: the name is blank or taken, or too long for a frame, or that is no transport.
+            BadRegistration: the name is empty, in use or too long, or the transport lacks a method.
         """
         _check_name("an out-of-band transport", name)
         for method in ("take", "put"):
@@ -256,12 +258,12 @@ class Amqp09:
         return registration.until_removed(lambda: transports.pop(name, None))
 
     def raise_errors(self) -> None:
-        """Raise the first thing that a handler has raised, if that is not known yet."""
+        """Raise the first exception that a handler has raised and that was not raised here before."""
         for registration in self._registrations:
             registration.raise_error()
 
     def clear(self) -> None:
-        """Remove everything but the realms, and forget it."""
+        """Remove all registrations except the realms."""
         with self._engine:
             while self._registrations:
                 self._registrations.pop().remove()

@@ -1,11 +1,10 @@
-"""Where a broker's time comes from.
+"""The clocks of a broker.
 
-Three clocks: `RealClock` is the machine's, `VirtualClock` is moved by a test, `WallClock` follows the wall
-clock that the code under test sees. The last two move in steps (`SteppedClock`): between steps their time
-stands still, and a step runs every timer that falls due on the way at the instant at which it is due. `Clock`
-is what users hold of whichever it is.
+`RealClock` is the machine's clock, a test moves `VirtualClock`, and `WallClock` follows the wall clock that
+the code under test sees. The last two are stepped clocks (`SteppedClock`): between steps their time stands
+still, and a step runs every due timer at its due time. `Clock` is the public handle of all of them.
 
-All but the real clock is loaded when it is asked for: most brokers live on real time.
+Only the real clock is imported by default, since most brokers use it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Clock`: what users hold of a broker's time."""
+"""`Clock`: the public handle of a broker's clock."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["Clock", "Heartbeats", "TimerView"]
 
 Heartbeats: TypeAlias = Literal["lenient", "strict"]
 
-# How long newcomers get to finish their handshake before time is moved past its end, in real seconds.
+# How long new clients may finish their handshake before time moves past its timeout, in real seconds.
 _MOMENT = 0.5
 
 _MAKE_IT_VIRTUAL = (
-    "make the broker with clock='virtual' (in pytest: let the test take the fixture amqp_clock, "
-    "or mark it with @pytest.mark.amqp(clock='virtual'))"
+    "create the broker with clock='virtual' (in pytest: use the fixture amqp_clock, "
+    "or mark the test with @pytest.mark.amqp(clock='virtual'))"
 )
 _MOVE_THE_WALL = (
     "move the wall clock instead, with freezegun's tick() or move_to(), or time-machine's shift()"
@@ -38,13 +38,13 @@ _MOVE_THE_WALL = (
 
 @dataclass(frozen=True)
 class TimerView:
-    """One thing that is going to happen.
+    """One pending timer.
 
     Attributes:
-        due_in: seconds of the broker's time until then.
-        words: what it is, such as "q 'retry.5s' expires 3 messages".
-        chore: whether it is one of the things that go on as long as clients are connected, such as
-            heartbeats. Time is not moved for their sake.
+        due_in: seconds of the broker's time until it runs.
+        words: what it does, such as "q 'retry.5s' expires 3 messages".
+        chore: whether it recurs as long as clients are connected, as heartbeats do. `advance_to_next` and
+            `autojump` skip such timers.
     """
 
     due_in: float
@@ -56,11 +56,11 @@ class TimerView:
 
 
 class Clock:
-    """A broker's time: `broker.clock`. What can be done to it depends on its mode.
+    """A broker's clock: `broker.clock`. Its mode determines what the test can do.
 
-    - "real": the machine's time, whatever the test has frozen. It can only be looked at.
-    - "virtual": stands still until it is moved, here.
-    - "wall": follows what `datetime.now()` says to the code under test; freezegun and time-machine move it.
+    - "real": the machine's time, even if the test has frozen it. It is read-only. - "virtual": stands still
+    until the test moves it with the methods of this class. - "wall": follows what `datetime.now()` returns in
+    the code under test; freezegun and time-machine move it.
 
     Any thread may use it.
     """
@@ -69,35 +69,35 @@ class Clock:
         self._engine = engine
         self._mode: Mode = mode
 
-    # --- looking ---------------------------------------------------------------------------------------
+    # --- reading ---------------------------------------------------------------------------------------
 
     @property
     def mode(self) -> Mode:
-        """Whose time it is: "real", "virtual" or "wall"."""
+        """The mode: "real", "virtual" or "wall"."""
         return self._mode
 
     def time(self) -> float:
-        """What time it is for the broker: seconds since the epoch."""
+        """The broker's time, in seconds since the epoch."""
         with self._engine:
             return self._engine.clock.time()
 
     def now(self) -> datetime:
-        """What time it is for the broker: an aware datetime in UTC."""
+        """The broker's time, as an aware datetime in UTC."""
         return datetime.fromtimestamp(self.time(), timezone.utc)
 
     @property
     def elapsed(self) -> float:
-        """Seconds of the broker's time since it was made or reset.
+        """Seconds of the broker's time since it was created or reset.
 
         Raises:
-            ClockError: the clock is real, so nobody counts.
+            ClockError: the clock is real.
         """
         with self._engine:
             return self._stepped("elapsed", "use time() or a stopwatch").elapsed
 
     @property
     def timers(self) -> tuple[TimerView, ...]:
-        """What is going to happen, soonest first: expiries, timeouts, heartbeats, ..."""
+        """The pending timers, soonest first: expiries, timeouts, heartbeats and others."""
         engine = self._engine
         with engine:
             now = engine.clock.now()
@@ -114,19 +114,19 @@ class Clock:
     # --- moving ----------------------------------------------------------------------------------------
 
     def advance(self, seconds: float | timedelta, *, heartbeats: Heartbeats | None = None) -> None:
-        """Let so much time pass, at once.
+        """Move time forward.
 
-        What clients have sent before is dealt with first, at the old time. Then everything that falls due
-        happens, in order, each at its own instant. What comes of it has been sent when this returns.
+        The broker first processes what clients have sent, at the old time. Then all due timers run in order,
+        each at its own due time. Their output has been sent when this returns.
 
         Args:
             seconds: 0 or more, or a timedelta.
-            heartbeats: "strict" holds clients to this clock: those that have not been heard of for two
-                intervals of it are cut off. "lenient" spares them, since they live by real time. Default:
-                what `heartbeats` is set to.
+            heartbeats: "strict" disconnects clients that have been silent for two heartbeat intervals of this
+                clock. "lenient" does not, since clients run on real time. Default: the attribute
+                `heartbeats`.
 
-        Clients that are about to connect get a moment of real time to finish before time is moved past the
-        end of their handshake; those that have not done so are cut off.
+        Clients that are connecting get a moment of real time to finish before time moves past the timeout of
+        their handshake; those that do not finish are disconnected.
 
         Raises:
             ClockError: the clock is not virtual, or `seconds` is negative.
@@ -154,12 +154,12 @@ class Clock:
             self._move(clock, clock.now() + distance)
 
     def advance_to_next(self, *, heartbeats: Heartbeats | None = None) -> float:
-        """`advance` to the next timer, and run all that are due then. Returns the seconds that passed.
+        """`advance` to the next timer, and run all timers that are due then. Returns the seconds that passed.
 
-        Heartbeats and other chores of connections do not count as timers, unless `heartbeats` is "strict".
+        Heartbeats and other chores of connections are skipped, unless `heartbeats` is "strict".
 
         Raises:
-            NothingPending: no timer is set.
+            NothingPending: no timer is pending.
             ClockError: the clock is not virtual.
         """
         with self._moving("advance_to_next()", heartbeats) as clock:
@@ -172,7 +172,7 @@ class Clock:
 
     @contextmanager
     def _moving(self, method: str, heartbeats: Heartbeats | None) -> Iterator[VirtualClock]:
-        """Inside the engine, with all input dealt with and the clock as strict as asked."""
+        """Inside the engine, with all input processed, and strict or lenient heartbeats."""
         clock = self._virtual(method)
         strict = clock.strict if heartbeats is None else _is_strict(heartbeats)
         with self._engine:
@@ -196,7 +196,7 @@ class Clock:
         engine.flush()
 
     def _awaited_peers(self, instant: float) -> bool:
-        """Whether a client is to do something before this instant."""
+        """Whether a timer before this instant waits for a client."""
         soon = takewhile(lambda timer: timer.due <= instant + MARGIN, self._engine.timers.pending())
         return any(timer.awaits_peer for timer in soon)
 
@@ -208,14 +208,14 @@ class Clock:
         more = f" and {len(chores) - 1} more" if len(chores) > 1 else ""
         return f"{text}. Only chores are left ({chores[0]}{more}); heartbeats='strict' goes to these."
 
-    # --- passing by itself -----------------------------------------------------------------------------
+    # --- running by itself -----------------------------------------------------------------------------
 
     @property
     def rate(self) -> float:
-        """How many seconds pass in a real one; of a virtual clock it can be set, and 0 means standing still.
+        """Seconds that pass per real second. It can be set on a virtual clock; 0 stops the time.
 
         Raises:
-            ClockError: set to something negative, or on a clock that is not virtual.
+            ClockError: set to a negative number, or on a clock that is not virtual.
         """
         with self._engine:
             stepped = self._engine.stepped
@@ -232,11 +232,11 @@ class Clock:
     def autojump(self) -> float | None:
         """Real seconds of idleness after which a virtual clock jumps to its next timer; None for never.
 
-        The broker is idle while nothing arrives, nothing waits to be sent and nothing is due. Heartbeats and
-        other chores are not jumped to.
+        The broker is idle if it has no input, no pending output and no due timer. The clock does not jump to
+        heartbeats and other chores.
 
         Raises:
-            ClockError: set to something negative, or on a clock that is not virtual.
+            ClockError: set to a negative number, or on a clock that is not virtual.
         """
         stepped = self._engine.stepped
         return None if stepped is None else stepped.autojump
@@ -247,16 +247,16 @@ class Clock:
         value = None if seconds is None else finite(seconds, "autojump")
         with self._engine:
             clock.autojump = value
-            clock.stirred()
+            clock.note_activity()
 
     @property
     def heartbeats(self) -> Heartbeats:
-        """Whether clients are held to this clock even where they live by another: "strict" or "lenient".
+        """Whether heartbeat timeouts use this clock ("strict") or only real time ("lenient").
 
-        On a real clock they always are. Otherwise it is "lenient" until set.
+        On a real clock they are always strict. On other clocks the default is "lenient".
 
         Raises:
-            ClockError: set to something else, or on a real clock.
+            ClockError: set to another value, or on a real clock.
         """
         stepped = self._engine.stepped
         return "strict" if stepped is None or stepped.strict else "lenient"
@@ -280,7 +280,7 @@ class Clock:
             return cast("VirtualClock", self._engine.stepped)
         if self._mode == "wall":
             raise ClockError(f"clock.{what}: this broker follows the wall clock; {_MOVE_THE_WALL}")
-        raise ClockError(f"clock.{what}: this broker lives on real time; {_MAKE_IT_VIRTUAL}")
+        raise ClockError(f"clock.{what}: this broker uses real time; {_MAKE_IT_VIRTUAL}")
 
 
 def _view(timer: Timer, now: float) -> TimerView:

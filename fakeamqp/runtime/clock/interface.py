@@ -1,4 +1,4 @@
-"""What the runtime asks of clocks and timers, whatever they are."""
+"""The interfaces of clocks and timers that the runtime uses."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ __all__ = ["EngineClock", "Timer", "TimerQueue"]
 
 
 class Timer(Protocol):
-    """A timer that can be called off."""
+    """A timer that can be cancelled."""
 
     @property
     def due(self) -> float:
-        """The instant at which it runs."""
+        """The instant at which it is due."""
         ...
 
     @property
     def chore(self) -> bool:
-        """Whether nobody moves time for its sake."""
+        """Whether a test that moves time to the next timer skips it."""
         ...
 
     @property
     def awaits_peer(self) -> bool:
-        """Whether it is cancelled as soon as a client has done its next step."""
+        """Whether the next step of a client cancels it."""
         ...
 
     @property
     def words(self) -> str:
-        """What it is for."""
+        """A description, for reports."""
         ...
 
     def cancel(self) -> None:
-        """Make sure it does not run."""
+        """Cancel the timer."""
         ...
 
 
@@ -44,20 +44,20 @@ class TimerQueue(Protocol):
         ...
 
     def next_due(self) -> float | None:
-        """The earliest instant at which there is something to run."""
+        """The earliest instant at which a timer is due, or None."""
         ...
 
     def pending(self) -> Iterator[Timer]:
-        """What is still to run, in that order."""
+        """The pending timers, in the order in which they are due."""
         ...
 
     def run_due(self) -> int:
-        """Run what is due."""
+        """Run the due timers; return how many."""
         ...
 
 
 class EngineClock(Protocol):
-    """What the engine asks a clock, of whatever mode."""
+    """The clock interface of the engine."""
 
     def now(self) -> float:
         """The instant that timers are compared with: seconds, never going back."""
@@ -68,8 +68,8 @@ class EngineClock(Protocol):
         ...
 
     def seconds_until(self, due: float) -> float | None:
-        """How long, in real seconds, the loop may sleep before it must look whether `due` has come.
+        """How long, in real seconds, the loop may sleep before it checks whether `due` is reached.
 
-        None when it never comes by itself, because only a test moves this clock.
+        None if only a test moves this clock.
         """
         ...

@@ -25,10 +25,10 @@ def clock_of(mode: str, now: Instant | None = None) -> RealClock | SteppedClock:
 
     Args:
         mode: "real", "virtual" or "wall".
-        now: what time it shall be on a virtual clock.
+        now: the initial time of a virtual clock.
 
     Raises:
-        ClockError: there is no such mode, or `now` is given to a clock that nobody sets.
+        ClockError: the mode does not exist, or `now` is given with another mode than "virtual".
     """
     if mode not in MODES:
         from difflib import get_close_matches
@@ -50,10 +50,10 @@ def clock_of(mode: str, now: Instant | None = None) -> RealClock | SteppedClock:
 
 
 def seconds_since_epoch(instant: Instant, name: str) -> float:
-    """A point in time in seconds since the epoch; `name` is what the caller calls it.
+    """A point in time in seconds since the epoch. `name` is the name of the argument, for errors.
 
     Raises:
-        ClockError: it is none.
+        ClockError: it is not a point in time.
     """
     if isinstance(instant, datetime):
         if instant.tzinfo is None:
@@ -66,7 +66,7 @@ def finite(number: float, name: str) -> float:
     """The number as a float.
 
     Raises:
-        ClockError: it is no number, not finite, or negative.
+        ClockError: it is not a number, not finite, or negative.
     """
     if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number < float("inf"):
         raise ClockError(f"{name}={number!r} must be a number, 0 or more")

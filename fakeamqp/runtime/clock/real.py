@@ -1,13 +1,12 @@
-"""The real clock: the machine's time, whatever the code under test has frozen.
+"""The real clock: the machine's time, even if the code under test has frozen it.
 
-Tests freeze time in two ways, and both must not reach the broker in its default mode:
+Tests freeze time in two ways, and neither may affect the broker in its default mode:
 
-* freezegun puts a Python function in the place of `time.time` and of every module global that refers to
-  it, and that function answers with real or frozen time depending on who is on the stack. So no module
-  global here refers to a time function, and when freezegun was active before this module was imported, the
-  real function is taken from where freezegun keeps it.
-* time-machine changes the C function itself, so no reference is safe. It leaves the monotonic clock alone
-  and offers the original wall clock under another name, which is asked whenever time-machine is loaded.
+* freezegun replaces `time.time` and every module global that refers to it with a Python function that returns
+  real or frozen time depending on the call stack. So no module global here refers to a time function, and if
+  freezegun was active when this module was imported, the real function is taken from freezegun's module.
+* time-machine changes the C function itself, so no reference is safe. It does not change the monotonic clock,
+and provides the original wall clock under another name, which is used if time-machine is imported.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ __all__ = ["RealClock"]
 
 
 def _real(name: str) -> Callable[[], float]:
-    """The function `time.<name>` as the interpreter made it, also while freezegun stands in its place."""
+    """The original function `time.<name>`, even if freezegun has replaced it."""
     function: Callable[[], float] = getattr(time, name)
-    # A stand-in is a Python function whose own module holds the original as `real_<name>`.
+    # A replacement is a Python function whose module holds the original as `real_<name>`.
     while (namespace := getattr(function, "__globals__", None)) is not None:
         original = namespace.get(f"real_{name}")
         if original is None or original is function:
@@ -40,11 +39,11 @@ class RealClock:
 
     __slots__ = ()
 
-    # Class attributes: freezegun replaces module globals only. staticmethod, so that they never bind.
+    # Class attributes, because freezegun replaces module globals only; static, so that they do not bind.
     _monotonic = staticmethod(_real("monotonic"))
     _wall = staticmethod(_real("time"))
 
-    # Seconds on the machine's monotonic clock. No method around it: a trace reads it for every event.
+    # Seconds on the machine's monotonic clock. It has no wrapper, because a trace reads it for every event.
     now = _monotonic
 
     def time(self) -> float:
@@ -55,33 +54,33 @@ class RealClock:
                 original: float = time_machine.original_time()
                 return original
             except (AttributeError, ValueError):
-                pass  # nobody is travelling, so the plain function tells the truth
+                pass  # time-machine is not active, so the plain function is right
         return self._wall()
 
     def seconds_until(self, due: float) -> float:
-        """Real seconds until `now()` reaches `due`, 0.0 when it has."""
+        """Real seconds until `now()` reaches `due`, at least 0.0."""
         return max(0.0, due - self._monotonic())
 
     @property
     def holds_peers(self) -> bool:
-        """Clients live by real time, too."""
+        """Clients use real time as well."""
         return True
 
     @property
     def holds_newcomers(self) -> bool:
-        """So have those that are just connecting."""
+        """Connecting clients use real time as well."""
         return True
 
     def held_since(self) -> float:
-        """Always."""
+        """Heartbeat timeouts have always applied."""
         return float("-inf")
 
     def heading(self) -> float:
-        """`now()`: nobody moves this clock."""
+        """`now()`, because nothing moves this clock."""
         return self._monotonic()
 
-    def remark(self, _timers: TimerQueue) -> str:
-        """Nothing to say: this clock goes by itself."""
+    def hint(self, _timers: TimerQueue) -> str:
+        """Always "", because this clock runs by itself."""
         return ""
 
     def __repr__(self) -> str:

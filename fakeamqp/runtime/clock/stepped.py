@@ -1,4 +1,4 @@
-"""Time that moves in steps: what virtual time and the wall clock's time have in common."""
+"""Stepped clocks: the base of the virtual clock and the wall clock."""
 
 from __future__ import annotations
 
@@ -13,44 +13,43 @@ if TYPE_CHECKING:
 __all__ = ["MARGIN", "SteppedClock", "seconds_in_words"]
 
 Settle: TypeAlias = "Callable[[], None]"
-"""Has an engine deal with all that has arrived and follow its clock. Any thread may call it."""
+"""Has an engine process all input and follow its clock. Any thread may call it."""
 
-# Sums of instants are not exact. What is due within a nanosecond of where time is moved is due.
+# Sums of instants are not exact: a timer within a nanosecond of the new time is due.
 MARGIN = 1e-9
 _MICROSECONDS = 6
 _NANOSECONDS = 9
 
 
 class SteppedClock:
-    """Time that stands still but for steps, which the engine takes.
+    """A clock that stands still between steps; the engine makes the steps.
 
-    `now()` begins at 0.0 and stays put while a turn of the loop lasts, so that whatever happens in a turn
-    happens at one instant. A step to an instant runs the timers that are due by then in their order, each at
-    its own due instant.
+    `now()` begins at 0.0 and does not change during a turn of the loop, so that all events of a turn have the
+    same time. A step to an instant runs the due timers in order, each at its own due time.
 
-    All but `now` and `time` needs the engine's lock.
+    All methods except `now` and `time` require the engine's lock.
     """
 
     autojump: float | None = None
-    """Real seconds of idleness after which time jumps; None: it never does."""
+    """Real seconds of idleness after which time jumps to the next timer; None for never."""
 
     def __init__(self, wall: float) -> None:
         self._now = 0.0
         self._began = 0.0
         self._wall = wall
-        """Wall time when `now()` was 0.0, or would have been."""
+        """Wall time at `now()` 0.0."""
         self._heading = 0.0
         self._held_since = 0.0
         self._moving = False
-        #: Whether clients are held to this clock even where their own is another.
+        #: Whether heartbeat timeouts use this clock although clients use another.
         self.strict = False
-        #: Whether a test is moving time by so many seconds just now, and not something else in its stead.
+        #: Whether a test is moving time at the moment with a method of `Clock`.
         self.by_hand = False
 
-    # -- what the model asks
+    # -- the interface of the model
 
     def now(self) -> float:
-        """Seconds since the clock was made."""
+        """Seconds since the clock was created."""
         return self._now
 
     def time(self) -> float:
@@ -59,24 +58,24 @@ class SteppedClock:
 
     @property
     def holds_peers(self) -> bool:
-        """Whether the silence of clients counts on this clock."""
+        """Whether heartbeat timeouts of clients use this clock."""
         return self.strict
 
     @property
     def holds_newcomers(self) -> bool:
-        """Whether a handshake has to end in time on this clock: also where a test moves it by hand."""
+        """Whether handshake timeouts use this clock; they also do while a test moves it."""
         return self.holds_peers or self.by_hand
 
     def held_since(self) -> float:
-        """Where the last step ended in which the silence of clients did not count."""
+        """The end of the last step without heartbeat timeouts."""
         return self._held_since
 
     def heading(self) -> float:
-        """Where the step that is under way leads; `now()` when there is none."""
+        """The end of the current step, or `now()`."""
         return self._heading if self._moving else self._now
 
-    def remark(self, timers: TimerQueue) -> str:
-        """What this clock may have to do with it that something did not come about."""
+    def hint(self, timers: TimerQueue) -> str:
+        """A hint for a wait that timed out because this clock stands still; "" if there is none."""
         state = self.state_in_words()
         if not state:
             return ""
@@ -92,26 +91,26 @@ class SteppedClock:
 
     @property
     def rate(self) -> float:
-        """Seconds that pass here in a real one."""
+        """Seconds that pass per real second."""
         raise NotImplementedError
 
     @property
     def elapsed(self) -> float:
-        """Seconds that have passed since the clock was made or reset."""
+        """Seconds that have passed since the clock was created or reset."""
         return round(self._now - self._began, _NANOSECONDS)
 
     def step_to(
         self, instant: float, timers: TimerQueue, failed: Callable[[str, BaseException], None]
     ) -> None:
-        """Move to `instant`, running what is due on the way; never back.
+        """Move forward to `instant`, and run the timers that are due on the way.
 
-        An exception from a timer is handed to `failed`, and the step goes on.
+        An exception of a timer is passed to `failed`, and the step continues.
 
         Raises:
-            ClockError: a step is under way, and one of its timers asks for another.
+            ClockError: called by a timer that runs in a step.
         """
         if self._moving:
-            raise ClockError("time is being moved already, and a timer that runs meanwhile cannot move it")
+            raise ClockError("time is moving already; a timer that runs meanwhile cannot move it")
         self._moving = True
         self._heading = max(instant, self._now)
         try:
@@ -120,7 +119,7 @@ class SteppedClock:
                     self._now = due
                 try:
                     timers.run_due()
-                except Exception as error:  # the one timer is gone, the others are still due
+                except Exception as error:  # this timer is removed; the others are still due
                     failed("timer", error)
             if instant > self._now:
                 self._now = instant
@@ -136,9 +135,9 @@ class SteppedClock:
         *,
         noticed: bool = True,
     ) -> None:
-        """Move to where this clock should be by now. `noticed`: somebody is about to see or do something.
+        """Move to the instant where this clock should be. `noticed`: the broker is being accessed.
 
-        Does nothing while a step is under way.
+        Does nothing during a step.
         """
         if self._moving:
             return
@@ -147,58 +146,58 @@ class SteppedClock:
             self.step_to(instant, timers, failed)
 
     def reset(self) -> None:
-        """Count from the beginning again; `now()` goes on."""
+        """Restart `elapsed`; `now()` continues."""
         self._began = self._now
         self.strict = False
 
-    # -- what differs
+    # -- the interface of subclasses
 
     def _due_instant(self, noticed: bool) -> float:
-        """Where `now()` should be by now."""
+        """The value that `now()` should have."""
         return self._now
 
     def sleep(self, timers: TimerQueue) -> float | None:
-        """Real seconds until the loop must look again; None when only others can cause anything."""
+        """Real seconds that the loop may sleep; None if only input or a test can cause work."""
         raise NotImplementedError
 
     def seconds_until(self, due: float) -> float | None:
-        """See `EngineClock`: nothing is known of a single instant, `sleep` knows more."""
+        """See `EngineClock`. The loop uses `sleep` for stepped clocks."""
         return 0.0 if due <= self._now else None
 
     def state_in_words(self) -> str:
-        """What a waiting test ought to know about this clock; "" when time just passes."""
+        """A description of this clock for a test that waits; "" if time passes by itself."""
         raise NotImplementedError
 
     def way_to_move(self, seconds: float) -> str:
-        """How a test makes `seconds` pass, as code; "" when it need not."""
+        """The code with which a test makes `seconds` pass; "" if it need not."""
         raise NotImplementedError
 
     def attach(self, settle: Settle) -> None:
-        """An engine that lives on this clock has started."""
+        """An engine with this clock has started."""
 
     def detach(self) -> None:
         """The engine has stopped."""
 
     # -- jumps of an idle broker
 
-    def stirred(self) -> None:
-        """Something has happened: the broker is not idle."""
+    def note_activity(self) -> None:
+        """The broker was active: it is not idle."""
 
     def jump(self, timers: TimerQueue) -> float | None:
-        """Where to jump to because the broker has been idle for long enough; None when it has not."""
+        """The instant to jump to if the broker has been idle for long enough; otherwise None."""
         return None
 
     def not_idle(self) -> None:
-        """It was time to jump, but the broker has something to do."""
+        """Postpone a jump, because the broker is not idle."""
 
     def moved(self) -> None:
-        """Time was moved by hand: what passes by itself goes on from here."""
+        """A test has moved time: continue from here."""
 
     # -- helpers
 
     @staticmethod
     def awaited(timers: TimerQueue, *, chores: bool = False) -> Timer | None:
-        """The next timer for whose sake time may be moved, or the very next one."""
+        """The next timer that is not a chore, or (`chores`) the very next one."""
         return next((timer for timer in timers.pending() if chores or not timer.chore), None)
 
     def __repr__(self) -> str:
@@ -206,6 +205,6 @@ class SteppedClock:
 
 
 def seconds_in_words(seconds: float) -> str:
-    """Seconds rounded up to a millisecond, without idle zeros: moving by so much suffices."""
+    """Seconds rounded up to a millisecond, without trailing zeros."""
     milliseconds = max(0, -int(-(seconds * 1000 - 1e-6) // 1))
     return f"{milliseconds / 1000:.3f}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""Virtual time: it passes when a test says so."""
+"""The virtual clock: a test moves its time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 __all__ = ["VirtualClock"]
 
-# How soon to look again at a broker that could have jumped if it had been idle, in real seconds.
+# The pause before the next check of a broker that was not idle when it could have jumped, in real seconds.
 _NOT_IDLE_SECONDS = 0.01
 
 
 class VirtualClock(SteppedClock):
-    """Stands still until somebody moves it, unless `rate` or `autojump` is set.
+    """Stands still until a test moves it, unless `rate` or `autojump` is set.
 
     Args:
-        start: wall time at the beginning, in seconds since the epoch; None is the present.
+        start: the initial wall time, in seconds since the epoch; None is the present.
     """
 
     def __init__(self, start: float | None = None) -> None:
@@ -30,24 +30,24 @@ class VirtualClock(SteppedClock):
         self._rate = 0.0
         self.autojump: float | None = None
         self._based = (0.0, 0.0)
-        """An instant of this clock and one of real time: from there on time runs at `rate`."""
+        """An instant of this clock and the same one of real time, from which time runs at `rate`."""
         self._jump_at = 0.0
 
     def _start_time(self) -> float:
         return round(self._real.time() if self._start is None else self._start, 6)
 
     def reset(self) -> None:
-        """Begin anew: the time of the beginning, standing still."""
+        """Return to the initial time, standing still."""
         super().reset()
         self._wall = self._start_time() - self._now
         self._rate = 0.0
         self.autojump = None
 
-    # -- passing by itself
+    # -- running by itself
 
     @property
     def rate(self) -> float:
-        """Virtual seconds that pass in a real one; 0.0 while time stands still."""
+        """Virtual seconds per real second; 0.0 while time stands still."""
         return self._rate
 
     @rate.setter
@@ -62,29 +62,29 @@ class VirtualClock(SteppedClock):
         return instant + (self._real.now() - real) * self._rate
 
     def moved(self) -> None:
-        """A test has moved time: from here it runs on."""
+        """A test has moved time: continue from here."""
         self._based = (self._now, self._real.now())
 
     # -- jumping when idle
 
-    def stirred(self) -> None:
-        """Start counting idleness anew."""
+    def note_activity(self) -> None:
+        """Restart the count of idle time."""
         if self.autojump is not None:
             self._jump_at = self._real.now() + self.autojump
 
     def not_idle(self) -> None:
-        """It is time to jump, but the broker has something to do."""
+        """Postpone a jump, because the broker is not idle."""
         self._jump_at = self._real.now() + max(self.autojump or 0.0, _NOT_IDLE_SECONDS)
 
     def jump(self, timers: TimerQueue) -> float | None:
-        """Where to jump to now that nothing has stirred for long enough."""
+        """The instant to jump to if the broker has been idle for long enough; otherwise None."""
         if self.autojump is None or self._real.now() < self._jump_at:
             return None
         timer = self.awaited(timers)
         return None if timer is None else timer.due
 
     def sleep(self, timers: TimerQueue) -> float | None:
-        """Real seconds until time, running by itself, has come to a timer, or until it jumps."""
+        """Real seconds until a running clock reaches a timer, or until it jumps."""
         timeout = None
         if self._rate and (due := timers.next_due()) is not None:
             timeout = max(0.0, (due - self._due_instant(True)) / self._rate)
@@ -93,10 +93,10 @@ class VirtualClock(SteppedClock):
             timeout = until_jump if timeout is None else min(timeout, until_jump)
         return timeout
 
-    # -- words
+    # -- hints
 
     def state_in_words(self) -> str:
-        """That time is virtual, and how far it has come."""
+        """Describes that time is virtual, and how far it has moved."""
         if self._rate:
             pace = f"runs {self._rate:g} times as fast as real time"
         elif self.autojump is not None:
@@ -106,5 +106,5 @@ class VirtualClock(SteppedClock):
         return f"Time is virtual and {pace}; it has been moved by {seconds_in_words(self.elapsed)} s so far"
 
     def way_to_move(self, seconds: float) -> str:
-        """The call that does it."""
+        """The call that moves the clock."""
         return f"broker.clock.advance({seconds_in_words(seconds)})"

@@ -1,14 +1,14 @@
-"""The wall clock's time: what `datetime.now()` says to the code under test, frozen or not."""
+"""The wall clock: what `datetime.now()` returns in the code under test, frozen or not."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
-from fakeamqp.runtime.clock import hooks
+from fakeamqp.runtime.clock import wall_clock_hooks
 from fakeamqp.runtime.clock.real import RealClock
 from fakeamqp.runtime.clock.stepped import SteppedClock, seconds_in_words
-from fakeamqp.runtime.clock.worlds import LIBRARIES, read
+from fakeamqp.runtime.clock.wall_time import LIBRARIES, read
 
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock.interface import TimerQueue
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 __all__ = ["WallClock"]
 
 _SECOND = 1_000_000_000
-# How often to look at a wall clock that a test may move unseen, in real seconds.
+# The interval at which the loop reads a wall clock that a test may move without a hook, in real seconds.
 _POLL_SECONDS = 0.015
-# How long a frozen world must have been left until that counts, unless somebody notices before.
+# How long frozen time must have ended before the clock follows to the present, unless an access comes first.
 _LEFT_SECONDS = 0.25
 
 
 class WallClock(SteppedClock):
-    """Passes when the wall clock moves forward, be it real, frozen by freezegun or led by time-machine.
+    """Moves forward with the wall clock, which is real or controlled by freezegun or time-machine.
 
-    `time()` is what the wall clock says. When that goes back, no time passes.
+    `time()` is the wall clock's time. If that goes back, no time passes.
 
-    Between two frozen worlds there is a moment of the real one. It counts only if somebody does something in
-    it, or if it lasts: otherwise a test that freezes twice would see time go to the present and back.
+    Between two freezes the wall clock is real for a moment. This counts only if the broker is accessed, or if
+    it lasts: otherwise a test that freezes twice would see time move to the present and back.
     """
 
     def __init__(self) -> None:
         self._real = RealClock()
         self._reading = read()
         self._passed = 0
-        """Nanoseconds by which the wall clock has moved forward."""
+        """Nanoseconds by which the wall clock has moved forward so far."""
         self._continuous = True
         self._left_at: float | None = None
         self._settle: Settle | None = None
@@ -49,18 +49,23 @@ class WallClock(SteppedClock):
 
     @property
     def holds_peers(self) -> bool:
-        """Clients live by the real world's time: their silence counts only there."""
+        """Heartbeat timeouts apply only while the wall clock is the real one, since clients use real time."""
         return self.strict or self._continuous
 
     def _due_instant(self, noticed: bool) -> float:
-        if self._settle is not None and hooks.missing():
-            hooks.install()
+        if self._settle is not None and wall_clock_hooks.missing():
+            wall_clock_hooks.install()
         reading, former = read(), self._reading
-        if reading.world is None and former.world is not None and not noticed and not self._left_for_good():
+        if (
+            reading.controller is None
+            and former.controller is not None
+            and not noticed
+            and not self._left_for_good()
+        ):
             return self._now
         self._left_at = None
         self._reading = reading
-        self._continuous = reading.world is None and former.world is None
+        self._continuous = reading.controller is None and former.controller is None
         self._passed += max(0, reading.wall - former.wall)
         instant = self._passed / _SECOND
         self._wall = reading.wall / _SECOND - instant
@@ -73,7 +78,7 @@ class WallClock(SteppedClock):
         return now - self._left_at >= _LEFT_SECONDS
 
     def sleep(self, timers: TimerQueue) -> float | None:
-        """Real seconds until the next timer, or until the wall clock may have been moved for it."""
+        """Real seconds until the next timer, or until the wall clock must be read again."""
         due = timers.next_due()
         if due is None:
             return None
@@ -84,20 +89,20 @@ class WallClock(SteppedClock):
         return timeout
 
     def attach(self, settle: Settle) -> None:
-        """Have the engine told when a test moves the wall clock."""
+        """Install hooks that call `settle` when a test moves the wall clock."""
         self._settle = settle
-        hooks.add(settle)
+        wall_clock_hooks.add(settle)
 
     def detach(self) -> None:
         """Undo `attach`."""
         if self._settle is not None:
-            hooks.remove(self._settle)
+            wall_clock_hooks.remove(self._settle)
             self._settle = None
 
-    # -- words
+    # -- hints
 
     def state_in_words(self) -> str:
-        """That the wall clock stands still, where it does."""
+        """Describes a wall clock that stands still; otherwise ""."""
         if self._reading.runs:
             return ""
         return (
@@ -106,7 +111,7 @@ class WallClock(SteppedClock):
         )
 
     def way_to_move(self, seconds: float) -> str:
-        """The call that does it."""
+        """The call that moves the clock."""
         if self._reading.library == "freezegun":
             return f"freezer.tick({seconds_in_words(seconds)})"
         return f"time_machine.shift({seconds_in_words(seconds)})"

@@ -7,7 +7,8 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.inspect import BadExpectation, NoSuchQueue, QueueInspector, WaitTimeout, queue_view
+from fakeamqp.inspect import BadExpectation, NoSuchQueue, QueueInspector, WaitTimeout
+from fakeamqp.inspect.topology import queue_view
 
 Outside = Callable[..., "object"]
 
@@ -54,6 +55,15 @@ def test_the_representation_has_the_counts_of_now(client: Client, outside: Outsi
     assert repr(queue) == "<queue 'orders' ready=1 unacked=0 consumers=0>"
 
 
+def test_count_is_short_for_ready(client: Client, outside: Outside):
+    client.declare("orders")
+    client.publish(routing_key="orders")
+    queue = QueueInspector(outside(), "orders")
+    assert queue.wait_for(count=1) == queue.wait_for(ready=1) == queue.wait_for(1)
+    with pytest.raises(BadExpectation, match="ready=1 and count=1 are the same number"):
+        queue.wait_for(ready=1, count=1)
+
+
 def test_waiting_ends_when_it_is_so(client: Client, outside: Outside):
     look = outside(
         lambda: client.declare("orders"),
@@ -61,7 +71,7 @@ def test_waiting_ends_when_it_is_so(client: Client, outside: Outside):
         lambda: client.publish(b"2", routing_key="orders"),
         lambda: client.publish(b"3", routing_key="orders"),
     )
-    view = QueueInspector(look, "orders").wait_for(count=2, timeout=7)
+    view = QueueInspector(look, "orders").wait_for(ready=2, timeout=7)
     assert (view.ready, [message.body for message in view.messages]) == (2, [b"1", b"2"])
     assert look.timeout == 7
     assert len(look.steps) == 1
@@ -85,7 +95,7 @@ def test_all_conditions_must_hold_at_once(client: Client, outside: Outside):
         lambda: client.get("orders"),
         lambda: client.get("orders"),
     )
-    view = QueueInspector(look, "orders").wait_for(count=1, unacked=1, consumers=0)
+    view = QueueInspector(look, "orders").wait_for(ready=1, unacked=1, consumers=0)
     assert (view.ready, view.unacked) == (1, 1)
     assert len(look.steps) == 1
 
@@ -93,7 +103,7 @@ def test_all_conditions_must_hold_at_once(client: Client, outside: Outside):
 def test_a_range_is_enough(client: Client, outside: Outside):
     client.declare("orders")
     look = outside(*[lambda: client.publish(routing_key="orders")] * 5)
-    assert QueueInspector(look, "orders").wait_for(count=(3, None)).ready == 3
+    assert QueueInspector(look, "orders").wait_for(ready=(3, None)).ready == 3
 
 
 def test_a_wait_in_vain_says_what_there_was_instead(client: Client, outside: Outside):
@@ -101,7 +111,7 @@ def test_a_wait_in_vain_says_what_there_was_instead(client: Client, outside: Out
     client.publish(b"two apples", routing_key="orders")
     client.consume("orders", "worker")
     with pytest.raises(WaitTimeout) as failure:
-        QueueInspector(outside(), "orders").wait_for(count=3, unacked=(2, None), timeout=0.5)
+        QueueInspector(outside(), "orders").wait_for(ready=3, unacked=(2, None), timeout=0.5)
     assert isinstance(failure.value, AssertionError)
     assert isinstance(failure.value, FakeAMQPError)
     first, *rest = str(failure.value).splitlines()
@@ -120,7 +130,7 @@ def test_a_long_queue_is_not_shown_whole(client: Client, outside: Outside):
     for _ in range(25):
         client.publish(b"apple", routing_key="orders")
     with pytest.raises(WaitTimeout) as failure:
-        QueueInspector(outside(), "orders").wait_for(count=1)
+        QueueInspector(outside(), "orders").wait_for(ready=1)
     assert str(failure.value).count("apple") == 10
     assert "... and 15 more" in str(failure.value)
 
@@ -141,7 +151,7 @@ def test_waiting_in_a_coroutine(client: Client, outside: Outside):
     look = outside(lambda: client.declare("orders"))
 
     async def both() -> str:
-        view = await QueueInspector(look, "orders").wait_for_async(count=0, timeout=2)
+        view = await QueueInspector(look, "orders").wait_for_async(ready=0, timeout=2)
         with pytest.raises(WaitTimeout):
             await QueueInspector(look, "orders").wait_for_async(consumers=1)
         return view.name

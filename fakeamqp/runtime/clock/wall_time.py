@@ -1,9 +1,9 @@
-"""What the wall clock says to the code under test, read where freezegun and time-machine keep it.
+"""The wall clock as the code under test sees it, read from the state of freezegun and time-machine.
 
-Asking `time.time()` would not do. What freezegun answers depends on who is on the stack and how deep, and a
-question may itself move its time (`auto_tick_seconds`); time-machine begins to tick with the first question.
-So their state is read, which has no effect and is the same for every thread. Where it is not as expected, the
-function itself is asked.
+Calling `time.time()` would not work. The result of freezegun depends on the call stack, and a call may move
+its time (`auto_tick_seconds`); time-machine begins to tick with the first call. Their state can be read
+without side effects and is the same for every thread. If the state has an unexpected form, the function is
+called.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fakeamqp.runtime.clock.real import RealClock
 __all__ = ["LIBRARIES", "Reading", "read"]
 
 LIBRARIES = ("freezegun.api", "time_machine")
-"""The modules that tamper with the wall clock."""
+"""The modules that replace the wall clock."""
 
 _SECOND = 1_000_000_000
 _EPOCH_DAY = 719_163  # date(1970, 1, 1).toordinal()
@@ -24,21 +24,23 @@ _real = RealClock()
 
 
 class Reading(NamedTuple):
-    """What the wall clock says.
+    """One reading of the wall clock.
 
-    `world` is who says so: an object of freezegun or time-machine, or None for nobody. `wall` is in
-    nanoseconds since the epoch; integers, because sums of instants must be exact. `runs` says whether time
-    passes there by itself.
+    Attributes:
+        controller: the object of freezegun or time-machine that controls it, or None.
+        wall: nanoseconds since the epoch; an integer, because sums of instants must be exact.
+        runs: whether time passes by itself.
+        library: "freezegun", "time-machine" or "".
     """
 
-    world: object
+    controller: object
     wall: int
     runs: bool
     library: str
 
 
 def read() -> Reading:
-    """The wall clock as the code under test sees it. Any thread."""
+    """The wall clock as the code under test sees it. Any thread may call it."""
     return _freezegun() or _time_machine() or Reading(None, int(_real.time() * _SECOND), True, "")
 
 
@@ -48,15 +50,15 @@ def _freezegun() -> Reading | None:
         return None
     try:
         factory = factories[-1]
-    except IndexError:  # It was thawed this very moment.
+    except IndexError:  # The freeze ended at this moment.
         return None
-    # Only one that runs by itself has to be called; calling one that ticks at each look would move it.
+    # Only a running factory is called: a call would move one with `auto_tick_seconds`.
     runs = hasattr(factory, "start")
     return Reading(factory, _nanoseconds(factory() if runs else factory.time_to_freeze), runs, "freezegun")
 
 
 def _nanoseconds(utc: Any) -> int:
-    """A naive UTC datetime as nanoseconds since the epoch. No help of `datetime`: freezegun replaces it."""
+    """A naive UTC datetime as nanoseconds since the epoch, without `datetime`, which freezegun replaces."""
     minutes = ((utc.toordinal() - _EPOCH_DAY) * 24 + utc.hour) * 60 + utc.minute
     nanoseconds: int = (minutes * 60 + utc.second) * _SECOND + utc.microsecond * 1000
     return nanoseconds

@@ -1,4 +1,4 @@
-"""A topology as a picture, in the languages of Mermaid and Graphviz."""
+"""Diagrams of a topology, for Mermaid and Graphviz."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class _Node(NamedTuple):
 
 
 class _Edge(NamedTuple):
-    """`aside` says that it is no binding, but the way of what finds none, or dies."""
+    """`dashed`: the edge is not a binding, but leads to an alternate or dead-letter exchange."""
 
     start: str
     end: str
     label: str
-    aside: bool
+    dashed: bool
 
 
 class _Graph(NamedTuple):
@@ -45,7 +45,7 @@ def mermaid(topology: Topology) -> str:
             label = "<br/>".join(map(_entities, node.lines))
             lines.append(f"    {node.id}{shapes[node.kind].format(label)}")
         for edge in graph.edges:
-            arrow = "-.->" if edge.aside else "-->"
+            arrow = "-.->" if edge.dashed else "-->"
             label = f'|"{_entities(edge.label)}"|' if edge.label else ""
             lines.append(f"    {edge.start} {arrow}{label} {edge.end}")
         lines.append("  end")
@@ -62,26 +62,26 @@ def graphviz(topology: Topology) -> str:
             label = "\\n".join(map(_escaped, node.lines))
             lines.append(f'    {node.id} [label="{label}", shape={shapes[node.kind]}];')
         for edge in graph.edges:
-            style = ", style=dashed" if edge.aside else ""
+            style = ", style=dashed" if edge.dashed else ""
             lines.append(f'    {edge.start} -> {edge.end} [label="{_escaped(edge.label)}"{style}];')
         lines.append("  }")
     return "\n".join([*lines, "}"]) + "\n"
 
 
 def _graphs(topology: Topology) -> Iterator[_Graph]:
-    for number, host in enumerate(topology.virtual_hosts):
-        yield _graph(host, f"{number}_" if len(topology.virtual_hosts) > 1 else "")
+    for number, virtual_host in enumerate(topology.virtual_hosts):
+        yield _graph(virtual_host, f"{number}_" if len(topology.virtual_hosts) > 1 else "")
 
 
-def _graph(host: VirtualHostEntry, prefix: str) -> _Graph:
-    exchanges = {each.name: f"e{prefix}{number}" for number, each in enumerate(host.exchanges)}
-    queues = {each.name: f"q{prefix}{number}" for number, each in enumerate(host.queues)}
+def _graph(virtual_host: VirtualHostEntry, prefix: str) -> _Graph:
+    exchanges = {each.name: f"e{prefix}{number}" for number, each in enumerate(virtual_host.exchanges)}
+    queues = {each.name: f"q{prefix}{number}" for number, each in enumerate(virtual_host.queues)}
     nodes = [
         *(
             _Node(exchanges[each.name], "exchange", (each.name or "(default)", each.type))
-            for each in host.exchanges
+            for each in virtual_host.exchanges
         ),
-        *(_Node(queues[each.name], "queue", (each.name, *_kind(each.type))) for each in host.queues),
+        *(_Node(queues[each.name], "queue", (each.name, *_kind(each.type))) for each in virtual_host.queues),
     ]
     edges = [
         _Edge(
@@ -90,12 +90,12 @@ def _graph(host: VirtualHostEntry, prefix: str) -> _Graph:
             " ".join(part for part in (binding.routing_key, binding.arguments) if part),
             False,
         )
-        for exchange in host.exchanges
+        for exchange in virtual_host.exchanges
         for binding in exchange.bindings
     ]
 
     def exchange_node(name: str, exists: bool) -> str:
-        """The node of an exchange that may not have been drawn so far, or not exist."""
+        """The node of an exchange, which is added if it does not exist yet."""
         if name not in exchanges:
             exchanges[name] = f"x{prefix}{len(nodes)}"
             what = "exchange" if exists else "missing"
@@ -103,11 +103,11 @@ def _graph(host: VirtualHostEntry, prefix: str) -> _Graph:
             nodes.append(_Node(exchanges[name], what, lines))
         return exchanges[name]
 
-    for exchange in host.exchanges:
+    for exchange in virtual_host.exchanges:
         if exchange.alternate_exchange is not None:
             end = exchange_node(exchange.alternate_exchange, bool(exchange.alternate_exists))
             edges.append(_Edge(exchanges[exchange.name], end, "otherwise", True))
-    for queue in host.queues:
+    for queue in virtual_host.queues:
         target, key = queue.dead_letter_exchange, queue.dead_letter_routing_key
         if target == "" and key in queues:
             edges.append(_Edge(queues[queue.name], queues[key], "dead letters", True))
@@ -115,7 +115,7 @@ def _graph(host: VirtualHostEntry, prefix: str) -> _Graph:
             label = "dead letters" if key is None else f"dead letters: {key}"
             end = exchange_node(target, bool(queue.dead_letter_exists))
             edges.append(_Edge(queues[queue.name], end, label, True))
-    return _Graph(f"virtual host {host.name}", nodes, edges)
+    return _Graph(f"virtual host {virtual_host.name}", nodes, edges)
 
 
 def _kind(type_name: str) -> tuple[str, ...]:
@@ -123,13 +123,15 @@ def _kind(type_name: str) -> tuple[str, ...]:
 
 
 def _printable(text: str) -> str:
-    """In one line, and in characters that every encoding of a page has room for."""
-    octets = text.encode("utf-8", "backslashreplace").decode()
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in octets)
+    """The text in one line, without characters that UTF-8 cannot encode."""
+    encodable = text.encode("utf-8", "backslashreplace").decode()
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in encodable
+    )
 
 
 def _entities(text: str) -> str:
-    """A label in Mermaid: whatever might mean something there is written by its number."""
+    """A label in Mermaid, with special characters as numeric entities."""
     return re.sub(r"[^\w .:/=-]", lambda found: f"#{ord(found[0])};", _printable(text))
 
 

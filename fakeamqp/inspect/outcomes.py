@@ -1,4 +1,4 @@
-"""Messages that no client has dealt with: returned, dead-lettered, dropped."""
+"""Views of returned, dead-lettered and dropped messages."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReturnedView(ContentView):
-    """One message that its publisher was sent back (basic.return).
+    """One message returned to its publisher (basic.return).
 
     Args:
-        virtual_host: where it was published.
-        reply_code: why, as a number: 312 where no queue was there for it.
-        reply_text: why, in a word: "NO_ROUTE".
-        when: on the broker's clock; an aware datetime in UTC.
-        connection: the name of the connection that published it.
-        channel: the number of the channel.
+        virtual_host: the virtual host of the publish.
+        reply_code: the reason as a number: 312 for an unroutable message.
+        reply_text: the reason as text: "NO_ROUTE".
+        when: the time on the broker's clock; an aware datetime in UTC.
+        connection: the name of the publisher's connection.
+        channel: the number of the publisher's channel.
     """
 
     virtual_host: str
@@ -58,7 +58,7 @@ class ReturnedView(ContentView):
 
     @property
     def reason(self) -> str:
-        """Code and text."""
+        """The reply code and text."""
         return f"{self.reply_code} {self.reply_text}"
 
     def __repr__(self) -> str:
@@ -67,17 +67,17 @@ class ReturnedView(ContentView):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DeadLetteredView(ContentView):
-    """One message that died in a queue and was passed on; `exchange` and so on are as they were there.
+    """One dead-lettered message, with the exchange, routing key and properties it had in its queue.
 
     Args:
-        virtual_host: where that was.
-        queue: the name of the queue it died in.
+        virtual_host: the virtual host of the queue.
+        queue: the name of the queue that dead-lettered it.
         reason: "rejected", "expired", "maxlen", "delivery_limit", or "deleted" in personality `spec`.
-        when: it came to where it is now, on the broker's clock; an aware datetime in UTC.
-        dead_letter_exchange: the exchange that passed it on.
-        dead_letter_routing_key: the routing key it has from there on.
-        queues: the names of the queues that have it now.
-        connection: the name of the connection that published it; None where the test did.
+        when: the time on the broker's clock when the target queues accepted it; an aware datetime in UTC.
+        dead_letter_exchange: the exchange that routed it.
+        dead_letter_routing_key: the routing key that it was routed with.
+        queues: the names of the queues that accepted it.
+        connection: the name of the publisher's connection; None if the test published it.
     """
 
     virtual_host: str
@@ -99,18 +99,18 @@ class DeadLetteredView(ContentView):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DroppedView(ContentView):
-    """One message that is gone without a client having dealt with it.
+    """One message that was lost before a client has settled it.
 
     Args:
-        virtual_host: where that was.
-        queue: the name of the queue that had it, or would not have it; None where there was none.
-        reason: what it died of, as of dead letters ("rejected", "expired", "maxlen", "delivery_limit"), or
+        virtual_host: the virtual host of the message.
+        queue: the name of the queue that held or refused it; None without a queue.
+        reason: a reason of dead-lettering ("rejected", "expired", "maxlen", "delivery_limit"), or
             "unroutable", "deleted" (with its queue), "purged", "restart", "crash", "cycle" (of dead letters),
             "retention" or "unstorable" (streams), "local" or "replaced" (queues with arguments of Apache's
             brokers).
-        detail: the same in words.
-        when: on the broker's clock; an aware datetime in UTC.
-        connection: the name of the connection that published it; None where the test did.
+        detail: the reason as a sentence.
+        when: the time on the broker's clock; an aware datetime in UTC.
+        connection: the name of the publisher's connection; None if the test published it.
     """
 
     virtual_host: str
@@ -126,7 +126,7 @@ class DroppedView(ContentView):
 
 
 class Returned(Recorded[ReturnedView, ends.Returned]):
-    """What publishers were sent back, oldest first; immutable."""
+    """The returned messages, oldest first; immutable."""
 
     __slots__ = ()
     word = "returned"
@@ -146,7 +146,7 @@ class Returned(Recorded[ReturnedView, ends.Returned]):
 
 
 class DeadLettered(Recorded[DeadLetteredView, ends.DeadLettered]):
-    """What was dead-lettered, oldest first; immutable."""
+    """The dead-lettered messages, oldest first; immutable."""
 
     __slots__ = ()
     word = "dead-lettered"
@@ -168,14 +168,14 @@ class DeadLettered(Recorded[DeadLetteredView, ends.DeadLettered]):
 
 
 class Dropped(Recorded[DroppedView, ends.Dropped]):
-    """What was dropped, oldest first; immutable."""
+    """The dropped messages, oldest first; immutable."""
 
     __slots__ = ()
     word = "dropped"
 
     @staticmethod
     def view(record: ends.Dropped) -> DroppedView:
-        """The view of one loss."""
+        """The view of one dropped message."""
         return DroppedView(
             **content_of(record.message),
             virtual_host=record.virtual_host,
@@ -188,44 +188,44 @@ class Dropped(Recorded[DroppedView, ends.Dropped]):
 
 
 def returned_views(state: BrokerState) -> Returned:
-    """What was returned and is still kept.
+    """The returns that the history contains.
 
     Raises:
-        NoHistory: the broker keeps nothing.
+        NoHistory: the broker keeps none.
     """
     return Returned.of(returns(state))
 
 
 def dead_lettered_views(state: BrokerState) -> DeadLettered:
-    """What was dead-lettered and is still kept.
+    """The dead letters that the history contains.
 
     Raises:
-        NoHistory: the broker keeps nothing.
+        NoHistory: the broker keeps none.
     """
     return DeadLettered.of(dead_letters(state))
 
 
 def dropped_views(state: BrokerState) -> Dropped:
-    """What was dropped and is still kept.
+    """The dropped messages that the history contains.
 
     Raises:
-        NoHistory: the broker keeps nothing.
+        NoHistory: the broker keeps none.
     """
     return Dropped.of(drops(state))
 
 
 def returns(state: BrokerState) -> History[ends.Returned]:
-    """The returns the broker keeps; raises NoHistory where it keeps none."""
+    """The records of returns; raises NoHistory if there is no history."""
     return _histories(state, Returned.word).returned
 
 
 def dead_letters(state: BrokerState) -> History[ends.DeadLettered]:
-    """The dead letters the broker keeps; raises NoHistory where it keeps none."""
+    """The records of dead letters; raises NoHistory if there is no history."""
     return _histories(state, DeadLettered.word).dead_lettered
 
 
 def drops(state: BrokerState) -> History[ends.Dropped]:
-    """The losses the broker keeps; raises NoHistory where it keeps none."""
+    """The records of dropped messages; raises NoHistory if there is no history."""
     return _histories(state, Dropped.word).dropped
 
 

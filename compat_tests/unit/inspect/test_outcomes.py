@@ -9,15 +9,10 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.inspect import (
-    NoHistory,
-    dead_lettered_views,
-    dropped_views,
-    exchange_view,
-    published_views,
-    queue_view,
-    returned_views,
-)
+from fakeamqp.inspect import NoHistory
+from fakeamqp.inspect.messages import published_views
+from fakeamqp.inspect.outcomes import dead_lettered_views, dropped_views, returned_views
+from fakeamqp.inspect.topology import exchange_view, queue_view
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 START = datetime.fromtimestamp(1_700_000_000, timezone.utc)

@@ -1,7 +1,7 @@
-"""Where a message would go and why, in words, with nothing sent and nothing changed.
+"""Explains where a message would be routed and why, without publishing it.
 
-The way through the exchanges is the router's own; an `Explanation` records what each exchange answers and
-says why. What a queue would do is read from its state and its options.
+The router itself walks through the exchanges; an `Explanation` records the result of each exchange and the
+reason. The effect on a queue is derived from its state and its options.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from fakeamqp.inspect.errors import NoSuchVirtualHost, nearest
-from fakeamqp.inspect.judging import judge
+from fakeamqp.inspect.binding_explanations import explain_bindings
+from fakeamqp.inspect.errors import nearest
+from fakeamqp.inspect.lookup import find_virtual_host
 from fakeamqp.inspect.messages import name_of, number_of
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.exchanges import Exchange
@@ -32,21 +33,21 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "Hop", "Route", "explain"]
 
 _MOST_NEAR = 3
-_BY_CHANCE = ("x-random", "x-local-random")
+_RANDOM_TYPES = ("x-random", "x-local-random")
 
 
 @dataclass(frozen=True)
 class Hop:
-    """One exchange on the way.
+    """One exchange on the route.
 
     Args:
-        exchange: its name.
+        exchange: the name of the exchange.
         type: its type.
-        says: what it does with the message, in words, most important first.
-        passes_to: the names of what it passes the message on to, queues and exchanges, in order.
-        near_misses: bindings that do not match and why, in words, the nearest first.
-        delay: for how many seconds it keeps the message first, or None.
-        then: what happens because nothing is bound that matches, in words; "" where there is nothing to say.
+        says: what it does with the message, as sentences, most important first.
+        passes_to: the names of the queues and exchanges that it routes the message to, in order.
+        near_misses: bindings that do not match and why, the nearest first.
+        delay: the seconds for which it delays the message, or None.
+        then: the effect of its alternate exchange if no binding matches; otherwise "".
     """
 
     exchange: str
@@ -60,16 +61,16 @@ class Hop:
 
 @dataclass(frozen=True)
 class Route:
-    """One queue that the message would come to.
+    """One queue that the message would be routed to.
 
     Args:
-        queue: its name.
-        certain: False where chance decides.
-        does: "refuse" the message, "deliver" it at once, let it "wait", "append" it to a stream, or "answer"
-            a client that waits for a reply.
-        says: what it would do, in words.
-        consumer: the tag of the consumer it would be delivered to at once, or None.
-        after: after how many seconds that is, because an exchange keeps the message for so long.
+        queue: the name of the queue.
+        certain: False if an exchange chooses at random.
+        does: "refuse" the message, "deliver" it immediately, let it "wait", "append" it to a stream, or
+            "answer" a client that waits for a reply.
+        says: the effect, as sentences.
+        consumer: the tag of the consumer that would get it immediately, or None.
+        after: the seconds for which an exchange delays the message.
     """
 
     queue: str
@@ -82,17 +83,17 @@ class Route:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Where a message would go and why. Its text says it in words.
+    """Where a message would be routed and why. `str()` of it is the explanation as text.
 
     Args:
-        exchange: where it would be published.
-        routing_key: with what key.
-        virtual_host: where.
-        error: why it could not be published at all, or None.
-        hops: the exchanges on its way, in the order it comes to them.
-        routes: the queues it comes to.
+        exchange: the exchange of the publish.
+        routing_key: the routing key of the publish.
+        virtual_host: the virtual host of the publish.
+        error: why the publish would fail, or None.
+        hops: the exchanges on the route, in order.
+        routes: the queues of the route.
         mandatory: whether it would be published as mandatory.
-        delays: which exchanges keep it for later, in words.
+        delays: the exchanges that would delay it, as sentences.
     """
 
     exchange: str
@@ -106,27 +107,27 @@ class Explanation:
 
     @property
     def queues(self) -> tuple[str, ...]:
-        """The names of the queues it goes to at once, in order."""
+        """The names of the queues that it would be routed to immediately, in order."""
         return tuple(each.queue for each in self.routes if each.certain and not each.after)
 
     @property
     def possible_queues(self) -> tuple[str, ...]:
-        """The names of the queues it may go to at once, if chance wants it so."""
+        """The names of the queues that exchanges may choose at random."""
         return tuple(each.queue for each in self.routes if not each.certain and not each.after)
 
     @property
     def later_queues(self) -> tuple[str, ...]:
-        """The names of the queues it goes to after a delay, if nothing changes until then."""
+        """The names of the queues that it would be routed to after a delay, if no binding changes."""
         return tuple(each.queue for each in self.routes if each.after)
 
     @property
     def unroutable(self) -> bool:
-        """Whether no queue is there for it, neither at once nor by chance nor later."""
+        """Whether no queue would get it, neither immediately nor at random nor after a delay."""
         return self.error is None and not self.routes and not self.delays
 
     @property
     def returned(self) -> bool:
-        """Whether its publisher gets it back."""
+        """Whether it would be returned to its publisher."""
         return self.error is None and self.mandatory and not self.queues and not self.possible_queues
 
     def __str__(self) -> str:
@@ -144,7 +145,7 @@ class Explanation:
                 lines.append(f"    {hop.then}")
         for route in self.routes:
             when = f", after {route.after:g} s" if route.after else ""
-            lines.append(f"  queue {route.queue!r}{when}{_chance(route.certain)}: {'; '.join(route.says)}")
+            lines.append(f"  queue {route.queue!r}{when}{_random(route.certain)}: {'; '.join(route.says)}")
         return "\n".join([*lines, f"  so it is {self._result()}"])
 
     def _result(self) -> str:
@@ -155,7 +156,7 @@ class Explanation:
             said.append("routed to " + ", ".join(map(repr, self.queues)))
         if self.possible_queues:
             perhaps = "routed to one or more of " + ", ".join(map(repr, self.possible_queues))
-            said.append(f"{perhaps}, or to none" if self._chance_may_lead_nowhere() else perhaps)
+            said.append(f"{perhaps}, or to none" if self._random_choice_may_lead_nowhere() else perhaps)
         said += self.delays
         if self.returned:
             said.append("returned meanwhile (312 NO_ROUTE)")
@@ -164,14 +165,14 @@ class Explanation:
             said.append(f"refused by {', '.join(map(repr, refused))}, so that a confirm is a nack")
         return "; ".join(said)
 
-    def _chance_may_lead_nowhere(self) -> bool:
+    def _random_choice_may_lead_nowhere(self) -> bool:
         ends = {hop.exchange for hop in self.hops if not hop.passes_to and not hop.then and hop.delay is None}
-        return any(not ends.isdisjoint(hop.passes_to) for hop in self.hops if hop.type in _BY_CHANCE)
+        return any(not ends.isdisjoint(hop.passes_to) for hop in self.hops if hop.type in _RANDOM_TYPES)
 
     def _lost(self) -> str:
         if self.mandatory:
             return "returned to its publisher (312 NO_ROUTE)"
-        return "dropped without a word, and confirmed all the same"
+        return "dropped silently, but confirmed"
 
     def __repr__(self) -> str:
         return f"<explanation: {self}>"
@@ -188,16 +189,13 @@ def explain(
     mandatory: bool = False,
     **properties: Any,
 ) -> Explanation:
-    """Where such a message would go now. Nothing changes by asking.
+    """Explain where a message would be routed now. Nothing is published and nothing changes.
 
     Raises:
-        NoSuchVirtualHost: there is none of this name.
+        NoSuchVirtualHost: the virtual host does not exist.
         UnknownProperty: a property is misspelled.
     """
-    host = state.virtual_hosts.get(virtual_host)
-    if host is None:
-        hint = nearest(virtual_host, state.virtual_hosts)
-        raise NoSuchVirtualHost(f"there is no virtual host {virtual_host!r}{hint}")
+    host = find_virtual_host(state, virtual_host)
     if headers is not None:
         properties["headers"] = dict(headers)
     made = plain_properties(**properties)
@@ -210,7 +208,7 @@ def explain(
             message.expiry = time_to_live(str(made.expiration))
         walk = _Walk(host)
         sent, possible = host.routing.rehearse(message, walk.ask)
-        certain = host.routing.rehearse(message, _without_chance)[1]
+        certain = host.routing.rehearse(message, _without_random)[1]
     except ModelError as error:
         return replace(told, error=f"{_condition(error)}: {error}{_hint(host, exchange)}")
     routes = list(_routes(host, sent, possible, certain))
@@ -220,12 +218,12 @@ def explain(
         told,
         hops=tuple(walk.hops),
         routes=tuple(routes),
-        delays=tuple(f"{each}{_chance(each in certain.delays)}" for each in possible.delays),
+        delays=tuple(f"{each}{_random(each in certain.delays)}" for each in possible.delays),
     )
 
 
-def _chance(certain: bool) -> str:
-    return "" if certain else ", if chance wants it so"
+def _random(certain: bool) -> str:
+    return "" if certain else ", if chosen at random"
 
 
 def _condition(error: ModelError) -> str:
@@ -236,19 +234,19 @@ def _hint(host: VirtualHost, exchange: str) -> str:
     return "" if exchange in host.exchanges else nearest(exchange, host.exchanges)
 
 
-# --- the way through the exchanges ------------------------------------------------------------------------
+# --- the route through the exchanges ----------------------------------------------------------------------
 
 
-def _without_chance(exchange: Exchange, keys: Sequence[str], message: Message) -> tuple[float, Iterable[Any]]:
-    """Answers for exchanges, and where chance decides with a way that leads nowhere."""
+def _without_random(exchange: Exchange, keys: Sequence[str], message: Message) -> tuple[float, Iterable[Any]]:
+    """Routes like the exchanges, except that random choices lead nowhere."""
     delay = exchange.delay(message)
-    return (delay, ()) if delay else _at_once_without_chance(exchange, keys, message)
+    return (delay, ()) if delay else _at_once_without_random(exchange, keys, message)
 
 
-def _at_once_without_chance(
+def _at_once_without_random(
     exchange: Exchange, keys: Sequence[str], message: Message
 ) -> tuple[float, Iterable[Any]]:
-    """The same, as if no exchange kept anything for later."""
+    """The same without the delays of exchanges."""
     chooser = exchange.chooser
     if isinstance(chooser, RandomExchange):
         among = tuple(dict.fromkeys(chooser.candidates))
@@ -257,12 +255,12 @@ def _at_once_without_chance(
 
 
 class _Walk:
-    """Answers for exchanges, with all that chance may choose, and notes what they have to say."""
+    """Routes like the exchanges, with all candidates of random choices, and records the hops."""
 
     def __init__(self, host: VirtualHost, *, delayed: bool = True) -> None:
         self.hops: list[Hop] = []
         self._last: set[str] = set()
-        """Exchanges whose own alternate exchange is not tried."""
+        """Exchanges whose alternate exchange is not tried."""
         self._host = host
         self._delayed = delayed
 
@@ -292,7 +290,7 @@ class _Walk:
         return 0.0, found
 
     def _asked(self) -> set[str]:
-        """The exchanges that the message has come to so far."""
+        """The exchanges on the route so far."""
         return {hop.exchange for hop in self.hops}
 
     def _said(
@@ -309,7 +307,7 @@ class _Walk:
         if not exchange.bindings:
             return ["nothing is bound to it"], []
         if isinstance(chooser, RandomExchange):
-            return [f"chance decides between {', '.join(map(_end, dict.fromkeys(found)))}"], []
+            return [f"chosen at random: {', '.join(map(_end, dict.fromkeys(found)))}"], []
         if isinstance(chooser, ConsistentHashExchange):
             if not found:
                 return ["nothing is left on its ring"], []
@@ -320,13 +318,13 @@ class _Walk:
         if isinstance(chooser, ModulusHashExchange):
             count = len(exchange.bindings)
             return [f"the hash of its routing key chooses {_end(found[0])} from {count} bindings"], []
-        judged = judge(chooser, keys, message)
-        ways = [f"-> {_end(each.binding.destination)}: {each.why}" for each in judged if each.matches]
-        others = sorted((each for each in judged if not each.matches), key=lambda each: each.distance)
+        explained = explain_bindings(chooser, keys, message)
+        ways = [f"-> {_end(each.binding.destination)}: {each.why}" for each in explained if each.matches]
+        others = sorted((each for each in explained if not each.matches), key=lambda each: each.distance)
         near = [f"{_binding_words(each.binding)}: {each.why}" for each in others]
         if ways:
             return [
-                f"{len(ways)} of {len(judged)} bindings match{'es' if len(ways) == 1 else ''}",
+                f"{len(ways)} of {len(explained)} bindings match{'es' if len(ways) == 1 else ''}",
                 *ways,
             ], near
         what = "its headers" if chooser.type_name == "headers" else shown
@@ -345,7 +343,7 @@ class _Walk:
                 says.append(f"there is no queue {key!r}{nearest(key, self._host.queues)}")
         says += [
             f"-> {_end(each.binding.destination)}: {each.why}"
-            for each in judge(chooser, keys, message)
+            for each in explain_bindings(chooser, keys, message)
             if each.matches
         ]
         return says, []
@@ -361,12 +359,12 @@ def _binding_words(binding: Binding) -> str:
 
 
 def _later(host: VirtualHost, walk: _Walk, message: Message, name: str, seconds: float) -> Iterable[Route]:
-    """Where a message goes after a delay, by the bindings there are now."""
+    """The routes of a message after a delay, by the present bindings."""
     first = host.exchanges[name]
     after = _Walk(host, delayed=False)
     outcome = host.routing.rehearse(message, after.ask, first)[1]
 
-    certain = host.routing.rehearse(message, _at_once_without_chance, first)[1]
+    certain = host.routing.rehearse(message, _at_once_without_random, first)[1]
     walk.hops += after.hops
     return _routes(host, message, outcome, certain, seconds)
 
@@ -383,7 +381,7 @@ def _routes(
 
 def _route(host: VirtualHost, queue: Any, message: Message, certain: bool, after: float) -> Route:
     if isinstance(queue, ReplyAddress):
-        says = ("goes straight to the client that waits for a reply",)
+        says = ("goes directly to the client that waits for a reply",)
         return Route(queue.name, certain, "answer", says, queue.subscription.tag, after)
     if queue.keeps_delivered:
         readers = len(queue.subscriptions)
@@ -417,14 +415,14 @@ def _route(host: VirtualHost, queue: Any, message: Message, certain: bool, after
 
 def _waiting(host: VirtualHost, queue: Queue, message: Message) -> Iterable[str]:
     ready = len(queue.ready)
-    others = {0: "first in line", 1: "behind 1 message"}.get(ready, f"behind {ready} messages")
+    others = {0: "first", 1: "behind 1 message"}.get(ready, f"behind {ready} messages")
     consumers = len(queue.subscriptions)
     if not consumers:
         yield f"waits {others}; there is no consumer"
     else:
         alone = ", of which one at a time is active" if queue.options.single_active_consumer else ""
         more = "consumer has" if consumers == 1 else "consumers have"
-        yield f"waits {others}; its {consumers} {more} all they may hold{alone}"
+        yield f"waits {others}; its {consumers} {more} no credit left{alone}"
     if _overflows(queue, message):
         first = "the message itself" if not ready else "the message at its head"
         yield f"the queue is full ({_limits(queue)}): {_dead_letters(host, queue, first)}"
@@ -462,7 +460,7 @@ def _limits(queue: Queue) -> str:
 
 
 def _dead_letters(host: VirtualHost, queue: Queue, what: str) -> str:
-    """What becomes of a message that dies in a queue."""
+    """What happens to a message that the queue dead-letters."""
     options = queue.options
     target = options.dead_letter_exchange
     if target is None:

@@ -1,4 +1,4 @@
-"""Why a binding matches a message or does not, in words, by exchange type."""
+"""Explains why a binding matches a message or does not, by exchange type."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.message import Message
 
-__all__ = ["Judgement", "judge"]
+__all__ = ["BindingExplanation", "explain_bindings"]
 
 
-class Judgement(NamedTuple):
-    """`why` says why the binding matches or what is wrong; `distance` is 0 where it matches."""
+class BindingExplanation(NamedTuple):
+    """Why one binding matches, or what differs; `distance` is 0 if it matches."""
 
     binding: Binding
     why: str
@@ -25,19 +25,22 @@ class Judgement(NamedTuple):
 
     @property
     def matches(self) -> bool:
-        """Whether the message goes this way."""
+        """Whether the binding matches."""
         return not self.distance
 
 
-def judge(exchange: Exchange, keys: Sequence[str], message: Message) -> list[Judgement]:
-    """What every binding of an exchange has to say, in the order they were made.
+def explain_bindings(exchange: Exchange, keys: Sequence[str], message: Message) -> list[BindingExplanation]:
+    """An explanation for each binding of an exchange, in the order they were created.
 
-    Exchanges that choose one of their bindings by a hash or at random have nothing to say.
+    It is empty for exchange types that choose a binding by a hash or at random.
     """
-    judges = _JUDGES.get(exchange.type_name)
-    if judges is None:
+    explainer = _EXPLAINERS.get(exchange.type_name)
+    if explainer is None:
         return []
-    return [Judgement(each, *judges(exchange, each, keys, message)) for each in exchange.bindings.values()]
+    return [
+        BindingExplanation(each, *explainer(exchange, each, keys, message))
+        for each in exchange.bindings.values()
+    ]
 
 
 def _direct(exchange: Exchange, binding: Binding, keys: Sequence[str], message: Message) -> tuple[str, float]:
@@ -47,7 +50,7 @@ def _direct(exchange: Exchange, binding: Binding, keys: Sequence[str], message: 
 
 
 def _fanout(exchange: Exchange, binding: Binding, keys: Sequence[str], message: Message) -> tuple[str, float]:
-    return "everything bound gets every message", 0
+    return "a fanout exchange routes to every binding", 0
 
 
 def _topic(exchange: Exchange, binding: Binding, keys: Sequence[str], message: Message) -> tuple[str, float]:
@@ -64,7 +67,7 @@ def _topic(exchange: Exchange, binding: Binding, keys: Sequence[str], message: M
     words, wanted = _words(keys[0]), _words(pattern)
     why = ""
     if "#" not in wanted and len(words) != len(wanted):
-        why = f"it wants {_words_said(len(wanted))}, and {keys[0]!r} has {len(words)}"
+        why = f"it requires {_words_said(len(wanted))}, and {keys[0]!r} has {len(words)}"
     elif "#" not in wanted:
         wrong = [
             f"word {place} is {word!r}, not {asked!r}"
@@ -72,7 +75,7 @@ def _topic(exchange: Exchange, binding: Binding, keys: Sequence[str], message: M
             if asked not in ("*", word)
         ]
         why = " and ".join(wrong)
-    why = why or f"there is no way to fit {keys[0]!r} into it"
+    why = why or f"{keys[0]!r} does not match it"
     return why, _edits(wanted, words) + 1 - _likeness(pattern, keys[0])
 
 
@@ -83,14 +86,14 @@ def _headers(exchange: Any, binding: Binding, keys: Sequence[str], message: Mess
     if exchange.asks_for_any(binding):
         met = exchange.asked(binding) - len(unmet)
         if met:
-            return f"{met} of its headers fit, and x-match is any", 0
-        return f"x-match is any, but {'; '.join(said) or 'it asks for no header'}", 1 + len(unmet)
+            return f"{met} of its headers match, and x-match is any", 0
+        return f"x-match is any, but {'; '.join(said) or 'it requires no header'}", 1 + len(unmet)
     if not unmet:
-        return ("all its headers fit" if asked else "it asks for no header"), 0
+        return ("all its headers match" if asked else "it requires no header"), 0
     return "; ".join(said), float(len(unmet))
 
 
-_JUDGES: dict[str, Callable[[Any, Binding, Sequence[str], Message], tuple[str, float]]] = {
+_EXPLAINERS: dict[str, Callable[[Any, Binding, Sequence[str], Message], tuple[str, float]]] = {
     "direct": _direct,
     "fanout": _fanout,
     "topic": _topic,
@@ -125,7 +128,7 @@ def _words(key: str) -> list[str]:
 
 
 def _aligned(pattern: str, key: str) -> list[tuple[str, list[str]]]:
-    """Each word of a pattern that matches, with the words of the key that it stands for."""
+    """Each word of a matching pattern, with the words of the key that it matches."""
     wanted, words = _words(pattern), _words(key)
     fits = [[False] * (len(words) + 1) for _ in range(len(wanted) + 1)]
     fits[-1][-1] = True
@@ -150,7 +153,7 @@ def _aligned(pattern: str, key: str) -> list[tuple[str, list[str]]]:
 
 
 def _edits(wanted: Sequence[str], words: Sequence[str]) -> float:
-    """How many words of a key are wrong, missing or too many for a pattern."""
+    """The number of wrong, missing and additional words of a key, compared with a pattern."""
     above: list[float] = [float(count) for count in range(len(words) + 1)]
     for asked in wanted:
         free = asked == "#"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.inspect import NoSuchVirtualHost
-from fakeamqp.inspect.explaining import Explanation, explain
+from fakeamqp.inspect.explanations import Explanation, explain
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.properties import UnknownProperty, plain_properties
@@ -59,9 +59,9 @@ def test_a_topic_exchange_says_what_matched_and_what_did_not(server: Server, hos
         "-> queue 'a': 'order.*' matches 'order.eu' (* = 'eu')",
         "-> queue 'b': '#.eu' matches 'order.eu' (# = 'order')",
         "no match: 'order.us' -> queue 'c': word 2 is 'eu', not 'us'",
-        "no match: 'order.*.*' -> queue 'd': it wants 3 words, and 'order.eu' has 2",
-        "queue 'a': waits first in line; there is no consumer",
-        "queue 'b': waits first in line; there is no consumer",
+        "no match: 'order.*.*' -> queue 'd': it requires 3 words, and 'order.eu' has 2",
+        "queue 'a': waits first; there is no consumer",
+        "queue 'b': waits first; there is no consumer",
         "so it is routed to 'a', 'b'",
     ]
 
@@ -73,8 +73,8 @@ def test_the_nearest_miss_is_named_where_nothing_matches(server: Server, host: V
     assert lines(explanation)[1:] == [
         "exchange 'x' (topic): no binding matches 'orders.eu'; nearest: 'order.*' -> queue 'a': "
         "word 1 is 'orders', not 'order'",
-        "no match: 'invoice.paid.#' -> queue 'far': there is no way to fit 'orders.eu' into it",
-        "so it is unroutable: dropped without a word, and confirmed all the same",
+        "no match: 'invoice.paid.#' -> queue 'far': 'orders.eu' does not match it",
+        "so it is unroutable: dropped silently, but confirmed",
     ]
     back = ask(server, "x", "orders.eu", mandatory=True)
     assert back.returned
@@ -101,7 +101,7 @@ def test_a_headers_exchange_names_the_header_that_differs(server: Server, host: 
     assert explanation.queues == ("b",)
     assert lines(explanation)[1:4] == [
         "exchange 'x' (headers): 1 of 2 bindings matches",
-        "-> queue 'b': 1 of its headers fit, and x-match is any",
+        "-> queue 'b': 1 of its headers match, and x-match is any",
         "no match: {'shop': 'north', 'kind': 'fruit'} -> queue 'a': header 'shop' is 'south', not 'north'; "
         "header 'kind' is missing",
     ]
@@ -114,7 +114,7 @@ def test_a_headers_exchange_names_the_header_that_differs(server: Server, host: 
 
 def test_a_fanout_exchange_and_one_with_nothing_bound(server: Server, host: VirtualHost):
     bound(host, "fanout", ("a", "", {}))
-    assert "-> queue 'a': everything bound gets every message" in lines(ask(server, "x", "whatever"))
+    assert "-> queue 'a': a fanout exchange routes to every binding" in lines(ask(server, "x", "whatever"))
     assert "exchange 'amq.fanout' (fanout): nothing is bound to it" in lines(ask(server, "amq.fanout"))
 
 
@@ -132,7 +132,7 @@ def test_hashing_and_chance(server: Server, host: VirtualHost):
     chance = ask(server, "r")
     assert server.state.random.getstate() == drawn
     assert (chance.queues, chance.possible_queues, chance.unroutable) == ((), ("a", "b"), False)
-    assert "exchange 'r' (x-random): chance decides between queue 'a', queue 'b'" in lines(chance)
+    assert "exchange 'r' (x-random): chosen at random: queue 'a', queue 'b'" in lines(chance)
     assert lines(chance)[-1] == "so it is routed to one or more of 'a', 'b'"
     host.declare_exchange("m", "x-modulus-hash")
     host.bind("m", host.queues["a"], "")
@@ -155,7 +155,7 @@ def test_an_alternate_exchange_and_exchanges_bound_to_each_other(server: Server,
     assert explanation.queues == ("b",)
     assert [hop.exchange for hop in explanation.hops] == ["x", "amq.fanout", "amq.topic"]
     assert "so it goes to the alternate exchange 'amq.fanout'" in lines(explanation)
-    assert "-> exchange 'amq.topic': everything bound gets every message" in lines(explanation)
+    assert "-> exchange 'amq.topic': a fanout exchange routes to every binding" in lines(explanation)
     host.declare_exchange("y", "direct", arguments={"alternate-exchange": "gone"})
     assert "so it goes to the alternate exchange 'gone', which does not exist" in lines(ask(server, "y"))
 
@@ -204,7 +204,7 @@ def test_a_delayed_message(server: Server, host: VirtualHost):
     assert (explanation.returned, explanation.unroutable) == (True, False)
     assert host.delays.count("x") == 0
     assert "exchange 'x' (x-delayed-message): keeps it for 5 s" in str(explanation)
-    assert "queue 'a', after 5 s: waits first in line; there is no consumer" in lines(explanation)
+    assert "queue 'a', after 5 s: waits first; there is no consumer" in lines(explanation)
     assert lines(explanation)[-1] == (
         "so it is delayed for 5 s by exchange 'x'; returned meanwhile (312 NO_ROUTE)"
     )
@@ -262,7 +262,7 @@ def test_who_would_get_it_at_once(server: Server, client: Client):
         )
         client.publish(b"1", routing_key="q")
         assert client.delivery().method.consumer_tag == expected
-    assert said(server) == "waits first in line; its 2 consumers have all they may hold"
+    assert said(server) == "waits first; its 2 consumers have no credit left"
 
 
 def test_what_a_full_queue_does(server: Server, client: Client):
@@ -290,7 +290,7 @@ def test_what_becomes_of_it_in_the_end(server: Server, client: Client):
     declare(client, x_message_ttl=60_000, x_dead_letter_exchange="amq.fanout", x_dead_letter_routing_key="k")
     way = "it is dead-lettered through exchange 'amq.fanout' with routing key 'k'"
     assert said(server, expiration="90000") == (
-        f"waits first in line; there is no consumer; unless delivered within 60 s {way}; if rejected {way}"
+        f"waits first; there is no consumer; unless delivered within 60 s {way}; if rejected {way}"
     )
     declare(client, "lost", x_dead_letter_exchange="gone")
     [route] = ask(server, "", "lost").routes
@@ -394,7 +394,7 @@ def check(explanation: Explanation, outcome: Outcome, message: Message, mandator
     assert set(names) <= chance | set(explanation.queues)
     kept = {str(each) for each in outcome.delays}
     assert {each for each in explanation.delays if "chance" not in each} <= kept
-    assert kept <= {each.removesuffix(", if chance wants it so") for each in explanation.delays}
+    assert kept <= {each.removesuffix(", if chosen at random") for each in explanation.delays}
     if not chance and not any("chance" in each for each in explanation.delays):
         assert explanation.unroutable == (not names and not outcome.delays)
         assert explanation.returned == (mandatory and not names)

@@ -1,11 +1,11 @@
-"""Hooks on freezegun and time-machine: they tell when a test freezes, moves or thaws the wall clock.
+"""Hooks on freezegun and time-machine that report when a test freezes, moves or unfreezes the wall clock.
 
-A broker would notice by itself, but later. What a client sent just before `freezer.tick(61)` may still lie in
-a socket when time has moved, and would then count as sent after it. So the methods with which tests move time
-are wrapped for as long as a broker follows the wall clock: before time moves, brokers deal with what has
-arrived; afterwards they follow. When `tick` returns, what was due has happened.
+A broker would notice a move by itself, but later. Input sent just before `freezer.tick(61)` may still be in a
+socket when time moves, and would count as sent after it. So the methods that move time are wrapped while a
+broker follows the wall clock: before time moves, brokers process the input that has arrived; after it they
+follow. When `tick` returns, all due timers have run.
 
-Time that `auto_tick_seconds` moves at each look has no hook: whoever looks may hold any lock.
+Time that `auto_tick_seconds` moves has no hook, because the caller may hold any lock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["add", "install", "missing", "remove"]
 
 
 class _Hook(NamedTuple):
-    """A method that moves time. After leaving a frozen world nobody is in a hurry to follow."""
+    """A method that moves time. `follow`: brokers follow the clock immediately after the call."""
 
     module: str
     owner: str
@@ -47,39 +47,39 @@ _HOOKS = (
 _lock = Lock()
 _listeners: list[Callable[[], None]] = []
 _installed: dict[_Hook, tuple[type, Any, Any]] = {}
-"""The hooks that are in place: the class, its method, and what stands in its place."""
-_looked_at: set[str] = set()
+"""The installed hooks: the class, its original method, and the replacement."""
+_hooked: set[str] = set()
 """The modules that have been hooked."""
 
 
 def add(listener: Callable[[], None]) -> None:
-    """From now on call `listener` whenever a test moves the wall clock: before it does, and after."""
+    """Call `listener` before and after each move of the wall clock."""
     with _lock:
         _listeners.append(listener)
     install()
 
 
 def remove(listener: Callable[[], None]) -> None:
-    """Undo `add`. The last one leaves both libraries as they were."""
+    """Undo `add`. Removing the last listener restores both libraries."""
     with _lock:
         if listener in _listeners:
             _listeners.remove(listener)
         if _listeners:
             return
-        for hook, (owner, original, stand_in) in _installed.items():
-            if owner.__dict__.get(hook.method) is stand_in:
+        for hook, (owner, original, replacement) in _installed.items():
+            if owner.__dict__.get(hook.method) is replacement:
                 setattr(owner, hook.method, original)
         _installed.clear()
-        _looked_at.clear()
+        _hooked.clear()
 
 
 def missing() -> bool:
-    """Whether a library has been loaded that has no hooks yet."""
-    return any(name in sys.modules and name not in _looked_at for name in ("freezegun.api", "time_machine"))
+    """Whether an imported library has no hooks yet."""
+    return any(name in sys.modules and name not in _hooked for name in ("freezegun.api", "time_machine"))
 
 
 def install() -> None:
-    """Put hooks on what has been loaded by now."""
+    """Install the hooks on the libraries imported so far."""
     with _lock:
         if not _listeners:
             return
@@ -89,10 +89,10 @@ def install() -> None:
                 continue
             original = owner.__dict__.get(hook.method)
             if original is not None:
-                stand_in = _telling(original, follow=hook.follow)
-                _installed[hook] = (owner, original, stand_in)
-                setattr(owner, hook.method, stand_in)
-        _looked_at.update(name for name in ("freezegun.api", "time_machine") if name in sys.modules)
+                replacement = _telling(original, follow=hook.follow)
+                _installed[hook] = (owner, original, replacement)
+                setattr(owner, hook.method, replacement)
+        _hooked.update(name for name in ("freezegun.api", "time_machine") if name in sys.modules)
 
 
 def _telling(method: Callable[..., Any], *, follow: bool) -> Callable[..., Any]:

@@ -1,17 +1,17 @@
-"""A link: one transport and the sans-I/O connection that speaks over it.
+"""A driver runs one sans-I/O connection over one transport.
 
-The life of a link is a short walk:
+Its states, in order:
 
-    OPENING     the transport shakes hands (TLS); there is no connection yet
-    OPEN        bytes go to the connection and come from it
-    FINISHING   the last bytes are on their way; what the peer still sends is thrown away
-    LINGERING   our side is shut down; the peer may read in peace and close when it has
+    OPENING     the transport does its handshake (TLS); there is no connection yet
+    OPEN        bytes are read into the connection and written from it
+    FINISHING   the last bytes are written; further input is discarded
+    LINGERING   our side of the stream is shut down; the peer can read the rest and close
     CLOSED
 
-Lingering matters: to close a socket whose input has not been read resets the stream, and a reset may
-destroy the last bytes (say, a connection.close that explains everything) before the peer has read them.
+Lingering is necessary: closing a socket with unread input resets the stream, and a reset can destroy the last
+bytes, such as a connection.close, before the peer has read them.
 
-All methods need the engine's lock.
+All methods require the engine's lock.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.loop import Loop
     from fakeamqp.runtime.transport import Transport
 
-    #: Makes the connection for a new peer; the second argument is what the connection calls when it has news.
+    #: Creates the connection for a new peer, which calls the second argument when it has output or changes.
     Accept = Callable[[PeerAddress, Callable[[Connection], None]], Connection]
 
-__all__ = ["HANDSHAKE_SECONDS", "LINGER_SECONDS", "Link", "LinkState", "Wrap", "Wrapping"]
+__all__ = ["HANDSHAKE_SECONDS", "LINGER_SECONDS", "ConnectionDriver", "DriverState", "Wrap", "Wrapping"]
 
-#: How long a TLS handshake may take, in real seconds.
+#: The maximum duration of a TLS handshake, in real seconds.
 HANDSHAKE_SECONDS = 10.0
-#: How long a peer may take to read its last bytes and close, in real seconds, as long as nothing moves.
+#: How long a peer may read none of its last bytes before the driver closes, in real seconds.
 LINGER_SECONDS = 5.0
-# How much a peer that goes on sending may delay the end of the engine.
+# The maximum number of reads from a peer that keeps sending while the engine stops.
 _LAST_READS = 64
-# How often the end of the engine lets a connection that goes out in pieces go on.
+# The maximum number of writes to a connection with throttled output while the engine stops.
 _LAST_WRITES = 4096
 
 
 class Wrapping(Connection, Protocol):
-    """Something around a connection that stands in its place, such as a slow network."""
+    """A connection that wraps another one, such as a simulated network."""
 
-    def stirred(self) -> None:
-        """The connection inside may have something to send or may have changed."""
+    def notified(self) -> None:
+        """The wrapped connection may have output or may have changed."""
 
     def unwrap(self) -> Connection | None:
-        """Come off, if nothing is held: the connection inside; otherwise None."""
+        """The wrapped connection, if the wrapper holds nothing back; otherwise None."""
 
 
 Wrap = Callable[[Connection, Callable[[], None]], Wrapping]
-"""Puts something around a connection; the second argument is what that calls when it has news."""
+"""Wraps a connection. The wrapper calls the second argument when it has output or has changed."""
 
 
-class LinkState(Enum):
-    """Where a link is in its life."""
+class DriverState(Enum):
+    """The state of a driver."""
 
     OPENING = "opening"
     OPEN = "open"
@@ -67,10 +67,10 @@ class LinkState(Enum):
     CLOSED = "closed"
 
 
-OPENING, OPEN, FINISHING, LINGERING, CLOSED = LinkState
+OPENING, OPEN, FINISHING, LINGERING, CLOSED = DriverState
 
 
-class Link:
+class ConnectionDriver:
     """Moves bytes between a transport and its connection."""
 
     __slots__ = (
@@ -104,41 +104,41 @@ class Link:
         self._lost = False
         self._moved = False
         self.transport = transport
-        #: What speaks over the transport: the protocol's connection, or what is around it.
+        #: The protocol's connection, or its wrapper.
         self.connection: Connection | None = None
         self.wrapping: Wrapping | None = None
         self.state = OPENING
         #: Bytes taken from the connection that the transport has not taken yet.
         self.rest: bytes | memoryview = b""
-        #: Whether the link is on the loop's list of links to flush.
+        #: Whether the loop's list of drivers to flush contains this one.
         self.dirty = False
 
     @property
     def name(self) -> str:
-        """Who is linked to whom."""
+        """The addresses of the peer and of the broker."""
         if self.connection is not None:
             return self.connection.name
         return "{}:{} -> {}:{}".format(*self._address)
 
     def start(self) -> None:
-        """Begin: shake hands where needed, then accept the connection."""
-        self._loop.links[self] = None
+        """Do the handshake of the transport, then accept the connection."""
+        self._loop.drivers[self] = None
         self._arm(HANDSHAKE_SECONDS, "handshake")
         self._open()
         self.notify()
 
     def notify(self, _connection: object = None) -> None:
-        """Note that there is something to send or to change; handled when the turn ends."""
+        """Note that there is output or a change of state; it is handled when the turn ends."""
         if self.wrapping is not None:
-            self.wrapping.stirred()
+            self.wrapping.notified()
         if not self.dirty and self.state is not CLOSED:
             self.dirty = True
             self._loop.dirty.append(self)
 
-    # -- what may be around the connection
+    # -- wrapping
 
     def wrap(self, wrap: Wrap) -> None:
-        """Put something around the connection, unless there is something."""
+        """Wrap the connection, unless it is wrapped."""
         if self.state is OPEN and self.wrapping is None and self.connection is not None:
             self.connection = self.wrapping = wrap(self.connection, self.notify)
             self.notify()
@@ -148,18 +148,20 @@ class Link:
         if inner is not None:
             self.connection, self.wrapping = inner, None
 
-    # -- what the selector reports
+    # -- events of the selector
 
     def ready(self, mask: int) -> None:
-        """The transport can be read or written, or is broken."""
-        if self.state is CLOSED:  # by something earlier in this turn
+        """The transport is readable, writable or broken."""
+        if self.state is CLOSED:  # earlier in this turn
             return
         if mask & EVENT_READ:
             if self.state is OPEN:
                 self._read()
             elif self.state is OPENING:
                 self._open()
-                if self.state is OPEN:  # the end of the handshake may have brought the first bytes with it
+                if (
+                    self.state is OPEN
+                ):  # the last bytes of the handshake may carry the first ones of the stream
                     self._read()
             else:
                 self._discard()
@@ -200,7 +202,7 @@ class Link:
     def _read(self) -> None:
         connection = self.connection
         assert connection is not None
-        if not connection.reading:  # since something earlier in this turn
+        if not connection.reading:  # since an event earlier in this turn
             return
         try:
             data = self.transport.recv()
@@ -211,7 +213,7 @@ class Link:
         if data:
             connection.receive(data)
         elif data is not None:
-            # The peer ended its side, but may still read: what the connection has to say is sent first.
+            # The peer ended its side, but may still read: the output of the connection is written first.
             self._input_ended = True
             self._finish()
             self.notify()
@@ -232,7 +234,7 @@ class Link:
     # -- writing
 
     def write(self) -> None:
-        """Send what there is with one gathered write; keep what the transport does not take."""
+        """Write all output with one gathered write; keep what the transport does not accept."""
         if self.state is CLOSED or self.state is LINGERING:
             return
         transport = self.transport
@@ -246,7 +248,7 @@ class Link:
                 return
             pieces = connection.pending()
             if pieces:
-                # Joined: for 3000 pieces of 140 bytes that took a third of the time of sendmsg.
+                # Joined: with 3000 pieces of 140 bytes this takes a third of the time of sendmsg.
                 self._send(b"".join(pieces) if len(pieces) > 1 else pieces[0])
         except OSError:
             self._lost = True
@@ -262,7 +264,7 @@ class Link:
         return whole
 
     def settle(self) -> None:
-        """Bring the state, and what the selector watches, in line with connection and transport."""
+        """Update the state and the watched events from the connection and the transport."""
         if self.state is CLOSED:
             return
         if self.wrapping is not None and self._loop.wrap is None:
@@ -277,7 +279,7 @@ class Link:
         if self.state is OPEN and transport.input_left:
             self._read()
         if self.state is FINISHING and not self.dirty and connection is not None and connection.resets:
-            self.close()  # What the peer has not taken by now is lost.
+            self.close()  # Output that the peer has not read yet is lost.
             return
         if self.state is FINISHING and not self.rest and not self.dirty:
             try:
@@ -304,7 +306,7 @@ class Link:
             self._loop.watch(self, self.transport.fileno(), self._watched, mask)
             self._watched = mask
 
-    # -- the end
+    # -- closing
 
     def _finish(self) -> None:
         self.state = FINISHING
@@ -313,7 +315,7 @@ class Link:
         self._arm(LINGER_SECONDS, "linger")
 
     def close(self) -> None:
-        """Close the transport at once and let the connection clean up. Idempotent."""
+        """Close the transport immediately and let the connection clean up. Idempotent."""
         if self.state is CLOSED:
             return
         self.state = CLOSED
@@ -321,7 +323,7 @@ class Link:
         if self._watched:
             self._loop.watch(self, self.transport.fileno(), self._watched, 0)
             self._watched = 0
-        self._loop.links.pop(self, None)
+        self._loop.drivers.pop(self, None)
         self.rest = b""
         try:
             if self.connection is not None and self.connection.resets:
@@ -332,7 +334,7 @@ class Link:
             self._tell_eof()
 
     def close_gently(self) -> None:
-        """Close now, but so that bytes already sent still reach the peer: nothing is left unread."""
+        """Close now. Input is read first, so that output already written still reaches the peer."""
         try:
             self._write_last()
             if self.state is not CLOSED and not self._lost and self.transport.shutdown():
@@ -351,17 +353,17 @@ class Link:
         for _ in range(_LAST_WRITES):
             if not self.dirty:
                 return
-            self.dirty = False  # on the loop's list it may stay: to be looked at once more does no harm
+            self.dirty = False  # it may stay on the loop's list: a further flush is harmless
             self.write()
 
     def abandon(self) -> None:
-        """Drop the descriptor and nothing else: for a forked child, whose parent goes on using the stream."""
+        """Close the descriptor only: for a forked child, whose parent still uses the stream."""
         self.state = CLOSED
         self._timer = None
         self.transport.close()
 
     def failed(self) -> None:
-        """A bug surfaced in this link's connection: give up on this one peer."""
+        """Close after an exception in this connection; other peers are unaffected."""
         self.close()
 
     def _tell_eof(self) -> None:
@@ -370,7 +372,7 @@ class Link:
             if self.connection is not None:
                 self.connection.receive_eof()
 
-    # -- the timer that bounds a handshake and the end
+    # -- the timer that limits a handshake and lingering
 
     def _arm(self, seconds: float, label: str) -> None:
         self._disarm()
@@ -387,7 +389,7 @@ class Link:
     def _expired(self) -> None:
         self._timer = None
         if self.state is FINISHING and self._moved:
-            self._arm(LINGER_SECONDS, "linger")  # a slow reader is still a reader
+            self._arm(LINGER_SECONDS, "linger")  # the peer reads slowly
             return
         if self.state is OPENING:
             self._loop.log.info("%s: no TLS handshake within %g s", self.name, HANDSHAKE_SECONDS)
@@ -395,4 +397,4 @@ class Link:
         self.notify()
 
     def __repr__(self) -> str:
-        return f"<Link {self.name} {self.state.value}>"
+        return f"<ConnectionDriver {self.name} {self.state.value}>"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
+from compat_tests.unit.inspect.conftest import Outside
 from fakeamqp.inspect import (
     BadExpectation,
     Inspection,
@@ -18,30 +19,18 @@ from fakeamqp.inspect import (
     NotPublished,
     NotReturned,
 )
-from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
-class Face(Inspection):
-    """A broker whose steps are taken while somebody waits, or waits for it to be idle."""
+class Inspected(Inspection):
+    """A broker that runs its steps while a test waits, or waits for it to be idle."""
 
     def __init__(self, server: Server, *steps: Callable[[], object]) -> None:
-        self.server = server
-        self.steps = list(steps)
-
-    def look(self, at: Callable[[BrokerState], Any], /) -> Any:
-        return at(self.server.state)
-
-    def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float = 5.0) -> bool:
-        while not predicate(self.server.state):
-            if not self.steps:
-                return False
-            self.steps.pop(0)()
-        return True
+        self._reader = self.outside = Outside(server, *steps)
 
     def wait_until_idle(self, timeout: float = 5.0) -> None:
-        while self.steps:
-            self.steps.pop(0)()
+        while self.outside.steps:
+            self.outside.steps.pop(0)()
 
 
 def capable(server: Server) -> Client:
@@ -59,18 +48,18 @@ def lose_one(client: Client, **arguments: Any) -> None:
 
 
 def test_what_is_returned_can_be_expected(server: Server, client: Client):
-    face = Face(server, lambda: client.publish(b"1", routing_key="lost", mandatory=True))
-    [returned] = face.expect_returned(routing_key="lost", reply_code=312, reply_text="NO_ROUTE", count=1)
+    broker = Inspected(server, lambda: client.publish(b"1", routing_key="lost", mandatory=True))
+    [returned] = broker.expect_returned(routing_key="lost", reply_code=312, reply_text="NO_ROUTE", count=1)
     assert returned.body == b"1"
     with pytest.raises(NotReturned, match=r"reply_code +expected 313, was 312"):
-        face.expect_returned(reply_code=313)
+        broker.expect_returned(reply_code=313)
 
 
 def test_what_is_dead_lettered_can_be_expected(server: Server, client: Client):
     client.declare("grave")
     arguments = {"x_dead_letter_exchange": "", "x_dead_letter_routing_key": "grave"}
-    face = Face(server, lambda: lose_one(client, **arguments))
-    [dead] = face.expect_dead_lettered(
+    broker = Inspected(server, lambda: lose_one(client, **arguments))
+    [dead] = broker.expect_dead_lettered(
         queue="q",
         reason="rejected",
         dead_letter_exchange="",
@@ -79,31 +68,31 @@ def test_what_is_dead_lettered_can_be_expected(server: Server, client: Client):
     )
     assert dead.queues == ("grave",)
     with pytest.raises(NotDeadLettered) as failure:
-        face.expect_dead_lettered(queue="q", reason="expired")
+        broker.expect_dead_lettered(queue="q", reason="expired")
     assert "expected at least 1 dead-lettered message with" in str(failure.value)
     assert "but the only one dead-lettered does not fit" in str(failure.value)
     assert "reason  expected 'expired', was 'rejected'" in str(failure.value)
 
 
 def test_what_is_dropped_can_be_expected(server: Server, client: Client):
-    face = Face(server, lambda: lose_one(client))
-    [dropped] = face.expect_dropped(
+    broker = Inspected(server, lambda: lose_one(client))
+    [dropped] = broker.expect_dropped(
         queue="q", reason="rejected", detail="the queue has no dead-letter exchange"
     )
     assert dropped.body == b"1"
     with pytest.raises(NotDropped, match="but 1 of 1 dropped fits:"):
-        face.expect_dropped(count=2)
+        broker.expect_dropped(count=2)
 
 
 def test_what_became_of_the_message_instead_is_said(server: Server, client: Client):
     lose_one(client, x_dead_letter_exchange="missing")
     with pytest.raises(NotDeadLettered) as failure:
-        Face(server).expect_dead_lettered(queue="q", message_id="m1")
+        Inspected(server).expect_dead_lettered(queue="q", message_id="m1")
     assert "but nothing was dead-lettered" in str(failure.value)
     assert "But once such a message was dropped:\n  <dropped b'1'" in str(failure.value)
     assert "because dead-letter exchange 'missing' does not exist>" in str(failure.value)
     with pytest.raises(NotDeadLettered) as failure:
-        Face(server).expect_dead_lettered(message_id="another")
+        Inspected(server).expect_dead_lettered(message_id="another")
     assert "such a message" not in str(failure.value)
 
 
@@ -133,35 +122,35 @@ def test_all_errors_are_of_one_kind():
 )
 def test_a_misspelled_keyword_is_an_error(server: Server, expect: str, wanted: dict[str, Any], text: str):
     with pytest.raises(BadExpectation, match=text):
-        getattr(Face(server), expect)(**wanted)
+        getattr(Inspected(server), expect)(**wanted)
 
 
 def test_nothing_published_is_known_once_the_broker_is_idle(server: Server, client: Client):
-    Face(server).expect_nothing_published()
-    face = Face(server, lambda: client.publish(b"1", routing_key="order.paid"))
+    Inspected(server).expect_nothing_published()
+    broker = Inspected(server, lambda: client.publish(b"1", routing_key="order.paid"))
     with pytest.raises(NotPublished) as failure:
-        face.expect_nothing_published(routing_key="order.*")
+        broker.expect_nothing_published(routing_key="order.*")
     assert "expected exactly 0 published messages with" in str(failure.value)
     assert "but 1 of 1 published fits:\n    <published b'1'" in str(failure.value)
-    Face(server).expect_nothing_published(routing_key="invoice.*")
+    Inspected(server).expect_nothing_published(routing_key="invoice.*")
 
 
 def test_coroutines_have_the_same(server: Server, client: Client):
     async def body() -> None:
         client.publish(b"1", routing_key="lost", mandatory=True)
         client.expect_content(m.BasicReturn)
-        face = Face(server)
-        assert len(await face.expect_published_async(routing_key="lost")) == 1
-        assert len(await face.expect_returned_async(reply_code=312)) == 1
+        broker = Inspected(server)
+        assert len(await broker.expect_published_async(routing_key="lost")) == 1
+        assert len(await broker.expect_returned_async(reply_code=312)) == 1
         lose_one(client)
-        assert len(await face.expect_dropped_async(queue="q")) == 1
+        assert len(await broker.expect_dropped_async(queue="q")) == 1
         with pytest.raises(NotDeadLettered):
-            await face.expect_dead_lettered_async(queue="q", timeout=0)
-        await face.expect_nothing_published_async(routing_key="another")
+            await broker.expect_dead_lettered_async(queue="q", timeout=0)
+        await broker.expect_nothing_published_async(routing_key="another")
         with pytest.raises(NotPublished):
-            await face.expect_nothing_published_async()
-        assert await face.wait_for_async(lambda state: state.published is not None)
-        await face.wait_until_idle_async()
+            await broker.expect_nothing_published_async()
+        assert await broker.wait_for_async(lambda: broker.published)
+        await broker.wait_until_idle_async()
 
     asyncio.run(body())
 
@@ -170,14 +159,15 @@ def test_everything_there_is_can_be_seen(server: Server, client: Client):
     server.state.add_virtual_host("other")
     client.declare("q")
     client.consume("q", "tag")
-    face = Face(server)
-    assert face.virtual_hosts == ("/", "other")
-    assert face.exchanges[:3] == ("", "amq.direct", "amq.fanout")
-    assert face.queues == ("q",)
-    assert [each.tag for each in face.consumers] == ["tag"]
-    [channel] = face.channels
+    broker = Inspected(server)
+    assert broker.virtual_hosts == ("/", "other")
+    assert [each.name for each in broker.exchanges()][:3] == ["", "amq.direct", "amq.fanout"]
+    assert [each.name for each in broker.queues()] == ["q"]
+    assert [each.tag for each in broker.consumers()] == ["tag"]
+    assert (broker.queues("other"), broker.consumers("other"), broker.policies("other")) == ((), (), ())
+    [channel] = broker.channels
     assert (channel.number, [each.tag for each in channel.consumers]) == (1, ["tag"])
-    assert (len(face.published), len(face.returned), len(face.dead_lettered), len(face.dropped)) == (
+    assert (len(broker.published), len(broker.returned), len(broker.dead_lettered), len(broker.dropped)) == (
         0,
         0,
         0,
@@ -194,19 +184,19 @@ def test_deleting_a_queue_under_its_consumers_tells_them(server: Server):
     client.fill("q", b"1", b"2")
     client.qos(1)
     client.consume("q", "tag")
-    face = Face(server)
+    broker = Inspected(server)
     client.delivery()
-    assert face.queue("q").delete() == 1
+    assert broker.queue("q").delete() == 1
     assert client.expect(m.BasicCancel).consumer_tag == "tag"
-    assert not face.queue("q").exists
-    assert [(each.body, each.reason) for each in face.dropped] == [(b"2", "deleted")]
+    assert not broker.queue("q").exists
+    assert [(each.body, each.reason) for each in broker.dropped] == [(b"2", "deleted")]
 
 
 def test_purging_drops_what_waits_and_not_what_is_held(server: Server, client: Client):
     client.declare("q")
     client.fill("q", b"1", b"2", b"3")
     assert client.get("q") is not None
-    queue = Face(server).queue("q")
+    queue = Inspected(server).queue("q")
     assert queue.purge() == 2
     assert (queue.ready, queue.unacked) == (0, 1)
 
@@ -220,7 +210,7 @@ def test_cancelling_the_consumers_leaves_the_messages_where_they_are(server: Ser
     client.publish(b"1", routing_key="q")
     client.publish(b"2", routing_key="q")
     client.delivery()
-    queue = Face(server).queue("q")
+    queue = Inspected(server).queue("q")
     assert queue.cancel_consumers() == 2
     assert {client.expect(m.BasicCancel).consumer_tag for _ in range(2)} == {"first", "second"}
     assert (queue.consumers, queue.unacked, queue.ready) == ((), 1, 1)
@@ -236,7 +226,7 @@ def test_a_message_that_was_got_says_on_which_channel_and_since_when(server: Ser
     client.fill("q", b"1")
     assert client.get("q", channel=2) is not None
     server.advance(90)
-    [message] = Face(server).queue("q").messages
+    [message] = Inspected(server).queue("q").messages
     assert (message.connection, message.channel, message.consumer_tag) == (client.connection.name, 2, None)
     assert message.held_for == 90
     assert message.held_since is not None

@@ -1,0 +1,60 @@
+"""What type checkers accept and refuse of the public face. `make lint` checks this file; nothing runs it.
+
+Under `mypy --strict` an ignored error that does not occur is an error itself, so each `type: ignore` below
+asserts that mypy refuses its line.
+"""
+
+from __future__ import annotations
+
+from typing_extensions import assert_type
+
+import fakeamqp
+from fakeamqp import Broker, Clock, ConnectionHandle
+from fakeamqp.inspect import (
+    ChannelView,
+    ConsumerView,
+    ExchangeView,
+    MessageView,
+    Published,
+    QueueView,
+)
+from pytest_plugin import BrokerFactory
+
+misspelled = fakeamqp.Brokr  # type: ignore[attr-defined]
+
+
+def arguments(make_amqp_broker: BrokerFactory) -> None:
+    Broker(clock="virtual", heartbeat=0, largest_message=1 << 20)
+    Broker(hartbeat=0)  # type: ignore[call-arg]
+    Broker(heartbeat="none")  # type: ignore[arg-type]
+    Broker(clock="virtul")  # type: ignore[arg-type]
+    make_amqp_broker(personality="spec", heartbeat=0)
+    make_amqp_broker(persnality="spec")  # type: ignore[call-arg]
+
+
+def attributes(broker: Broker) -> None:
+    broker.quue("orders")  # type: ignore[attr-defined]
+    assert_type(broker.clock, Clock)
+    assert_type(broker.queues(), tuple[QueueView, ...])
+    assert_type(broker.exchanges("shop"), tuple[ExchangeView, ...])
+    assert_type(broker.consumers(), tuple[ConsumerView, ...])
+    assert_type(broker.published, Published)
+    assert_type(broker.queue("orders").ready, int)
+    assert_type(broker.queue("orders").wait_for(ready=1).messages, tuple[MessageView, ...])
+
+
+def connections(connection: ConnectionHandle) -> None:
+    assert_type(connection.name, str)
+    assert_type(connection.heartbeat, int)
+    assert_type(connection.channels, tuple[ChannelView, ...])
+    print(connection.hartbeat)  # type: ignore[attr-defined]
+    connection.name = "other"  # type: ignore[misc]
+
+
+def messages(broker: Broker) -> None:
+    broker.publish(b"1", routing_key="orders", headers={"shop": "north"}, priority=3)
+    broker.publish(b"1", routing_key="orders", priorty=3)  # type: ignore[call-arg]
+    broker.expect_published(routing_key="orders", count=1)
+    broker.expect_published(routing_kee="orders")  # type: ignore[call-arg]
+    broker.wait_for(lambda: not broker.connections)
+    broker.wait_for(lambda state: True)  # type: ignore[arg-type, misc]

@@ -1,0 +1,37 @@
+"""The types of keyword arguments name exactly what the functions take."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+
+from fakeamqp import Broker, Personality
+from fakeamqp.model.properties import MessageProperties, PlainProperties
+from fakeamqp.settings import BrokerArguments, PersonalityChoices
+
+
+def test_the_choices_are_those_of_a_personality():
+    choices = {field.name: _plain(field.type) for field in fields(Personality)}
+    assert _types(PersonalityChoices) == choices
+
+
+def test_the_arguments_are_those_of_broker():
+    taken = inspect.signature(Broker).parameters
+    arguments = {name: _plain(each.annotation) for name, each in taken.items() if name != "settings"}
+    assert _types(BrokerArguments) == arguments | _types(PersonalityChoices)
+
+
+def test_the_properties_are_those_of_a_message():
+    properties = {
+        field.name: _plain(field.type) for field in fields(PlainProperties) if field.name != "headers"
+    }
+    assert _types(MessageProperties) == properties
+
+
+def _types(kind: type) -> dict[str, str]:
+    return {name: _plain(each) for name, each in inspect.get_annotations(kind).items()}
+
+
+def _plain(annotation: object) -> str:
+    """An annotation as written; a `TypedDict` wraps the text of its own."""
+    return getattr(annotation, "__forward_arg__", annotation)

@@ -1,0 +1,283 @@
+"""Handles of one queue and of one connection, with actions on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from fakeamqp.inspect.connections import ConnectionView, connection_view
+from fakeamqp.inspect.counts import Count, Range
+from fakeamqp.inspect.errors import BadExpectation, NoSuchQueue, NoSuchVirtualHost, WaitTimeout
+from fakeamqp.inspect.hints import time_hint
+from fakeamqp.inspect.lookup import find_queue
+from fakeamqp.inspect.topology import (
+    BindingView,
+    ConsumerView,
+    QueueView,
+    binding_views,
+    consumer_view,
+    counts_line,
+    message_views,
+    queue_view,
+)
+
+if TYPE_CHECKING:
+    from fakeamqp.inspect.messages import MessageView
+    from fakeamqp.inspect.reader import StateReader
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.model.state import BrokerState, ClientConnection
+
+__all__ = ["ConnectionHandle", "QueueInspector", "connection_handles"]
+
+T = TypeVar("T")
+
+_MOST_SHOWN = 10
+
+
+class QueueInspector:
+    """A handle of one queue, whether it exists or not. Each attribute is read at the moment of its access.
+
+    Reading it raises NoSuchQueue while the queue does not exist; the text names the nearest match.
+
+    Attributes:
+        name: the name of the queue.
+        virtual_host: the name of its virtual host.
+    """
+
+    __slots__ = ("_reader", "name", "virtual_host")
+
+    def __init__(self, reader: StateReader, name: str, virtual_host: str = "/") -> None:
+        self._reader = reader
+        self.name = name
+        self.virtual_host = virtual_host
+
+    def _ask(self, question: Callable[[Queue], T]) -> T:
+        return self._reader.read(lambda state: question(find_queue(state, self.name, self.virtual_host)))
+
+    def view(self) -> QueueView:
+        """Everything about the queue at one moment.
+
+        Raises:
+            NoSuchQueue: it does not exist.
+        """
+        return self._reader.read(lambda state: queue_view(state, self.name, self.virtual_host))
+
+    @property
+    def exists(self) -> bool:
+        """Whether the queue exists."""
+        try:
+            return self._ask(lambda queue: True)
+        except (NoSuchQueue, NoSuchVirtualHost):
+            return False
+
+    @property
+    def ready(self) -> int:
+        """The number of messages ready for delivery."""
+        return self._ask(lambda queue: len(queue.ready))
+
+    @property
+    def unacked(self) -> int:
+        """The number of messages delivered to clients and not settled yet."""
+        return self._ask(lambda queue: len(queue.unacked))
+
+    @property
+    def set_aside(self) -> int:
+        """The number of messages that a quorum queue cannot deliver now; see `QueueView`."""
+        return self._ask(lambda queue: queue.set_aside)
+
+    @property
+    def consumers(self) -> tuple[ConsumerView, ...]:
+        """The consumers, in the order they started."""
+        return self._ask(lambda queue: tuple(consumer_view(each) for each in queue.subscriptions))
+
+    @property
+    def messages(self) -> tuple[MessageView, ...]:
+        """The messages: ready ones in delivery order, then unacked ones, then those set aside."""
+        return self._ask(message_views)
+
+    @property
+    def bindings(self) -> tuple[BindingView, ...]:
+        """The bindings to this queue, without its implicit binding to the default exchange."""
+        return self._ask(binding_views)
+
+    def delete(self) -> int:
+        """Delete the queue and its messages, even if it has consumers; these get basic.cancel.
+
+        Returns:
+            The number of ready messages it had.
+
+        Raises:
+            NoSuchQueue: it does not exist.
+        """
+
+        def act(queue: Queue) -> int:
+            counts: list[int] = []
+            queue.virtual_host.delete_queue(queue.name, queue.exclusive_owner, confirm=counts.append)
+            return counts[0]
+
+        return self._ask(act)
+
+    def purge(self) -> int:
+        """Drop the ready messages; unacked ones stay.
+
+        Returns:
+            The number of messages dropped.
+
+        Raises:
+            NoSuchQueue: it does not exist.
+            NotImplementedHere: it is a stream; streams cannot be purged.
+        """
+        return self._ask(lambda queue: queue.purge())
+
+    def cancel_consumers(self) -> int:
+        """Cancel every consumer from the broker's side, as when the queue moves to another node.
+
+        Clients with the capability get basic.cancel. Unacked messages stay unacked. An auto-delete queue is
+        deleted.
+
+        Returns:
+            The number of consumers cancelled.
+
+        Raises:
+            NoSuchQueue: it does not exist.
+        """
+        return self._ask(lambda queue: queue.cancel_all())
+
+    def wait_for(
+        self,
+        ready: Count | None = None,
+        *,
+        unacked: Count | None = None,
+        consumers: Count | None = None,
+        count: Count | None = None,
+        timeout: float = 5.0,
+    ) -> QueueView:
+        """Wait until the queue exists and has all the numbers given, at the same time.
+
+        Args:
+            ready: the number of ready messages: exactly so many, or (at least, at most).
+            unacked: the number of unacked messages.
+            consumers: the number of consumers.
+            count: short for `ready`, as in `wait_for(count=3)`.
+            timeout: in real seconds.
+
+        Returns:
+            The view of the queue at that moment.
+
+        Raises:
+            WaitTimeout: the queue did not get there in time; the text shows its state.
+            BadExpectation: a number is no number or range, or both `ready` and `count` are given.
+        """
+        wanted = _Wanted(_one_of(ready, count), unacked, consumers)
+        taken: list[QueueView] = []
+        if not self._reader.wait_for(lambda state: self._meets(state, wanted, taken), timeout=timeout):
+            raise WaitTimeout(self._reader.read(lambda state: self._timeout_text(state, wanted, timeout)))
+        return taken[-1]
+
+    async def wait_for_async(
+        self,
+        ready: Count | None = None,
+        *,
+        unacked: Count | None = None,
+        consumers: Count | None = None,
+        count: Count | None = None,
+        timeout: float = 5.0,
+    ) -> QueueView:
+        """`wait_for` for coroutines: it does not block the event loop."""
+        import asyncio
+        from functools import partial
+
+        return await asyncio.to_thread(
+            partial(self.wait_for, ready, unacked=unacked, consumers=consumers, count=count, timeout=timeout)
+        )
+
+    def _meets(self, state: BrokerState, wanted: _Wanted, taken: list[QueueView]) -> bool:
+        try:
+            queue = find_queue(state, self.name, self.virtual_host)
+        except (NoSuchQueue, NoSuchVirtualHost):
+            return False
+        if not wanted.met_by(queue):
+            return False
+        taken.append(queue_view(state, self.name, self.virtual_host))
+        return True
+
+    def _timeout_text(self, state: BrokerState, wanted: _Wanted, timeout: float) -> str:
+        waited = f"waited {timeout:g} s for queue {self.name!r}{wanted}"
+        try:
+            view = queue_view(state, self.name, self.virtual_host)
+        except (NoSuchQueue, NoSuchVirtualHost) as problem:
+            return f"{waited}, but {problem}{time_hint(state)}"
+        lines = [f"{waited}, but there is {view!r}"]
+        for title, each in (("messages", view.messages), ("consumers", view.consumers)):
+            if each:
+                lines.append(f"  {title}:")
+                lines += [f"    {item!r}" for item in each[:_MOST_SHOWN]]
+            if len(each) > _MOST_SHOWN:
+                lines.append(f"    ... and {len(each) - _MOST_SHOWN} more")
+        return "\n".join(lines) + time_hint(state)
+
+    def __repr__(self) -> str:
+        try:
+            counts = self._ask(lambda queue: (len(queue.ready), len(queue.unacked), len(queue.subscriptions)))
+        except (NoSuchQueue, NoSuchVirtualHost):
+            return f"<queue {self.name!r} does not exist>"
+        return counts_line(self.name, self.virtual_host, *counts)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ConnectionHandle(ConnectionView):
+    """One client connection: its `ConnectionView` when it was read, and actions on the connection."""
+
+    _reader: StateReader = field(repr=False)
+    _connection: ClientConnection = field(repr=False)
+
+    def close(self, code: int = 320, text: str = "CONNECTION_FORCED - closed by the test") -> None:
+        """Close the connection with a handshake; the client sees this code and text."""
+        self._reader.read(lambda _: self._connection.close_by_operator(code, text))
+
+    def block(self, reason: str) -> None:
+        """Send connection.blocked to the client, and read no further publishes from it."""
+        self._reader.read(lambda _: self._connection.set_blocked(reason))
+
+    def unblock(self) -> None:
+        """End what `block` began."""
+        self._reader.read(lambda _: self._connection.set_blocked(None))
+
+
+def connection_handles(reader: StateReader) -> tuple[ConnectionHandle, ...]:
+    """The open connections, oldest first."""
+    return reader.read(
+        lambda state: tuple(
+            ConnectionHandle(**vars(connection_view(each, state)), _reader=reader, _connection=each)
+            for each in state.connections
+        )
+    )
+
+
+def _one_of(ready: Count | None, count: Count | None) -> Count | None:
+    if ready is not None and count is not None:
+        raise BadExpectation(f"ready={ready!r} and count={count!r} are the same number; give one of them")
+    return count if ready is None else ready
+
+
+class _Wanted:
+    """The numbers that `wait_for` waits for."""
+
+    def __init__(self, ready: Count | None, unacked: Count | None, consumers: Count | None) -> None:
+        given = {"ready": ready, "unacked": unacked, "consumers": consumers}
+        self._ranges = {name: Range.of(value, name) for name, value in given.items() if value is not None}
+
+    def met_by(self, queue: Queue) -> bool:
+        """Whether the queue has these numbers."""
+        counts = {
+            "ready": len(queue.ready),
+            "unacked": len(queue.unacked),
+            "consumers": len(queue.subscriptions),
+        }
+        return all(wanted.holds(counts[name]) for name, wanted in self._ranges.items())
+
+    def __str__(self) -> str:
+        if not self._ranges:
+            return " to exist"
+        return " to have " + ", ".join(f"{wanted} {name}" for name, wanted in self._ranges.items())

@@ -1,0 +1,386 @@
+"""`Inspection`: the part of `Broker` that reads its state, waits for it and asserts, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from fakeamqp.inspect.connections import connection_views
+from fakeamqp.inspect.expectations import DEAD_LETTERED, DROPPED, PUBLISHED, RETURNED, Expectation
+from fakeamqp.inspect.handles import QueueInspector, connection_handles
+from fakeamqp.inspect.messages import published_views
+from fakeamqp.inspect.outcomes import dead_lettered_views, dropped_views, returned_views
+from fakeamqp.inspect.policies import policy_views
+from fakeamqp.inspect.sessions import session_views
+from fakeamqp.inspect.topology import consumer_views, exchange_view, exchange_views, queue_views
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from fakeamqp.inspect.connections import ChannelView
+    from fakeamqp.inspect.expectations import (
+        Kind,
+        Wanted,
+        WantedDeadLettered,
+        WantedDropped,
+        WantedReturned,
+    )
+    from fakeamqp.inspect.explanations import Explanation
+    from fakeamqp.inspect.handles import ConnectionHandle
+    from fakeamqp.inspect.messages import Published, PublishedView
+    from fakeamqp.inspect.outcomes import (
+        DeadLettered,
+        DeadLetteredView,
+        Dropped,
+        DroppedView,
+        Returned,
+        ReturnedView,
+    )
+    from fakeamqp.inspect.policies import PolicyView
+    from fakeamqp.inspect.reader import StateReader
+    from fakeamqp.inspect.sessions import SessionView
+    from fakeamqp.inspect.snapshot import Topology
+    from fakeamqp.inspect.topology import ConsumerView, ExchangeView, QueueView
+    from fakeamqp.model.properties import MessageProperties
+
+__all__ = ["Inspection"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Inspection:
+    """What a test can ask a broker. A subclass sets `_reader` and defines `wait_until_idle`."""
+
+    _reader: StateReader
+
+    def wait_for(self, predicate: Callable[[], object], /, timeout: float = 5.0) -> bool:
+        """Wait until `predicate()` is true.
+
+        Args:
+            predicate: a function that asks the broker, such as `lambda: not broker.connections`. The broker
+                calls it at once and after every turn of its loop.
+            timeout: in real seconds.
+
+        Returns:
+            Whether it became true in time.
+        """
+        return self._reader.wait_for(lambda _: predicate(), timeout)
+
+    def wait_until_idle(self, timeout: float = 5.0) -> None:
+        """Wait until the broker has processed all input and sent all output, and no timer is due."""
+        raise NotImplementedError
+
+    async def wait_for_async(self, predicate: Callable[[], object], /, timeout: float = 5.0) -> bool:
+        """`wait_for` for coroutines: it does not block the event loop."""
+        return await _in_thread(self.wait_for, predicate, timeout=timeout)
+
+    async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
+        """`wait_until_idle` for coroutines: it does not block the event loop."""
+        await _in_thread(self.wait_until_idle, timeout=timeout)
+
+    # --- topology -------------------------------------------------------------------------------------
+
+    @property
+    def virtual_hosts(self) -> tuple[str, ...]:
+        """The names of the virtual hosts, in the order they were added."""
+        return self._reader.read(lambda state: tuple(state.virtual_hosts))
+
+    def queue(self, name: str, virtual_host: str = "/") -> QueueInspector:
+        """A handle of one queue, which need not exist yet. Its attributes are read anew at each access."""
+        return QueueInspector(self._reader, name, virtual_host)
+
+    def queues(self, virtual_host: str | None = None) -> tuple[QueueView, ...]:
+        """The queues, in the order they were declared.
+
+        Args:
+            virtual_host: only those of this one; None for those of all, one virtual host after the other.
+
+        Raises:
+            NoSuchVirtualHost: no virtual host has this name.
+        """
+        return self._reader.read(lambda state: queue_views(state, virtual_host))
+
+    def exchange(self, name: str, virtual_host: str = "/") -> ExchangeView:
+        """One exchange with its bindings.
+
+        Raises:
+            NoSuchExchange: it does not exist; the text names the nearest match.
+        """
+        return self._reader.read(lambda state: exchange_view(state, name, virtual_host))
+
+    def exchanges(self, virtual_host: str | None = None) -> tuple[ExchangeView, ...]:
+        """The exchanges, predeclared ones included, in the order they were declared.
+
+        Args:
+            virtual_host: only those of this one; None for those of all, one virtual host after the other.
+
+        Raises:
+            NoSuchVirtualHost: no virtual host has this name.
+        """
+        return self._reader.read(lambda state: exchange_views(state, virtual_host))
+
+    def consumers(self, virtual_host: str | None = None) -> tuple[ConsumerView, ...]:
+        """The consumers, queue by queue, in the order they started.
+
+        Args:
+            virtual_host: only those of this one; None for those of all, one virtual host after the other.
+
+        Raises:
+            NoSuchVirtualHost: no virtual host has this name.
+        """
+        return self._reader.read(lambda state: consumer_views(state, virtual_host))
+
+    def policies(self, virtual_host: str | None = None) -> tuple[PolicyView, ...]:
+        """The policies, then the operator policies, each in the order they were first set.
+
+        Args:
+            virtual_host: only those of this one; None for those of all.
+
+        Raises:
+            NoSuchVirtualHost: no virtual host has this name.
+        """
+        return self._reader.read(lambda state: policy_views(state, virtual_host))
+
+    def topology(
+        self,
+        virtual_host: str | None = None,
+        *,
+        counts: bool = False,
+        consumers: bool = False,
+        predeclared: bool = False,
+    ) -> Topology:
+        """Exchanges, bindings, queues and policies, as comparable text and as diagrams.
+
+        Equal topologies give equal texts, in whatever order they were declared.
+
+        Args:
+            virtual_host: the name of one; None for all.
+            counts: include the numbers of messages.
+            consumers: include the consumers.
+            predeclared: include the exchanges that every virtual host has.
+
+        Raises:
+            NoSuchVirtualHost: no virtual host has this name.
+        """
+        from fakeamqp.inspect.snapshot import topology
+
+        return self._reader.read(
+            lambda state: topology(
+                state, virtual_host, counts=counts, consumers=consumers, predeclared=predeclared
+            )
+        )
+
+    def explain(
+        self,
+        exchange: str,
+        routing_key: str,
+        headers: Mapping[str, Any] | None = None,
+        *,
+        body: bytes | str = b"",
+        virtual_host: str = "/",
+        mandatory: bool = False,
+        **properties: Unpack[MessageProperties],
+    ) -> Explanation:
+        """Explain where a message would be routed now, and why: print the result to read it.
+
+        Nothing is published and nothing changes.
+
+        Args:
+            exchange: the exchange to publish to; "" is the default exchange.
+            routing_key: of the message.
+            headers: of the message.
+            body: of the message; only its size matters.
+            virtual_host: the virtual host of the exchange.
+            mandatory: whether the publisher asks for unroutable messages to be returned.
+            properties: further properties of the message, such as `expiration`.
+
+        Raises:
+            NoSuchVirtualHost: no virtual host has this name.
+            UnknownProperty: a property is misspelled.
+        """
+        from fakeamqp.inspect.explanations import explain
+
+        return self._reader.read(
+            lambda state: explain(
+                state,
+                exchange,
+                routing_key,
+                headers,
+                body=body,
+                virtual_host=virtual_host,
+                mandatory=mandatory,
+                **properties,
+            )
+        )
+
+    # --- clients --------------------------------------------------------------------------------------
+
+    @property
+    def connections(self) -> tuple[ConnectionHandle, ...]:
+        """The open connections, oldest first."""
+        return connection_handles(self._reader)
+
+    @property
+    def sessions(self) -> tuple[SessionView, ...]:
+        """The sessions of AMQP 0-10, oldest first, including those that are kept without a connection."""
+        return self._reader.read(session_views)
+
+    @property
+    def channels(self) -> tuple[ChannelView, ...]:
+        """The open channels (AMQP 0-10: attached sessions) of all connections, oldest connection first."""
+        views = self._reader.read(connection_views)
+        return tuple(channel for view in views for channel in view.channels)
+
+    # --- what happened to messages ----------------------------------------------------------------------
+
+    @property
+    def published(self) -> Published:
+        """Everything published, in order: by clients and by `publish`."""
+        return self._reader.read(published_views)
+
+    @property
+    def returned(self) -> Returned:
+        """Everything returned to publishers (basic.return), in order."""
+        return self._reader.read(returned_views)
+
+    @property
+    def dead_lettered(self) -> DeadLettered:
+        """Everything that a dead-letter exchange routed to at least one queue, in order.
+
+        Dead letters without a route, or without a dead-letter exchange, are in `dropped`.
+        """
+        return self._reader.read(dead_lettered_views)
+
+    @property
+    def dropped(self) -> Dropped:
+        """Everything that is gone and that no client has settled, in order, each with its reason."""
+        return self._reader.read(dropped_views)
+
+    # --- assertions -------------------------------------------------------------------------------------
+
+    def expect_published(
+        self, *, timeout: float = 5.0, **expected: Unpack[Wanted]
+    ) -> tuple[PublishedView, ...]:
+        """Wait until matching messages have been published, and return them.
+
+        Args:
+            timeout: in real seconds.
+            expected: `exchange`, `routing_key` (a topic pattern), `body`, `headers`, `count` and others; see
+                `fakeamqp.inspect.Wanted`.
+
+        Raises:
+            NotPublished: no message matches, or not as many as expected; the text shows the nearest misses.
+            BadExpectation: a keyword is misspelled.
+        """
+        return self._expect(PUBLISHED, timeout, expected)
+
+    async def expect_published_async(
+        self, *, timeout: float = 5.0, **expected: Unpack[Wanted]
+    ) -> tuple[PublishedView, ...]:
+        """`expect_published` for coroutines: it does not block the event loop."""
+        return await _in_thread(self._expect, PUBLISHED, timeout, expected)
+
+    def expect_nothing_published(self, *, timeout: float = 5.0, **expected: Unpack[Wanted]) -> None:
+        """Wait until the broker is idle, and fail if a matching message has been published.
+
+        Messages that clients have sent before the call count; messages they still buffer cannot.
+
+        Args:
+            timeout: how many real seconds to wait for the broker to be idle.
+            expected: as for `expect_published`, but without `count`; no keyword means any message at all.
+
+        Raises:
+            NotPublished: such a message was published; the text shows it.
+            BrokerError: the broker is still busy after `timeout` seconds.
+            BadExpectation: a keyword is misspelled, or `count` is given.
+        """
+        nothing = Expectation.of_nothing(PUBLISHED, expected)
+        self.wait_until_idle(timeout)
+        self._reader.read(nothing.check_now)
+
+    async def expect_nothing_published_async(
+        self, *, timeout: float = 5.0, **expected: Unpack[Wanted]
+    ) -> None:
+        """`expect_nothing_published` for coroutines: it does not block the event loop."""
+        await _in_thread(self.expect_nothing_published, timeout=timeout, **expected)
+
+    def expect_returned(
+        self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
+    ) -> tuple[ReturnedView, ...]:
+        """Wait until matching messages have been returned to their publishers, and return their views.
+
+        Args:
+            timeout: in real seconds.
+            expected: as for `expect_published`, and `reply_code`, `reply_text`.
+
+        Raises:
+            NotReturned: no message matches, or not as many as expected; the text shows the nearest misses.
+            BadExpectation: a keyword is misspelled.
+        """
+        return self._expect(RETURNED, timeout, expected)
+
+    async def expect_returned_async(
+        self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
+    ) -> tuple[ReturnedView, ...]:
+        """`expect_returned` for coroutines: it does not block the event loop."""
+        return await _in_thread(self._expect, RETURNED, timeout, expected)
+
+    def expect_dead_lettered(
+        self, *, timeout: float = 5.0, **expected: Unpack[WantedDeadLettered]
+    ) -> tuple[DeadLetteredView, ...]:
+        """Wait until matching messages have been dead-lettered, and return their views.
+
+        Args:
+            timeout: in real seconds.
+            expected: as for `expect_published`, and `queue`, `reason`, `dead_letter_exchange`,
+                `dead_letter_routing_key`; see `fakeamqp.inspect.WantedDeadLettered`.
+
+        Raises:
+            NotDeadLettered: no message matches, or not as many as expected; the text shows the nearest
+                misses, and what happened to such messages instead.
+            BadExpectation: a keyword is misspelled.
+        """
+        return self._expect(DEAD_LETTERED, timeout, expected)
+
+    async def expect_dead_lettered_async(
+        self, *, timeout: float = 5.0, **expected: Unpack[WantedDeadLettered]
+    ) -> tuple[DeadLetteredView, ...]:
+        """`expect_dead_lettered` for coroutines: it does not block the event loop."""
+        return await _in_thread(self._expect, DEAD_LETTERED, timeout, expected)
+
+    def expect_dropped(
+        self, *, timeout: float = 5.0, **expected: Unpack[WantedDropped]
+    ) -> tuple[DroppedView, ...]:
+        """Wait until matching messages have been dropped, and return their views.
+
+        Args:
+            timeout: in real seconds.
+            expected: as for `expect_published`, and `queue`, `reason`, `detail`; see
+                `fakeamqp.inspect.WantedDropped`.
+
+        Raises:
+            NotDropped: no message matches, or not as many as expected; the text shows the nearest misses, and
+                what happened to such messages instead.
+            BadExpectation: a keyword is misspelled.
+        """
+        return self._expect(DROPPED, timeout, expected)
+
+    async def expect_dropped_async(
+        self, *, timeout: float = 5.0, **expected: Unpack[WantedDropped]
+    ) -> tuple[DroppedView, ...]:
+        """`expect_dropped` for coroutines: it does not block the event loop."""
+        return await _in_thread(self._expect, DROPPED, timeout, expected)
+
+    def _expect(self, kind: Kind, timeout: float, expected: Any) -> tuple[Any, ...]:
+        expectation = Expectation(kind, **expected)
+        self._reader.wait_for(expectation.follow(), timeout)
+        return self._reader.read(expectation.check_now)
+
+
+async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function that blocks in a thread of its own."""
+    import asyncio
+    from functools import partial
+
+    return await asyncio.to_thread(partial(function, *args, **kwargs))

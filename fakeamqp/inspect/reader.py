@@ -1,0 +1,31 @@
+"""How inspection reads a broker's state from any thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from fakeamqp.model.state import BrokerState
+
+__all__ = ["StateReader"]
+
+T = TypeVar("T")
+
+
+class StateReader(Protocol):
+    """Calls functions of a broker's state inside the engine."""
+
+    def read(self, question: Callable[[BrokerState], T], /) -> T:
+        """Return what `question` returns for the broker's state."""
+
+    def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float = 5.0) -> bool:
+        """Wait until `predicate` is true for the broker's state.
+
+        Args:
+            predicate: evaluated now and after every turn of the event loop.
+            timeout: in real seconds.
+
+        Returns:
+            Whether it became true in time.
+        """

@@ -1,0 +1,150 @@
+"""Types of the keyword arguments of `Broker`, for type checkers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from fakeamqp.broker import Definitions
+    from fakeamqp.model.accounts import Accounts
+    from fakeamqp.model.personality import (
+        BranchChoices,
+        Personality,
+        Phase,
+        QuorumChoices,
+    )
+    from fakeamqp.runtime.clock.modes import Instant, Mode
+    from fakeamqp.runtime.tls import ServerTLS
+
+__all__ = ["BrokerArguments", "PersonalityChoices"]
+
+
+class PersonalityChoices(TypedDict, total=False):
+    """The choices of a personality that `Broker(**settings)` overrides; `Personality` documents each."""
+
+    name: str
+    product: str
+    version: str
+    closes_silently_on_bad_frames: bool
+    speaks_of_errors_when: Literal["tuned", "open"]
+    frame_size_tolerance: int
+    smallest_frame_max: int
+    published_field_grammar: bool
+    heartbeat_off_channel_zero: str
+    content_on_channel_zero: str
+    content_on_closed_channel: str
+    content_class_mismatch: str
+    body_overrun: str
+    refuses_open_before_close_ok: bool
+    channel_above_maximum: str
+    channel_max_limits: Literal["count", "number"]
+    client_ends_closed_transport: bool
+    connection_method_out_of_order: str
+    unknown_virtual_host: str
+    takes_cancel_ok: bool
+    longest_name: int
+    restricts_names: bool
+    reserved_queue_redeclarable: bool
+    passive_declare_needs_permission: bool
+    has_trace_exchange: bool
+    default_exchange_bindable: bool
+    type_mismatch_ends_connection: bool
+    unknown_exchange_type: str
+    passive_no_wait_is_silent: bool
+    exchange_flags_reserved: bool
+    deleting_missing_is_an_error: bool
+    unbinding_missing_is_an_error: bool
+    compares_auto_delete: bool
+    equivalence_ignores_unknown_arguments: bool
+    most_topic_wildcards: int
+    timestamps_match_in_milliseconds: bool
+    exchange_types: tuple[str, ...]
+    invalid_exchange_types: tuple[str, ...]
+    bindings_sorted_by: Literal["key", "age", "destination"]
+    largest_hash_weight: int
+    hashes_empty_headers: bool
+    deprecated_features: Mapping[str, Phase]
+    queue_arguments: Mapping[str, tuple[str, ...]]
+    consumer_arguments: Mapping[str, tuple[str, ...]]
+    removed_queue_arguments: tuple[str, ...]
+    argument_values: Mapping[str, tuple[str | int, ...]]
+    validates_consumer_timeout: bool
+    absent_queue_types: tuple[str, ...]
+    crashes_on_ages: bool
+    stream_filter_size_refusal: str
+    streams_rewrite_properties: bool
+    stream_consumer_words: tuple[str, str]
+    single_active_get_refusal: str
+    quorum: QuorumChoices
+    branches: BranchChoices
+    prefetch_is_per_consumer: bool
+    refuses_denied_global_qos: bool
+    honours_prefetch_size: bool
+    honours_client_flow: bool
+    throttles_with_flow: bool
+    honours_no_local: bool
+    honours_immediate: bool
+    exclusive_consumer_blocks_get: bool
+    recovers_to_original_consumer: bool
+    rejected_avoids_same_channel: bool
+    most_deliveries: int
+    queues_have_priorities: bool
+    discards_low_priority_first: bool
+    dead_letters_deleted: bool
+    expiration_is_ttl: bool
+    checks_user_id: bool
+    routes_by_cc_headers: bool
+    direct_reply_to: bool
+    refuses_binding_replies: bool
+    replies_are_routed: bool
+    replies_count_tags: bool
+    publish_checks: tuple[str, ...]
+    takes_deaths_from_clients: bool
+    paused_consumers_count: bool
+    consumer_timeout: float
+    channels_time_out: bool
+    largest_content: int
+    largest_message: int
+    largest_message_condition: str
+    policy_keys: tuple[str, ...]
+    operator_policy_keys: tuple[str, ...]
+    foreign_policy_keys: Mapping[str, tuple[str, ...]]
+    longest_pattern: int
+    policy_decides_expiry: tuple[str, ...]
+    negative_delivery_limit: bool
+    connection_limit_condition: str
+    queue_limit_condition: str
+    channel_limit_text: str
+    remembers_queue_type: Literal["never", "by default", "always"]
+    names_default_queue_type: bool
+    definitions_name_format: bool
+    definitions_repeat_queue_type: bool
+    limits_are_pairs: bool
+    new_secret_is_checked: bool
+    announces_host: bool
+    capabilities: tuple[str, ...]
+    mechanisms: tuple[str, ...]
+    channel_max: int
+    frame_max: int
+    heartbeat: int
+    extensions: Mapping[type, object]
+
+
+class BrokerArguments(PersonalityChoices, total=False):
+    """All arguments of `Broker`, for functions that pass them on."""
+
+    host: str
+    port: int
+    personality: str | Personality
+    clock: Mode
+    now: Instant | None
+    tls: bool | ServerTLS
+    users: Accounts | None
+    virtual_hosts: Iterable[str]
+    definitions: Definitions | None
+    seed: int | str | None
+    permit: Iterable[str]
+    deny: Iterable[str]
+    history: int
+    trace: int
