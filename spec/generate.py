@@ -1,11 +1,10 @@
-"""Write the wire room's typed methods, controls, commands and structs from the facts in this directory.
+"""Write the typed controls, commands and structs of 0-10 from the facts in this directory.
 
     python spec/generate.py            write the modules
     python spec/generate.py --check    change nothing; name the stale modules and exit with 1
 
-One `Dialect` says which facts become which package; an emitter (`emit_0_9_x`, `emit_0_10`) turns the facts
-into modules. Those are laid out the way `ruff format` would, so that they do not depend on an installed
-formatter.
+One `Dialect` says which facts become which package; an emitter (`emit_0_10`) turns the facts into modules.
+Those are laid out the way `ruff format` would, so that they do not depend on an installed formatter.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from emit_0_9_x import emit_0_9_x
 from emit_0_10 import emit_0_10
 from layout import Dialect
 
@@ -27,24 +25,7 @@ else:
 SPEC = Path(__file__).resolve().parent
 WIRE = SPEC.parent / "fakeamqp" / "wire"
 
-DIALECTS = (
-    Dialect(
-        source="amqp-0-9-1.toml",
-        package="amqp_0_9_1",
-        emit=emit_0_9_x,
-        title="AMQP 0-9-1 as RabbitMQ speaks it",
-        renames={("", "nowait"): "no-wait", ("basic", "reserved"): "cluster-id"},
-    ),
-    Dialect(
-        source="amqp-0-9.toml",
-        package="amqp_0_9",
-        emit=emit_0_9_x,
-        title="AMQP 0-9",
-        renames={("", "nowait"): "no-wait", ("message", "bytes"): "octets"},
-        described_elsewhere={"basic": "amqp_0_9_1"},
-    ),
-    Dialect(source="amqp-0-10.toml", package="amqp_0_10", emit=emit_0_10, title="AMQP 0-10"),
-)
+DIALECTS = (Dialect(source="amqp-0-10.toml", package="amqp_0_10", emit=emit_0_10, title="AMQP 0-10"),)
 
 
 def generate() -> dict[Path, str]:

@@ -1,4 +1,4 @@
-"""The generated methods: known bytes, round trips, and what malformed bytes and unfit values lead to."""
+"""The methods: known bytes, round trips, and what malformed bytes and unfit values lead to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import METHODS
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.constants import METHOD_NAMES
 from fakeamqp.protocols.codec.errors import FieldError, FieldNameError, FrameError, WireError
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ, Grammar
@@ -285,7 +284,7 @@ def test_a_zero_octet_in_a_short_string_is_an_error_in_the_published_grammar_onl
 
 
 def test_every_method_is_registered_under_its_ids() -> None:
-    assert {index: method.NAME for index, method in METHODS.items()} == METHOD_NAMES
+    assert len({method.NAME for method in METHODS.values()}) == len(METHODS) == 66
     for index, method in METHODS.items():
         assert index == method.INDEX == method.CLASS_ID << 16 | method.METHOD_ID
         assert getattr(m, method.__name__) is method

@@ -1,4 +1,4 @@
-"""What can be wrong with bytes (or with values that should become bytes)."""
+"""Errors of decoding and encoding."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["FieldError", "FieldNameError", "FrameError", "WireError"]
 
 
 class WireError(FakeAMQPError):
-    """Bytes that cannot be read, or values that cannot be written; the text says which field and why.
+    """Bytes that cannot be decoded, or values that cannot be encoded; the text names field and reason.
 
-    `condition` is the name of the reply code that tells the peer, as the protocol's constants spell it.
+    `condition` is the name of the reply code for the peer, as the protocol's constants spell it.
     """
 
     condition: ClassVar[str] = "frame-error"

@@ -17,7 +17,7 @@ from fakeamqp.protocols.framed.replies import Reply, short_text
 from fakeamqp.protocols.framed.states import ChannelState
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+    from fakeamqp.protocols.framed.codec.basic import BasicProperties
     from fakeamqp.protocols.framed.publishing import Publish
     from fakeamqp.protocols.framed.server_channel import FramedChannel
     from fakeamqp.protocols.framed.server_connection import FramedConnection

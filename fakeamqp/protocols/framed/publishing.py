@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
-    from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+    from fakeamqp.protocols.framed.codec.basic import BasicProperties
     from fakeamqp.protocols.framed.server_channel import FramedChannel
 
     _Check: TypeAlias = Callable[["FramedChannel", Message, "BasicProperties"], "BasicProperties | None"]

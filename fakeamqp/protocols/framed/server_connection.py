@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
-    from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+    from fakeamqp.protocols.framed.codec.basic import BasicProperties
     from fakeamqp.protocols.framed.codec.method import Method
     from fakeamqp.protocols.framed.vocabulary import Vocabulary
 

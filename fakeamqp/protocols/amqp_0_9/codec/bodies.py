@@ -1,22 +1,27 @@
-"""The body of a message.transfer: its bytes, or the name of the reference that gathers them.
+"""The body of a message.transfer: its bytes, or the name of a reference that collects them.
 
-One byte says which, a long string follows (0-9/domain.content/union).
+One byte distinguishes the two, a long string follows (0-9/domain.content/union).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
-from fakeamqp.protocols.codec.errors import FieldError
+from fakeamqp.protocols.codec.errors import FieldError, FrameError
+from fakeamqp.protocols.framed.codec.fields import WireType, check_bytes
 
-__all__ = ["NO_BODY", "Body", "decode_body", "encode_body"]
+if TYPE_CHECKING:
+    from fakeamqp.protocols.framed.codec.compiling import Reader, Writer
+    from fakeamqp.protocols.framed.codec.tables import Grammar
+
+__all__ = ["NO_BODY", "Body", "TransferBody", "decode_body", "encode_body"]
 
 _INLINE = 0
 _REFERENCE = 1
 
 
 class Body(NamedTuple):
-    """What a transfer carries: `octets` are the body itself, or name a reference."""
+    """The body of a transfer: `octets` are the body itself or the name of a reference."""
 
     octets: bytes = b""
     by_reference: bool = False
@@ -46,3 +51,35 @@ def encode_body(body: Body) -> bytes:
     """The bytes of a body."""
     kind = _REFERENCE if body.by_reference else _INLINE
     return b"".join((bytes((kind,)), len(body.octets).to_bytes(4, "big"), body.octets))
+
+
+class BodyType(WireType):
+    """The wire type of a body. Only 0-9 has it."""
+
+    __slots__ = ()
+
+    name = "content"
+
+    def read(self, reader: Reader, target: str) -> None:
+        """See `WireType`, here and below."""
+        reader.value("decode_body(payload, {position})", target, decode_body=decode_body)
+
+    def write(self, writer: Writer, value: str) -> None:
+        """A body is written in one piece."""
+        writer.value(f"encode_body({value})", encode_body=encode_body)
+
+    def skip(self, octets: bytes, offset: int, grammar: Grammar) -> int:
+        """Read the body for its errors."""
+        try:
+            return decode_body(octets, offset)[1]
+        except IndexError:
+            raise FrameError(
+                f"the body at offset {offset} is cut short, the payload ends at {len(octets)}"
+            ) from None
+
+    def check(self, value: Any) -> None:
+        """The body must hold bytes."""
+        check_bytes(value.octets)
+
+
+TransferBody: TypeAlias = Annotated[Body, BodyType()]

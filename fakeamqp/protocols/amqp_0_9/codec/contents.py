@@ -1,9 +1,9 @@
-"""Contents of 0-9: a header that says how many child contents there are, those contents, then the body.
+"""Contents of 0-9: a header with the number of child contents, the child contents, then the body.
 
     content = header child-content* body-frame*          (0-9/content/child-contents)
 
-A child is a content like any other, with children of its own. `content_frames` writes a content,
-`Gathering` puts one together from its frames.
+A child is a content and may have children of its own. `content_frames` writes a content, `Gathering`
+assembles one from its frames.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 #: stack does.
 MAX_DEPTH = 100
 
-#: class id -> what describes a content of that class
+#: class id -> the properties of its contents
 PROPERTIES: Final[dict[int, type[Properties]]] = {
     kind.CLASS_ID: kind for kind in (BasicProperties, FileProperties, StreamProperties, TunnelProperties)
 }
@@ -52,7 +52,7 @@ class ContentHeader(NamedTuple):
 
     Attributes:
         class_id: the class of the content.
-        weight: how many child contents there are.
+        weight: the number of child contents.
         size: bytes of the body.
         properties: flags and values.
     """
@@ -64,7 +64,7 @@ class ContentHeader(NamedTuple):
 
 
 class ChildContent(Protocol):
-    """What can be written as a content inside another."""
+    """A content inside another, to be written."""
 
     @property
     def class_id(self) -> int:
@@ -84,7 +84,7 @@ class ChildContent(Protocol):
 
 
 class Content(NamedTuple):
-    """A whole content, as it came: `properties` are flags and values."""
+    """A complete content as it was received: `properties` are flags and values."""
 
     class_id: int
     properties: bytes
@@ -93,10 +93,10 @@ class Content(NamedTuple):
 
 
 def decode_header(payload: bytes) -> ContentHeader:
-    """Read a content header; the properties are not looked at.
+    """Read a content header; the properties are not decoded.
 
     Raises:
-        FrameError: there is no room for the numbers and the flags.
+        FrameError: the payload is too short for the numbers and the flags.
     """
     least = CONTENT_HEADER.size + 2
     if len(payload) < least:
@@ -159,7 +159,7 @@ def _too_deep() -> FieldError:
 
 
 class _Level:
-    """A content whose header has come."""
+    """A content whose header has been received."""
 
     __slots__ = ("body", "children", "header", "missing")
 
@@ -179,7 +179,7 @@ class _Level:
 
 
 class Gathering:
-    """Puts one content together. After an error, and once the content is whole, it takes no more frames."""
+    """Assembles one content. After an error, or once the content is complete, it takes no more frames."""
 
     __slots__ = ("_levels",)
 
@@ -188,29 +188,29 @@ class Gathering:
 
     @property
     def header(self) -> ContentHeader | None:
-        """The header of the outermost content, once it has come."""
+        """The header of the outermost content; None until it has been received."""
         return self._levels[0].header if self._levels else None
 
     @property
     def body_so_far(self) -> bytes:
-        """What has come of the body of the outermost content."""
+        """The part of the outermost content's body that has been received."""
         return b"".join(self._levels[0].body) if self._levels else b""
 
     @property
     def wants_header(self) -> bool:
-        """Whether a content is to begin: the outermost, or one that another still misses."""
+        """True when the next frame must be a content header, of the outermost content or of a child."""
         return not self._levels or self._levels[-1].wants_child
 
     @property
     def at_the_body(self) -> bool:
-        """Whether all that is due is of the body of the outermost content."""
+        """True when only the body of the outermost content is missing."""
         return len(self._levels) == 1 and not self._levels[0].wants_child
 
     def add_header(self, payload: bytes) -> Content | None:
-        """A content header has come; returns the content if it is whole.
+        """Add a content header; returns the content if it is now complete.
 
         Raises:
-            FrameError: it is too short, or something else was due.
+            FrameError: it is too short, or a body was expected.
             FieldError: contents nest too deep.
         """
         header = decode_header(payload)
@@ -224,10 +224,10 @@ class Gathering:
         return self._settle()
 
     def add_body(self, payload: bytes) -> Content | None:
-        """A body frame has come; returns the content if it is whole.
+        """Add a body frame; returns the content if it is now complete.
 
         Raises:
-            FrameError: a header was due, or the body is longer than its header said.
+            FrameError: a header was expected, or the body is longer than announced.
         """
         if not self._levels or self._levels[-1].wants_child:
             raise FrameError("a body came where a content header was due")
@@ -240,7 +240,7 @@ class Gathering:
         return self._settle()
 
     def _settle(self) -> Content | None:
-        """Put contents that are whole into those around them, and return the outermost if it is whole."""
+        """Move complete children into their parents; returns the outermost content if it is complete."""
         levels = self._levels
         while levels[-1].is_whole:
             level = levels.pop()

@@ -1,9 +1,9 @@
-"""How a message crosses from message.transfer to contents of class basic, and back: one table.
+"""The conversion between message.transfer and contents of class basic: one table.
 
-The model, and whatever else reads properties, knows those of class basic. A transfer has most of them as
-fields of its method; there nothing is absent, so an empty text and 0 are none. What one side has no place for
-travels in a header. Nothing here fails: what cannot be carried becomes the nearest that can. docs/protocols.md
-shows the table; how either crosses to 0-10 is in `fakeamqp.protocols.amqp_0_10.codec.crossing`.
+The model reads the properties of class basic. A transfer has most of them as fields of its method. A field is
+never absent, so an empty text and 0 mean none. A property without a field is carried in a header, and so is a
+field without a property. The conversion does not fail: a value that does not fit becomes the nearest one that
+does. docs/protocols.md shows the table. `fakeamqp.protocols.amqp_0_10.codec.crossing` converts either to 0-10.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from fakeamqp.protocols.amqp_0_9.codec.bodies import encode_body
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
-from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_10.codec.crossing import EXPIRATION_HEADER, TYPE_HEADER, fits_short_string, ttl
+from fakeamqp.protocols.framed.codec.basic import BasicProperties
 from fakeamqp.protocols.framed.codec.properties import Properties
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["FIELDS", "Place", "Transferred", "encode_transfer", "from_transfer", "to_transfer"]
 
 _EMPTY_TABLE_AND_BODY = 9
-"""Bytes of a transfer's last two fields where they are empty: the length of a table, a kind and a length."""
+"""Bytes of a transfer's last two fields when empty: the length of a table, a kind and a length."""
 
 
 class AnyProperties(Protocol):
-    """What is read of properties of any protocol; see `model.message.Properties`."""
+    """The attributes read from properties of any protocol; see `model.message.Properties`."""
 
     @property
     def headers(self) -> dict[str, Any] | None:
@@ -45,16 +45,16 @@ class AnyProperties(Protocol):
 
 
 class Place(NamedTuple):
-    """Where a transfer has a property, or a property of a transfer's own."""
+    """The property, field and header that carry one value."""
 
     property: str
     """The property of class basic; "" for none."""
     field: str
     """The field of message.transfer; "" for none."""
     header: str
-    """The header that carries it where there is no such field, or no such property; "" for none."""
+    """The header that replaces the missing field or property; "" for none."""
     says: str
-    """About the values, for the page."""
+    """A remark about the values, for docs/protocols.md."""
 
 
 _TEXT = "the same text; an empty one is none"
@@ -78,7 +78,7 @@ FIELDS: Final[tuple[Place, ...]] = (
     Place("", "transaction_id", "x-amqp-0-9-transaction-id", "the text in the header; an empty one is none"),
     Place("", "security_token", "x-amqp-0-9-security-token", "the bytes in the header; none are none"),
 )
-"""What message.transfer and class basic have in common, and what each has alone."""
+"""The values of message.transfer and class basic."""
 
 _SAME: Final = tuple(
     place for place in FIELDS if place.property and place.field and place.property != "expiration"
@@ -87,19 +87,19 @@ _OWN: Final = tuple(place for place in FIELDS if not place.property)
 
 
 class Transferred(NamedTuple):
-    """A message in the terms of message.transfer: `values` by field, and its headers as an encoded table."""
+    """A message as message.transfer carries it: `values` by field, and the headers as an encoded table."""
 
     values: dict[str, Any]
     table: bytes
 
 
 def from_transfer(method: MessageTransfer, payload: bytes, grammar: Grammar) -> BasicProperties:
-    """What a transfer says of its message, as class basic of 0-9-1 says it, whose bytes are the same.
+    """The properties of a transfer as those of class basic, which 0-9 and 0-9-1 encode alike.
 
     Args:
         method: the transfer.
-        payload: its bytes. Headers keep those that they came with.
-        grammar: what it was read with.
+        payload: its bytes. The headers keep their encoding.
+        grammar: the grammar that it was decoded with.
     """
     given: dict[str, Any] = {place.property: getattr(method, place.field) or None for place in _SAME}
     if method.ttl:
@@ -107,7 +107,7 @@ def from_transfer(method: MessageTransfer, payload: bytes, grammar: Grammar) -> 
     headers = method.application_headers
     if headers:
         given["headers"] = headers
-        # What was checked once may be joined by what the text's grammar knows not.
+        # Headers added later may have tags that the grammar of the specification does not know.
         given["_raw_headers"] = (_table_of(method, payload), grammar.unchecked)
     properties = BasicProperties(**given)
     added = {place.header: getattr(method, place.field) for place in _OWN if getattr(method, place.field)}
@@ -121,7 +121,7 @@ def from_transfer(method: MessageTransfer, payload: bytes, grammar: Grammar) -> 
 
 
 def _carried(headers: dict[str, Any], *, expires: bool) -> Iterator[tuple[Place, str]]:
-    """The properties that headers of a transfer carry. Where the field is set the header stays one."""
+    """The properties that headers of a transfer carry. Where the field is set, the header stays a header."""
     for place in FIELDS:
         value = headers.get(place.header) if place.property and place.header else None
         if isinstance(value, str) and fits_short_string(value) and not (place.field and expires):
@@ -129,7 +129,7 @@ def _carried(headers: dict[str, Any], *, expires: bool) -> Iterator[tuple[Place,
 
 
 def _table_of(method: MessageTransfer, payload: bytes) -> bytes:
-    """The bytes of the headers: all that is between the other fields and the body."""
+    """The encoded headers: the bytes between the other fields and the body."""
     behind = len(encode_body(method.body))
     bare = MessageTransfer(**{name: getattr(method, name) for name in _BEFORE_HEADERS})
     return payload[len(bare.encode()) - _EMPTY_TABLE_AND_BODY : len(payload) - behind]
@@ -141,7 +141,7 @@ _BEFORE_HEADERS: Final = tuple(
 
 
 def to_transfer(properties: AnyProperties) -> Transferred:
-    """What any protocol's properties say, as message.transfer says it."""
+    """The properties of any protocol as message.transfer carries them."""
     values: dict[str, Any] = {}
     for place in _SAME:
         value = getattr(properties, place.property)
@@ -164,20 +164,20 @@ def to_transfer(properties: AnyProperties) -> Transferred:
             values[place.field] = value
             taken.append(place.header)
     if not isinstance(properties, Properties):
-        # What came by another family of protocols has no table yet.
+        # Properties of another family of protocols have no encoded table.
         properties = BasicProperties(headers=properties.headers)
     return Transferred(values, properties.headers_table(added, taken))
 
 
 def _suits(field: str, value: object) -> bool:
-    """Whether the header's value is one for the field that it stands for."""
+    """True when the header's value fits its field."""
     if field == "security_token":
         return isinstance(value, bytes)
     return isinstance(value, str) and fits_short_string(value)
 
 
 def encode_transfer(method: MessageTransfer, table: bytes, body: Body) -> bytes:
-    """The payload of a transfer with these headers and this body; the method has neither.
+    """The payload of a transfer with these headers and this body; those of `method` must be empty.
 
     Raises:
         FieldError: a value does not fit its field.

@@ -1,7 +1,7 @@
-"""The frames of 0-9: what their types are called, and which there are.
+"""The frame types of 0-9 and their names.
 
-How a frame is put into bytes is the same as in 0-9-1, see `fakeamqp.protocols.framed.codec.frames`. 0-8 has the
-same types without requests and responses.
+The encoding of frames is the same as in 0-9-1, see `fakeamqp.protocols.framed.codec.frames`. 0-8 has the same types
+without requests and responses.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ FRAME_NAMES: Final[dict[int, str]] = {
     c.FRAME_REQUEST: "request",
     c.FRAME_RESPONSE: "response",
 }
-#: every type that the documents define
+#: all types in the documents
 FRAME_TYPES: Final = frozenset(FRAME_NAMES)
-#: those of 0-8
+#: the types of 0-8
 FRAME_TYPES_0_8: Final = FRAME_TYPES - {c.FRAME_REQUEST, c.FRAME_RESPONSE}
-#: those whose payload travels elsewhere (0-9/oob/format)
+#: the types whose payload is transported outside the connection (0-9/oob/format)
 OUT_OF_BAND: Final = frozenset((c.FRAME_OOB_METHOD, c.FRAME_OOB_HEADER, c.FRAME_OOB_BODY))

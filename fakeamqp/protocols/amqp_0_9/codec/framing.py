@@ -1,7 +1,7 @@
-"""Frames of 0-9, for those who look on; see `fakeamqp.adapters`.
+"""Frames of 0-9 as traces and faults see them; see `fakeamqp.adapters.Framing`.
 
-Requests and responses hold methods, and so count as methods. Nobody looks into out-of-band frames and trace
-frames.
+Request and response frames hold methods and count as methods. The content of out-of-band frames and trace
+frames is not decoded.
 """
 
 from __future__ import annotations

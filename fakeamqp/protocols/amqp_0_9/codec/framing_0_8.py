@@ -1,4 +1,4 @@
-"""Frames of 0-8, for those who look on: those of 0-9 behind another protocol header."""
+"""Frames of 0-8 as traces and faults see them: the frames of 0-9 with another protocol header."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The properties of contents of class file and stream, with all that is read of a message's properties.
+"""The properties of contents of class file and stream, with every attribute that the model reads.
 
-What these classes do not have is absent: None, and so it stays. What came by 0-10, which has the same two
-classes, keeps what they have in common.
+A property that these classes do not have is always None. Contents from 0-10, which has the same two classes,
+keep the properties that both have.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["FILE_ENCODING", "STREAM_ENCODING", "FileMessageProperties", "StreamMessageProperties"]
 
 FILE_ENCODING: Final = "0-9 file"
-"""Marks messages whose property bytes go out as they are in contents of class file."""
+"""The encoding of messages whose property bytes are sent unchanged in contents of class file."""
 STREAM_ENCODING: Final = "0-9 stream"
 
 _PERSISTENT = 2
@@ -34,7 +34,7 @@ class OtherProperties(Protocol):
 
 
 class _Absent:
-    """What neither class has."""
+    """The properties that neither class has."""
 
     __slots__ = ()
 
@@ -46,11 +46,11 @@ class _Absent:
     app_id: ClassVar[None] = None
 
 
-_NAMES: Final = frozenset(BasicProperties.__slots__)
+_NAMES: Final[frozenset[str]] = frozenset(BasicProperties.__slots__)
 
 
 class FileMessageProperties(_Absent, FileProperties):
-    """Properties of a content of class file. Files are there to last (file/01)."""
+    """Properties of a content of class file. Files are persistent (file/01)."""
 
     __slots__ = ()
 
@@ -58,11 +58,11 @@ class FileMessageProperties(_Absent, FileProperties):
 
     @classmethod
     def of(cls, properties: OtherProperties) -> Self:
-        """What any protocol's properties say, as far as this class can."""
+        """The properties of any protocol, as far as this class has them."""
         return cls(**_common(cls.LAYOUT, properties))
 
     def replace(self, **changes: Any) -> Self:
-        """See the base class; to take out what the class does not have changes nothing."""
+        """See the base class. Removing a property that the class does not have changes nothing."""
         return super().replace(**_meaningful(type(self), changes))
 
 
@@ -76,11 +76,11 @@ class StreamMessageProperties(_Absent, StreamProperties):
 
     @classmethod
     def of(cls, properties: OtherProperties) -> Self:
-        """What any protocol's properties say, as far as this class can."""
+        """The properties of any protocol, as far as this class has them."""
         return cls(**_common(cls.LAYOUT, properties))
 
     def replace(self, **changes: Any) -> Self:
-        """See the base class; to take out what the class does not have changes nothing."""
+        """See the base class. Removing a property that the class does not have changes nothing."""
         return super().replace(**_meaningful(type(self), changes))
 
 

@@ -1,9 +1,9 @@
-"""What request and response frames of 0-9 hold: numbers, then a method.
+"""The payloads of request and response frames of 0-9: numbers, then a method.
 
-Sources: 0-9/request/layout, 0-9/response/layout. The text's figure of a request has four reserved bytes that
-its grammar leaves out, and peers are written after either. They can be told apart: where the reserved bytes
-would begin, a method without them has its class id, which is never 0. Who answers does well to write the form
-that its peer writes.
+Sources: 0-9/request/layout, 0-9/response/layout. In the specification the figure of a request has four
+reserved bytes and the grammar has none; peers implement either. The first two bytes after the numbers
+distinguish the forms: without reserved bytes they are the class id, which is never 0. An answer should use
+the form of the request.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Request(NamedTuple):
 
     Attributes:
         request_id: 1 for the first of a channel and direction, then one more each.
-        response_mark: up to this number its sender has processed the responses it got.
+        response_mark: the sender has processed the responses up to this number.
         method: the payload of the method.
-        reserved: there are four reserved bytes before the method, as in the figure.
+        reserved: True when four reserved bytes come before the method.
     """
 
     request_id: int
@@ -44,7 +44,7 @@ class Response(NamedTuple):
     Attributes:
         response_id: 1 for the first of a channel and direction, then one more each.
         request_id: the first request that it answers.
-        batch_offset: how many requests after that one it answers as well.
+        batch_offset: the number of further requests that it answers.
         method: the payload of the method.
     """
 
@@ -58,7 +58,7 @@ def decode_request(payload: bytes) -> Request:
     """Read a request in either form.
 
     Raises:
-        FrameError: there is no room for the numbers and the ids of a method.
+        FrameError: the payload is too short for the numbers and the ids of a method.
     """
     if len(payload) < _request.size + _IDS:
         raise FrameError(f"a request has at least {_request.size + _IDS} bytes, got {len(payload)}")
@@ -89,7 +89,7 @@ def decode_response(payload: bytes) -> Response:
     """Read a response.
 
     Raises:
-        FrameError: there is no room for the numbers and the ids of a method.
+        FrameError: the payload is too short for the numbers and the ids of a method.
     """
     if len(payload) < _response.size + _IDS:
         raise FrameError(f"a response has at least {_response.size + _IDS} bytes, got {len(payload)}")

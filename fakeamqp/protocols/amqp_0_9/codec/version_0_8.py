@@ -1,11 +1,11 @@
-"""The methods of 0-8, as far as they are not those of 0-9: this module stands in for `methods`.
+"""The methods of 0-8: those of 0-9 with a few differences. This module replaces `methods`.
 
-0-8 numbers three methods of class connection otherwise, its channel.open-ok has no argument and its consume
-methods have no filter. It knows neither class message nor channel.resume, ping, pong and ok; class 120 is
-called "test" there, and nobody has it. queue.unbind is not in the document; RabbitMQ adds it, so it stays.
+In 0-8 three methods of class connection have other numbers, channel.open-ok has no argument and the consume
+methods have no filter. Class message and channel.resume, ping, pong and ok do not exist. Class 120 is called
+"test"; no implementation of it is known. queue.unbind is an addition of RabbitMQ.
 
-Some clients of 0-8 do send a table with basic.consume (Qpid's variant): all consume methods are read with and
-without one.
+Some clients of 0-8 send a table with basic.consume (Qpid's variant): all consume methods are decoded with and
+without it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from fakeamqp.protocols.amqp_0_9.codec.methods import (
     ConnectionSecure,
     ConnectionTune,
 )
-from fakeamqp.protocols.framed.codec.method import unreadable
+from fakeamqp.protocols.framed.codec.explaining import unreadable
+from fakeamqp.protocols.framed.codec.fields import Octet
+from fakeamqp.protocols.framed.codec.method import BOTH, CLIENT, Method, method
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import ClassVar
 
     from typing_extensions import Self
 
-    from fakeamqp.protocols.framed.codec.method import Layout, Method
+    from fakeamqp.protocols.framed.codec.record import Field, Layout
     from fakeamqp.protocols.framed.codec.tables import FieldValue, Grammar
 
 __all__ = [
@@ -58,72 +59,55 @@ __all__ = [
     "StreamConsume",
 ]
 
-#: What clients of 0-8 begin with: as the definitions have it, and as the text was once printed.
+#: The protocol headers of 0-8: that of the definitions, and that of an early print of the text.
 PROTOCOL_HEADERS: Final = (b"AMQP\x01\x01\x08\x00", b"AMQP\x01\x01\x09\x01")
 VERSION_MAJOR: Final = 8
 VERSION_MINOR: Final = 0
 
 
+@method(
+    "connection.start",
+    10,
+    10,
+    received_by=CLIENT,
+    synchronous=True,
+    responses=("connection.start-ok",),
+)
 class ConnectionStart(m.ConnectionStart):
-    """connection.start (10, 10); the numbers of the version are those of 0-8."""
+    """The version numbers are those of 0-8."""
 
-    __slots__ = ()
-
-    def __init__(
-        self,
-        version_major: int = VERSION_MAJOR,
-        version_minor: int = VERSION_MINOR,
-        server_properties: dict[str, FieldValue] | None = None,
-        mechanisms: bytes = b"",
-        locales: bytes = b"",
-    ) -> None:
-        super().__init__(version_major, version_minor, server_properties, mechanisms, locales)
+    version_major: Octet = VERSION_MAJOR
+    version_minor: Octet = VERSION_MINOR
 
 
+@method("connection.redirect", 10, 50, received_by=CLIENT, synchronous=True)
 class ConnectionRedirect(m.ConnectionRedirect):
-    """connection.redirect (10, 50 in 0-8)."""
-
-    __slots__ = ()
-
-    METHOD_ID: ClassVar[int] = 50
-    INDEX: ClassVar[int] = 0x000A0032
-
-    def encode(self) -> bytes:
-        """See `Method.encode`."""
-        return b"\x00\x0a\x00\x32" + super().encode()[4:]
+    """Number 42 in 0-9."""
 
 
+@method(
+    "connection.close",
+    10,
+    60,
+    received_by=BOTH,
+    synchronous=True,
+    responses=("connection.close-ok",),
+)
 class ConnectionClose(m.ConnectionClose):
-    """connection.close (10, 60 in 0-8)."""
-
-    __slots__ = ()
-
-    METHOD_ID: ClassVar[int] = 60
-    INDEX: ClassVar[int] = 0x000A003C
-
-    def encode(self) -> bytes:
-        """See `Method.encode`."""
-        return b"\x00\x0a\x00\x3c" + super().encode()[4:]
+    """Number 50 in 0-9."""
 
 
+@method("connection.close-ok", 10, 61, received_by=BOTH, synchronous=True)
 class ConnectionCloseOk(m.ConnectionCloseOk):
-    """connection.close-ok (10, 61 in 0-8)."""
-
-    __slots__ = ()
-
-    METHOD_ID: ClassVar[int] = 61
-    INDEX: ClassVar[int] = 0x000A003D
-
-    def encode(self) -> bytes:
-        """See `Method.encode`."""
-        return b"\x00\x0a\x00\x3d"
+    """Number 51 in 0-9."""
 
 
 class ChannelOpenOk(m.ChannelOpenOk):
-    """channel.open-ok (20, 11): without the id of the channel, which is not sent whatever it is."""
+    """channel.open-ok (20, 11): the id of the channel is never sent."""
 
     __slots__ = ()
 
+    FIELDS: ClassVar[tuple[Field, ...]] = ()
     LAYOUT: ClassVar[Layout] = ()
 
     def encode(self) -> bytes:
@@ -134,18 +118,22 @@ class ChannelOpenOk(m.ChannelOpenOk):
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
         """See `Method.decode`."""
         if len(payload) != 4:
-            raise unreadable(cls, cls.LAYOUT, payload, 4, grammar)
+            raise unreadable(cls, cls.FIELDS, payload, 4, grammar)
         return cls()
 
 
-class BasicConsume(m.BasicConsume):
-    """basic.consume (60, 20): a filter is written only where there is one."""
+class _Consume(Method):
+    """A consume method that is encoded without its filter when that is empty."""
 
     __slots__ = ()
 
+    if TYPE_CHECKING:
+        filter: dict[str, FieldValue]
+
     def encode(self) -> bytes:
         """See `Method.encode`."""
-        return _without_empty_table(super().encode(), self.filter)
+        payload = super().encode()
+        return payload if self.filter else payload[: -len(_EMPTY_TABLE)]
 
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
@@ -153,53 +141,36 @@ class BasicConsume(m.BasicConsume):
         return super().decode(_with_table(payload), grammar)
 
 
-class FileConsume(m.FileConsume):
-    """file.consume (70, 20): a filter is written only where there is one."""
+class BasicConsume(_Consume, m.BasicConsume):
+    """basic.consume (60, 20)."""
 
     __slots__ = ()
 
-    def encode(self) -> bytes:
-        """See `Method.encode`."""
-        return _without_empty_table(super().encode(), self.filter)
 
-    @classmethod
-    def decode(cls, payload: bytes, grammar: Grammar) -> Self:
-        """See `Method.decode`."""
-        return super().decode(_with_table(payload), grammar)
-
-
-class StreamConsume(m.StreamConsume):
-    """stream.consume (80, 20): a filter is written only where there is one."""
+class FileConsume(_Consume, m.FileConsume):
+    """file.consume (70, 20)."""
 
     __slots__ = ()
 
-    def encode(self) -> bytes:
-        """See `Method.encode`."""
-        return _without_empty_table(super().encode(), self.filter)
 
-    @classmethod
-    def decode(cls, payload: bytes, grammar: Grammar) -> Self:
-        """See `Method.decode`."""
-        return super().decode(_with_table(payload), grammar)
+class StreamConsume(_Consume, m.StreamConsume):
+    """stream.consume (80, 20)."""
+
+    __slots__ = ()
 
 
 _EMPTY_TABLE = bytes(4)
 
 
-def _without_empty_table(payload: bytes, table: Mapping[str, FieldValue]) -> bytes:
-    """A consume method without its table, if that is empty."""
-    return payload if table else payload[: -len(_EMPTY_TABLE)]
-
-
 def _with_table(payload: bytes) -> bytes:
-    """A consume method with an empty table, if there is none behind ticket, queue, tag and flags."""
+    """The payload with an empty table, if it ends after ticket, queue, tag and flags."""
     end = 6
     for _ in ("queue", "consumer-tag"):
         end += 1 + int.from_bytes(payload[end : end + 1], "big")
     return payload + _EMPTY_TABLE if len(payload) == end + 1 else payload
 
 
-_OTHERWISE: dict[type[Method], type[Method]] = {
+_DIFFERENT: dict[type[Method], type[Method]] = {
     m.ConnectionStart: ConnectionStart,
     m.ConnectionRedirect: ConnectionRedirect,
     m.ConnectionClose: ConnectionClose,
@@ -213,11 +184,11 @@ _ABSENT = ("message.", "channel.resume", "channel.ping", "channel.pong", "channe
 
 #: class id << 16 | method id -> the same method's number in 0-9
 SAME_IN_0_9: Final[dict[int, int]] = {
-    _OTHERWISE.get(kind, kind).INDEX: kind.INDEX
+    _DIFFERENT.get(kind, kind).INDEX: kind.INDEX
     for kind in m.METHODS.values()
     if not kind.NAME.startswith(_ABSENT)
 }
 #: class id << 16 | method id -> class
 METHODS: Final[dict[int, type[Method]]] = {
-    index: _OTHERWISE.get(m.METHODS[same], m.METHODS[same]) for index, same in SAME_IN_0_9.items()
+    index: _DIFFERENT.get(m.METHODS[same], m.METHODS[same]) for index, same in SAME_IN_0_9.items()
 }

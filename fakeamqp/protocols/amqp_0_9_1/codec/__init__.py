@@ -1,7 +1,4 @@
-"""AMQP 0-9-1 as RabbitMQ speaks it on the wire: constants, methods, properties.
-
-Made from spec/amqp-0-9-1.toml by spec/generate.py; changes belong there.
-"""
+"""AMQP 0-9-1 as RabbitMQ speaks it on the wire: constants, methods, properties."""
 
 from __future__ import annotations
 

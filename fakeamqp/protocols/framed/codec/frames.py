@@ -1,7 +1,6 @@
 """Frames: type byte, channel, payload size, payload, frame-end byte (0-9-1/frame/layout).
 
-Only writing is here. Reading is three lines (`FRAME_HEADER.unpack_from`, a slice, a look at the frame-end
-byte) that the connection does on its own buffer.
+This module only writes frames. The connection reads them from its own buffer.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ FRAME_END = 206
 FRAME_HEADER = struct.Struct(">BHI")
 #: What precedes the property flags in a content header's payload: class id, weight, body size.
 CONTENT_HEADER = struct.Struct(">HHQ")
-#: Bytes of a frame beyond its payload: a frame-max of n leaves n - 8 bytes for the payload.
+#: Bytes of a frame that are not payload: a frame-max of n allows a payload of n - 8 bytes.
 FRAME_OVERHEAD = 8
 
 HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"

@@ -1,4 +1,4 @@
-"""How 0-9-1 and 0-9 put frames into bytes, for faults and traces; see `fakeamqp.adapters.Framing`."""
+"""Frames of 0-9 and 0-9-1 as traces and faults see them; see `fakeamqp.adapters.Framing`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fakeamqp.protocols.framed.codec.frames import (
 
 __all__ = ["PARTS", "FamilyFraming"]
 
-#: what the frames hold that every protocol of the family has
+#: frame type -> what the frame holds, for the types that all protocols of the family have
 PARTS: dict[int, Part] = {
     FRAME_METHOD: "method",
     FRAME_CONTENT_HEADER: "header",
@@ -28,11 +28,11 @@ PARTS: dict[int, Part] = {
 
 
 class FamilyFraming:
-    """A type, a channel, a size, the payload, and a byte that ends it.
+    """A frame is type, channel, size, payload and the frame-end byte.
 
     Args:
-        protocol_header: what a client of the protocol begins with.
-        parts: what there is in frames of each type.
+        protocol_header: the first bytes that a client of the protocol sends.
+        parts: frame type -> what the frame holds.
     """
 
     answer = b""
@@ -54,7 +54,7 @@ class FamilyFraming:
         return octet in self._parts
 
     def cut(self, octets: bytes) -> list[tuple[int, int, bytes, int]]:
-        """What is not even a header's worth counts as the beginning of one, on channel 0."""
+        """Fewer bytes than a frame header count as the beginning of a frame on channel 0."""
         found = []
         position, end = 0, len(octets)
         while end - position >= FRAME_HEADER.size:
@@ -71,5 +71,5 @@ class FamilyFraming:
         return frame(kind, channel, payload)
 
     def part(self, kind: int, payload: bytes) -> Part:
-        """The type says it."""
+        """The type decides."""
         return self._parts.get(kind, "")

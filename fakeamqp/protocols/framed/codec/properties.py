@@ -1,4 +1,4 @@
-"""What every generated class of content properties has in common.
+"""What all classes of content properties have in common, and the decorator that declares one.
 
 Property flags come first, bit 15 of a word for the first property (0-9-1/content/flags-order), bit 0 for
 "another word follows" (0-9-1/content/flags-continuation); then the values of the flagged properties.
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import copy
 import struct
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from fakeamqp.protocols.codec.errors import FieldError, FrameError, WireError
-from fakeamqp.protocols.framed.codec.method import Record, unreadable
+from fakeamqp.protocols.framed.codec.compiling import OnFirstUse, Reader, Writer, compile_function, indented
+from fakeamqp.protocols.framed.codec.explaining import unreadable
+from fakeamqp.protocols.framed.codec.record import Field, Record, dataclass_transform, declare
 from fakeamqp.protocols.framed.codec.tables import (
     RABBITMQ,
     REMOVED,
@@ -29,34 +30,42 @@ if TYPE_CHECKING:
 
     from fakeamqp.protocols.framed.codec.tables import FieldInput, FieldValue, Grammar
 
-    #: the bytes of a table as they came, and the grammar they were read with
-    RawTable: TypeAlias = tuple[bytes, Grammar]
+__all__ = ["Properties", "RawTable", "properties"]
 
-__all__ = ["Properties", "skip_flag_words", "unreadable_properties"]
+#: the bytes of a table and the grammar that decoded them
+RawTable: TypeAlias = "tuple[bytes, Grammar]"
 
-_read_short = struct.Struct(">H").unpack_from
+_short = struct.Struct(">H")
+_read_short = _short.unpack_from
 
 
 class Properties(Record):
-    """Content properties with a `headers` table whose bytes outlive decoding."""
+    """Content properties. The `headers` table keeps the bytes that it was decoded from."""
 
-    if TYPE_CHECKING:  # the generated classes have the slots
+    CLASS_ID: ClassVar[int]
+    OPTIONAL: ClassVar[bool] = True
+
+    if TYPE_CHECKING:  # the declared classes have the slots
         headers: dict[str, FieldValue] | None
         _raw_headers: RawTable | None
     else:
         __slots__ = ()
 
+    def encode(self) -> bytes:
+        """Flags and values. Raises FieldError for a value that does not fit."""
+        raise NotImplementedError
+
     @classmethod
-    @abstractmethod
     def decode(cls, payload: bytes, offset: int, grammar: Grammar) -> Self:
-        """Read flags and values from `offset` on.
+        """Read flags and values from `offset` on: 12 in the payload of a content header.
 
         Raises FrameError when the bytes are too few or too many, FieldError or FieldNameError for illegal
         values.
         """
+        raise NotImplementedError
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with other values for some properties. Raises FieldError for a name that is no property."""
+        """A copy with some properties changed. Raises FieldError for an unknown property."""
         changed = copy.copy(self)
         known = dict(self.LAYOUT)
         for name, value in changes.items():
@@ -66,7 +75,7 @@ class Properties(Record):
         return changed
 
     def header_tag(self, name: str) -> str | None:
-        """The tag, as a letter, that a header field was read with; None where it was not read."""
+        """The tag letter that a header field was decoded with; None for a header set in Python."""
         as_read = self._headers_as_read()
         return None if as_read is None else field_tag(*as_read, name)
 
@@ -77,10 +86,10 @@ class Properties(Record):
         *,
         ordered: bool = False,
     ) -> Self:
-        """A copy with header fields added or replaced, and those named in `remove` taken away.
+        """A copy with header fields added, replaced or removed.
 
-        Every other header field is written back with the bytes and tag it came with. `ordered` sorts the
-        fields by the bytes of their names. Raises FieldError for a value that a field table cannot hold.
+        Every other header field keeps its bytes and tag. `ordered` sorts the fields by the bytes of their
+        names. Raises FieldError for a value that a field table cannot hold.
         """
         octets, grammar = self._headers_as_read() or (None, RABBITMQ)
         if octets is None:
@@ -98,19 +107,19 @@ class Properties(Record):
     def headers_table(
         self, changes: Mapping[str, FieldInput | Removed] | None = None, remove: Iterable[str] = ()
     ) -> bytes:
-        """The headers as a table, some set and some taken out; the others keep the bytes they came with."""
+        """The headers as an encoded table after the changes; every other field keeps its bytes."""
         octets, grammar = self._headers_as_read() or (encode_table(self.headers or {}), RABBITMQ)
         if not changes and not remove:
             return octets
         return splice_table(octets, {**(changes or {}), **dict.fromkeys(remove, REMOVED)}, grammar.unchecked)
 
     def _headers_bytes(self) -> bytes:
-        """The table to write: as it was read, unless `headers` has been changed since."""
+        """The encoded headers: the bytes that were read, unless `headers` has changed since."""
         as_read = self._headers_as_read()
         return encode_table(self.headers or {}) if as_read is None else as_read[0]
 
     def _headers_as_read(self) -> RawTable | None:
-        """Bytes and grammar the headers were read with; None when they no longer say what `headers` says."""
+        """The bytes and grammar that the headers were read with; None when `headers` has changed since."""
         raw = self._raw_headers
         if raw is None or not _same(raw[1].decode(raw[0], 0, len(raw[0]))[0], self.headers):
             return None
@@ -128,11 +137,93 @@ def _same(one: object, other: object) -> bool:
     return one == other or (one != one and other != other)
 
 
-def skip_flag_words(octets: bytes, offset: int, flags: int, unknown: int) -> int:
+P = TypeVar("P", bound=Properties)
+
+
+@dataclass_transform()
+def properties(class_name: str, class_id: int) -> Callable[[type[P]], type[P]]:
+    """Declare the properties of contents of a class: up to 15 annotated attributes. See `declare`.
+
+    A property `headers` of the type `Headers` needs `_raw_headers: RawTable | None` beside it.
+    """
+
+    def declared(template: type[P]) -> type[P]:
+        return declare(
+            template,
+            {
+                "NAME": f"{class_name} properties",
+                "CLASS_ID": class_id,
+                "encode": OnFirstUse(_compile_encode),
+                "decode": OnFirstUse(_compile_decode),
+            },
+        )
+
+    return declared
+
+
+def _compile_encode(owner: type[Properties]) -> Any:
+    lines = ["def encode(self):", "    flags = 0", '    parts = [b""]', "    try:"]
+    names: dict[str, Any] = {"pack_flags": _short.pack}
+    for bit, (name, kind) in enumerate(owner.FIELDS):
+        writer = Writer()
+        kind.write(writer, f"self.{name}")
+        writer.finish()
+        names |= writer.names
+        lines.append(f"        if self.{name} is not None:")
+        parts = ", ".join(writer.parts)
+        add = f"parts += ({parts})" if len(writer.parts) > 1 else f"parts.append({parts})"
+        lines += indented([f"flags |= {0x8000 >> bit}", *writer.lines, add], 3)
+    lines += ["    except UNWRITABLE:", "        raise unwritable(self) from None"]
+    lines += ["    parts[0] = pack_flags(flags)", '    return b"".join(parts)']
+    return compile_function(owner, lines, names)
+
+
+def _compile_decode(owner: type[Properties]) -> Any:
+    count = len(owner.FIELDS)
+    unknown = 0xFFFE & 0xFFFF >> count
+    names = {
+        "read_flags": _read_short,
+        "skip_flag_words": _skip_flag_words,
+        "unreadable_properties": _unreadable,
+    }
+    failed = f"raise unreadable_properties(cls, payload, offset, grammar, {unknown})"
+    lines = [
+        "def decode(cls, payload, offset, grammar):",
+        "    properties = cls()",
+        "    try:",
+        "        flags = read_flags(payload, offset)[0]",
+        "        end = offset + 2",
+        f"        if flags & {unknown | 1}:",
+        f"            end = skip_flag_words(payload, end, flags, {unknown})",
+    ]
+    level = 2
+    for bit, field in enumerate(owner.FIELDS):
+        if bit == count // 3:
+            # Most contents have none of the later properties. One test for all of them saves a sixth.
+            lines += indented([f"if flags & {0xFFFF >> bit & ~unknown & ~1}:"], level)
+            level += 1
+        lines += indented([f"if flags & {0x8000 >> bit}:"], level)
+        lines += indented(_reading(field, names), level + 1)
+    lines += ["    except UNREADABLE:", f"        {failed} from None"]
+    lines += ["    if end != len(payload):", f"        {failed}"]
+    lines += ["    if grammar.forbids_nul:", "        forbid_nul(properties)", "    return properties"]
+    return classmethod(compile_function(owner, lines, names))
+
+
+def _reading(field: Field, names: dict[str, Any]) -> list[str]:
+    """The statements that read one property; what they need is added to `names`."""
+    reader = Reader()
+    field.type.read(reader, f"properties.{field.name}")
+    reader.finish()
+    names |= reader.names
+    return reader.lines
+
+
+def _skip_flag_words(octets: bytes, offset: int, flags: int, unknown: int) -> int:
     """The offset behind all flag words; `flags` is the first one and `offset` is behind it.
 
-    Raises FieldError when a flag stands for no property (its value has no known length, so nothing behind it
-    can be read), IndexError or struct.error when a word is missing.
+    Raises FieldError when a flag stands for no property: the length of its value is unknown, so nothing
+    behind it can be read. Raises IndexError or struct.error when a word is missing.
     """
     if flags & unknown:
         raise FieldError(f"property flags 0x{flags:04x} name a property that does not exist")
@@ -144,16 +235,16 @@ def skip_flag_words(octets: bytes, offset: int, flags: int, unknown: int) -> int
     return offset
 
 
-def unreadable_properties(
+def _unreadable(
     record: type[Properties], octets: bytes, offset: int, grammar: Grammar, unknown: int
 ) -> WireError:
-    """Say why `octets` from `offset` on are not property flags and the values they announce."""
+    """The error for `octets` that are not property flags and the flagged values from `offset` on."""
     try:
         flags: int = _read_short(octets, offset)[0]
-        offset = skip_flag_words(octets, offset + 2, flags, unknown)
+        offset = _skip_flag_words(octets, offset + 2, flags, unknown)
     except FieldError as problem:
         return FieldError(f"{record.NAME}: {problem}")
     except (IndexError, struct.error):
         return FrameError(f"{record.NAME}: the payload ends inside the property flags")
-    layout = tuple(entry for bit, entry in enumerate(record.LAYOUT) if flags & 0x8000 >> bit)
-    return unreadable(record, layout, octets, offset, grammar)
+    flagged = [field for bit, field in enumerate(record.FIELDS) if flags & 0x8000 >> bit]
+    return unreadable(record, flagged, octets, offset, grammar)

@@ -1,7 +1,7 @@
 """Short strings: one length byte and up to 255 bytes of UTF-8 (0-9-1/types/shortstr).
 
-Bytes that are not UTF-8 become lone surrogates ("surrogateescape") and turn back into the same bytes, so
-a name of any bytes survives the way through a `str`.
+Bytes that are not UTF-8 become lone surrogates ("surrogateescape") and are encoded to the same bytes again,
+so any name can be decoded and encoded without a change.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from fakeamqp.protocols.codec.errors import FieldError
 
 __all__ = ["OCTET", "encode_short_string", "text"]
 
-# OCTET[n] is the one-octet string n. Taking it from here makes a method with two short strings a tenth faster
-# to write than Struct("B").pack does. Only for numbers that cannot be negative.
+# OCTET[n] is the one-octet string n. For a method with two short strings this is a tenth faster than
+# Struct("B").pack. Only for numbers that cannot be negative.
 OCTET = tuple(bytes((number,)) for number in range(256))
 
 
@@ -23,7 +23,7 @@ def text(octets: bytes) -> str:
 def encode_short_string(value: str) -> bytes:
     """`value` as length byte plus bytes.
 
-    Raises FieldError when it is no `str`, is longer than 255 bytes or holds a surrogate that stands for no
+    Raises FieldError when it is no `str`, is longer than 255 bytes, or holds a surrogate that encodes no
     byte.
     """
     if not isinstance(value, str):

@@ -1,6 +1,6 @@
 """Field tables (0-9-1/types/table-encoding): name, tag byte and value, behind a 32-bit byte length.
 
-The published grammar and the peers in use disagree about some tags, so reading takes a `Grammar`:
+The published grammar and actual peers disagree about some tags, so decoding takes a `Grammar`:
 
 | tag | `RABBITMQ`          | `PUBLISHED`                  |
 |-----|---------------------|------------------------------|
@@ -10,15 +10,14 @@ The published grammar and the peers in use disagree about some tags, so reading 
 | D   | unsigned mantissa   | signed mantissa              |
 | x   | bytes              | unknown                      |
 
-The published grammar also has a syntax for field names and forbids NUL in short strings. The text of 0-9
-asks for the same, and names six tags of which peers use three times as many: `PUBLISHED_0_9` reads the tags
-that RabbitMQ's grammar has, with a signed mantissa, and checks what there is to check. Writing needs no
-choice: it uses tags with one meaning for both, but for `l` and `x`, which only RabbitMQ's grammar reads as
-written.
+The published grammar also has a syntax for field names and forbids NUL in short strings. The text of 0-9 has
+the same rules and only six tags; peers use three times as many. `PUBLISHED_0_9` reads the tags of RabbitMQ's
+grammar, with a signed mantissa, and makes the checks of the text. Encoding needs no grammar: its tags have
+the same meaning in all, except `l` and `x`, which only RabbitMQ's grammar reads as they are written.
 
-What becomes what: t bool; all integers int; f and d float; D Decimal; S and a short s str; x bytes;
-T Timestamp; F dict; A list; V None. Of fields with one name the first counts; the documents leave it open
-for 0-9-1 (0-9-1/types/table-duplicates) and ask for the first in 0-9.
+Python types: t bool; all integers int; f and d float; D Decimal; S and a short s str; x bytes; T Timestamp;
+F dict; A list; V None. Of several fields with one name the first counts: 0-9 demands it, 0-9-1 leaves it open
+(0-9-1/types/table-duplicates).
 """
 
 from __future__ import annotations
@@ -55,8 +54,8 @@ __all__ = [
     "splice_table",
 ]
 
-#: Tables and arrays may nest this deep; deeper ones are refused with FieldError. The protocol names no limit
-#: (0-9-1/types/table-nested), Python's stack does.
+#: The deepest nesting of tables and arrays; deeper ones are refused with FieldError. The protocol has no
+#: limit (0-9-1/types/table-nested), but Python's stack has one.
 MAX_DEPTH = 200
 
 
@@ -66,14 +65,14 @@ class Removed(Enum):
     REMOVED = "removed"
 
 
-#: As a value in the changes of `edit_table`: take the field away.
+#: As a value in the changes of `edit_table`: remove the field.
 REMOVED: Final = Removed.REMOVED
 
-#: What reading gives.
+#: The values that decoding returns.
 FieldValue: TypeAlias = Union[
     bool, int, float, str, bytes, Decimal, Timestamp, "dict[str, FieldValue]", "list[FieldValue]", None
 ]
-#: What writing takes.
+#: The values that encoding accepts.
 FieldInput: TypeAlias = Union[
     bool,
     int,
@@ -105,7 +104,7 @@ _COMMON_NUMBERS = {"b": "b", "B": "B", "u": "H", "I": "i", "i": "I", "L": "q", "
 
 
 class Grammar:
-    """How bytes are read: which tags there are, what they mean, what is checked. Immutable."""
+    """The rules for decoding: tags, their meaning, checks. Immutable."""
 
     __slots__ = (
         "checks_names",
@@ -131,7 +130,7 @@ class Grammar:
     checks_names: bool
     #: short strings must not hold a zero byte
     forbids_nul: bool
-    #: the same tags without the two checks, and with x: for bytes that were accepted or made here
+    #: the same tags without the two checks, and with x: for bytes that were checked before or written here
     unchecked: Grammar
 
     def __init__(
@@ -180,7 +179,7 @@ class Grammar:
         return self.name
 
     def decode(self, buffer: bytes, offset: int, end: int) -> tuple[dict[str, FieldValue], int]:
-        """Read the table whose length stands at `offset`; nothing at or behind `end` belongs to it.
+        """Read the table whose length is at `offset`; it must end before or at `end`.
 
         Returns the fields and the offset behind the table. Raises FrameError when lengths do not fit,
         FieldError for an unknown tag, an illegal value or nesting deeper than `MAX_DEPTH`, FieldNameError
@@ -237,8 +236,8 @@ def _read_values(
     """Read the values between `offset` and `end` into `items`, or, if that is None, by name into `fields`.
 
     One flat function for tables and arrays, common tags first: a table of five strings and numbers takes an
-    eighth less time than with one function per tag. No read is checked against `end` on its own; running
-    over it shows at the bottom of the loop.
+    eighth less time than with one function per tag. Single reads are not checked against `end`; the check
+    after the loop finds any overrun.
     """
     if depth > MAX_DEPTH:
         raise FieldError(f"a field table nests deeper than {MAX_DEPTH} levels")
@@ -497,8 +496,8 @@ def edit_table(
 ) -> bytes:
     """`table` (with its length) after `changes`; every other field keeps its exact bytes and tag.
 
-    A changed field keeps its place (with duplicates, the first one's; the others go), a new one comes last,
-    `REMOVED` takes all fields of that name away. Raises FrameError, FieldError or FieldNameError when
+    A changed field keeps its place, and its duplicates are removed. A new field comes last. `REMOVED` removes
+    all fields of that name. Raises FrameError, FieldError or FieldNameError when
     `table` is not one whole table of `grammar`, FieldError when a new value cannot be written.
     """
     _, end = grammar.decode(table, 0, len(table))
@@ -508,7 +507,7 @@ def edit_table(
 
 
 def splice_table(table: bytes, changes: Mapping[str, FieldInput | Removed], grammar: Grammar) -> bytes:
-    """`edit_table` for a table that is known to be whole and readable."""
+    """`edit_table` for a table that is known to be complete and valid."""
     written = {
         name: encode_table({name: value})[4:] for name, value in changes.items() if value is not REMOVED
     }
@@ -524,7 +523,7 @@ def splice_table(table: bytes, changes: Mapping[str, FieldInput | Removed], gram
 
 
 def sorted_table(table: bytes, grammar: Grammar) -> bytes:
-    """A readable table with its fields in the order of their names' bytes, the first of each name only."""
+    """A valid table sorted by the bytes of the names, with the first field of each name."""
     fields: dict[bytes, bytes] = {}
     for _, start, stop in _field_spans(table, grammar):
         fields.setdefault(table[start + 1 : start + 1 + table[start]], table[start:stop])
