@@ -1,9 +1,9 @@
-"""Write the wire room's typed methods, controls, commands and structs from the facts in this directory.
+"""Write the typed methods of 0-9-x from the facts in this directory.
 
     python spec/generate.py            write the modules
     python spec/generate.py --check    change nothing; name the stale modules and exit with 1
 
-One `Dialect` says which facts become which package; an emitter (`emit_0_9_x`, `emit_0_10`) turns the facts
+One `Dialect` says which facts become which package; an emitter (`emit_0_9_x`) turns the facts
 into modules. Those are laid out the way `ruff format` would, so that they do not depend on an installed
 formatter.
 """
@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from emit_0_9_x import emit_0_9_x
-from emit_0_10 import emit_0_10
 from layout import Dialect
 
 if sys.version_info >= (3, 11):
@@ -43,7 +42,6 @@ DIALECTS = (
         renames={("", "nowait"): "no-wait", ("message", "bytes"): "octets"},
         described_elsewhere={"basic": "amqp_0_9_1"},
     ),
-    Dialect(source="amqp-0-10.toml", package="amqp_0_10", emit=emit_0_10, title="AMQP 0-10"),
 )
 
 
