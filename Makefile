@@ -12,7 +12,7 @@ SPARK := compat_tests/spark compat_tests/unit/spark compat_tests/crashes $(wildc
 PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz crashes spark conformance personalities faults bench lint format generate clean
+.PHONY: help demo test fuzz crashes spark conformance personalities faults bench lint format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -59,19 +59,15 @@ bench: $(VENV)/.test ## Run the benchmarks and write docs/benchmarks.md
 		--benchmark-only --benchmark-columns=median,iqr,ops,rounds $(PYTEST_ARGS)
 	$(PY) -m compat_tests.benchmarks.report
 
-lint: $(VENV)/.test ## Check style, types, import arrows and generated code
+lint: $(VENV)/.test ## Check style, types and import contracts
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
-	$(PY) spec/generate.py --check
 
 format: $(VENV)/.test ## Let ruff put the code into shape
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
-
-generate: $(VENV)/.test ## Write the generated code from spec/
-	$(PY) spec/generate.py
 
 clean: ## Remove the virtual environment and all caches
 	rm -rf $(VENV) $(VENV)-pyspark-* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.basic import BasicProperties
 from fakeamqp.protocols.framed.codec.tables import Timestamp
 from fakeamqp.trace.parts import Cut, full_size
 

@@ -1,4 +1,4 @@
-"""Class connection: from the protocol header to an open virtual host, and the close."""
+"""Class connection: from the protocol header to an open virtual host, and its close."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DEFAULT_VIRTUAL_HOST = "/"
 
 
 def start(connection: Amqp010Connection) -> None:
-    """Send connection.start: who we are and how a client may log in."""
+    """Send connection.start: the broker's properties, and the mechanisms and locales to choose from."""
     personality = connection.personality
     connection.send(
         0,
@@ -48,7 +48,7 @@ def start(connection: Amqp010Connection) -> None:
 
 
 def receive(connection: Amqp010Connection, control: Control) -> None:
-    """A control of this class. In a closing connection only close and close-ok count."""
+    """A control of this class. A closing connection heeds only close and close-ok."""
     if connection.state is ConnectionState.CLOSING and not isinstance(
         control, (controls.ConnectionClose, controls.ConnectionCloseOk)
     ):
@@ -72,7 +72,7 @@ def _secure_ok(connection: Amqp010Connection, control: controls.ConnectionSecure
 
 
 def _authenticate(connection: Amqp010Connection, response: bytes | None) -> None:
-    """One step of the mechanism: a challenge, a user, or a refusal."""
+    """Take one step of the mechanism: to a challenge, a user or a refusal."""
     try:
         answer = connection.login.step(response or b"")
     except AuthenticationFailed as problem:
@@ -97,7 +97,7 @@ def _authenticate(connection: Amqp010Connection, response: bytes | None) -> None
 
 
 def _tune_ok(connection: Amqp010Connection, control: controls.ConnectionTuneOk) -> None:
-    """Settle the limits; what the client leaves out is as it was offered."""
+    """Settle the limits; for a field that the client leaves out, the offer holds."""
     choices = connection.choices
     channel_max = _settled("channel-max", control.channel_max, choices.channel_max)
     max_frame_size = _settled("max-frame-size", control.max_frame_size, choices.max_frame_size)
@@ -114,7 +114,7 @@ def _tune_ok(connection: Amqp010Connection, control: controls.ConnectionTuneOk) 
 
 
 def _settled(name: str, asked: int | None, offered: int) -> int:
-    """A limit must not be above the one offered (connection.tune-ok/*-upper-limit)."""
+    """Refuse a limit above the offered one (connection.tune-ok/*-upper-limit)."""
     if asked is not None and asked > offered:
         raise _too(name, asked, "higher", offered)
     return offered if asked is None else asked
@@ -128,7 +128,7 @@ def _too(name: str, asked: int, how: str, bound: int) -> ConnectionFault:
 def _open(connection: Amqp010Connection, control: controls.ConnectionOpen) -> None:
     """Open a virtual host; a client that names none gets the default one.
 
-    Where the broker has moved, clients are sent there that do not insist (connection.open/insist-behavior).
+    A broker that has moved redirects clients that do not insist (connection.open/insist-behavior).
     """
     assert connection.user is not None
     redirect = connection.broker.redirect
@@ -148,7 +148,7 @@ def _open(connection: Amqp010Connection, control: controls.ConnectionOpen) -> No
 
 
 def _heartbeat(connection: Amqp010Connection, control: controls.ConnectionHeartbeat) -> None:
-    """A sign of life, which any byte is; there is no answer (connection.heartbeat/no-reply)."""
+    """A sign of life, like any byte; heartbeats have no answer (connection.heartbeat/no-reply)."""
 
 
 def _close(connection: Amqp010Connection, control: controls.ConnectionClose) -> None:

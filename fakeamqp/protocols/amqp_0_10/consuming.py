@@ -1,7 +1,7 @@
-"""Consumers of classes file and stream: their tags, what they depend on, and the windows they share.
+"""Consumers of classes file and stream: their tags, their gates, and the windows that they share.
 
-Unlike subscriptions of class message these have no credit of their own. What they are sent in advance is
-limited for all consumers of a class in a session together, and for all of them in a connection.
+Unlike subscriptions of class message, they have no credit of their own. A window limits what is sent in
+advance to all consumers of a class in a session, and another one to all of them in a connection.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Consume", "Consumers", "ServerConsumer", "cancel", "consumable", "se
 
 
 class Consumers:
-    """The consumers of one class in one session; subclasses have what else the class keeps of it."""
+    """The consumers of one class in one session; subclasses add the other state of the class."""
 
     class_name = ""
 
@@ -44,7 +44,7 @@ class Consumers:
 
     @classmethod
     def of(cls, session: ServerSession) -> Self:
-        """Those of a session."""
+        """The consumers of a session."""
         found = session.consuming.get(cls.class_name)
         if found is None:
             found = session.consuming[cls.class_name] = cls(session)
@@ -53,7 +53,7 @@ class Consumers:
 
     @property
     def windows(self) -> tuple[Window, ...]:
-        """What deliveries depend on, the gates not counted."""
+        """The gates of deliveries, without those of the attachment."""
         return tuple(each for each in (self.window, self.shared_window) if each is not None)
 
     def next_delivery_tag(self) -> int:
@@ -62,7 +62,7 @@ class Consumers:
         return self.last_delivery_tag
 
     def attached(self) -> None:
-        """The session has a transport, which may be another than before."""
+        """The session is attached, perhaps to another transport than before."""
         connection = self.session.connection
         if connection is not None:
             self.shared_window = connection.windows.get(self.class_name)
@@ -70,13 +70,13 @@ class Consumers:
             each.attached()
 
     def count(self, window: Window) -> None:
-        """Take what consumers were sent in advance of a window that is new to them."""
+        """Charge a new window for what its consumers were sent in advance."""
 
     def given_up(self, assembly: Assembly) -> None:
-        """The client will not send the rest of this command."""
+        """The client does not send the rest of this command."""
 
     def let_go(self) -> None:
-        """The session is about to end, and to return what it holds."""
+        """The session is about to end and to return its messages."""
 
     def end(self) -> None:
         """The session has ended."""
@@ -104,11 +104,11 @@ class ServerConsumer:
     """One consumer. It is also its own subscriber, see `model.subscription.Subscriber`.
 
     Args:
-        consumers: those it is one of.
-        queue: what it takes from.
-        command: what was asked for.
-        acknowledges: whether messages stay at the queue until they are settled.
-        windowed: whether windows hold for it.
+        consumers: the consumers of its class in its session.
+        queue: the queue it takes from.
+        command: the consume command.
+        acknowledges: True where messages stay at the queue until they are settled.
+        windowed: True where windows hold for it.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class ServerConsumer:
         return f"<{type(self).__name__} {self.tag!r} on queue {self.subscription.queue.name!r}>"
 
     def attached(self) -> None:
-        """Depend on the gates of where the session is attached now, and on the windows that hold there."""
+        """Depend on the gates of the session's present attachment, and on the windows that hold there."""
         session, subscription = self.session, self.subscription
         connection = session.connection
         gates = (session.gate,) if connection is None else (session.gate, connection.gate)
@@ -146,17 +146,17 @@ class ServerConsumer:
         rates = tuple(window.rate for window in windows)
         subscription.depend_on((*gates, *credits, *rates), () if subscription.no_ack else credits)
         if connection is not None:
-            # What a client publishes itself is what its connection publishes (file.consume/no-local).
+            # A client's own messages are those that its connection publishes (file.consume/no-local).
             subscription.owner = connection
 
     def shut(self) -> None:
-        """Take nothing any more."""
+        """Stop taking messages."""
         closed = Gate()
         closed.shut()
         self.subscription.depend_on((closed,), ())
 
     def end(self) -> None:
-        """End it at its queue; what it was sent can still be settled."""
+        """End it at its queue; its deliveries can still be settled."""
         self.session.note_consumer("consumer ended", self.subscription)
         self.subscription.queue.unsubscribe(self.subscription)
 
@@ -167,7 +167,7 @@ class ServerConsumer:
         raise NotImplementedError
 
     def cancelled(self, subscription: Subscription) -> None:
-        """See `model.subscription.Subscriber`: the queue has gone, which ends the session as well."""
+        """See `model.subscription.Subscriber`: the deletion of the queue ends the session as well."""
         if self.consumers.by_tag.pop(self.tag, None) is not None:
             session, queue = self.session, subscription.queue.name
             session.note_consumer("consumer ended", subscription)
@@ -176,17 +176,17 @@ class ServerConsumer:
             )
 
     def held_too_long(self, subscription: Subscription | None) -> None:
-        """See `model.subscription.Subscriber`: 0-10 knows no such timeout; the message is another's now."""
+        """See `model.subscription.Subscriber`: 0-10 has no such timeout; another consumer has it."""
 
 
 def consumable(consumers: Consumers, command: Consume) -> Queue:
-    """The queue that somebody wants to consume from.
+    """The queue that a consume command names.
 
     Raises:
-        SessionFault: no queue is named, or the tag is empty or in use.
+        SessionFault: the command names no queue, or its tag is empty or in use.
         AccessRefused: the user may not read there.
         NotFound: there is no such queue.
-        ResourceLocked: exclusive access stands in the way.
+        ResourceLocked: another session has exclusive access.
     """
     session, name, tag = consumers.session, command.queue, command.consumer_tag
     if not name:
@@ -204,7 +204,7 @@ def consumable(consumers: Consumers, command: Consume) -> Queue:
 
 
 def start(consumer: ServerConsumer, *, no_ack: bool) -> None:
-    """Let a new consumer in; who dispatches its queue does so once the client has been told."""
+    """Add a new consumer. The caller dispatches its queue after it has told the client."""
     subscription = consumer.subscription
     subscription.queue.subscribe(subscription)
     consumer.consumers.by_tag[consumer.tag] = consumer
@@ -218,7 +218,7 @@ def start(consumer: ServerConsumer, *, no_ack: bool) -> None:
 
 
 def cancel(consumers: Consumers, tag: str) -> ServerConsumer:
-    """Take a consumer out; the caller ends it.
+    """Remove a consumer; the caller ends it.
 
     Raises:
         NotFound: there is none with this tag.
@@ -233,17 +233,17 @@ def cancel(consumers: Consumers, tag: str) -> ServerConsumer:
 def set_window(
     consumers: Consumers, *, count: int, size: int, rate: int = 0, for_connection: bool | None
 ) -> Window:
-    """Limit what is sent in advance: to a session's consumers, or to those of all sessions of its connection.
+    """Limit what is sent in advance to a session's consumers, or to those of all sessions of its connection.
 
-    Those that are there are included, and what they were sent already is. 0 means no limit. The caller
-    resumes the window once the client has been told.
+    The limit includes consumers that exist, and what they were sent before. 0 means no limit. The caller
+    resumes the window after it has told the client.
 
     Args:
-        consumers: those of the session that asks.
+        consumers: the consumers of the session that sets the limit.
         count: messages.
         size: bytes of their bodies.
         rate: bytes of their bodies per second.
-        for_connection: whether the limit is for all consumers of the class on the connection together.
+        for_connection: True for one limit for all consumers of the class on the connection.
     """
     session, class_name = consumers.session, consumers.class_name
     connection = session.connection
@@ -268,7 +268,7 @@ def set_window(
 
 
 def _share(window: Window, sharing: Iterable[Consumers]) -> None:
-    """Have a new window hold for these."""
+    """Put these consumers under a new window."""
     for each in sharing:
         each.attached()
         each.count(window)

@@ -1,7 +1,7 @@
-"""Contents of classes file and stream: what publishing them means, and what comes back.
+"""Contents of classes file and stream: how they are published, and how they are returned.
 
-They are messages like all others: what a content was published with is what any consumer gets, in the terms
-of its own protocol and class.
+They are messages like all others: every consumer gets the content and its properties in the terms of its own
+protocol and class.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ContentClass:
-    """What differs between the two classes."""
+    """The differences between the two classes."""
 
     encoding: str
     message: type[FileMessage | StreamMessage]
@@ -50,7 +50,7 @@ STREAM = ContentClass(STREAM_ENCODING, StreamMessage, commands.StreamReturn)
 
 
 class Target(NamedTuple):
-    """Where a content goes, and when it is to come back."""
+    """Where a content goes, and when it is returned."""
 
     exchange: str
     routing_key: str
@@ -59,7 +59,7 @@ class Target(NamedTuple):
 
     @classmethod
     def of(cls, command: commands.FilePublish | commands.StreamPublish) -> Target:
-        """What a publish says; a blank exchange is the default one (file.publish/exchange-default)."""
+        """The fields of a publish; a blank exchange is the default one (file.publish/exchange-default)."""
         return cls(
             command.exchange or "",
             command.routing_key or "",
@@ -69,11 +69,11 @@ class Target(NamedTuple):
 
 
 def authorise(session: ServerSession, target: Target) -> None:
-    """May the session's user publish there?
+    """Refuse an exchange that the session's user may not publish to.
 
     Raises:
         NotFound: there is no such exchange.
-        AccessRefused: no, or the exchange is internal.
+        AccessRefused: the user may not, or the exchange is internal.
     """
     session.authorise("write", "exchange", target.exchange)
     session.virtual_host.routing.check_publishable(target.exchange)
@@ -85,7 +85,7 @@ def authorise(session: ServerSession, target: Target) -> None:
 def message(
     session: ServerSession, kind: ContentClass, target: Target, octets: bytes | None, body: bytes
 ) -> Message:
-    """The message that a content is; `octets` are those of its header segment.
+    """The message of a content; `octets` are those of its header segment.
 
     Raises:
         SegmentError: they cannot be read, or do not hold the properties of the class.
@@ -111,7 +111,7 @@ def note_publish(session: ServerSession, message: Message) -> None:
 
 
 def header(kind: ContentClass, message: Message) -> bytes:
-    """The header segment of a message for clients of this class: as it came, or made from its properties."""
+    """The header segment of a message for clients of this class: as received, or made from its properties."""
     if message.encoding != kind.encoding:
         properties = ContentProperties.of(kind.encoding, message.properties)
         message.properties_bytes, message.encoding = properties.encode(), kind.encoding
@@ -128,7 +128,7 @@ def publish(
     message: Message,
     transaction: Transaction | None,
 ) -> None:
-    """Route a message, now or when a transaction is committed (file/transactions)."""
+    """Route a message, now or when its transaction is committed (file/transactions)."""
     if _is_too_large(session, message):
         send_back(
             session, kind, message, ReturnCode.CONTENT_TOO_LARGE, "the message is larger than is taken here"
@@ -152,7 +152,7 @@ def _is_too_large(session: ServerSession, message: Message) -> bool:
 def _tell(
     session: ServerSession, kind: ContentClass, target: Target, message: Message, outcome: Outcome
 ) -> None:
-    """Send back what the publisher wants back, and what a full queue has refused."""
+    """Return what the publisher wants back, and what a full queue has refused."""
     if outcome.unconsumed:
         send_back(session, kind, message, ReturnCode.NO_CONSUMERS, "no consumer is ready to take the message")
     elif target.mandatory and not outcome.routed:
@@ -164,7 +164,7 @@ def _tell(
 def send_back(
     session: ServerSession, kind: ContentClass, message: Message, code: ReturnCode, text: str
 ) -> None:
-    """Return a message to its publisher, unless that has gone (file.return/content)."""
+    """Return a message to its publisher, if that is still connected (file.return/content)."""
     if session.state not in (SessionState.ATTACHED, SessionState.DETACHED):
         return
     session.virtual_host.ends.returned(message, code, text, session.channel)

@@ -1,4 +1,4 @@
-"""Which function deals with which command."""
+"""The handlers of commands."""
 
 from __future__ import annotations
 

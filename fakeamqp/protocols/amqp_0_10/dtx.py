@@ -1,7 +1,7 @@
-"""Class dtx: distributed transactions, seen from one session.
+"""Class dtx: distributed transactions of one session.
 
-What may be done with a branch and when is the model's: see `model.transactions.branch`. Demarcation (start
-and end) is about the session's own work; coordination (all else) is open to every session, selected or not.
+The model decides what a branch allows in which state: see `model.transactions.branch`. Demarcation (start and
+end) concerns the session's own work; coordination (the rest) is open to every session, selected or not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def select(session: ServerSession, command: commands.DtxSelect) -> None:
 
 
 def start(session: ServerSession, command: commands.DtxStart) -> structs.XaResult:
-    """Have transfers and accepts belong to a branch from now on (dtx/transactionality).
+    """Put the transfers and accepts that follow into a branch (dtx/transactionality).
 
     Raises:
         SessionFault: the session is not selected (dtx.select/required), or no xid is given.
@@ -47,7 +47,7 @@ def start(session: ServerSession, command: commands.DtxStart) -> structs.XaResul
 
 
 def end(session: ServerSession, command: commands.DtxEnd) -> structs.XaResult:
-    """The session's work for a branch is over, or interrupted; what comes now counts by itself.
+    """End or suspend the session's work for a branch; commands that follow count by themselves.
 
     Raises:
         SessionFault: the session is not selected (dtx.select/required), or no xid is given.
@@ -68,34 +68,34 @@ def _check_selected(session: ServerSession) -> None:
 
 
 def _look_whose_work_it_is(session: ServerSession) -> None:
-    """What the session does is work of the branch, else of its own transaction, else of none."""
+    """Set the transaction of the session's work: the branch, else its own one, else none."""
     branch = session.virtual_host.branches.working(session)
     session.transaction = session.own_transaction if branch is None else branch
 
 
 def prepare(session: ServerSession, command: commands.DtxPrepare) -> structs.XaResult:
-    """Make sure that a branch can be committed and rolled back (dtx.prepare/*)."""
+    """Prepare a branch, so that it can be committed and rolled back (dtx.prepare/*)."""
     return _result(session.virtual_host.branches.prepare(_xid(command.xid)))
 
 
 def commit(session: ServerSession, command: commands.DtxCommit) -> structs.XaResult:
-    """Do the work of a branch (dtx.commit/*)."""
+    """Commit the work of a branch (dtx.commit/*)."""
     branches = session.virtual_host.branches
     return _result(branches.commit(_xid(command.xid), one_phase=command.one_phase))
 
 
 def rollback(session: ServerSession, command: commands.DtxRollback) -> structs.XaResult:
-    """Undo the work of a branch (dtx.rollback/*)."""
+    """Roll back the work of a branch (dtx.rollback/*)."""
     return _result(session.virtual_host.branches.rollback(_xid(command.xid)))
 
 
 def forget(session: ServerSession, command: commands.DtxForget) -> None:
-    """Remember a heuristically completed branch no longer (dtx.forget/*)."""
+    """Forget a heuristically completed branch (dtx.forget/*)."""
     session.virtual_host.branches.forget(_xid(command.xid))
 
 
 def recover(session: ServerSession, command: commands.DtxRecover) -> structs.RecoverResult:
-    """Name the branches that wait for a decision (dtx.recover/in-doubt)."""
+    """List the branches that wait for a decision (dtx.recover/in-doubt)."""
     xids = [
         structs.Xid(format=each.format, global_id=each.global_id, branch_id=each.branch_id)
         for each in session.virtual_host.branches.recover()
@@ -104,12 +104,12 @@ def recover(session: ServerSession, command: commands.DtxRecover) -> structs.Rec
 
 
 def get_timeout(session: ServerSession, command: commands.DtxGetTimeout) -> structs.GetTimeoutResult:
-    """Say after how many seconds a branch is rolled back (dtx.get-timeout/value)."""
+    """Tell after how many seconds a branch is rolled back (dtx.get-timeout/value)."""
     return structs.GetTimeoutResult(timeout=session.virtual_host.branches.timeout(_xid(command.xid)))
 
 
 def set_timeout(session: ServerSession, command: commands.DtxSetTimeout) -> None:
-    """Have a branch rolled back after so many seconds; 0 is the default (dtx.set-timeout/*)."""
+    """Set after how many seconds a branch is rolled back; 0 is the default (dtx.set-timeout/*)."""
     session.virtual_host.branches.set_timeout(_xid(command.xid), command.timeout or 0)
 
 
@@ -117,7 +117,7 @@ def _xid(given: structs.Xid | None) -> Xid:
     """The xid as the model knows it.
 
     Raises:
-        SessionFault: there is none.
+        SessionFault: the command has none.
     """
     if given is None:
         raise SessionFault("illegal-argument", "an xid is needed", "xid")

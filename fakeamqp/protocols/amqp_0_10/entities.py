@@ -1,4 +1,4 @@
-"""What classes exchange and queue share: how what a command names is found, and what stands in the way."""
+"""What classes exchange and queue share: finding what a command names, and refusing what it may not do."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def find_exchange(session: ServerSession, name: str, field: str = "exchange") -> Exchange:
-    """The exchange of that name; `field` is the one that names it.
+    """The exchange of that name; `field` is the field that names it.
 
     Raises:
         SessionFault: there is none (not-found).
@@ -43,7 +43,7 @@ def find_exchange(session: ServerSession, name: str, field: str = "exchange") ->
 
 
 def find_queue(session: ServerSession, name: str) -> Queue:
-    """The queue of that name, for any session to look at.
+    """The queue of that name, for any session to inspect.
 
     Raises:
         SessionFault: there is none (not-found).
@@ -57,9 +57,9 @@ def find_queue(session: ServerSession, name: str) -> Queue:
 def check_alternate(
     session: ServerSession, asked: str | None, existing: Exchange | Queue | None = None
 ) -> None:
-    """Refuse an alternate exchange that is not there, or another than what there is has already.
+    """Refuse an alternate exchange that does not exist, or differs from that of the existing entity.
 
-    None and the empty name ask for nothing (exchange.declare/alternate-exchange-empty-name).
+    None and the empty name request none (exchange.declare/alternate-exchange-empty-name).
 
     Raises:
         SessionFault: it is another one (queue.declare/alternate-exchange-pre-existing-exchange: not-allowed);
@@ -80,10 +80,10 @@ def check_alternate(
 
 
 def authorise_asking(session: ServerSession, kind: str, name: str) -> None:
-    """May the session's user learn whether this exists? Any one permission on the name is enough.
+    """Refuse to tell a user without any permission on the name whether the entity exists.
 
     Raises:
-        AccessRefused: no, where the personality asks for a permission at all.
+        AccessRefused: the user has none, where the personality requires one.
     """
     if not session.personality.passive_declare_needs_permission:
         return
@@ -98,7 +98,7 @@ def authorise_asking(session: ServerSession, kind: str, name: str) -> None:
 
 
 def authorise_alternate(session: ServerSession, kind: str, name: str, target: object) -> None:
-    """May messages of what is about to be declared go to the exchange `target` by and by?
+    """Refuse an alternate exchange `target` that the user may not route messages to.
 
     Raises:
         AccessRefused: no.
@@ -111,10 +111,10 @@ def authorise_alternate(session: ServerSession, kind: str, name: str, target: ob
 def refuse_unknown_arguments(
     session: ServerSession, arguments: Mapping[str, Any], known: Collection[str]
 ) -> None:
-    """Refuse arguments that mean nothing here, where the personality does.
+    """Refuse unknown arguments, where the personality does.
 
     Raises:
-        SessionFault: there are such (exchange.declare/arguments-unknown-argument: not-implemented).
+        SessionFault: an argument is unknown (exchange.declare/arguments-unknown-argument: not-implemented).
     """
     if session.choices.refuses_unknown_arguments:
         unknown = sorted(name for name in arguments if name not in known)
@@ -124,7 +124,7 @@ def refuse_unknown_arguments(
 
 @contextmanager
 def bad_arguments() -> Iterator[None]:
-    """What the model cannot do for its arguments is an invalid-argument here.
+    """Turn the model's refusals of arguments into invalid-argument.
 
     Raises:
         SessionFault: in place of PreconditionFailed, which in 0-10 is for if-unused and if-empty.
@@ -136,9 +136,9 @@ def bad_arguments() -> Iterator[None]:
 
 
 def plain(arguments: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Arguments as all versions of AMQP can carry them, with those bytes as text that are text.
+    """Arguments as all versions of AMQP can carry them, with bytes that are text as text.
 
-    Clients in whose language the two are the same send either (qpid-python: by whether it is ASCII).
+    Clients in languages where the two are one type send either (qpid-python decides by ASCII).
     """
     return {} if not arguments else {name: _text(value) for name, value in plain_headers(arguments).items()}
 

@@ -1,7 +1,7 @@
 """Class exchange: declare, delete, query, bind, unbind, bound.
 
-Exchanges, queues and bindings are those that clients of other versions see. What 0-10 wants otherwise is
-decided here, before the model is asked.
+Clients of all versions share exchanges, queues and bindings. This module decides what 0-10 does differently,
+before it calls the model.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _ARGUMENTS = frozenset({"alternate-exchange", "hash-header", "hash-property", "x
 
 
 def declare(session: ServerSession, command: commands.ExchangeDeclare) -> None:
-    """Create an exchange, or confirm that it is there and of this type.
+    """Create an exchange, or confirm that one of this type exists.
 
-    The other flags and the arguments of one that is there are left as they are (exchange.declare/*-sticky).
+    An existing exchange keeps its other flags and its arguments (exchange.declare/*-sticky).
 
     Raises:
         SessionFault: it has no name (invalid-argument), is not there but should be (not-found), has a
@@ -95,7 +95,7 @@ def _known_type(session: ServerSession, name: str | None) -> str:
 
 
 def _check_same(session: ServerSession, existing: Exchange, command: commands.ExchangeDeclare) -> None:
-    """Is it of the type that was asked for (exchange.declare/type-typed), with that alternate exchange?"""
+    """Refuse an exchange of another type (exchange.declare/type-typed) or with another alternate exchange."""
     if command.type and command.type != existing.type_name:
         raise SessionFault(
             "not-allowed",
@@ -127,7 +127,7 @@ def delete(session: ServerSession, command: commands.ExchangeDelete) -> None:
 
 
 def query(session: ServerSession, command: commands.ExchangeQuery) -> structs.ExchangeQueryResult:
-    """What an exchange is, or that it is not there; without a name, the default one (exchange.query/*)."""
+    """Describe an exchange, or say that it does not exist; no name is the default one (exchange.query/*)."""
     name = command.name or ""
     authorise_asking(session, "exchange", name)
     exchange = session.virtual_host.exchanges.get(name)
@@ -145,7 +145,7 @@ def query(session: ServerSession, command: commands.ExchangeQuery) -> structs.Ex
 
 
 def bind(session: ServerSession, command: commands.ExchangeBind) -> None:
-    """Bind a queue to an exchange by a key; where it is by that key, nothing changes.
+    """Bind a queue to an exchange by a key; an existing binding by that key does not change.
 
     The arguments of the first binding remain (exchange.bind/duplicates).
 
@@ -160,7 +160,7 @@ def bind(session: ServerSession, command: commands.ExchangeBind) -> None:
     if exchange.bindings_between(queue, key):
         return
     if exchange.chooser.type_name != "headers":
-        refuse_unknown_arguments(session, arguments, ())  # Only headers exchanges go by arguments.
+        refuse_unknown_arguments(session, arguments, ())  # Only headers exchanges route by arguments.
     elif "x-match" not in arguments and session.choices.headers_bindings_name_match:
         raise SessionFault("internal-error", "a headers exchange needs the argument x-match", "arguments")
     with bad_arguments():
@@ -168,7 +168,7 @@ def bind(session: ServerSession, command: commands.ExchangeBind) -> None:
 
 
 def unbind(session: ServerSession, command: commands.ExchangeUnbind) -> None:
-    """Undo `bind`. Who else bound the queue by that key, with other arguments, is undone as well.
+    """Remove all bindings of the queue by that key, also those with other arguments.
 
     Raises:
         SessionFault: see `_ends`; there is no such binding (not-found, by personality).
@@ -188,9 +188,9 @@ def unbind(session: ServerSession, command: commands.ExchangeUnbind) -> None:
 def _ends(
     session: ServerSession, command: commands.ExchangeBind | commands.ExchangeUnbind
 ) -> tuple[Exchange, Queue, str]:
-    """What is to be bound to what by which key, once the user and the session may.
+    """The queue, the exchange and the key of a bind or unbind, after all permissions are checked.
 
-    A key that is left out is the empty one, unlike in 0-9-1, where it could be the queue's name.
+    An absent key is the empty one, unlike in 0-9-1, where it could be the queue's name.
     """
     exchange, queue, key = _named(command.exchange), command.queue or "", command.binding_key or ""
     if not queue:
@@ -203,11 +203,11 @@ def _ends(
 
 
 def bound(session: ServerSession, command: commands.ExchangeBound) -> structs.ExchangeBoundResult:
-    """Is this bound? What is left out or empty is not asked about (exchange.bound/wildcards).
+    """Tell whether a binding exists; absent and empty fields match any binding (exchange.bound/wildcards).
 
-    Where no binding has all that is asked for, each part of it is looked for by itself, in any binding; where
-    each is there by itself, key and arguments are looked for among the bindings of the queue. So no flag is
-    set if, and only if, there is such a binding.
+    Where no binding matches all fields, each field is matched by itself against all bindings; where each one
+    matches, key and arguments are matched against the bindings of the queue. So no flag is set if, and only
+    if, there is such a binding.
     """
     name, queue_name = command.exchange or "", command.queue or None
     authorise_asking(session, "exchange", name)
@@ -228,7 +228,7 @@ def _compare(
     arguments: dict[str, Any] | None,
     result: structs.ExchangeBoundResult,
 ) -> None:
-    """Set the flags of those that no binding of the exchange has."""
+    """Set the flags of the fields that match no binding of the exchange."""
     if exchange.is_bound(queue, key, arguments):
         return
     result.queue_not_matched = queue is not None and not exchange.is_bound(queue)

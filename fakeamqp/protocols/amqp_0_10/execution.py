@@ -1,4 +1,4 @@
-"""Class execution: what is said about commands themselves."""
+"""Class execution: results, exceptions and synchronization of commands."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["HANDLERS"]
 
 
 def sync(session: ServerSession, command: commands.ExecutionSync) -> None:
-    """Done when everything before it is: commands are carried out in order (execution.sync/barrier)."""
+    """Complete when all commands before it are: they are carried out in order (execution.sync/barrier)."""
 
 
 def result(session: ServerSession, command: commands.ExecutionResult) -> None:
-    """The result of a command of the broker's; it sends none that have one."""
+    """The result of a broker's command; the broker sends no command that has one."""
 
 
 def exception(session: ServerSession, command: commands.ExecutionException) -> None:
-    """A command of the broker's has failed at the client: the session is over (execution/ends-session)."""
+    """A broker's command has failed at the client, which ends the session (execution/ends-session)."""
     session.note("session failed", detail=command.description or "", code=command.error_code or 0)
     session.client_failed()
 

@@ -1,9 +1,9 @@
-"""What faults may learn of a 0-10 connection and do to it.
+"""The interface of a 0-10 connection for fault rules.
 
-A fault rule decides what becomes of a command, a control or a frame; here is how that is done without
-breaking the order of things: commands keep their numbers in both directions. What a client is kept from it
-does not count, so that what it gets next is announced by a command point; what it has sent is counted,
-whatever becomes of it. Nothing here is called unless somebody has installed a rule.
+A fault rule decides the fate of a command, a control or a frame; this module carries it out and keeps the
+numbers of commands right in both directions. A client does not count a command that a rule withholds, so a
+command point announces the next one; the commands of a client count whether they are carried out or not.
+Only fault rules call this module.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
 
     @property
     def client_name(self) -> str | None:
-        """What the client calls itself: `connection_name`, else the name of its program; or None."""
+        """The client's name for the connection: `connection_name`, else the name of its program; or None."""
         properties = self._connection.client_properties
         names = (properties.get(name) for name in _NAMES)
         return next((name for name in names if isinstance(name, str) and name), None)
 
     def channel_open(self, number: int) -> bool:
-        """Whether a session is attached to the channel and no exception has ended it."""
+        """True while a session is attached to the channel and no exception has ended it."""
         return self._session(number) is not None
 
     @property
@@ -83,26 +83,26 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
 
     @property
     def largest_frame(self) -> int:
-        """Bytes that a frame to the client may have, its header included."""
+        """The largest frame to the client in bytes, with its header."""
         return self._connection.max_frame_size
 
     # --- frames ---------------------------------------------------------------------------------------
 
     def take(self, frames: bytes) -> None:
-        """Go on with whole frames that were kept when they came."""
+        """Handle complete frames that the tap has kept."""
         self._connection.take(frames)
 
     def confirm_now(self) -> None:
-        """Say what is completed: for those who take frames while no input is being dealt with."""
+        """Send completions, for callers that handle frames outside of the input."""
         self._connection.end_turn()
 
     # --- commands of the client -----------------------------------------------------------------------
 
     def pass_over(self, number: int, frames: bytes, *, done: bool = False) -> int | None:
-        """Count a command that is not carried out; it is completed only where it counts as `done`.
+        """Count a command that is not carried out; it is complete only where `done` is true.
 
         Returns:
-            Its id; None where it was carried out before, or does not belong here.
+            Its id; None for a command that was carried out before or belongs to no session.
         """
         session = self._session(number)
         counted = None if session is None else self._count(session, frames)
@@ -111,14 +111,14 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
         return None if session is None or counted is None else session.incoming.current
 
     def take_copy(self, number: int, frames: bytes) -> None:
-        """Carry out one more copy of the command that has come last: it has no number of its own."""
+        """Carry out a copy of the last received command; the copy has no number of its own."""
         session = self._session(number)
         assembly = self._assembled(frames)
         if session is not None and assembly is not None:
             session.execute(session.incoming.current, assembly)
 
     def fail(self, number: int, frames: bytes, code: int, text: str, field_index: int | None) -> None:
-        """Do not carry out a command, and answer it with an exception, which ends the session."""
+        """Answer a command with an exception instead of carrying it out; that ends the session."""
         session = self._session(number)
         assembly = None if session is None else self._count(session, frames)
         if session is None or assembly is None:
@@ -126,10 +126,10 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
         self._except(session, code, text, assembly.first[:2], session.incoming.current, field_index)
 
     def refuse(self, number: int, frames: bytes) -> None:
-        """Do not take a message, and tell its publisher.
+        """Refuse a message, and tell its publisher.
 
-        With message.reject where the personality answers publishers and this one has asked for it by its
-        accept-mode; otherwise there is nothing but an exception, which ends the session.
+        By message.reject where the personality answers publishers and the accept-mode asks for it; otherwise
+        by an exception, which ends the session.
         """
         session = self._session(number)
         assembly = None if session is None else self._count(session, frames)
@@ -148,7 +148,7 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
             self._except(session, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text, assembly.first[:2], command_id)
 
     def _count(self, session: ServerSession, frames: bytes) -> Assembly | None:
-        """Have a command counted as one that has come, as far as it is new."""
+        """Count a command as received, if it is new."""
         assembly = None
         with suppress(WireError, ConnectionFault):
             for flags, segment_type, payload in _frames(frames):
@@ -165,17 +165,17 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
     # --- commands of the broker -----------------------------------------------------------------------
 
     def unsaid(self, number: int) -> int | None:
-        """The command that is being sent does not get to the client; answers with its id."""
+        """Withhold the command that is being sent. Returns its id."""
         session = self._connection.sessions.get(number)
         return None if session is None else session.outgoing.unsay()
 
     def spare_number(self, number: int) -> int:
-        """An id for a command more; what the client says of it changes nothing."""
+        """An id for an additional command; the session ignores what the client says of it."""
         session = self._connection.sessions.get(number)
         return 0 if session is None else session.outgoing.spare()
 
     def announced(self, number: int, command_id: int, frames: bytes) -> bytes:
-        """The frames of a command, behind a command point where the client would count it wrongly."""
+        """The frames of a command, after a command point where the client would count wrongly."""
         session = self._connection.sessions.get(number)
         if session is None or not session.outgoing.announce(command_id):
             return frames
@@ -185,7 +185,7 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
     # --- ends -----------------------------------------------------------------------------------------
 
     def close_channel(self, number: int, code: int, text: str, method: int) -> None:
-        """End a session, by an exception of that code; or by session.detached, by a code of that."""
+        """End a session by an exception of that code, or by session.detached for one of its codes."""
         session = self._session(number)
         if session is None:
             return
@@ -215,7 +215,7 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
         session.fail_with(exception, text)
 
     def close_connection(self, code: int, text: str, method: int) -> None:
-        """Close the connection as an error would; before it is open, as a failed handshake."""
+        """Close the connection like an error does; before it is open, like a failed handshake."""
         connection = self._connection
         if connection.state in _BEFORE_OPEN and not connection.choices.speaks_of_failed_handshakes:
             connection.refuse(text)
@@ -223,7 +223,7 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
             connection.close(cast("CloseCode", code), text)  # Also a code that 0-10 does not know.
 
     def refuse_login(self, text: str, client_properties: Any) -> None:
-        """Refuse the client as one whose password is wrong."""
+        """Refuse the client like one with a wrong password."""
         connection = self._connection
         if connection.state is ConnectionState.STARTING:
             connection.client_properties = client_properties or {}
@@ -232,7 +232,7 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
     # --- publishes ------------------------------------------------------------------------------------
 
     def destinations(self, number: int, method: Any, properties: Any) -> tuple[str, ...]:
-        """The names of the queues that a transfer goes to. Nothing changes by asking."""
+        """The names of the queues that a transfer goes to. Has no side effects."""
         session = self._session(number)
         if session is None or method is None:
             return ()
@@ -246,13 +246,13 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
     # --- deliveries -----------------------------------------------------------------------------------
 
     def consumed_queue(self, number: int, consumer_tag: str) -> str | None:
-        """The name of the queue a subscription takes from, or None where no destination is called that."""
+        """The name of a subscription's queue; None for an unknown destination."""
         session = self._session(number)
         found = None if session is None else session.consumers.get(consumer_tag)
         return None if found is None else found.queue.name
 
     def held(self, number: int, transfers: SequenceSet) -> tuple[tuple[str, Any], ...]:
-        """The queue and the message of each transfer of these that the client holds."""
+        """The queue and the message of each of these transfers that the client holds."""
         session = self._session(number)
         if session is None:
             return ()
@@ -263,9 +263,9 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
     # --- flow -----------------------------------------------------------------------------------------
 
     def set_flow(self, number: int, active: bool) -> None:
-        """Ask the client to stop publishing by a session, or to go on (message.stop, message.flow).
+        """Ask the client to stop publishing in a session, or to continue (message.stop, message.flow).
 
-        For each destination that it has published to; for the default exchange where it has not yet.
+        For each destination that it has published to; for the default exchange where there is none yet.
         """
         session = self._session(number)
         if session is None:
@@ -279,19 +279,19 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
                 session.send(flow)
 
     def starve(self, who: object, queue: str | None, destination: str | None, starved: bool) -> int:
-        """Let the credit of subscriptions count for nothing, or for what it is again.
+        """Suspend the credit of subscriptions, or restore it.
 
         Args:
-            who: on whose account.
-            queue: only of those to this queue.
-            destination: only of the one with this destination.
-            starved: whether it counts for nothing.
+            who: the rule on whose behalf credit is suspended.
+            queue: only subscriptions to this queue.
+            destination: only the subscription with this destination.
+            starved: True suspends, False restores.
 
         Returns:
-            How many there were.
+            The number of subscriptions.
         """
         count = 0
-        # What was starved may have lost its connection since.
+        # The connection of a starved subscription may be gone.
         for each in list(self._subscriptions(detached=not starved)):
             here = queue in (None, each.subscription.queue.name) and destination in (None, each.destination)
             if here:

@@ -1,4 +1,4 @@
-"""Class queue: declare, delete, purge, query. Binding is a matter of class exchange (queue/grammar)."""
+"""Class queue: declare, delete, purge, query. Class exchange binds (queue/grammar)."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _LEGAL_NAME = re.compile(r"\w[^\udc80-\udcff]*", re.DOTALL)
 
 
 def declare(session: ServerSession, command: commands.QueueDeclare) -> None:
-    """Create a queue, or confirm that it is there and that this session may use it.
+    """Create a queue, or confirm that it exists and that this session may use it.
 
-    The flags and arguments of one that is there are left as they are (queue.declare/*-pre-existence); but a
-    session that asks for exclusive access to a queue that nobody uses gets it.
+    An existing queue keeps its flags and arguments (queue.declare/*-pre-existence); but a session that asks
+    for exclusive access to an unused queue gets it.
 
     Raises:
         SessionFault: the name is no name (illegal-argument) or reserved, or the queue has another alternate
@@ -70,8 +70,8 @@ def declare(session: ServerSession, command: commands.QueueDeclare) -> None:
 def _confirm(session: ServerSession, name: str, command: commands.QueueDeclare) -> None:
     """A passive declare: arguments are ignored (queue.declare/arguments-passive).
 
-    Who asks for exclusive access must have it. Who does not may by personality ask about what belongs to
-    another session, as programs do that send to another's reply queue.
+    A session that asks for exclusive access must have it. Other sessions may, by personality, ask about the
+    exclusive queue of another one, as programs do that send to a reply queue.
     """
     authorise_asking(session, "queue", name)
     queue = find_queue(session, name)
@@ -85,7 +85,7 @@ def _confirm(session: ServerSession, name: str, command: commands.QueueDeclare) 
 
 
 def _check_name(session: ServerSession, name: str) -> None:
-    """May a session declare a queue under this name (queue/name, queue.declare/queue-reserved-prefix)?"""
+    """Refuse a name that no queue can have (queue/name, queue.declare/queue-reserved-prefix)."""
     if session.choices.checks_queue_names and not _LEGAL_NAME.fullmatch(name):
         raise SessionFault("illegal-argument", f"'{name}' is no name for a queue", "queue")
     replies = session.personality.direct_reply_to and name.startswith(PSEUDO_QUEUE)
@@ -101,9 +101,9 @@ def _refuse_unknown_arguments(session: ServerSession, arguments: dict[str, Any])
 def _create(
     session: ServerSession, name: str, command: commands.QueueDeclare, arguments: dict[str, Any]
 ) -> None:
-    """Create the queue; an exclusive one is freed or deleted with the session (queue.declare/exclusive-*).
+    """Create the queue; the end of its session frees or deletes an exclusive one (queue.declare/exclusive-*).
 
-    0-10 has no deprecated features, whatever the personality denies to 0-9-1.
+    Deprecated features that the personality denies to 0-9-1 do not concern 0-10.
     """
     alternate = command.alternate_exchange or None
     check_alternate(session, alternate)
@@ -129,7 +129,7 @@ def _create(
 
 
 def _claim(session: ServerSession, queue: Queue) -> None:
-    """Make a shared queue that is there this session's own.
+    """Give this session exclusive access to an existing shared queue.
 
     Raises:
         ResourceLocked: another session takes messages from it, or queues of this type are for all.
@@ -141,7 +141,7 @@ def _claim(session: ServerSession, queue: Queue) -> None:
 
 
 def delete(session: ServerSession, command: commands.QueueDelete) -> None:
-    """Delete a queue; what it holds goes to its alternate exchange, if it has one (queue.delete/orphans).
+    """Delete a queue; its messages go to its alternate exchange, if it has one (queue.delete/orphans).
 
     Raises:
         SessionFault: no queue is named, or there is none of that name (not-found).
@@ -158,7 +158,7 @@ def delete(session: ServerSession, command: commands.QueueDelete) -> None:
 
 
 def purge(session: ServerSession, command: commands.QueuePurge) -> None:
-    """Drop all messages that wait; what sessions hold stays (queue.purge/pending-messages).
+    """Drop all ready messages; sessions keep those they hold (queue.purge/pending-messages).
 
     Raises:
         SessionFault: no queue is named (by personality), or there is none of that name (not-found).
@@ -181,7 +181,7 @@ def purge(session: ServerSession, command: commands.QueuePurge) -> None:
 
 
 def query(session: ServerSession, command: commands.QueueQuery) -> structs.QueueQueryResult:
-    """What a queue is and how much waits in it; of one that is not there, nothing (queue.query/missing).
+    """Describe a queue and count its ready messages; no fields for a missing one (queue.query/missing).
 
     Messages that sessions have acquired do not count.
     """

@@ -1,8 +1,8 @@
-"""From what went wrong to what the peer is told.
+"""Errors, and the codes that tell the peer about them.
 
-An exception that a command raised ends its session with an error code (execution.exception/correlates); what
-is wrong with frames, with controls or with the connection ends the connection with a close code. The ids of
-the failing command are filled in where exceptions are caught, which is in one place for each of the two.
+An exception of a command ends its session with an error code (execution.exception/correlates); an error of
+frames, controls or the connection closes the connection with a close code. One place for each of the two
+catches the exceptions and fills in the ids of the failing command.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _CLOSE_CODES: dict[str, CloseCode] = {
 class SessionFault(FakeAMQPError):
     """A command that cannot be carried out; `condition` names the error code.
 
-    `field` is the name of the field to blame, as Python spells it; None where none is.
+    `field` is the Python name of the wrong field; None where no field is wrong.
     """
 
     def __init__(self, condition: str, text: str, field: str | None = None) -> None:
@@ -61,7 +61,7 @@ class SessionFault(FakeAMQPError):
 
 
 class ConnectionFault(FakeAMQPError):
-    """The peer broke the rules of the connection itself; `condition` names the close code.
+    """The peer has broken a rule of the connection itself; `condition` names the close code.
 
     `silent` ends the transport without connection.close.
     """
@@ -74,17 +74,17 @@ class ConnectionFault(FakeAMQPError):
 
 
 def error_code(problem: SessionFault | ModelError | WireError) -> ErrorCode:
-    """The code of the execution.exception that tells of this problem."""
+    """The code of the execution.exception for this problem."""
     return _ERROR_CODES.get(problem.condition, ErrorCode.INTERNAL_ERROR)
 
 
 def close_code(problem: ConnectionFault | ModelError | WireError) -> CloseCode:
-    """The code of the connection.close that tells of this problem."""
+    """The code of the connection.close for this problem."""
     return _CLOSE_CODES.get(problem.condition, CloseCode.CONNECTION_FORCED)
 
 
 def short_text(text: str, longest: int = 255) -> str:
-    """`text`, cut so that its bytes fit into a str8."""
+    """As much of `text` as fits into a str8."""
     octets = text.encode("utf-8", "surrogateescape")
     if len(octets) <= longest:
         return text

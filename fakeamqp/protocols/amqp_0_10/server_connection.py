@@ -1,9 +1,9 @@
-"""The broker's end of one 0-10 connection: cuts frames, keeps the state, turns errors into closes.
+"""The broker's side of one 0-10 connection: cuts frames, keeps the state, turns errors into closes.
 
-Bytes come in through `receive`. Controls of class connection concern the connection whatever channel they
-come on (frame/connection-any-channel), controls of class session go to the handlers in `session`, commands to
-the session that is attached to their channel. What is wrong with a connection is turned into connection.close
-here and nowhere else; what is wrong with a command ends its session, see `session_end`.
+Bytes come in through `receive`. Controls of class connection concern the connection on any channel
+(frame/connection-any-channel), controls of class session go to the handlers in `session`, commands to the
+session that is attached to their channel. Only this module turns errors of a connection into
+connection.close; errors of a command end its session, see `session_end`.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Amqp010Connection(ServerConnection):
         return tuple(self.sessions[number] for number in sorted(self.sessions) if self.sessions[number].alive)
 
     def close_by_operator(self, code: int, text: str) -> None:
-        """Close with a handshake, for a reason of the operator's (connection/close-code-forced).
+        """Close with a handshake, by request of the operator (connection/close-code-forced).
 
         Codes that 0-10 does not have become connection-forced.
         """
@@ -115,14 +115,14 @@ class Amqp010Connection(ServerConnection):
 
     @cached_property
     def line(self) -> Amqp010FaultPort:
-        """What faults may do to this connection."""
+        """The interface for fault rules."""
         return Amqp010FaultPort(self)
 
     def set_blocked(self, reason: str | None) -> None:
-        """Hold back the client as soon as it publishes; None lets it go on.
+        """Hold back the client as soon as it publishes; None lets it continue.
 
-        0-10 has no words for it: a publisher is just not read from any further, or told with message.stop and
-        message.flow where the personality does that (message/throttling).
+        0-10 has no control for it. The broker stops reading from a publisher, or, by personality, sends it
+        message.stop and message.flow (message/throttling).
         """
         if reason == self.blocked_reason or self.state is not ConnectionState.OPEN:
             return
@@ -138,7 +138,7 @@ class Amqp010Connection(ServerConnection):
             self.receive(b"")
 
     def publish_received(self) -> None:
-        """A transfer has come: a blocked client is read from no further."""
+        """Note a transfer: the broker stops reading from a blocked client."""
         if self.blocked_reason is not None and not self._held_back:
             self._held_back = True
             self.outbox.note()
@@ -152,14 +152,14 @@ class Amqp010Connection(ServerConnection):
     # --- bytes in -----------------------------------------------------------------------------------
 
     def end_turn(self) -> None:
-        """Say what the sessions have to say of the commands that have come."""
+        """Send what the sessions have to tell about received commands."""
         for session in list(self.sessions.values()):
             session.end_turn()
 
     def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
-        """Cut frames and hand each to where it belongs, unless the tap keeps it.
+        """Cut frames and pass each to its receiver, unless the tap keeps it.
 
-        Those that it has `kept` were read before the client was held back, if it is.
+        The tap's `kept` frames were read before the client was held back, if it is.
         """
         position = 0
         end = len(data)
@@ -193,7 +193,7 @@ class Amqp010Connection(ServerConnection):
                             break
                         continue
                     if flags == _WHOLE_OF_SEVERAL and kind == _COMMAND and tap is None:
-                        # A transfer is three frames, nearly always: one look at all of them.
+                        # A transfer is nearly always three frames, which are checked together.
                         behind = content_behind(data, position, end, channel, self.max_frame_size)
                         session = self.sessions.get(channel)
                         if behind is not None and session is not None:
@@ -222,7 +222,7 @@ class Amqp010Connection(ServerConnection):
             self._needed = needed
 
     def _receive_unframed(self, data: bytes) -> None:
-        """Where frames begin is not known any more: only the bytes of the answer to our close count."""
+        """Look for the answer to our close in bytes whose frames are out of step."""
         if _CLOSE_OK in data:
             self._finish("close confirmed after broken framing")
         else:
@@ -231,7 +231,7 @@ class Amqp010Connection(ServerConnection):
             self._needed = 0
 
     def _receive_frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> None:
-        """One frame: of a control (track 0) or of a command (track 1)."""
+        """Handle one frame: of a control (track 0) or of a command (track 1)."""
         if track:
             if kind == SegmentType.CONTROL:
                 raise FramingError("a control has come on track 1, where commands belong")
@@ -283,7 +283,7 @@ class Amqp010Connection(ServerConnection):
     # --- errors --------------------------------------------------------------------------------------
 
     def _fail(self, channel: int, problem: ConnectionFault | ModelError | WireError) -> None:
-        """The one place where an error becomes the end of a connection."""
+        """Close the connection for an error; all errors of connections end here."""
         if self.state in (ConnectionState.REFUSED, ConnectionState.CLOSING, ConnectionState.CLOSED):
             return
         silent = isinstance(problem, ConnectionFault) and problem.silent
@@ -293,9 +293,9 @@ class Amqp010Connection(ServerConnection):
             self.close(close_code(problem), str(problem), channel=channel)
 
     def close(self, code: CloseCode, text: str, *, channel: int = 0) -> None:
-        """Send connection.close; from here on only its answer counts.
+        """Send connection.close; from then on only its answer counts.
 
-        It goes by the channel that is to blame (connection.close/culprit-channel).
+        The close is on the channel of the error (connection.close/culprit-channel).
         """
         self._enter("CLOSE")
         self._held_back = False
@@ -308,7 +308,7 @@ class Amqp010Connection(ServerConnection):
         )
 
     def refuse(self, text: str) -> None:
-        """The handshake failed: end the transport, by personality with a word that says why."""
+        """End the transport after a failed handshake; by personality, connection.close says why."""
         if self.choices.speaks_of_failed_handshakes:
             code = CloseCode.CONNECTION_FORCED
             self.send(0, controls.ConnectionClose(reply_code=code, reply_text=short_text(text)))
@@ -317,7 +317,7 @@ class Amqp010Connection(ServerConnection):
     # --- state ---------------------------------------------------------------------------------------
 
     def enter(self, control_name: str) -> None:
-        """Follow the table for a control the client sent.
+        """Follow the state table for a control of the client.
 
         Raises:
             ConnectionFault: the table has no such transition (connection/out-of-order).
@@ -332,7 +332,7 @@ class Amqp010Connection(ServerConnection):
         self.state = following
 
     def agree(self, channel_max: int, max_frame_size: int, heartbeat: int) -> None:
-        """Take over what tune-ok settled; heartbeats begin. 0 = none."""
+        """Take over the limits of tune-ok, and start heartbeats; 0 means none."""
         self.channel_max = channel_max
         self.max_frame_size = max_frame_size
         self.heartbeat = heartbeat
@@ -340,7 +340,7 @@ class Amqp010Connection(ServerConnection):
         self.heartbeats.start(heartbeat)
 
     def redirected(self, redirect: controls.ConnectionRedirect) -> None:
-        """The client is sent elsewhere: nothing but its close is expected here any more."""
+        """Note a redirect: the client may only close this connection now."""
         self._enter("REDIRECT")
         self.send(0, redirect)
         self._release()
@@ -350,7 +350,7 @@ class Amqp010Connection(ServerConnection):
         )
 
     def closed_by_client(self) -> None:
-        """connection.close came: answer, and end the transport (connection.close-ok/release)."""
+        """Answer connection.close, and end the transport (connection.close-ok/release)."""
         self.end_turn()
         self._let_go("closed by the client")
         self.send(0, controls.ConnectionCloseOk())

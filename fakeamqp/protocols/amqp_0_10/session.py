@@ -1,4 +1,4 @@
-"""Class session: controls that attach a session to a channel, and keep its two command streams in step."""
+"""Class session: controls that attach a session to a channel and synchronize its two command streams."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def receive(connection: Amqp010Connection, channel: int, control: Control) -> No
     """A control of this class on a channel.
 
     All but four need a session that is attached to the channel (session/attachment). A session that an
-    exception has ended hears nothing but its detach and detached.
+    exception has ended heeds only detach and detached.
     """
     attaching = _ATTACHING.get(type(control))
     if attaching is not None:
@@ -38,7 +38,7 @@ def receive(connection: Amqp010Connection, channel: int, control: Control) -> No
 
 
 def not_attached(connection: Amqp010Connection, channel: int, name: bytes = b"") -> None:
-    """Say that the channel has no session."""
+    """Tell the client that the channel has no session."""
     connection.send(channel, controls.SessionDetached(name=name, code=DetachCode.NOT_ATTACHED))
 
 
@@ -81,7 +81,7 @@ def _known(connection: Amqp010Connection, key: tuple[str, str, bytes]) -> Server
 
 
 def _attached(connection: Amqp010Connection, channel: int, control: controls.SessionAttached) -> None:
-    """The broker attaches nothing by itself, so there is nothing that this could confirm."""
+    """Refuse attached: the broker attaches no session by itself, so there is nothing to confirm."""
     if channel not in connection.sessions:
         not_attached(connection, channel, control.name or b"")
 
@@ -98,7 +98,7 @@ def _detach(connection: Amqp010Connection, channel: int, control: controls.Sessi
 
 
 def _detached(connection: Amqp010Connection, channel: int, control: controls.SessionDetached) -> None:
-    """The client has detached: because it was asked to, or of its own (session.detached/spontaneous)."""
+    """The client has detached, on request or by itself (session.detached/spontaneous)."""
     session = connection.sessions.get(channel)
     if session is not None and session.session_name == (control.name or b""):
         session.detached_by_client()
@@ -116,31 +116,31 @@ _ATTACHING: dict[type[Control], Callable[[Amqp010Connection, int, Any], None]] =
 
 
 def _request_timeout(session: ServerSession, control: controls.SessionRequestTimeout) -> None:
-    """Keep the state of the session for so long once it is detached; absent means for ever."""
+    """Set how long the state of the detached session is kept; absent means for ever."""
     session.set_timeout(control.timeout)
     session.send_control(controls.SessionTimeout(timeout=session.timeout))
 
 
 def _timeout(session: ServerSession, control: controls.SessionTimeout) -> None:
-    """How long the client keeps its part; the broker asks for nothing and relies on nothing."""
+    """How long the client keeps its state; the broker ignores it."""
 
 
 # --- the client's commands ---------------------------------------------------------------------------
 
 
 def _command_point(session: ServerSession, control: controls.SessionCommandPoint) -> None:
-    """From which command, and which byte of it, the client goes on (session.command-point/numbering)."""
+    """Set the command, and the byte of it, that the client sends next (session.command-point/numbering)."""
     session.incoming.point(control.command_id or 0, control.command_offset or 0)
 
 
 def _known_completed(session: ServerSession, control: controls.SessionKnownCompleted) -> None:
-    """The client knows of these: they need not be told again."""
+    """The client knows of these completions: they are not sent again."""
     if control.commands is not None:
         session.incoming.known(control.commands)
 
 
 def _flush(session: ServerSession, control: controls.SessionFlush) -> None:
-    """Tell of the client's commands what it wants to know, now (session.flush/*)."""
+    """Send the states that the client requests for its commands (session.flush/*)."""
     incoming = session.incoming
     if control.expected:
         session.send_control(incoming.expected())
@@ -151,7 +151,7 @@ def _flush(session: ServerSession, control: controls.SessionFlush) -> None:
 
 
 def _gap(session: ServerSession, control: controls.SessionGap) -> None:
-    """The client will not send these commands (session.gap/*)."""
+    """The client does not send these commands (session.gap/*)."""
     if control.commands is not None:
         session.incoming.skip(control.commands)
 
@@ -160,18 +160,18 @@ def _gap(session: ServerSession, control: controls.SessionGap) -> None:
 
 
 def _expected(session: ServerSession, control: controls.SessionExpected) -> None:
-    """What the client waits for: it gets that now (session/replay)."""
+    """Replay the commands that the client expects (session/replay)."""
     session.outgoing.replay(control.commands, control.fragments)
 
 
 def _confirmed(session: ServerSession, control: controls.SessionConfirmed) -> None:
-    """These need not be replayed."""
+    """These commands need no replay."""
     if control.commands is not None:
         session.outgoing.confirmed(control.commands)
 
 
 def _completed(session: ServerSession, control: controls.SessionCompleted) -> None:
-    """These are done: what waited for that goes on."""
+    """These commands are complete: their callbacks run."""
     if control.commands is None:
         return
     session.outgoing.completed(control.commands)

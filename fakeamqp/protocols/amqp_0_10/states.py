@@ -1,12 +1,12 @@
 """The states of a connection, as in `connection_states` with heartbeats and a redirect, and of a session.
 
-A session lives apart from its transport. It is attached to a channel of a connection, and may lose that; how
-long it is kept then is what the peers have agreed on (session.request-timeout/meaning), and a session that is
-not kept has ended. An exception ends a session at once (execution/ends-session); the channel then waits for
-the client's detached, and everything else on it is discarded.
+A session is independent of its transport. It is attached to a channel of a connection, and may lose that. The
+peers agree how long it is kept then (session.request-timeout/meaning); a session that is not kept has ended.
+An exception ends a session at once (execution/ends-session); the channel then waits for the client's
+detached, and discards everything else.
 
-Events are the names of controls the client sends; those in capitals are the broker's own doing. What a state
-has no entry for is an illegal event, and the state stays as it was.
+Events are the names of the client's controls; those in capitals are the broker's own. An event without an
+entry is illegal and does not change the state.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["CONNECTION_TRANSITIONS", "SESSION_TRANSITIONS", "SessionState"]
 
 
 class SessionState(Enum):
-    """Where a session is in its life."""
+    """The states of a session."""
 
     ATTACHED = auto()
     DETACHED = auto()

@@ -1,8 +1,8 @@
-"""Class stream: messages that nobody acknowledges.
+"""Class stream: messages without acknowledgements.
 
-To deliver one is to be rid of it (stream/acknowledgement-support). Windows count what the client has not
-completed, since nothing else tells that it has taken it; a rate holds back deliveries on the broker's clock.
-Nothing is dropped because a consumer lags: what waits, waits in its queue, under the limits of that.
+A delivery settles its message (stream/acknowledgement-support). Windows count deliveries that the client has
+not completed, because nothing else tells that it has taken them; a rate delays deliveries by the broker's
+clock. A slow consumer drops no message: messages wait in their queue, under its limits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["CONTENT_HANDLERS", "HANDLERS"]
 
 
 class Streams(Consumers):
-    """What class stream keeps of one session: its consumers, and what windows have still to be given back."""
+    """The state of class stream in one session: its consumers, and what its windows still count."""
 
     class_name = "stream"
 
@@ -43,7 +43,7 @@ class Streams(Consumers):
         """By delivery tag, what the client has not completed and which windows it was taken from."""
 
     def take(self, tag: int, message: Message) -> Callable[[], None] | None:
-        """Take a message of the windows; answers with what to do once the client has completed it."""
+        """Charge the windows for a message. Returns what to call after the client has completed it."""
         windows = self.windows
         if not windows:
             return None
@@ -96,7 +96,7 @@ class StreamConsumer(ServerConsumer):
 
 
 def qos(session: ServerSession, command: commands.StreamQos) -> None:
-    """Limit what is sent ahead and how fast, in this session or the whole connection (stream.qos/*)."""
+    """Limit what is sent in advance and how fast, in this session or on the connection (stream.qos/*)."""
     window = consuming.set_window(
         Streams.of(session),
         count=command.prefetch_count or 0,
@@ -109,7 +109,7 @@ def qos(session: ServerSession, command: commands.StreamQos) -> None:
 
 
 def consume(session: ServerSession, command: commands.StreamConsume) -> None:
-    """Start a consumer; consume-ok goes before the first delivery, unless it is not wanted.
+    """Start a consumer; consume-ok precedes the first delivery, unless the client wants none.
 
     Raises:
         SessionFault, AccessRefused, NotFound, ResourceLocked: see `consuming.consumable`.
@@ -153,7 +153,7 @@ def publish(
 
 
 def bare_publish(session: ServerSession, command: commands.StreamPublish) -> None:
-    """A publish of nothing."""
+    """A publish without content."""
     publish(session, command, None, None)
 
 

@@ -1,4 +1,4 @@
-"""Class tx: transfers and accepts that count all together or not at all."""
+"""Class tx: transfers and accepts that take effect all together or not at all."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["HANDLERS", "check_accept_mode"]
 
 
 def select(session: ServerSession, command: commands.TxSelect) -> None:
-    """Make the session transactional from now on; work that is pending is kept if it is already.
+    """Make the session transactional; one that is already so keeps its pending work.
 
     Raises:
-        IllegalState: it is, or distributed transactions are selected, where the personality minds.
-        NotAllowed: a subscription of it expects no accepts, where the personality minds.
+        IllegalState: it is so, or has selected distributed transactions, where the personality refuses that.
+        NotAllowed: one of its subscriptions expects no accepts, where the personality refuses that.
     """
     if session.choices.selects_once and session.mode is not None:
         raise IllegalState(f"the session is selected for {session.mode} already")
@@ -38,10 +38,10 @@ def select(session: ServerSession, command: commands.TxSelect) -> None:
 
 
 def check_accept_mode(session: ServerSession, accept_mode: AcceptMode) -> None:
-    """May a subscription of this session have this accept mode?
+    """Refuse an accept mode that a transactional session may not have.
 
     Raises:
-        NotAllowed: the session is transactional and it expects none, where the personality minds.
+        NotAllowed: the session is transactional and the mode is none, where the personality refuses that.
     """
     if session.own_transaction is not None:
         _require_accepts(session, accept_mode)
@@ -54,11 +54,11 @@ def _require_accepts(session: ServerSession, accept_mode: AcceptMode) -> None:
 
 
 def commit(session: ServerSession, command: commands.TxCommit) -> None:
-    """Do everything since select, the last commit or the last rollback, or nothing of it.
+    """Carry out all work since select, the last commit or the last rollback, or none of it.
 
     Raises:
         SessionFault: the session is not transactional (tx.commit/select-required).
-        ResourceError: a full queue would refuse one of the messages. The session ends, and nothing is done.
+        ResourceError: a full queue refuses one of the messages. The session ends, and no work is done.
         PreconditionFailed: a queue has taken back what was accepted; likewise.
     """
     transaction = _own(session)
@@ -67,7 +67,7 @@ def commit(session: ServerSession, command: commands.TxCommit) -> None:
 
 
 def rollback(session: ServerSession, command: commands.TxRollback) -> None:
-    """Undo it; what was accepted stays acquired by the session (tx.rollback/stay-acquired).
+    """Discard that work; the session keeps accepted messages acquired (tx.rollback/stay-acquired).
 
     Raises:
         SessionFault: the session is not transactional (tx.rollback/select-required).

@@ -20,8 +20,8 @@ from fakeamqp.protocols.amqp_0_9.dispatch import HANDLERS
 from fakeamqp.protocols.amqp_0_9.dtx import WORK
 from fakeamqp.protocols.amqp_0_9.frame_limit import fits
 from fakeamqp.protocols.amqp_0_9.requests import Requests
-from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.framed import delivering, server_channel
+from fakeamqp.protocols.framed.codec.basic import BasicProperties
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, method_frame
 from fakeamqp.protocols.framed.replies import ProtocolError
 from fakeamqp.protocols.framed.states import ChannelState

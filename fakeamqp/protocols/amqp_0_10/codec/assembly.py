@@ -1,8 +1,8 @@
-"""Frames of one track of one channel, put together to assemblies: a command or control, and its content.
+"""Joins the frames of one track of one channel to assemblies: a command or control, and its content.
 
-An assembly is a command segment, perhaps a header segment, perhaps a body segment, in this order, or a
-control segment alone (assembly/*). All frames of a segment carry its first- and last-segment flags;
-first-frame and last-frame say where it begins and ends. What may come is one table:
+An assembly is a command segment with an optional header segment and an optional body segment, in this order,
+or a control segment alone (assembly/*). All frames of a segment carry its first- and last-segment flags;
+first-frame and last-frame mark where it begins and ends. One table says which frames are legal:
 
 | After | a segment's first frame may come, of type | a further frame may come |
 |---|---|---|
@@ -11,7 +11,7 @@ first-frame and last-frame say where it begins and ends. What may come is one ta
 | the last frame of a command | header, body; without first-segment | no |
 | the last frame of a header | body; without first-segment | no |
 
-The last frame of a last segment ends the assembly, and the next begins with nothing.
+The last frame of a last segment completes the assembly.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _unpack_frame = FRAME_HEADER.unpack_from
 _OF_SEGMENT: Final = FIRST_SEGMENT | LAST_SEGMENT
 
 _FIRST: Final = (_CONTROL, _COMMAND)
-#: type of a segment -> types of those that may come behind it
+#: type of a segment -> types of the segments that may follow it
 _NEXT: Final[dict[int, tuple[int, ...]]] = {
     _CONTROL: (),
     _COMMAND: (_HEADER, _BODY),
@@ -47,7 +47,7 @@ _NEXT: Final[dict[int, tuple[int, ...]]] = {
 
 
 class Assembly(NamedTuple):
-    """A control or a command, with its content: bytes of its segments, None for one that is not there."""
+    """A control or a command, with its content: the bytes of its segments, None for an absent one."""
 
     first: bytes
     header: bytes | None
@@ -56,7 +56,7 @@ class Assembly(NamedTuple):
 
 
 class _Segment:
-    """A segment as far as it has come."""
+    """A segment as far as it is received."""
 
     __slots__ = ("complete", "flags", "kind", "pieces", "size")
 
@@ -72,7 +72,7 @@ class _Segment:
         return self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
 
     def cut(self, size: int) -> None:
-        """Keep that many bytes, and expect more."""
+        """Keep the first `size` bytes, and expect more."""
         octets = self.octets[:size]
         self.pieces = [octets]
         self.size = size
@@ -80,23 +80,23 @@ class _Segment:
 
 
 class Assembler:
-    """Puts the frames of one track together; an assembly has at most `limit` bytes, if that is set."""
+    """Joins the frames of one track; an assembly has at most `limit` bytes, if that is set."""
 
     __slots__ = ("_segments", "limit", "received")
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
         self.received = 0
-        """Bytes of the assembly under way, headers of frames not counted."""
+        """Bytes of the unfinished assembly, without frame headers."""
         self._segments: list[_Segment] = []
 
     def add(self, flags: int, segment_type: int, payload: bytes) -> Assembly | None:
-        """Take a frame; answers with the assembly that it completes.
+        """Add a frame. Returns the assembly that it completes, if it does.
 
         Raises:
-            FramingError: flags or type do not fit what has come (assembly/flag-consistency,
+            FramingError: flags or type do not fit the frames before (assembly/flag-consistency,
                 assembly/segment-order, assembly/first-segment-type, assembly/no-interleave-track).
-            OversizeAssembly: it would have more bytes than the limit.
+            OversizeAssembly: the assembly would have more bytes than the limit.
         """
         segments = self._segments
         if self.limit is not None and self.received + len(payload) > self.limit:
@@ -140,12 +140,12 @@ class Assembler:
 
     @property
     def idle(self) -> bool:
-        """Whether no assembly is under way."""
+        """True while there is no unfinished assembly."""
         return not self._segments
 
     @property
     def partial(self) -> Assembly | None:
-        """The command under way as far as it has come; None where its first segment is not whole."""
+        """The unfinished command as far as it is received; None until its first segment is complete."""
         segments = self._segments
         if not segments or segments[0].kind != _COMMAND or not segments[0].complete:
             return None
@@ -164,10 +164,10 @@ class Assembler:
         return Assembly(first.octets, header, body, first.kind == _COMMAND)
 
     def rewind(self, offset: int) -> None:
-        """Forget what has come behind that many bytes of the assembly under way.
+        """Forget all but the first `offset` bytes of the unfinished assembly.
 
         Raises:
-            ValueError: so many have not come.
+            ValueError: fewer bytes are received.
         """
         if not 0 <= offset <= self.received:
             raise ValueError(f"{self.received} bytes have come, not {offset}")
@@ -184,7 +184,7 @@ class Assembler:
             left -= segment.size
 
     def clear(self) -> None:
-        """Forget the assembly under way."""
+        """Forget the unfinished assembly."""
         self.received = 0
         self._segments = []
 
@@ -196,9 +196,9 @@ _LAST: Final = LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
 def content_behind(
     octets: bytes, offset: int, end: int, channel: int, max_frame_size: int
 ) -> tuple[bytes, bytes, int] | None:
-    """Header and body behind the frame of a command that ends at `offset`, and the offset behind them.
+    """Header and body of the command whose frame ends at `offset`, and the offset behind them.
 
-    None where they are not both there, or not one sound frame each: then frames are to be taken one by one.
+    None unless each is one valid frame that is fully received; then the caller takes frames one by one.
     """
     start = offset + HEADER_SIZE
     if start + HEADER_SIZE > end:
@@ -237,7 +237,7 @@ def content_behind(
 
 
 def _describe(flags: int, segment_type: int) -> str:
-    """A frame, in words."""
+    """A frame, for errors."""
     kind = _NAMES[segment_type] if segment_type < len(_NAMES) else f"a segment of type {segment_type}"
     place = "the first" if flags & FIRST_FRAME else "a further"
     of = "of the first segment" if flags & FIRST_SEGMENT else "of a later segment"

@@ -1,8 +1,8 @@
-"""How a message crosses from AMQP 0-10 to 0-9-1 and 0-9, and back: one table for properties, one for values.
+"""How the model's properties and headers become those of AMQP 0-10, and back: a table for each.
 
-The model, and whatever else reads properties, knows those of 0-9-x. Each of them has a `Place` in the structs
-of 0-10, or else a header that it travels in. Nothing here fails: what cannot be carried becomes the nearest
-that can. docs/protocols.md shows both tables.
+The model names properties as 0-9-x does. Each has a `Place` in the structs of 0-10, or else a header that
+carries it. Conversion never fails: a value that cannot be carried becomes the nearest one that can.
+docs/protocols.md shows both tables.
 """
 
 from __future__ import annotations
@@ -15,33 +15,22 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import ReplyTo
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, MAX_DEPTH, Map
 from fakeamqp.protocols.amqp_0_10.codec.writing import code_of, encode_value
 from fakeamqp.protocols.codec.errors import WireError
+from fakeamqp.protocols.codec.property_headers import (
+    EXPIRATION_HEADER,
+    MESSAGE_ID_HEADER,
+    TYPE_HEADER,
+    encoded,
+    fits_short_string,
+    ttl,
+)
 from fakeamqp.protocols.codec.timestamps import Timestamp
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-__all__ = [
-    "EXPIRATION_HEADER",
-    "FILE",
-    "STREAM",
-    "TAGS",
-    "TRANSFER",
-    "TYPE_HEADER",
-    "Place",
-    "application_headers",
-    "fits_short_string",
-    "plain_headers",
-    "plain_value",
-    "reply_text",
-    "reply_to",
-    "ttl",
-]
-
-#: The header that carries the property `type`: the name that Qpid Broker-J gives it when it converts.
-TYPE_HEADER: Final = "x-jms-type"
-#: Headers that carry what does not fit the field of 0-10.
-MESSAGE_ID_HEADER: Final = "x-amqp-0-9-1.message-id"
-EXPIRATION_HEADER: Final = "x-amqp-0-9-1.expiration"
+__all__ = ["EXPIRATION_HEADER", "FILE", "MESSAGE_ID_HEADER", "STREAM", "TAGS", "TRANSFER", "TYPE_HEADER"]
+__all__ += ["Place", "application_headers", "carried", "code_of_tag", "fits_short_string", "plain_headers"]
+__all__ += ["plain_value", "reply_text", "reply_to", "tag_of", "ttl"]
 
 _LONGEST = 255
 _LONGEST_STR16 = 0xFFFF
@@ -52,26 +41,26 @@ _PERSISTENT = 2
 # --- properties --------------------------------------------------------------------------------------------
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
 class Place(NamedTuple):
-    """Where 0-10 has a property of 0-9-x, and how its values change."""
+    """Where 0-10 has one of the model's properties, and how its values change."""
 
     role: str
     """Which struct: "delivery" (delivery-properties), "message" (message-properties), "content" (file- or
     stream-properties); "" for none."""
     field: str
     """Its field in that struct; "" for none."""
-    read: Callable[[Any], Any]
-    """From 0-10; None where 0-9-x cannot carry it."""
-    write: Callable[[Any], Any]
-    """To 0-10; None where the field cannot carry it."""
-    header: str
-    """The header that it travels in where the field cannot carry it; "" for none."""
     says: str
     """About the values, for the page."""
-
-
-def _same(value: Any) -> Any:
-    return value
+    read: Callable[[Any], Any] = _same
+    """From 0-10; None where the model cannot carry it."""
+    write: Callable[[Any], Any] = _same
+    """To 0-10; None where the field cannot carry it."""
+    header: str = ""
+    """The header that carries it where the field cannot; "" for none."""
 
 
 def _text(octets: bytes) -> str:
@@ -82,20 +71,8 @@ def _short_text(octets: bytes) -> str:
     return _text(octets[:_LONGEST])
 
 
-def _octets(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
-def ttl(expiration: str) -> int | None:
-    """Milliseconds, where the text is what they are written as."""
-    if not (expiration.isascii() and expiration.isdigit()) or len(expiration) > 20:
-        return None
-    number = int(expiration)
-    return number if str(number) == expiration and number < 1 << 64 else None
-
-
 def _uuid(text: str) -> UUID | None:
-    """The UUID, where the text is what it is written as."""
+    """The UUID that is written as this text; None where there is none."""
     if len(text) != 36 or text[8] != "-":
         return None
     from uuid import UUID
@@ -120,13 +97,13 @@ def _seconds(timestamp: int) -> int | None:
 
 
 def _cut(text: str) -> str:
-    """As much of a text as fits 255 bytes."""
-    octets = _octets(text)
+    """The first 255 bytes of a text."""
+    octets = encoded(text)
     return text if len(octets) <= _LONGEST else _text(octets[:_LONGEST])
 
 
 def reply_text(address: ReplyTo) -> str:
-    """The text of an address: "routing-key", or "exchange/routing-key"; see `reply_to`."""
+    """The text of an address: "routing-key" or "exchange/routing-key"; see `reply_to`."""
     key = address.routing_key or ""
     if address.exchange:
         return f"{_escaped(address.exchange)}/{key}"
@@ -134,11 +111,11 @@ def reply_text(address: ReplyTo) -> str:
 
 
 def reply_to(text: str) -> ReplyTo:
-    """The address of a text: what stands before the first slash is the exchange, else it is the default one.
+    """The address of a text: the exchange stands before the first slash; without one it is the default one.
 
     A slash in the name of an exchange is %2F, and a % before 2F or 25 is %25. A key of the default exchange
-    that would be taken for an address has a slash in front. A text that no address is written as is a routing
-    key, and so is a name that direct reply-to gave; every text comes back as it was.
+    that would read as an address has a slash in front. Any other text is a routing key, and so is a name of
+    direct reply-to; `reply_text` gives every text back unchanged.
     """
     return _address(text) or ReplyTo(routing_key=text)
 
@@ -159,75 +136,66 @@ def _escaped(exchange: str) -> str:
     return exchange.replace("/", "%2F")
 
 
-def _always(value: object) -> Callable[[Any], Any]:
-    return lambda _: value
+_TEXT = "the same text"
+_OCTETS = "the same bytes; from 0-10 the first 255"
+_TIME = "seconds since 1970"
 
 
-def _header_only(header: str, says: str) -> Place:
-    return Place("", "", _same, _always(None), header, says)
+def _in_header(header: str) -> Place:
+    return Place("", "", "the text in the header", write=lambda _: None, header=header)
 
 
 #: message-properties and delivery-properties of message.transfer
 TRANSFER: Final[Mapping[str, Place]] = {
-    "content_type": Place("message", "content_type", _same, _cut, "", "the same text"),
-    "content_encoding": Place("message", "content_encoding", _same, _cut, "", "the same text"),
+    "content_type": Place("message", "content_type", _TEXT, write=_cut),
+    "content_encoding": Place("message", "content_encoding", _TEXT, write=_cut),
     "delivery_mode": Place(
-        "delivery", "delivery_mode", _same, _delivery_mode, "", "2 is persistent, everything else becomes 1"
+        "delivery", "delivery_mode", "2 is persistent, everything else becomes 1", write=_delivery_mode
     ),
-    "priority": Place("delivery", "priority", _same, _priority, "", "to 0-10: what is above 9 becomes 9"),
-    "correlation_id": Place(
-        "message", "correlation_id", _short_text, _octets, "", "the same bytes; from 0-10 the first 255"
-    ),
+    "priority": Place("delivery", "priority", "to 0-10: what is above 9 becomes 9", write=_priority),
+    "correlation_id": Place("message", "correlation_id", _OCTETS, _short_text, encoded),
     "reply_to": Place(
         "message",
         "reply_to",
+        "`routing-key` for the default exchange, else `exchange/routing-key`",
         lambda address: _cut(reply_text(address)),
         lambda text: reply_to(_cut(text)),
-        "",
-        "`routing-key` for the default exchange, else `exchange/routing-key`",
     ),
     "expiration": Place(
-        "delivery",
-        "ttl",
-        str,
-        ttl,
-        EXPIRATION_HEADER,
-        "milliseconds; a text that is no number in the header",
+        "delivery", "ttl", "milliseconds; a text that is no number in the header", str, ttl, EXPIRATION_HEADER
     ),
     "message_id": Place(
-        "message", "message_id", str, _uuid, MESSAGE_ID_HEADER, "a UUID; any other text in the header"
+        "message", "message_id", "a UUID; any other text in the header", str, _uuid, MESSAGE_ID_HEADER
     ),
-    "timestamp": Place("delivery", "timestamp", _same, _seconds, "", "seconds since 1970"),
-    "type": _header_only(TYPE_HEADER, "the text in the header"),
-    "user_id": Place(
-        "message", "user_id", _short_text, _octets, "", "the same bytes; from 0-10 the first 255"
-    ),
-    "app_id": Place("message", "app_id", _short_text, _octets, "", "the same bytes; from 0-10 the first 255"),
+    "timestamp": Place("delivery", "timestamp", _TIME, write=_seconds),
+    "type": _in_header(TYPE_HEADER),
+    "user_id": Place("message", "user_id", _OCTETS, _short_text, encoded),
+    "app_id": Place("message", "app_id", _OCTETS, _short_text, encoded),
 }
 
 _CONTENT = {
-    "content_type": Place("content", "content_type", _same, _cut, "", "the same text"),
-    "content_encoding": Place("content", "content_encoding", _same, _cut, "", "the same text"),
-    "priority": Place("content", "priority", _same, _same, "", "the same number"),
-    "timestamp": Place("content", "timestamp", _same, _seconds, "", "seconds since 1970"),
-    "type": _header_only(TYPE_HEADER, "the text in the header"),
-    "expiration": _header_only(EXPIRATION_HEADER, "the text in the header"),
-    "correlation_id": _header_only("x-amqp-0-9-1.correlation-id", "the text in the header"),
-    "user_id": _header_only("x-amqp-0-9-1.user-id", "the text in the header"),
-    "app_id": _header_only("x-amqp-0-9-1.app-id", "the text in the header"),
+    "content_type": Place("content", "content_type", _TEXT, write=_cut),
+    "content_encoding": Place("content", "content_encoding", _TEXT, write=_cut),
+    "priority": Place("content", "priority", "the same number"),
+    "timestamp": Place("content", "timestamp", _TIME, write=_seconds),
+    "type": _in_header(TYPE_HEADER),
+    "expiration": _in_header(EXPIRATION_HEADER),
+    "correlation_id": _in_header("x-amqp-0-9-1.correlation-id"),
+    "user_id": _in_header("x-amqp-0-9-1.user-id"),
+    "app_id": _in_header("x-amqp-0-9-1.app-id"),
 }
 
 #: file-properties
 FILE: Final[Mapping[str, Place]] = {
     **_CONTENT,
-    "reply_to": Place("content", "reply_to", _same, _cut, "", "the same text"),
-    "message_id": Place("content", "message_id", _same, _cut, "", "the same text"),
+    "reply_to": Place("content", "reply_to", _TEXT, write=_cut),
+    "message_id": Place("content", "message_id", _TEXT, write=_cut),
 }
 #: stream-properties
 STREAM: Final[Mapping[str, Place]] = {
     **_CONTENT,
-    "reply_to": _header_only("x-amqp-0-9-1.reply-to", "the text in the header"),
-    "message_id": _header_only(MESSAGE_ID_HEADER, "the text in the header"),
+    "reply_to": _in_header("x-amqp-0-9-1.reply-to"),
+    "message_id": _in_header(MESSAGE_ID_HEADER),
 }
 
 # --- values of headers -------------------------------------------------------------------------------------
@@ -235,45 +203,24 @@ STREAM: Final[Mapping[str, Place]] = {
 _LONGS = range(-(1 << 63), 1 << 63)
 _WIDEST = range(-(1 << 63), 1 << 64)
 
-#: type of 0-10 -> the tag that a field table of 0-9-x has for its values
+#: type of 0-10 -> the tag of its values in a field table of 0-9-x
 TAGS: Final[Mapping[str, str]] = {
-    "boolean": "t",
-    "bit": "t",
-    "int8": "b",
-    "uint8": "B",
-    "int16": "s",
-    "uint16": "u",
-    "int32": "I",
-    "uint32": "i",
-    "int64": "l",
-    "uint64": "l",
-    "float": "f",
-    "double": "d",
-    "dec32": "D",
-    "dec64": "D",
-    "datetime": "T",
-    "void": "V",
-    "map": "F",
-    "list": "A",
-    "array": "A",
-    "uuid": "S",
-    **dict.fromkeys(("char", "char-utf32", "str8", "str8-latin", "str8-utf16"), "S"),
-    **dict.fromkeys(("str16", "str16-latin", "str16-utf16"), "S"),
-    **dict.fromkeys([name for name in CODES if name.lstrip("v").startswith("bin")], "x"),
-    "struct32": "x",
+    name: tag
+    for tag, names in (
+        *(("t", "boolean bit"), ("b", "int8"), ("B", "uint8"), ("s", "int16"), ("u", "uint16")),
+        *(("I", "int32"), ("i", "uint32"), ("l", "int64 uint64"), ("f", "float"), ("d", "double")),
+        *(("D", "dec32 dec64"), ("T", "datetime"), ("V", "void"), ("F", "map"), ("A", "list array")),
+        ("S", "uuid char char-utf32 str8 str8-latin str8-utf16 str16 str16-latin str16-utf16"),
+        ("x", " ".join([name for name in CODES if name.lstrip("v").startswith("bin")]) + " struct32"),
+    )
+    for name in names.split()
 }
 _TAG_OF_CODE = {CODES[name]: tag for name, tag in TAGS.items()}
 
-#: tag of 0-9-x -> code of 0-10; where a tag is not listed the value says it
+#: tag of 0-9-x -> code of 0-10; values of other tags get the code that suits them
 _CODE_OF_TAG = {
-    "b": CODES["int8"],
-    "B": CODES["uint8"],
-    "s": CODES["int16"],
-    "U": CODES["int16"],
-    "u": CODES["uint16"],
-    "I": CODES["int32"],
-    "i": CODES["uint32"],
-    "f": CODES["float"],
+    **{"b": CODES["int8"], "B": CODES["uint8"], "s": CODES["int16"], "U": CODES["int16"]},
+    **{"u": CODES["uint16"], "I": CODES["int32"], "i": CODES["uint32"], "f": CODES["float"]},
 }
 
 
@@ -283,7 +230,7 @@ def plain_headers(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_value(value: Any) -> Any:
-    """A value of 0-10 as 0-9-x can carry it: a uuid or too large a number as text, a struct as bytes."""
+    """A value of 0-10 as the model has it: a uuid or a too large number as text, a struct as bytes."""
     if value is None or isinstance(value, (bool, float, bytes, Timestamp)):
         return value
     if isinstance(value, str):
@@ -301,16 +248,8 @@ def plain_value(value: Any) -> Any:
     return str(value)
 
 
-def fits_short_string(text: str) -> bool:
-    """Whether a short string can hold a text."""
-    try:
-        return len(_octets(text)) <= _LONGEST
-    except UnicodeEncodeError:
-        return False
-
-
 def _fits_decimal(value: Decimal) -> bool:
-    """Whether it has a mantissa of 32 bits, with or without a sign, and at most 255 places."""
+    """True for a mantissa of 32 bits, signed or not, and at most 255 places."""
     _, digits, places = value.as_tuple()
     if not isinstance(places, int) or not -255 <= places <= 0:
         return False
@@ -319,7 +258,7 @@ def _fits_decimal(value: Decimal) -> bool:
 
 
 def _sound(text: str) -> str:
-    """The text, with lone surrogates that stand for no byte (UTF-16 has them) as bytes."""
+    """The text, with the bytes of lone surrogates that stand for none (UTF-16 has such surrogates)."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -330,7 +269,7 @@ def _sound(text: str) -> str:
 def application_headers(
     headers: Mapping[str, Any], tag: Callable[[str], str | None], extra: Mapping[str, str]
 ) -> Map:
-    """Headers of 0-9-x as a map; `tag` knows their tags, and `extra` come behind them."""
+    """The model's headers as a map; `tag` gives their tags, and `extra` headers follow them."""
     entries = []
     for name, value in headers.items():
         if name not in extra:
@@ -350,17 +289,17 @@ def _entry(name: str, value: Any, code: int | None) -> tuple[str, Any, int]:
 
 
 def carried(value: Any, depth: int = 0) -> Any:
-    """A value as a map of 0-10 can carry it; below the deepest level that it can have, void."""
+    """A value as a map of 0-10 can carry it; void below the deepest level of nesting."""
     if value is None or isinstance(value, (bool, float)):
         return value
     if isinstance(value, str):
         value = _sound(value)
-        octets = _octets(value)
+        octets = encoded(value)
         return value if len(octets) <= _LONGEST_STR16 else octets
     if isinstance(value, Timestamp):
         return value if 0 <= value < 1 << 64 else str(int(value))
     if isinstance(value, int):
-        value = int(value)  # A range looks through its numbers one by one for what is no plain int.
+        value = int(value)  # A range searches its numbers one by one for anything but a plain int.
         return value if value in _WIDEST else str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
@@ -378,10 +317,10 @@ def carried(value: Any, depth: int = 0) -> Any:
 
 
 def tag_of(code: int) -> str:
-    """The tag that 0-9-x has for values of this code."""
+    """The tag of 0-9-x for values of this code."""
     return _TAG_OF_CODE[code]
 
 
 def code_of_tag(tag: str) -> int | None:
-    """The code that values of a tag of 0-9-x have; None where the value says it."""
+    """The code for values of a tag of 0-9-x; None where it depends on the value."""
     return _CODE_OF_TAG.get(tag)

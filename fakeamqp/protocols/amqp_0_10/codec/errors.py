@@ -1,4 +1,4 @@
-"""What can be wrong with the bytes of AMQP 0-10."""
+"""Errors in the bytes of AMQP 0-10."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ __all__ = [
 
 
 class FramingError(WireError):
-    """Frames that cannot be, or do not fit those before them (501 framing-error, ends the connection)."""
+    """Frames that are malformed or out of order (501 framing-error, which closes the connection)."""
 
     condition: ClassVar[str] = "framing-error"
 
 
 class OversizeAssembly(FramingError):
-    """More bytes in one assembly than whoever reads it is ready to keep."""
+    """An assembly with more bytes than its reader's limit."""
 
 
 class UnknownControl(FramingError):
-    """Class and code of a control that there is not."""
+    """Class and code of no known control."""
 
 
 class SegmentError(WireError):
     """Bytes of a control, a command or a struct that cannot be read, or values that cannot be written.
 
-    `field_index` is the field to blame, counted from 0; None where it is none of them.
+    `field_index` is the index of the wrong field, counted from 0; None where the error is in no field.
     """
 
     condition: ClassVar[str] = "command-invalid"
@@ -44,7 +44,7 @@ class SegmentError(WireError):
 
 
 class UnknownCommand(SegmentError):
-    """Class and code of a command that there is not."""
+    """Class and code of no known command."""
 
 
 class IllegalValue(SegmentError):

@@ -1,4 +1,4 @@
-"""Frames: a header of twelve bytes and the payload, without an end (frame/layout).
+"""Frames: a header of twelve bytes and the payload, without an end byte (frame/layout).
 
 Octet 0 has the version (two bits, 0), two reserved bits and four flags, byte 1 the segment's type; the size,
 two bytes, counts the header as well (frame/size-includes-header). Octet 5 has the track, bytes 6 and 7 the
@@ -13,18 +13,8 @@ from typing import Final
 
 from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
 
-__all__ = [
-    "FIRST_FRAME",
-    "FIRST_SEGMENT",
-    "FRAME_HEADER",
-    "HEADER_SIZE",
-    "LARGEST_FRAME",
-    "LAST_FRAME",
-    "LAST_SEGMENT",
-    "check_header",
-    "control_frame",
-    "encode_frames",
-]
+__all__ = ["FIRST_FRAME", "FIRST_SEGMENT", "FRAME_HEADER", "HEADER_SIZE", "LARGEST_FRAME", "LAST_FRAME"]
+__all__ += ["LAST_SEGMENT", "check_header", "control_frame", "encode_frames"]
 
 #: flags, segment type, size, reserved, track, channel, reserved
 FRAME_HEADER: Final = Struct(">BBHBBHI")
@@ -44,7 +34,7 @@ _pack = FRAME_HEADER.pack
 def check_header(
     flags: int, segment_type: int, size: int, reserved: int, track: int, reserved_2: int
 ) -> None:
-    """Raise FramingError for a frame header that cannot be; the arguments are what `FRAME_HEADER` unpacks."""
+    """Raise FramingError for an illegal frame header; the arguments are the fields of `FRAME_HEADER`."""
     if flags > _WHOLE:
         what = (
             f"frame format version {flags >> 6}"
@@ -77,11 +67,10 @@ def encode_frames(
 ) -> bytes:
     """One assembly: (type, bytes) of each segment, as frames of at most `max_frame_size` bytes each.
 
-    A segment without bytes is one frame without payload. Where an `offset` is given, so many bytes of the
-    assembly are left out that went another way (session.command-point/nonzero-offset).
+    A segment without bytes is one frame without payload. An `offset` leaves out that many bytes of the
+    assembly, which were sent before (session.command-point/nonzero-offset); the frame behind them has no flag
+    of a first frame where its segment has begun.
     """
-    if offset:
-        return _encode_rest(channel, segments, max_frame_size, offset)
     limit = min(max_frame_size, LARGEST_FRAME) - HEADER_SIZE
     track = 0 if segments[0][0] == _CONTROL else 1
     last = len(segments) - 1
@@ -89,35 +78,18 @@ def encode_frames(
     for number, (segment_type, octets) in enumerate(segments):
         flags = (FIRST_SEGMENT if number == 0 else 0) | (LAST_SEGMENT if number == last else 0)
         size = len(octets)
-        if size <= limit:
+        begin = 0
+        if offset:
+            begin, offset = min(offset, size), max(0, offset - size)
+            if offset or (begin and begin == size):
+                continue
+        if size <= limit and not begin:
             flags |= FIRST_FRAME | LAST_FRAME
             parts += (_pack(flags, segment_type, size + HEADER_SIZE, 0, track, channel, 0), octets)
             continue
-        flags |= FIRST_FRAME
-        for start in range(0, size, limit):
-            if start + limit >= size:
-                flags |= LAST_FRAME
+        for start in range(begin, size, limit):
             piece = octets[start : start + limit]
-            parts += (_pack(flags, segment_type, len(piece) + HEADER_SIZE, 0, track, channel, 0), piece)
-            flags &= ~FIRST_FRAME
-    return b"".join(parts)
-
-
-def _encode_rest(
-    channel: int, segments: Sequence[tuple[int, bytes]], max_frame_size: int, offset: int
-) -> bytes:
-    """The frames of an assembly from a byte on: without the flag of a first frame where one has begun."""
-    limit = min(max_frame_size, LARGEST_FRAME) - HEADER_SIZE
-    track = 0 if segments[0][0] == _CONTROL else 1
-    parts: list[bytes] = []
-    for number, (segment_type, octets) in enumerate(segments):
-        begin, offset = min(offset, len(octets)), max(0, offset - len(octets))
-        if offset or (begin and begin == len(octets)):
-            continue  # All of it went the other way.
-        segment = (FIRST_SEGMENT if number == 0 else 0) | (LAST_SEGMENT if number == len(segments) - 1 else 0)
-        for start in range(begin, max(len(octets), begin + 1), limit):
-            piece = octets[start : start + limit]
-            flags = segment | (FIRST_FRAME if start == 0 else 0)
-            flags |= LAST_FRAME if start + limit >= len(octets) else 0
-            parts += (_pack(flags, segment_type, len(piece) + HEADER_SIZE, 0, track, channel, 0), piece)
+            place = (0 if start else FIRST_FRAME) | (LAST_FRAME if start + limit >= size else 0)
+            size_of_frame = len(piece) + HEADER_SIZE
+            parts += (_pack(flags | place, segment_type, size_of_frame, 0, track, channel, 0), piece)
     return b"".join(parts)

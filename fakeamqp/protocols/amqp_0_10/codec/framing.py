@@ -1,4 +1,4 @@
-"""Frames of 0-10, for those who look on; see `fakeamqp.adapters`."""
+"""Frames of 0-10 for traces and faults; see `fakeamqp.adapters.Framing`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["FRAMING", "HEADER", "OFF_TRACK", "TYPE_MASK", "is_heartbeat"]
 HEADER = struct.Struct(">BBHBBHI")
 """Flags, segment type, size of the whole frame, reserved, track, channel, reserved."""
 TYPE_MASK = 0xFF
-"""Cuts the segment's type out of a kind; what is above it are the flags."""
+"""Masks the segment's type in a kind; the flags are above it."""
 OFF_TRACK = 0x10000
-"""Set in a kind where the frame is on the track that it does not belong to."""
+"""Set in the kind of a frame that is on the wrong track."""
 
 _CONTROL = 0
 _PARTS: dict[int, Part] = {0: "method", 1: "method", 2: "header", 3: "body"}
@@ -23,9 +23,9 @@ _HEARTBEAT = b"\x01\x0a"
 
 
 class _Framing:
-    """A header of 12 bytes with the size of all, and the payload.
+    """A header of 12 bytes, which has the size of the whole frame, and the payload.
 
-    The track is 0 for controls and 1 for everything else, unless the kind says that it is not.
+    The track is 0 for controls and 1 for everything else, unless the kind has `OFF_TRACK`.
     """
 
     protocol_header = b"AMQP\1\1\0\x0a"
@@ -43,7 +43,7 @@ class _Framing:
         return octet <= 0x0F
 
     def cut(self, octets: bytes) -> list[tuple[int, int, bytes, int]]:
-        """What is not even a header's worth counts as the beginning of one, on channel 0."""
+        """An incomplete header counts as one on channel 0."""
         found = []
         position, end = 0, len(octets)
         while end - position >= HEADER.size:
@@ -74,13 +74,13 @@ class _Framing:
         return header + payload
 
     def part(self, kind: int, payload: bytes) -> Part:
-        """The segment's type says it; a heartbeat is a control."""
+        """What the segment's type says; heartbeats are controls of their own kind."""
         part = _PARTS.get(kind & TYPE_MASK, "")
         return "heartbeat" if part == "method" and is_heartbeat(kind, payload) else part
 
 
 def is_heartbeat(kind: int, payload: bytes) -> bool:
-    """Whether a frame holds the control connection.heartbeat."""
+    """True for a frame with the control connection.heartbeat."""
     return payload[:2] == _HEARTBEAT and kind & TYPE_MASK == _CONTROL
 
 

@@ -1,95 +1,116 @@
-"""What the generated classes of controls, commands and structs have in common.
+"""The bases of all controls, commands and structs, and header segments.
 
-All are packed: two bytes of flags, then those fields whose flag is set (encoding/packing-flags). Field n has
-bit n mod 8 of byte n div 8; a field of type bit is its flag and nothing else.
+A declaration is a class with a name, a code and annotated fields (see `fields`):
 
-A generated `decode` reads straight through and does not look at lengths on the way: a read behind the end
-raises IndexError or struct.error, a slice that comes up short shows in the final comparison. Only then does
-`unreadable` go through the fields again, slowly, to say which is to blame. `encode` works the same way with
-`unwritable`.
+    class MessageCancel(Command, name="message.cancel", code=(4, 8), received_by="server"):
+        destination: Required[Str8] = None
+
+`codec` makes its `__init__`, `encode` and `decode` when they are first used.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
-from fakeamqp.protocols.amqp_0_10.codec.serial import (
-    ByteRanges,
-    SequenceSet,
-    read_byte_ranges,
-    read_sequence_set,
-)
-from fakeamqp.protocols.amqp_0_10.codec.types import CODES, UnknownStruct, read_array, read_map, read_struct32
-from fakeamqp.protocols.amqp_0_10.codec.writing import encode_array, encode_map, encode_struct32, encode_value
-from fakeamqp.protocols.codec.errors import WireError
+from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue
+from fakeamqp.protocols.amqp_0_10.codec.fields import Domains, Kinds, field_types
+from fakeamqp.protocols.amqp_0_10.codec.types import NESTED, STRUCTS, UnknownStruct, read_struct32
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from typing_extensions import Self, dataclass_transform
+else:
 
-    from typing_extensions import Self
+    def dataclass_transform() -> Any:
+        """Only type checkers need the real one."""
+        return lambda cls: cls
 
-    Fields: TypeAlias = tuple[tuple[str, str], ...]
 
 __all__ = [
     "NESTED",
-    "UNREADABLE",
-    "UNWRITABLE",
     "Command",
     "Control",
     "Packed",
     "Struct",
     "decode_header",
-    "encode_fragments",
     "encode_header",
     "header_entries",
-    "read_fragments",
-    "unreadable",
-    "unwritable",
 ]
 
-#: What reading malformed bytes may raise before `unreadable` explains it.
-UNREADABLE = (IndexError, ValueError, struct.error, WireError)
-#: What writing unfit values may raise before `unwritable` explains it.
-UNWRITABLE = (AttributeError, IndexError, TypeError, ValueError, OverflowError, struct.error, WireError)
 
-_read_flags = struct.Struct(">H").unpack_from
-_pack_uint32 = struct.Struct(">I").pack
-_STRUCT32 = 0xAB
+class _FromAnnotations:
+    """A class attribute that `field_types` works out when it is first asked for."""
+
+    def __set_name__(self, owner: type[Packed], name: str) -> None:
+        self._name = name
+
+    def __get__(self, record: Packed | None, owner: type[Packed]) -> Any:
+        found = field_types(owner) if owner.NAME else ((), (), {})
+        if owner.NAME:
+            owner.FIELDS, owner.REQUIRED, owner.DOMAINS = found
+        return found[("FIELDS", "REQUIRED", "DOMAINS").index(self._name)]
 
 
-class Packed:
+def _build(owner: type[Packed], name: str) -> None:
+    """Make a method of a class. Loads the codec, which importing declarations does not need."""
+    from fakeamqp.protocols.amqp_0_10.codec.codec import build
+
+    build(owner, name)
+
+
+class _Declared(type):
+    """Gives a declaration `__slots__`, and keeps the defaults of its fields in `DEFAULTS`."""
+
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **facts: Any
+    ) -> _Declared:
+        if "__slots__" not in namespace:
+            fields = namespace.get("__annotations__", ())
+            namespace["DEFAULTS"] = {field: namespace.pop(field) for field in fields}
+            namespace["__slots__"] = tuple(sorted(fields))
+        return super().__new__(cls, name, bases, namespace, **facts)
+
+
+@dataclass_transform()
+class Packed(metaclass=_Declared):
     """Named values with a layout on the wire; None is a field that is not there. Compares by value."""
 
     __slots__ = ()
 
-    NAME: ClassVar[str]
+    NAME: ClassVar[str] = ""
     #: 0 where it has no code
     CLASS: ClassVar[int] = 0
     CODE: ClassVar[int] = 0
     #: class << 8 | code
     INDEX: ClassVar[int] = 0
     #: (field, type on the wire), in the order of the wire
-    FIELDS: ClassVar[Fields] = ()
-    #: fields that the protocol calls required; real peers leave them out, so nothing here insists
-    REQUIRED: ClassVar[tuple[str, ...]] = ()
-    #: field -> the values it may have; where it is not listed, what its type can hold
-    DOMAINS: ClassVar[Mapping[str, Container[int]]] = {}
+    FIELDS: ClassVar[Kinds] = cast("Any", _FromAnnotations())
+    #: fields that the protocol calls required; real peers leave them out, so the codec accepts that
+    REQUIRED: ClassVar[tuple[str, ...]] = cast("Any", _FromAnnotations())
+    #: field -> the values it may have; a field that is not listed may have all values of its type
+    DOMAINS: ClassVar[Domains] = cast("Any", _FromAnnotations())
+    #: field -> its value where `__init__` gets none
+    DEFAULTS: ClassVar[dict[str, Any]] = {}
+    #: what stands in front of the fields, as `codec` calls it; "" for nothing: then all fields are there
+    HEAD: ClassVar[str] = ""
     #: where its flags are in its bytes; None where it has none, and all fields are there
     FLAGS_AT: ClassVar[int | None] = 2
     #: how many bytes its size has
     SIZE_WIDTH: ClassVar[int] = 0
 
+    def __init__(self, *args: Any, **values: Any) -> None:
+        _build(type(self), "__init__")
+        type(self).__init__(self, *args, **values)
+
     @classmethod
-    def decode(cls, octets: bytes) -> Self:
-        """Read a whole one, from its size, or else its code, to its end.
+    def decode(cls, data: bytes) -> Self:
+        """Read one from all of its bytes: from its size, or else its code, to its end.
 
         Raises SegmentError for sizes that do not fit or bytes that are left over, IllegalValue for a value
         outside of its domain or flags that stand for no field (encoding/packing-unused).
         """
-        raise NotImplementedError
+        _build(cls, "decode")
+        return cls.decode(data)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -106,26 +127,43 @@ class Packed:
         shown = ", ".join(f"{name}={value!r}" for name, value in there)
         return f"{type(self).__name__}({shown})"
 
+    @classmethod
+    def _declare(cls, name: str, code: tuple[int, int]) -> None:
+        cls.NAME = name
+        cls.CLASS, cls.CODE = code
+        cls.INDEX = cls.CLASS << 8 | cls.CODE
+        cls.__doc__ = cls.__doc__ or f"{name} ({cls.CLASS}.{cls.CODE})."
+
 
 class Control(Packed):
     """A control: `encode` gives its whole segment, `decode` reads it back."""
 
     __slots__ = ()
+    HEAD: ClassVar[str] = "control"
 
     #: the sides that must or may deal with it: client, server, sender, receiver
     RECEIVED_BY: ClassVar[tuple[str, ...]] = ()
     #: the controls that answer it
     RESPONSES: ClassVar[tuple[str, ...]] = ()
 
+    def __init_subclass__(
+        cls, *, name: str, code: tuple[int, int], received_by: str = "", responses: str = ""
+    ) -> None:
+        cls._declare(name, code)
+        cls.RECEIVED_BY = tuple(received_by.split())
+        cls.RESPONSES = tuple(responses.split())
+
     def encode(self) -> bytes:
         """The whole control segment. Raises SegmentError for a value that its field cannot hold."""
-        raise NotImplementedError
+        _build(type(self), "encode")
+        return self.encode()
 
 
 class Command(Packed):
     """A command: `encode` gives its command segment, `decode` reads it back."""
 
     __slots__ = ()
+    HEAD: ClassVar[str] = "command"
     FLAGS_AT: ClassVar[int | None] = 4
 
     #: the sides that must or may deal with it: client, server
@@ -139,9 +177,27 @@ class Command(Packed):
     #: whether it may have a body segment
     BODY: ClassVar[bool] = False
 
+    def __init_subclass__(
+        cls,
+        *,
+        name: str,
+        code: tuple[int, int],
+        received_by: str,
+        responses: str = "",
+        result: str | None = None,
+        header: str | None = None,
+    ) -> None:
+        cls._declare(name, code)
+        cls.RECEIVED_BY = tuple(received_by.split())
+        cls.RESPONSES = tuple(responses.split())
+        cls.RESULT = result
+        cls.HEADER = None if header is None else tuple(header.split())
+        cls.BODY = header is not None
+
     def encode(self, sync: bool = False) -> bytes:
         """The whole command segment. Raises SegmentError for a value that its field cannot hold."""
-        raise NotImplementedError
+        _build(type(self), "encode")
+        return self.encode(sync)
 
 
 class Struct(Packed):
@@ -149,206 +205,48 @@ class Struct(Packed):
 
     __slots__ = ()
 
+    def __init_subclass__(cls, *, name: str, code: tuple[int, int] = (0, 0), size: int = 4) -> None:
+        """A struct without code has a size of `size` bytes; one without size (0) has no flags either."""
+        cls._declare(name, code)
+        coded = code != (0, 0)
+        cls.HEAD = "coded struct" if coded else "struct" if size else ""
+        cls.SIZE_WIDTH = size
+        cls.FLAGS_AT = size + 2 * coded if size else None
+        NESTED[name] = cls
+        if coded:
+            STRUCTS[cls.INDEX] = cls
+
     def encode(self) -> bytes:
         """Size, code and fields. Raises SegmentError for a value that its field cannot hold."""
-        raise NotImplementedError
-
-
-_S = TypeVar("_S", bound=Struct)
-
-# --- arrays of structs without code ------------------------------------------------------------------------
-
-
-def encode_fragments(fragments: Any) -> bytes:
-    """The array of session.command-fragment: elements of type struct32, whose size no code follows.
-
-    The documents leave open how a struct that has neither size nor code can be in an array.
-    """
-    octets = [fragment.encode() for fragment in fragments]
-    body = b"".join([_pack_uint32(len(each)) + each for each in octets])
-    return struct.pack(">IBI", len(body) + 5, _STRUCT32, len(octets)) + body
-
-
-def read_fragments(octets: bytes, offset: int, fragment: type[_S]) -> tuple[list[_S], int]:
-    """The array of `fragment`, and the offset behind it; see `encode_fragments`."""
-    start, end = offset + 4, len(octets)
-    stop = start + int.from_bytes(octets[offset:start], "big")
-    if start > end or stop > end:
-        raise SegmentError("an array is cut short")
-    if start == stop:
-        return [], stop
-    if start + 5 > stop:
-        raise SegmentError("an array is cut short inside its count")
-    code, count = octets[start], int.from_bytes(octets[start + 1 : start + 5], "big")
-    found: list[_S] = []
-    offset = start + 5
-    if offset < stop and code != _STRUCT32:
-        raise IllegalValue(f"an array of type 0x{code:02x} cannot hold {fragment.NAME}")
-    while offset < stop:
-        behind = offset + 4 + int.from_bytes(octets[offset : offset + 4], "big")
-        if behind > stop:
-            raise SegmentError(f"{fragment.NAME} is cut short")
-        found.append(fragment.decode(octets[offset + 4 : behind]))
-        offset = behind
-    if len(found) != count:
-        raise SegmentError(f"an array announces {count} elements and has {len(found)}")
-    return found, stop
+        _build(type(self), "encode")
+        return self.encode()
 
 
 # --- header segments ---------------------------------------------------------------------------------------
 
 
-def header_entries(octets: bytes) -> Iterator[tuple[Struct | UnknownStruct, bytes]]:
+def header_entries(data: bytes) -> Iterator[tuple[Struct | UnknownStruct, bytes]]:
     """The structs of a header segment as they come, each with its bytes (assembly/header-entries).
 
     Raises SegmentError, and IllegalValue for one that comes twice.
     """
     codes: list[bytes] = []
-    offset, end = 0, len(octets)
+    offset, end = 0, len(data)
     while offset < end:
         start = offset
-        entry, offset = read_struct32(octets, offset)
-        code = octets[start + 4 : start + 6]
+        entry, offset = read_struct32(data, offset)
+        code = data[start + 4 : start + 6]
         if code in codes:
             raise IllegalValue(f"a header has the struct 0x{code.hex()} twice")
         codes.append(code)
-        yield entry, octets[start:offset]
+        yield entry, data[start:offset]
 
 
-def decode_header(octets: bytes) -> tuple[Struct | UnknownStruct, ...]:
+def decode_header(data: bytes) -> tuple[Struct | UnknownStruct, ...]:
     """The structs of a header segment, as they come; see `header_entries`."""
-    return tuple([entry for entry, _ in header_entries(octets)])
+    return tuple([entry for entry, _ in header_entries(data)])
 
 
 def encode_header(structs: Iterable[Struct | UnknownStruct]) -> bytes:
     """A header segment of these structs, in their order. Raises SegmentError."""
     return b"".join([each.encode() for each in structs])
-
-
-# --- saying what is wrong ----------------------------------------------------------------------------------
-
-_NUMBERS = {
-    "uint8": "B",
-    "uint16": "H",
-    "uint32": "I",
-    "uint64": "Q",
-    "datetime": "Q",
-    "sequence-no": "I",
-}
-_SIZES = {"str8": "B", "vbin8": "B", "str16": "H", "vbin16": "H", "vbin32": "I"}
-_READERS: dict[str, Callable[[bytes, int], tuple[Any, int]]] = {
-    "map": read_map,
-    "array": read_array,
-    "struct32": read_struct32,
-    "sequence-set": read_sequence_set,
-    "byte-ranges": read_byte_ranges,
-}
-_SETS: dict[str, type[Any]] = {"sequence-set": SequenceSet, "byte-ranges": ByteRanges}
-
-
-def _behind(octets: bytes, offset: int, kind: str, domain: Container[int] | None) -> int:
-    """The offset behind a value; raises SegmentError when there is none of that type."""
-    reader = _READERS.get(kind)
-    if reader is not None:
-        return reader(octets, offset)[1]
-    if kind.startswith("array:"):
-        return read_fragments(octets, offset, _struct_named(kind[6:]))[1]
-    left = len(octets) - offset
-    if kind.startswith("struct:"):
-        owner = _struct_named(kind[7:])
-        size = owner.SIZE_WIDTH + int.from_bytes(octets[offset : offset + owner.SIZE_WIDTH], "big")
-        if size > left or left < owner.SIZE_WIDTH:
-            raise SegmentError(f"{owner.NAME} announces {size} bytes, {left} are left")
-        owner.decode(octets[offset : offset + size])
-        return offset + size
-    size = 16 if kind == "uuid" else struct.calcsize(_NUMBERS.get(kind) or _SIZES[kind])
-    if size <= left and kind in _SIZES:
-        size += int.from_bytes(octets[offset : offset + size], "big")
-    if size > left:
-        raise SegmentError(f"{size} bytes are due at offset {offset}, {left} are left")
-    if domain is not None:
-        value = int.from_bytes(octets[offset : offset + size], "big")
-        if value not in domain:
-            raise IllegalValue(f"{value} is none of its values")
-    return offset + size
-
-
-#: name -> class of every struct, for those that are fields of others; `structs` fills it
-NESTED: dict[str, type[Struct]] = {}
-
-
-def _struct_named(name: str) -> type[Struct]:
-    return NESTED[name]
-
-
-def unreadable(owner: type[Packed], octets: bytes) -> SegmentError:
-    """Say why `octets` are not one of `owner`."""
-    width = owner.SIZE_WIDTH
-    if len(octets) < width or (width and int.from_bytes(octets[:width], "big") != len(octets) - width):
-        return SegmentError(f"{owner.NAME}: its size does not fit its {len(octets)} bytes")
-    at = owner.FLAGS_AT
-    flags = 0xFFFF
-    if at is None:
-        offset = width
-    else:
-        if issubclass(owner, Command) and octets[2:3] != b"\1":
-            return SegmentError(f"{owner.NAME}: the session header is not one byte long")
-        if issubclass(owner, Command) and octets[3:4] > b"\1":
-            return IllegalValue(f"{owner.NAME}: flags of the session header stand for no field")
-        if len(octets) < at + 2:
-            return SegmentError(f"{owner.NAME}: it ends inside its flags")
-        if owner.INDEX and octets[at - 2 if width else 0 :][:2] != owner.INDEX.to_bytes(2, "big"):
-            return SegmentError(f"{owner.NAME}: the code is not 0x{owner.INDEX:04x}")
-        flags = _read_flags(octets, at)[0]
-        offset = at + 2
-        if flags & ~sum(map(flag_of, range(len(owner.FIELDS)))):
-            return IllegalValue(f"{owner.NAME}: flags 0x{flags:04x} stand for no field")
-    for index, (name, kind) in enumerate(owner.FIELDS):
-        if kind == "bit" or not flags & flag_of(index):
-            continue
-        try:
-            offset = _behind(octets, offset, kind, owner.DOMAINS.get(name))
-        except SegmentError as problem:
-            return type(problem)(f"{owner.NAME}, field {name}: {problem}", index)
-    left = len(octets) - offset
-    return SegmentError(f"{owner.NAME}: {left} bytes are left over after the last field")
-
-
-def flag_of(index: int) -> int:
-    """The flag of a field in two bytes of flags, read as one number."""
-    return 1 << (index % 8 + (8 if index < 8 else 0))
-
-
-def unwritable(record: Packed) -> SegmentError:
-    """Say which value of `record` its field cannot hold."""
-    for index, (name, kind) in enumerate(record.FIELDS):
-        value = getattr(record, name)
-        if kind == "bit" or (value is None and record.FLAGS_AT is not None):
-            continue
-        try:
-            _write(value, kind)
-        except SegmentError as problem:
-            return type(problem)(f"{record.NAME}, field {name}: {problem}", index)
-        except UNWRITABLE:
-            return SegmentError(f"{record.NAME}, field {name}: {value!r:.80} is no {kind}", index)
-    return SegmentError(f"{record.NAME}: {record!r:.200} cannot be written")
-
-
-def _write(value: Any, kind: str) -> None:
-    if kind in _NUMBERS:
-        struct.pack(">" + _NUMBERS[kind], value)
-    elif kind == "map":
-        encode_map(value)
-    elif kind == "array":
-        encode_array(value)
-    elif kind == "struct32":
-        encode_struct32(value)
-    elif kind.startswith("array:"):
-        encode_fragments(value)
-    elif kind.startswith("struct:") or kind in ("sequence-set", "byte-ranges"):
-        expected: type[Any] = _SETS.get(kind) or NESTED[kind[7:]]
-        if not isinstance(value, expected):
-            raise SegmentError(f"{value!r:.80} is no {expected.__name__}")
-        value.encode()
-    else:
-        encode_value(value, CODES[kind])

@@ -1,7 +1,7 @@
-"""The header segment of a content as the properties that the model and the other protocols know.
+"""The header segment of a content as the properties that the model knows.
 
-Structs are read at once, strictly; what they say in terms of 0-9-x is worked out when it is asked for. What
-was not changed keeps the bytes it came with.
+Structs are read at once and strictly; the model's properties are converted when they are asked for. Structs
+that are not changed keep their bytes.
 """
 
 from __future__ import annotations
@@ -38,15 +38,8 @@ from fakeamqp.protocols.amqp_0_10.codec.writing import encode_map, map_entries, 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "ENCODING",
-    "FILE_ENCODING",
-    "STREAM_ENCODING",
-    "ContentProperties",
-    "FileContentProperties",
-    "StreamContentProperties",
-    "TransferProperties",
-]
+__all__ = ["ENCODING", "FILE_ENCODING", "STREAM_ENCODING", "ContentProperties", "FileContentProperties"]
+__all__ += ["TransferProperties"]
 
 ENCODING: Final = "0-10 message"
 """Marks messages whose property bytes are the header segment of a transfer without delivery-properties."""
@@ -57,25 +50,22 @@ AnyStruct: TypeAlias = "Struct | UnknownStruct"
 
 
 class OtherProperties(Protocol):
-    """Properties of any protocol; see `model.message.Properties`."""
+    """The model's properties; see `model.message.Properties`."""
 
     @property
     def headers(self) -> Mapping[str, Any] | None:
         """Application headers."""
 
     def header_tag(self, name: str) -> str | None:
-        """The tag of a header, as 0-9-x has it."""
+        """The tag of a header in a field table of 0-9-x."""
 
 
 def _of_table(name: str) -> Any:
-    return property(lambda self: self._value(name), doc=f"The property {name} as 0-9-x has it.")
+    return property(lambda self: self._value(name), doc=f"The model's property {name}.")
 
 
 class View:
-    """Structs of a header segment, and what they say in terms of 0-9-x.
-
-    Has what `model.message.Properties` asks for.
-    """
+    """The structs of a header segment, with the interface of `model.message.Properties`."""
 
     __slots__ = ("_headers", "_octets", "others")
 
@@ -86,9 +76,9 @@ class View:
     HEADERS: ClassVar[tuple[str, str]]
 
     others: tuple[AnyStruct, ...]
-    """Structs that do not belong here."""
+    """Structs that are no properties of this content."""
     _octets: bytes | None
-    """All structs but delivery-properties, as they came; None where one of them was changed."""
+    """All structs but delivery-properties, as received; None after one of them is changed."""
     _headers: dict[str, Any] | None
 
     content_type: Any = _of_table("content_type")
@@ -129,7 +119,7 @@ class View:
 
     @classmethod
     def _made_of(cls, properties: OtherProperties) -> Self:
-        """Structs that say what these properties say, as far as they can."""
+        """Structs of the same values; a value that they cannot carry becomes the nearest one."""
         view = cls()
         extra: dict[str, str] = {}
         for name, place in cls.PLACES.items():
@@ -145,7 +135,7 @@ class View:
 
     @property
     def rest_bytes(self) -> bytes:
-        """The bytes of all structs but delivery-properties: as they came, unless one was changed."""
+        """The bytes of all structs but delivery-properties: as received, unless one is changed."""
         octets = self._octets
         if octets is None:
             roles = [role for role in self.ROLES.values() if role != "delivery"]
@@ -155,7 +145,7 @@ class View:
 
     @property
     def headers(self) -> dict[str, Any] | None:
-        """Application headers as 0-9-x can have them, without those that carry properties."""
+        """Application headers as the model has them, without those that carry properties."""
         if self._headers is None:
             fields = self._map()
             if fields is None:
@@ -170,7 +160,7 @@ class View:
         return self._headers
 
     def header_tag(self, name: str) -> str | None:
-        """The tag that 0-9-x has for the type of a header; None where it did not come over a wire."""
+        """The tag that 0-9-x has for the type of a header; None for headers that were not received."""
         fields = self._map()
         if not isinstance(fields, Map) or fields.octets is None:
             return None
@@ -213,7 +203,7 @@ class View:
     def with_headers(
         self, changes: Mapping[str, Any], remove: Iterable[str] = (), *, ordered: bool = False
     ) -> Self:
-        """A copy with some headers set and some taken out; the others keep their bytes, types and all."""
+        """A copy with some headers set and some removed; the others keep their bytes, and so their types."""
         fields = self._map()
         changed = copy.copy(self)
         if fields is None and not changes:
@@ -224,7 +214,7 @@ class View:
         return changed
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with other values for some properties; None takes one out.
+        """A copy with other values for some properties; None removes one.
 
         Raises:
             SegmentError: there is no property of that name.
@@ -257,7 +247,7 @@ class View:
         return changed
 
     def _put(self, place: Place, value: Any) -> bool:
-        """Set or clear the field of a property; answers with whether it carries the value."""
+        """Set or clear the field of a property. Returns True where the field carries the value."""
         if not place.field:
             return False
         written = None if value is None else place.write(value)
@@ -303,7 +293,7 @@ _NAMES = ("headers", *TRANSFER)
 
 
 def _untagged(name: str) -> None:
-    """Headers that came by no wire have no tags."""
+    """Headers that were not received have no tags."""
 
 
 class TransferProperties(View):
@@ -325,7 +315,7 @@ class TransferProperties(View):
 
     @classmethod
     def decode(cls, octets: bytes | None) -> Self:
-        """Read a header segment; None is one that is not there.
+        """Read a header segment; None stands for an absent one.
 
         Raises:
             SegmentError: it cannot be read.
@@ -335,7 +325,7 @@ class TransferProperties(View):
 
     @classmethod
     def of_structs(cls, delivery: DeliveryProperties, message: MessageProperties, octets: bytes) -> Self:
-        """What a header segment of these two structs says; `octets` are those of the second."""
+        """The properties of these two structs; `octets` are those of the second."""
         view = cls.__new__(cls)
         view.delivery = delivery
         view.message = message
@@ -353,9 +343,9 @@ class TransferProperties(View):
 
     @classmethod
     def of(cls, properties: OtherProperties, content_length: int | None = None) -> Self:
-        """Properties of any protocol as 0-10 has them; what it cannot carry becomes the nearest that it can.
+        """The model's properties as 0-10 has them; a value that it cannot carry becomes the nearest one.
 
-        `content_length` is the size of the body, if message-properties are to say it.
+        `content_length` is the size of the body, where message-properties shall have it.
         """
         if isinstance(properties, cls):
             return properties
@@ -367,7 +357,7 @@ class TransferProperties(View):
 
     @property
     def message_bytes(self) -> bytes:
-        """The bytes of message-properties, as they came unless changed; empty where there are none."""
+        """The bytes of message-properties, as received unless changed; empty where there are none."""
         for entry, octets in header_entries(self.rest_bytes):
             if isinstance(entry, MessageProperties):
                 return octets
@@ -384,7 +374,7 @@ class ContentProperties(View):
     __slots__ = ("content",)
     HEADERS: ClassVar[tuple[str, str]] = ("content", "headers")
 
-    #: what class basic has not, or not so, and the same class of 0-9 has
+    #: properties that the model does not have, but the same class of 0-9
     SAME: ClassVar[tuple[str, ...]] = ()
 
     content: Any
@@ -404,7 +394,7 @@ class ContentProperties(View):
 
     @staticmethod
     def of(encoding: str, properties: OtherProperties) -> ContentProperties:
-        """Properties of any protocol as contents of this class have them; see `TransferProperties.of`."""
+        """The model's properties as contents of this class have them; see `TransferProperties.of`."""
         kind = _CONTENTS[encoding]
         if isinstance(properties, kind):
             return properties
@@ -420,7 +410,7 @@ class ContentProperties(View):
 
 
 class FileContentProperties(ContentProperties):
-    """Properties of a file content. Files are there to last: `delivery_mode` is persistent."""
+    """Properties of a file content. Files are durable: `delivery_mode` is persistent."""
 
     __slots__ = ()
     PLACES: ClassVar[Mapping[str, Place]] = FILE

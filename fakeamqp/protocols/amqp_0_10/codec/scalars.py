@@ -1,4 +1,4 @@
-"""The types of AMQP 0-10 whose values hold no other values, by type code (types/*).
+"""The scalar types of AMQP 0-10, by type code (types/*).
 
 | Types | In Python |
 |---|---|
@@ -13,7 +13,7 @@
 | void | None |
 | bit | True |
 
-UTF-8 that is none becomes lone surrogates ("surrogateescape") and turns back into the same bytes.
+Bytes that are no UTF-8 become lone surrogates ("surrogateescape"), which are written as the same bytes.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _MOST_PLACES = 255
 
 
 class Scalar(NamedTuple):
-    """One type: a value has `width` bytes, or as many as a size of `prefix` bytes in front of it says."""
+    """One type. A value has `width` bytes, or a size of `prefix` bytes in front that says how many."""
 
     name: str
     code: int
     width: int
     prefix: int
     read: Callable[[bytes], Any]
-    """From all bytes of a value, its size not counted."""
+    """From the bytes of a value, without its size."""
     write: Callable[[Any], bytes]
-    """To the same; whatever goes wrong is an error of Python's, or SegmentError."""
+    """To the bytes of a value, without its size. Raises SegmentError, or one of Python's errors."""
 
 
 def _octets(width: int | None = None) -> Callable[[Any], bytes]:
@@ -134,7 +134,7 @@ def _write_char_utf32(value: str) -> bytes:
 
 def read_uuid(octets: bytes) -> UUID:
     """The UUID of 16 bytes. Raises ValueError where they are more or fewer."""
-    from uuid import UUID  # when there is one: importing it takes as long as a fifth of this room
+    from uuid import UUID  # on first use: importing it takes as long as a fifth of this package
 
     return UUID(bytes=octets)
 

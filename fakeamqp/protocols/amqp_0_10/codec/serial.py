@@ -1,27 +1,23 @@
-"""Serial numbers (RFC 1982) and sets of them, and ranges of bytes (types/sequence-*, types/byte-ranges).
+"""Serial numbers (RFC 1982), sets of them, and ranges of bytes (types/sequence-*, types/byte-ranges).
 
-Command ids count modulo 2**32, so there is no least one: which of two comes first is asked of their distance.
-A set is kept as ranges and never enumerated, since a range of four thousand million ids takes eight bytes.
+Command ids count modulo 2**32, so there is no least one: the distance of two says which comes first. A set is
+kept as ranges and never enumerated, because a range of 2**32 ids takes eight bytes.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from struct import Struct
-from typing import Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
 
-__all__ = [
-    "MODULUS",
-    "ByteRanges",
-    "SequenceSet",
-    "precedes",
-    "read_byte_ranges",
-    "read_sequence_set",
-    "successor",
-]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["MODULUS", "ByteRanges", "SequenceSet", "precedes", "read_byte_ranges", "read_sequence_set"]
+__all__ += ["successor"]
 
 MODULUS: Final = 1 << 32
 _HALF: Final = 1 << 31
@@ -29,19 +25,18 @@ _LARGEST_SET: Final = 0xFFFF
 
 _read_size = Struct(">H").unpack_from
 _pack_size = Struct(">H").pack
-_pack_sequence = Struct(">II").pack
-_iter_sequence = Struct(">II").iter_unpack
-_pack_bytes = Struct(">QQ").pack
-_iter_bytes = Struct(">QQ").iter_unpack
+_SEQUENCE: Final = Struct(">II")
+_BYTES: Final = Struct(">QQ")
+_pack_sequence = _SEQUENCE.pack
 
 
 def successor(number: int, step: int = 1) -> int:
-    """The number that many steps on."""
+    """The number `step` steps later."""
     return (number + step) % MODULUS
 
 
 def precedes(one: int, other: int) -> bool:
-    """Whether `one` comes before `other`, by less than half of all numbers; half apart neither does."""
+    """True where `one` precedes `other` by less than half of all numbers; half apart neither does."""
     return 0 < (other - one) % MODULUS < _HALF
 
 
@@ -49,7 +44,10 @@ class _Ranges:
     """Numbers from 0 to below `_LIMIT`, as ascending ranges (inclusive) that neither overlap nor touch."""
 
     __slots__ = ("_lowers", "_uppers")
-    _LIMIT: int
+    _LIMIT: ClassVar[int]
+    _PAIR: ClassVar[Struct]
+    #: how errors call it
+    _KIND: ClassVar[str]
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
         self._lowers: list[int] = []
@@ -58,15 +56,15 @@ class _Ranges:
             self.add_range(lower, upper)
 
     def add(self, number: int) -> None:
-        """Put one number in."""
+        """Add one number."""
         uppers = self._uppers
-        if uppers and number == uppers[-1] + 1 < self._LIMIT:  # what nearly always happens
+        if uppers and number == uppers[-1] + 1 < self._LIMIT:  # nearly always
             uppers[-1] = number
         else:
             self._add(number, number)
 
     def add_range(self, lower: int, upper: int) -> None:
-        """Put all numbers from `lower` to `upper` in, both included."""
+        """Add all numbers from `lower` to `upper`, both included."""
         self._add(lower, upper)
 
     def _add(self, lower: int, upper: int) -> None:
@@ -94,6 +92,38 @@ class _Ranges:
             kept.append((upper + 1, uppers[last - 1]))
         lowers[first:last] = [each[0] for each in kept]
         uppers[first:last] = [each[1] for each in kept]
+
+    def update(self, other: Self) -> None:
+        """Add all numbers of another one."""
+        for lower, upper in zip(other._lowers, other._uppers, strict=True):
+            self._add(lower, upper)
+
+    def remove(self, other: Self) -> None:
+        """Remove all numbers of another one."""
+        for lower, upper in zip(other._lowers, other._uppers, strict=True):
+            self._remove(lower, upper)
+
+    @classmethod
+    def decode(cls, octets: bytes) -> Self:
+        """Read a whole one. Raises SegmentError for a wrong size, IllegalValue for a wrong order."""
+        found: Self
+        found, end = _READERS[cls](octets, 0)
+        if end != len(octets):
+            raise SegmentError(f"{len(octets) - end} bytes are left over after {cls._KIND}")
+        return found
+
+    @classmethod
+    def _extent(cls, octets: bytes, offset: int) -> tuple[int, int]:
+        """Where the pairs begin and end, of which the size stands at `offset`."""
+        start = offset + 2
+        if start > len(octets):
+            raise SegmentError(f"{cls._KIND} is cut short inside its size")
+        size: int = _read_size(octets, offset)[0]
+        if size % cls._PAIR.size:
+            raise SegmentError(f"{cls._KIND} has {size} bytes, which is no multiple of {cls._PAIR.size}")
+        if start + size > len(octets):
+            raise SegmentError(f"{cls._KIND} announces {size} bytes, {len(octets) - start} are left")
+        return start, start + size
 
     def __contains__(self, number: object) -> bool:
         if not isinstance(number, int):
@@ -124,7 +154,7 @@ class _Ranges:
             yield from range(lower, upper + 1)
 
     def clear(self) -> None:
-        """Take everything out."""
+        """Remove all numbers."""
         self._lowers.clear()
         self._uppers.clear()
 
@@ -137,12 +167,13 @@ class _Ranges:
 class SequenceSet(_Ranges):
     """A set of serial numbers.
 
-    `ranges` and iteration begin behind the widest gap, so that a set that runs over the end of all numbers
-    and on from 0 comes as one range with an upper end that is numerically lower: (4294967294, 1).
+    `ranges` and iteration begin behind the widest gap. So a run that wraps from the highest number to 0 is a
+    range whose upper end is the lower number: (4294967294, 1).
     """
 
     __slots__ = ()
-    _LIMIT = MODULUS
+    _LIMIT, _PAIR = MODULUS, _SEQUENCE
+    _KIND = "a sequence-set"
 
     @classmethod
     def of(cls, *numbers: int) -> SequenceSet:
@@ -154,31 +185,21 @@ class SequenceSet(_Ranges):
 
     @classmethod
     def between(cls, lower: int, upper: int) -> SequenceSet:
-        """The set of all numbers from `lower` to `upper`, both included, over the end if it must be."""
+        """The set of all numbers from `lower` to `upper`, both included; it wraps where `lower` is higher."""
         made = cls()
         made.add_range(lower, upper)
         return made
 
     def add_range(self, lower: int, upper: int) -> None:
-        """Put all numbers from `lower` on to `upper` in, both included; see `between`."""
+        """Add all numbers from `lower` to `upper`, both included; see `between`."""
         if lower <= upper:
             self._add(lower, upper)
         else:
             self._add(lower, MODULUS - 1)
             self._add(0, upper)
 
-    def update(self, other: SequenceSet) -> None:
-        """Put all numbers of the other set in."""
-        for lower, upper in zip(other._lowers, other._uppers, strict=True):
-            self._add(lower, upper)
-
-    def remove(self, other: SequenceSet) -> None:
-        """Take all numbers of the other set out."""
-        for lower, upper in zip(other._lowers, other._uppers, strict=True):
-            self._remove(lower, upper)
-
     def discard(self, number: int) -> None:
-        """Take one number out, if it is there."""
+        """Remove one number, if it is in the set."""
         self._remove(number, number)
 
     def select(self, known: Collection[int]) -> list[int]:
@@ -192,7 +213,7 @@ class SequenceSet(_Ranges):
         return [number for number in known if number in self]
 
     def among(self, known: Mapping[int, object]) -> list[int]:
-        """As `select`, for ids that are known in serial order; takes as many steps as the smaller of both."""
+        """As `select`, for ids in serial order; takes as many steps as the smaller of both has numbers."""
         if len(self) < len(known):
             return [number for number in self if number in known]
         return self.select(known)
@@ -228,50 +249,25 @@ class SequenceSet(_Ranges):
             raise SegmentError(f"a sequence-set of {len(body) // 8} ranges is too large")
         return _pack_size(len(body)) + body
 
-    @classmethod
-    def decode(cls, octets: bytes) -> SequenceSet:
-        """Read a whole set. Raises SegmentError for a wrong size, IllegalValue for a wrong order."""
-        found, end = read_sequence_set(octets, 0)
-        if end != len(octets):
-            raise SegmentError(f"{len(octets) - end} bytes are left over after a sequence-set")
-        return found
-
 
 class ByteRanges(_Ranges):
     """Ranges of bytes, counted from 0; 64 bits, which never wrap."""
 
     __slots__ = ()
-    _LIMIT = 1 << 64
+    _LIMIT, _PAIR = 1 << 64, _BYTES
+    _KIND = "byte-ranges"
 
     @classmethod
     def of(cls, *ranges: tuple[int, int]) -> ByteRanges:
         """The bytes from the first to the second of each pair, both included."""
         return cls(ranges)
 
-    def update(self, other: ByteRanges) -> None:
-        """Put all bytes of the other in."""
-        for lower, upper in other.ranges:
-            self._add(lower, upper)
-
-    def remove(self, other: ByteRanges) -> None:
-        """Take all bytes of the other out."""
-        for lower, upper in other.ranges:
-            self._remove(lower, upper)
-
     def encode(self) -> bytes:
         """Size and pairs. Raises SegmentError for more than 4095 ranges."""
-        body = b"".join([_pack_bytes(*each) for each in self.ranges])
+        body = b"".join([_BYTES.pack(*each) for each in self.ranges])
         if len(body) > _LARGEST_SET:
             raise SegmentError(f"{len(body) // 16} byte-ranges are too many")
         return _pack_size(len(body)) + body
-
-    @classmethod
-    def decode(cls, octets: bytes) -> ByteRanges:
-        """Read all ranges. Raises SegmentError for a wrong size, IllegalValue for a wrong order."""
-        found, end = read_byte_ranges(octets, 0)
-        if end != len(octets):
-            raise SegmentError(f"{len(octets) - end} bytes are left over after byte-ranges")
-        return found
 
 
 def read_sequence_set(octets: bytes, offset: int) -> tuple[SequenceSet, int]:
@@ -280,15 +276,15 @@ def read_sequence_set(octets: bytes, offset: int) -> tuple[SequenceSet, int]:
     Ranges must ascend, one behind the other from the first on, all within one round. Those that touch are
     merged, those that overlap refused (types/sequence-set).
     """
-    start, stop = _pairs(octets, offset, 8, "a sequence-set")
+    start, stop = SequenceSet._extent(octets, offset)
     found = SequenceSet()
     if stop - start == 8:  # nearly always there is one range
-        ((lower, upper),) = _iter_sequence(octets[start:stop])
+        lower, upper = _SEQUENCE.unpack_from(octets, start)
         found.add_range(lower, upper)
         return found, stop
     first = last = None
     behind = 0
-    for lower, upper in _iter_sequence(octets[start:stop]):
+    for lower, upper in _SEQUENCE.iter_unpack(octets[start:stop]):
         if first is None or last is None:
             first, last = lower, lower - 1
         distance = (lower - first) % MODULUS
@@ -307,10 +303,10 @@ def read_byte_ranges(octets: bytes, offset: int) -> tuple[ByteRanges, int]:
 
     They must ascend; those that touch are merged (types/byte-ranges-disjoint).
     """
-    start, stop = _pairs(octets, offset, 16, "byte-ranges")
+    start, stop = ByteRanges._extent(octets, offset)
     found = ByteRanges()
     behind = 0
-    for lower, upper in _iter_bytes(octets[start:stop]):
+    for lower, upper in _BYTES.iter_unpack(octets[start:stop]):
         if lower < behind or upper < lower:
             raise IllegalValue(f"byte-ranges do not ascend at {lower}-{upper}")
         behind = upper + 1
@@ -318,14 +314,7 @@ def read_byte_ranges(octets: bytes, offset: int) -> tuple[ByteRanges, int]:
     return found, stop
 
 
-def _pairs(octets: bytes, offset: int, width: int, what: str) -> tuple[int, int]:
-    """Where the pairs begin and end."""
-    start = offset + 2
-    if start > len(octets):
-        raise SegmentError(f"{what} is cut short inside its size")
-    size: int = _read_size(octets, offset)[0]
-    if size % width:
-        raise SegmentError(f"{what} has {size} bytes, which is no multiple of {width}")
-    if start + size > len(octets):
-        raise SegmentError(f"{what} announces {size} bytes, {len(octets) - start} are left")
-    return start, start + size
+_READERS: Final[dict[type[_Ranges], Callable[[bytes, int], tuple[Any, int]]]] = {
+    SequenceSet: read_sequence_set,
+    ByteRanges: read_byte_ranges,
+}

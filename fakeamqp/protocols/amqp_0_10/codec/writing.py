@@ -1,7 +1,7 @@
-"""Values written with a type code: as they were read, or else as the type that suits them.
+"""Values written with a type code: the one they were read with, or else the one that suits them.
 
-A `Map`, `List` or `Array` that was read is written from the bytes that it keeps, as far as it still says the
-same. Everything else gets the code that suits it:
+A `Map`, `List` or `Array` that was read is written from the bytes that it keeps, as far as its values have
+not changed. Every other value gets the code that suits it:
 
 | Value | Type |
 |---|---|
@@ -41,34 +41,24 @@ from fakeamqp.protocols.amqp_0_10.codec.types import (
 )
 from fakeamqp.protocols.codec.timestamps import Timestamp
 
-__all__ = [
-    "code_of",
-    "encode_array",
-    "encode_entries",
-    "encode_list",
-    "encode_map",
-    "encode_struct32",
-    "encode_value",
-    "map_entries",
-    "same",
-    "splice_map",
-]
+__all__ = ["code_of", "encode_array", "encode_entries", "encode_list", "encode_map", "encode_struct32"]
+__all__ += ["encode_value", "map_entries", "same", "splice_map"]
 
 _STR8, _STR16, _UUID, _DATETIME, _VOID = 0x85, 0x95, 0x48, 0x38, 0xF0
 _pack_two = Struct(">II").pack
 _pack_array = Struct(">IBI").pack
 #: bytes that a size has -> how it is written
 _LENGTHS = {1: Struct(">B").pack, 2: Struct(">H").pack, 4: Struct(">I").pack}
-#: What Python raises where a value and its type do not go together
+#: What Python raises for a value that does not fit its type
 _UNFIT = (AttributeError, TypeError, ValueError, OverflowError, ArithmeticError, error)
 
 
 def code_of(value: object) -> int:
-    """The code that suits a value. Raises SegmentError where none does."""
+    """The code that suits a value. Raises SegmentError for a value that no type suits."""
     for kind, code in _NATURAL:
         if isinstance(value, kind):
             return code(value) if callable(code) else code
-    # Without importing what most have no use for:
+    # By name, to spare most processes the import:
     if type(value).__name__ == "UUID":
         return _UUID
     if hasattr(value, "utctimetuple"):
@@ -209,11 +199,11 @@ _WRITERS: dict[int, Callable[[Any, int], bytes]] = {
 }
 
 
-# --- what was read, kept -----------------------------------------------------------------------------------
+# --- keeping the bytes of what was read --------------------------------------------------------------------
 
 
 def map_entries(octets: bytes) -> dict[str, tuple[Any, bytes]]:
-    """Key -> value and bytes (key, code and value) of each entry of a map that can be read."""
+    """Key -> value and bytes (key, code and value) of each entry of a valid map."""
     return {
         key: (value, octets[start:stop]) for key, value, start, stop in entries(octets, 8, len(octets), 0)
     }
@@ -222,7 +212,7 @@ def map_entries(octets: bytes) -> dict[str, tuple[Any, bytes]]:
 def splice_map(
     octets: bytes, changes: Mapping[str, Any], remove: Iterable[str] = (), *, ordered: bool = False
 ) -> bytes:
-    """A map that can be read after some changes; every other entry keeps its bytes.
+    """The bytes of a valid map after some changes; every other entry keeps its bytes.
 
     A changed entry keeps its place, a new one comes last; `ordered` sorts all by the bytes of their keys.
     Raises SegmentError for a value that a map cannot hold.
@@ -238,7 +228,7 @@ def splice_map(
 
 
 def same(one: object, other: object) -> bool:
-    """Equal values of equal types all the way down: True is not 1 here, and nan is nan."""
+    """True for equal values of equal types, nested ones too: True is not 1 here, and nan is nan."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict) and isinstance(other, dict):

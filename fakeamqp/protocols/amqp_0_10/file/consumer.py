@@ -1,8 +1,8 @@
 """Files to the client: the broker stages each before it delivers it.
 
-It asks with file.open, the client answers with open-ok how much it has of the content already, the broker
-sends the rest with file.stage, and file.deliver says whose it is (file.deliver/staged). In what order this is
-done: see `model.staging`.
+It asks with file.open; the client answers with open-ok how much of the content it has; the broker sends the
+rest with file.stage, and file.deliver names the consumer (file.deliver/staged). `model.staging` decides the
+order.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _BEHIND_TRANSFERS = 1 << 32
 
 
 class Files(Consumers):
-    """What class file keeps of one session: its consumers, and what either peer is staging.
+    """The state of class file in one session: its consumers, and what either peer is staging.
 
-    It is the client that `Downloads` talk to.
+    It is the peer of `Downloads`.
     """
 
     class_name = "file"
@@ -81,7 +81,7 @@ class Files(Consumers):
     def send(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery
     ) -> None:
-        """Have the client ready for a file, when its turn comes."""
+        """Ask the client to open a file, when its turn comes."""
         download = Download(subscription, message, redelivered, delivery)
         download.tag = self.next_delivery_tag()
         self.session.ledger.enter(_BEHIND_TRANSFERS + download.tag, delivery)
@@ -127,14 +127,14 @@ class Files(Consumers):
             accept_all(self._take_out((tag,)))
 
     def withdraw(self, consumer: ServerConsumer) -> None:
-        """Deliver nothing more to a consumer: what is under way to it goes back (file.cancel/stops)."""
+        """Stop deliveries to a consumer; unfinished ones return to the queue (file.cancel/stops)."""
         withdrawn = self.downloads.withdraw(consumer.subscription)
         release_all(self._take_out([each.tag for each in withdrawn]), redelivered=False)
 
     # --- settling -------------------------------------------------------------------------------------
 
     def take(self, tag: int, *, multiple: bool = False) -> list[Delivery]:
-        """Take out what was delivered with a tag; with `multiple`, all up to that, and with tag 0 simply all.
+        """Remove the delivery of a tag; with `multiple`, all up to it, and with tag 0 all deliveries.
 
         Raises:
             SessionFault: it was not delivered in this session, or is settled (file.ack/multiple-validation).
@@ -150,7 +150,7 @@ class Files(Consumers):
 
     @staticmethod
     def told(deliveries: Iterable[Delivery]) -> None:
-        """These are about to end: who is told of that is told the tags that the client knows."""
+        """Deliveries are about to end: restore the tags that the client knows, for the observers."""
         for delivery in deliveries:
             delivery.tag %= _BEHIND_TRANSFERS
 
@@ -161,7 +161,7 @@ class Files(Consumers):
 
 
 class FileConsumer(ServerConsumer):
-    """One consumer of files. Its queue keeps what is under way, also where no ack is expected."""
+    """One consumer of files. Its queue keeps unfinished deliveries, also where no ack is expected."""
 
     def __init__(self, files: Files, queue: Queue, command: commands.FileConsume) -> None:
         self.no_ack = bool(command.no_ack)
@@ -178,5 +178,5 @@ class FileConsumer(ServerConsumer):
 
 
 def _is_stage(command: bytes) -> bool:
-    """Whether this is the command segment of file.stage."""
+    """True for the command segment of file.stage."""
     return command[:2] == bytes((commands.FileStage.CLASS, commands.FileStage.CODE))

@@ -1,6 +1,6 @@
 """Class file: bulk messages, staged before they are sent, in either direction.
 
-What is staged by either peer is the model's: see `model.staging`. What is delivered is in `consumer`.
+`model.staging` keeps what either peer stages; `consumer` delivers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["CONTENT_HANDLERS", "HANDLERS"]
 
 
 def qos(session: ServerSession, command: commands.FileQos) -> None:
-    """Limit what consumers hold unacknowledged, in this session or in the whole connection (file.qos/*)."""
+    """Limit what consumers hold unacknowledged, in this session or on the connection (file.qos/*)."""
     window = consuming.set_window(
         Files.of(session),
         count=command.prefetch_count or 0,
@@ -47,7 +47,7 @@ def qos(session: ServerSession, command: commands.FileQos) -> None:
 
 
 def consume(session: ServerSession, command: commands.FileConsume) -> None:
-    """Start a consumer; consume-ok goes before the first delivery, unless it is not wanted.
+    """Start a consumer; consume-ok precedes the first delivery, unless the client wants none.
 
     Raises:
         SessionFault, AccessRefused, NotFound, ResourceLocked: see `consuming.consumable`.
@@ -61,7 +61,7 @@ def consume(session: ServerSession, command: commands.FileConsume) -> None:
 
 
 def cancel(session: ServerSession, command: commands.FileCancel) -> None:
-    """End a consumer; what was delivered to it can still be acknowledged (file.cancel/stops).
+    """End a consumer; its deliveries can still be acknowledged (file.cancel/stops).
 
     Raises:
         NotFound: there is none with this tag.
@@ -78,10 +78,10 @@ def cancel(session: ServerSession, command: commands.FileCancel) -> None:
 
 
 def open_(session: ServerSession, command: commands.FileOpen) -> None:
-    """The client wants to stage a content: say how much of it is there.
+    """Open a content for staging, and tell the client how much of it the broker has.
 
     Raises:
-        ResourceError: the content is larger than the broker takes.
+        ResourceError: the content is larger than the broker's limit.
         SessionFault: see `Uploads.open`.
     """
     size = command.content_size or 0
@@ -94,7 +94,7 @@ def open_(session: ServerSession, command: commands.FileOpen) -> None:
 
 
 def open_ok(session: ServerSession, command: commands.FileOpenOk) -> None:
-    """The client is ready for a content of the broker's.
+    """The client is ready for one of the broker's contents.
 
     Raises:
         IllegalState: see `Downloads.opened`.
@@ -106,7 +106,7 @@ def open_ok(session: ServerSession, command: commands.FileOpenOk) -> None:
 
 @contextmanager
 def _blaming(field: str, kind: type[ModelError] = ModelError) -> Iterator[None]:
-    """Say that errors of this kind are because of a field."""
+    """Turn errors of this kind into errors of a field."""
     try:
         yield
     except kind as problem:
@@ -116,7 +116,7 @@ def _blaming(field: str, kind: type[ModelError] = ModelError) -> Iterator[None]:
 def stage(
     session: ServerSession, command: commands.FileStage, header: bytes | None, body: bytes | None
 ) -> None:
-    """A content of the client's, or the rest of one; what it says of itself last counts.
+    """Stage a content, or the rest of one; its last properties count.
 
     Raises:
         SegmentError: there are no file-properties (file.stage/content).
@@ -128,7 +128,7 @@ def stage(
 
 
 def bare_stage(session: ServerSession, command: commands.FileStage) -> None:
-    """A stage of nothing."""
+    """A stage without content."""
     stage(session, command, None, None)
 
 
@@ -141,7 +141,7 @@ def _publishing(session: ServerSession) -> None:
 
 
 def publish(session: ServerSession, command: commands.FilePublish) -> None:
-    """Publish what is staged under an identifier, as soon as all of it is there (file.publish/staged).
+    """Publish what is staged under an identifier, as soon as it is complete (file.publish/staged).
 
     Raises:
         NotFound: there is no such exchange.
@@ -168,7 +168,7 @@ def _publish(session: ServerSession, target: Target, transaction: Transaction | 
 
 
 def _commit(session: ServerSession, target: Target, upload: Upload) -> bool:
-    """A publish of a transaction, at commit, that had come before all of its content."""
+    """A transactional publish, at commit, that preceded the end of its content."""
     Files.of(session).uploads.take(upload, partial(_publish, session, target, None))
     return True
 
@@ -177,7 +177,7 @@ def _commit(session: ServerSession, target: Target, upload: Upload) -> bool:
 
 
 def ack(session: ServerSession, command: commands.FileAck) -> None:
-    """The files have been dealt with (file.ack/semantics).
+    """Acknowledge files: the client has processed them (file.ack/semantics).
 
     Raises:
         SessionFault: see `Files.take`.
@@ -187,7 +187,7 @@ def ack(session: ServerSession, command: commands.FileAck) -> None:
 
 
 def reject(session: ServerSession, command: commands.FileReject) -> None:
-    """A file cannot be dealt with: somebody else gets it, or it is dead-lettered or dropped (file.reject/*).
+    """Reject a file: another consumer gets it, or it is dead-lettered or dropped (file.reject/*).
 
     Raises:
         SessionFault: see `Files.take`.
@@ -206,7 +206,7 @@ def _settle(
     event: Settlement,
     deliveries: Sequence[Delivery],
 ) -> None:
-    """Now, or when the session's transaction is committed (file/transactions)."""
+    """Settle now, or when the session's transaction is committed (file/transactions)."""
     if session.transaction is not None:
         session.transaction.settle(partial(_carry_out, session, act, event), deliveries)
     else:

@@ -1,9 +1,9 @@
 """Messages to the client: the header segment of a transfer.
 
-Of a message that came by 0-10 everything is forwarded as it came, but for the delivery properties: those say
-where it was published to, what time it has left, and whether it was delivered before. They always come first.
-So a header segment is made once, when a message comes or is first sent, and what differs from one delivery to
-the next is written over: that is always as long.
+A message that was received by 0-10 is forwarded unchanged, except for the delivery-properties: they have its
+exchange, its remaining time to live and its redelivered flag, and come first. A header segment is made once,
+when a message is received or first sent; each delivery overwrites the parts that differ, which have a fixed
+size.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["NO_BODY", "forwarded", "header", "resumable", "resumable_size"]
 
 
 class _NoBody(bytes):
-    """No bytes, and not even a segment for them."""
+    """No bytes, and no segment for them."""
 
 
 NO_BODY: Final = _NoBody()
@@ -40,7 +40,7 @@ _LONGEST_TTL = (1 << 64) - 1
 
 
 def forwarded(properties: TransferProperties, exchange: str) -> bytes:
-    """The header segment that subscribers get of a message with these properties, as far as it is known.
+    """The header segment for subscribers of a message with these properties, as far as it is known.
 
     The name of the exchange is added (message.delivery-properties/exchange). A resume-id names the transfer
     to the broker and not those from it, and what has come in fragments is whole now.
@@ -73,9 +73,9 @@ def header(message: Message, *, redelivered: bool, time: float, stamps: bool) ->
 
     Args:
         message: the message.
-        redelivered: whether it was delivered before.
+        redelivered: True for a redelivery.
         time: seconds since 1970; matters for messages with a time to live.
-        stamps: whether the broker says when the message has come.
+        stamps: True where the broker adds the time at which it received the message.
     """
     octets = message.properties_bytes if message.encoding is ENCODING else _encode(message, stamps)
     flags = octets[_FLAGS]
@@ -88,7 +88,7 @@ def header(message: Message, *, redelivered: bool, time: float, stamps: bool) ->
 
 
 def _time_left(message: Message, time: float) -> int:
-    """Milliseconds that are left of the message's own time to live (message.delivery-properties/ttl)."""
+    """Milliseconds left of the message's own time to live (message.delivery-properties/ttl)."""
     assert message.expiry is not None
     gone = time - message.published_at if message.published_at else 0.0
     return min(max(0, round((message.expiry - gone) * 1000)), _LONGEST_TTL)
@@ -123,7 +123,7 @@ def _encode(message: Message, stamps: bool) -> bytes:
 
 
 def resumable(header: bytes, resume_id: str, resume_ttl: int | None) -> bytes:
-    """The header segment with what a subscription has asked its transfers to say.
+    """The header segment with the resume fields that a subscription asks for.
 
     Source: message.subscribe/resume-fields.
     """
@@ -134,7 +134,7 @@ def resumable(header: bytes, resume_id: str, resume_ttl: int | None) -> bytes:
 
 
 def resumable_size(resume_id: str, resume_ttl: int | None) -> int:
-    """How many bytes longer that is."""
+    """The bytes that these fields add."""
     empty = DeliveryProperties()
     asked = DeliveryProperties(resume_id=resume_id, resume_ttl=resume_ttl)
     return len(asked.encode()) - len(empty.encode())

@@ -1,4 +1,4 @@
-"""Credit: how much a subscription may be sent (message.flow, set-flow-mode, stop, flush)."""
+"""The credit of subscriptions (message.flow, set-flow-mode, stop, flush)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def flow(session: ServerSession, command: commands.MessageFlow) -> None:
 
     Raises:
         NotFound: there is no such subscription.
-        ResourceDeleted: its queue has gone.
+        ResourceDeleted: its queue is deleted.
     """
     end = subscription(session, command.destination)
     end.grant.grant(_UNITS[command.unit or 0], command.value)
@@ -46,7 +46,7 @@ def set_flow_mode(session: ServerSession, command: commands.MessageSetFlowMode) 
 
     Raises:
         NotFound: there is no such subscription.
-        IllegalState: it has credit left, where the personality minds.
+        IllegalState: it has credit left, where the personality refuses that.
     """
     grant = subscription(session, command.destination).grant
     window = command.flow_mode == FlowMode.WINDOW
@@ -54,7 +54,7 @@ def set_flow_mode(session: ServerSession, command: commands.MessageSetFlowMode) 
 
 
 def stop(session: ServerSession, command: commands.MessageStop) -> None:
-    """Nothing more comes until there is new credit (message.stop/zero-credit).
+    """Stop deliveries until there is new credit (message.stop/zero-credit).
 
     Raises:
         NotFound: there is no such subscription.
@@ -63,7 +63,7 @@ def stop(session: ServerSession, command: commands.MessageStop) -> None:
 
 
 def flush(session: ServerSession, command: commands.MessageFlush) -> None:
-    """Send what is there and what credit allows; then there is no credit left (message.flush/exhausts).
+    """Send ready messages as far as credit goes, and drop the rest of the credit (message.flush/exhausts).
 
     Raises:
         NotFound: there is no such subscription.

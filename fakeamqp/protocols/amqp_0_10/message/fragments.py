@@ -1,8 +1,8 @@
-"""Messages that come in several transfers, and such that go on where an earlier session broke off.
+"""Messages in several transfers, and messages that continue those of an earlier session.
 
 Fragments of one message go to one destination, one after the other; whole messages and all other commands may
-come between them. What they say of the message is said by the first. The message is there when the last has
-come, and belongs to the transaction that is under way then.
+come between them. The first fragment has the properties of the message. The message is complete with the last
+one, and belongs to the transaction of that moment.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Fragments", "Whole", "resume"]
 
 
 class Whole(NamedTuple):
-    """A message of which all fragments have come."""
+    """A message whose fragments are complete."""
 
     heading: Heading
     body: bytes
@@ -32,7 +32,7 @@ class Whole(NamedTuple):
 
 
 class _Parts:
-    """A message as far as it has come. `heading` is that of its first fragment."""
+    """A message as far as it is received. `heading` is that of its first fragment."""
 
     __slots__ = ("body", "header", "heading", "ids")
 
@@ -44,7 +44,7 @@ class _Parts:
 
 
 class Fragments:
-    """The messages of a session of which fragments have come and others are due, by destination."""
+    """The incomplete messages of a session, by destination."""
 
     __slots__ = ("_parts", "_session")
 
@@ -53,7 +53,7 @@ class Fragments:
         self._parts: dict[str, _Parts] = {}
 
     def add(self, target: Target, heading: Heading, header: bytes | None, body: bytes) -> Whole | None:
-        """Take a fragment; answers with the message that it completes.
+        """Take a fragment. Returns the message that it completes, if it does.
 
         Raises:
             IllegalState: it is a first one, and another message is under way to the same destination; or a
@@ -82,14 +82,14 @@ class Fragments:
         return Whole(parts.heading, bytes(parts.body), parts.ids)
 
     def _check_size(self, more: int) -> None:
-        """All that is under way counts: a session may begin a message to each of many exchanges."""
+        """Count all incomplete messages: a session may begin one to each of many exchanges."""
         largest = self._session.personality.largest_message
         size = more + sum(len(each.body) for each in self._parts.values())
         if largest and size > largest:
             raise ContentTooLarge(f"fragments of {size} bytes are more than configured max size {largest}")
 
     def resume(self, target: Target, resume_id: str) -> int:
-        """Go on with a message that is known by this id; answers with how many bytes of it are there.
+        """Continue the message of this id. Returns how many bytes of it are received.
 
         Raises:
             IllegalState: another message to this destination is under way.
@@ -109,7 +109,7 @@ class Fragments:
         return len(parts.body)
 
     def keep(self) -> None:
-        """The session has ended: keep what its sender may resume (message.delivery-properties/resume-id)."""
+        """Keep what the sender of an ended session may resume (message.delivery-properties/resume-id)."""
         session = self._session
         broken_off = self._broken_off()
         for parts in (*self._parts.values(), *broken_off):
@@ -121,7 +121,7 @@ class Fragments:
         self._parts.clear()
 
     def _broken_off(self) -> list[_Parts]:
-        """What has come of a transfer whose end never came, unless it goes on with what is here already."""
+        """The received part of an incomplete transfer, unless it continues a kept message."""
         assembly = self._session.incoming.broken_off
         if assembly is None or assembly.body is None:
             return []
@@ -142,7 +142,7 @@ class Fragments:
 
 
 def resume(session: ServerSession, command: commands.MessageResume) -> structs.MessageResumeResult:
-    """Say how much of an interrupted message is there; the rest follows in fragments (message.resume/offset).
+    """Tell how much of an interrupted message the broker has; fragments follow (message.resume/offset).
 
     Raises:
         NotFound: there is no such destination (message.resume/destination-destination-not-found).

@@ -1,7 +1,7 @@
 """The commands of class message.
 
-What the commands do is in `transfers` and `fragments` (to the broker), `subscription_end` and `delivering`
-(to the client), `settling` and `flow`.
+`transfers` and `fragments` (to the broker), `subscription_end` and `delivering` (to the client), `settling`
+and `flow` carry them out.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def bare_transfer(session: ServerSession, command: commands.MessageTransfer) -> 
 
 
 def subscribe(session: ServerSession, command: commands.MessageSubscribe) -> None:
-    """Have the messages of a queue sent to a destination, as soon as there is credit.
+    """Send the messages of a queue to a destination, as far as there is credit.
 
     Raises:
-        SessionFault: no queue is named (message.subscribe/empty-queue-name).
+        SessionFault: the command names no queue (message.subscribe/empty-queue-name).
         NotFound: there is no such queue (message.subscribe/queue-not-found).
         NotAllowed: the destination is in use (message.subscribe/destination-unique-subscriber-destination).
-        ResourceLocked: exclusive access stands in the way (message.subscribe/exclusive-*).
-        NotAllowed: it expects no accepts in a transaction, where the personality minds.
+        ResourceLocked: another session has exclusive access (message.subscribe/exclusive-*).
+        NotAllowed: it expects no accepts in a transaction, where the personality refuses that.
     """
     if not command.queue:
         raise SessionFault(
@@ -71,7 +71,7 @@ def _check_exclusive(queue: Queue, *, exclusive: bool) -> None:
 
 
 def cancel(session: ServerSession, command: commands.MessageCancel) -> None:
-    """End a subscription; what was transferred can still be settled (message.cancel/*).
+    """End a subscription; its transfers can still be settled (message.cancel/*).
 
     Raises:
         NotFound: there is none with that destination (message.cancel/destination-subscription-not-found).

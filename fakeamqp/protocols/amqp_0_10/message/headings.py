@@ -1,10 +1,9 @@
-"""What transfers to the broker say of themselves, kept for those that say the same.
+"""Caches the header segments of transfers to the broker.
 
 Programs publish to the same few exchanges, with the same few header segments, again and again. So a session
-keeps a `Target` for each exchange it publishes to, and with it what header segments say, under their octets:
-measured against reading each, twice the transfers per second. A segment is kept when it comes a second time:
-many programs give each message an id. Those that do mostly leave the delivery-properties as they are, so
-these are kept by themselves.
+keeps a `Target` for each exchange it publishes to, and in it the decoded header segments by their octets:
+that gives twice the transfers per second. A segment is kept when it comes a second time, because many
+programs give each message an id. Such programs mostly repeat the delivery-properties, which are kept apart.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _V = TypeVar("_V")
 
 
 class Heading:
-    """What the header segment of a transfer says. `octets` is what subscribers of 0-10 get in its place."""
+    """A decoded header segment. `octets` is what subscribers of 0-10 get in its place."""
 
     __slots__ = (
         "content_length",
@@ -67,7 +66,7 @@ class Heading:
 
 
 class Target:
-    """An exchange that a session publishes to; `checked` is the state of access control it was checked by."""
+    """An exchange that a session publishes to; `checked` is the state of access control of its check."""
 
     __slots__ = ("_deliveries", "_seen", "checked", "exchange", "headings", "keys", "name", "throttled")
 
@@ -86,13 +85,13 @@ class Target:
         """The hashes of header segments that came once."""
 
     def permit(self, key: str) -> None:
-        """The user may publish with this key."""
+        """Note that the user may publish with this key."""
         if len(self.keys) >= _MOST_KEPT:
             self.keys.clear()
         self.keys.add(key)
 
     def keep(self, header: bytes | None, heading: Heading) -> None:
-        """Keep what a header segment says, once it comes a second time."""
+        """Keep a decoded header segment, once it comes a second time."""
         if header is not None and len(header) > _LONGEST_KEPT:
             return
         known = hash(header)
@@ -131,7 +130,7 @@ class Target:
 
 
 def _put(kept: dict[_K, _V], key: _K, value: _V) -> None:
-    """Keep something, and begin anew when there is too much of it."""
+    """Keep an entry; clear the cache first when it is full."""
     if len(kept) >= _MOST_KEPT:
         kept.clear()
     kept[key] = value

@@ -1,4 +1,4 @@
-"""One subscription of a session: what it takes, on what terms, on how much credit, and how that is sent."""
+"""One subscription of a session: its queue, its modes, its credit, and its transfers."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class ServerSubscription:
     """One subscription. It is also its own subscriber: see `model.subscription.Subscriber`.
 
     Args:
-        session: whose it is.
-        command: what was asked for.
-        queue: what it takes from.
+        session: its session.
+        command: the subscribe command.
+        queue: the queue it takes from.
     """
 
     def __init__(self, session: ServerSession, command: commands.MessageSubscribe, queue: Queue) -> None:
@@ -71,7 +71,7 @@ class ServerSubscription:
         """The name of the queue, once that is gone and the client was not told."""
         arguments = plain(command.arguments)
         acquires = self.acquire_mode is AcquireMode.PRE_ACQUIRED
-        # Who is shown messages without having to accept them may still acquire them, by personality.
+        # By personality, browsed messages that need no accept can still be acquired.
         no_ack = self.accept_mode is AcceptMode.NONE and (
             acquires or not session.choices.browsers_acquire_without_accepting
         )
@@ -101,7 +101,7 @@ class ServerSubscription:
         return f"<ServerSubscription {self.destination!r} on queue {self.subscription.queue.name!r}>"
 
     def attached(self) -> None:
-        """The session has another transport, or none; deliveries depend on what that can take."""
+        """The session has another transport, or none; deliveries depend on the gates of that."""
         session = self.session
         connection = session.connection
         if connection is None:
@@ -121,7 +121,7 @@ class ServerSubscription:
             self.subscription.depend_on(limits, ())
 
     def end(self) -> None:
-        """End it at its queue; what it was sent stays as it is (message.cancel/post-cancel-*)."""
+        """End it at its queue; its transfers stay unsettled (message.cancel/post-cancel-*)."""
         if self._gone is None:
             self.session.note_consumer("consumer ended", self.subscription)
             self.subscription.queue.unsubscribe(self.subscription)
@@ -129,17 +129,17 @@ class ServerSubscription:
     # --- credit ---------------------------------------------------------------------------------------
 
     def _cost(self, message: Message) -> int:
-        """What a message takes of the credit in bytes (message.set-flow-mode/byte-accounting)."""
+        """The bytes that a message takes of the credit (message.set-flow-mode/byte-accounting)."""
         header = delivering.header(
             message, redelivered=False, time=0.0, stamps=self.session.choices.stamps_arrival
         )
         return len(header) + self._extra + len(message.body)
 
     def go_on(self) -> None:
-        """There is more credit than before.
+        """Note that there is more credit than before.
 
         Raises:
-            ResourceDeleted: there is no queue any more (message.subscribe/queue-deletion).
+            ResourceDeleted: the queue is deleted (message.subscribe/queue-deletion).
         """
         if self.grant.open:
             if self._gone is not None:
@@ -147,7 +147,7 @@ class ServerSubscription:
             self.grant.resume()
 
     def flush(self) -> None:
-        """Send what waits, as far as credit goes and whether the transport is full or not; then stop."""
+        """Send ready messages as far as credit goes, even to a full transport; then stop."""
         if self.grant.open and self._gone is None:
             self._depend_on((self.grant,))
             self.subscription.queue.dispatch()
@@ -211,9 +211,9 @@ class ServerSubscription:
         return delivering.resumable(header, self.resume_id, self.resume_ttl)
 
     def _forget_gone(self) -> None:
-        """Forget what was only shown and is not there any more: nobody can acquire it.
+        """Forget browsed messages that have left the queue: they cannot be acquired.
 
-        It is done when there may be twice as much as there was: a constant for each message.
+        Runs when their number has doubled, so the cost for each message is constant.
         """
         queue = self.subscription.queue
         there = {*queue.ready, *(each.queued for each in queue.unacked)}
@@ -227,7 +227,7 @@ class ServerSubscription:
         self._most_shown = max(_MOST_SHOWN, 2 * self._shown)
 
     def _completed(self, receipt: Receipt) -> Grant | None:
-        """The client has completed a transfer: a window moves on (message.set-flow-mode/window-mode)."""
+        """The client has completed a transfer: return its credit (message.set-flow-mode/window-mode)."""
         return self.grant if self.grant.give_back(receipt) else None
 
     def cancelled(self, subscription: Subscription) -> None:

@@ -1,8 +1,7 @@
-"""What a client does with what it was sent: accept, reject, release, and acquire.
+"""How a client settles deliveries: accept, reject, release, and acquire.
 
-Each of the first three is the last word about a transfer (message.accept/final and its kin): whatever it
-does, the session knows the transfer no longer. What was only shown, and what belongs to a queue that has
-gone, is forgotten and no more.
+Each of the first three is final (message.accept/final and the like): the session then forgets the transfer.
+For a message that was only browsed, or whose queue is deleted, they do nothing else.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ __all__ = ["accept", "acquire", "reject", "release"]
 
 
 def accept(session: ServerSession, command: commands.MessageAccept) -> None:
-    """The messages have been dealt with: they leave their queues (message.accept/removes).
+    """Accept messages: they leave their queues (message.accept/removes).
 
     Raises:
         IllegalState: one is not held (message.accept/final), or was never acquired
@@ -50,7 +49,7 @@ def _accept(session: ServerSession, deliveries: Sequence[Delivery]) -> None:
 
 
 def reject(session: ServerSession, command: commands.MessageReject) -> None:
-    """The messages cannot be dealt with: they go to the alternate exchange of their queue.
+    """Reject messages: they go to the alternate exchange of their queue.
 
     Sources: message.reject/alternate-exchange; for what is not acquired message.reject/acquisition.
 
@@ -63,24 +62,24 @@ def reject(session: ServerSession, command: commands.MessageReject) -> None:
 
 
 def release(session: ServerSession, command: commands.MessageRelease) -> None:
-    """The messages are available again, in their old places (message.release/*).
+    """Release messages: they are available again, in their old places (message.release/*).
 
-    What the session has accepted in a transaction it may still release: the transaction then settles it no
-    more. So does a client that is about to roll back (qpid.messaging).
+    A session may still release what it has accepted in a transaction: the transaction then no longer settles
+    it. qpid.messaging does so before it rolls back.
 
     Raises:
         IllegalState: one is not held (message.release/final), where the personality minds.
     """
     transfers = command.transfers or SequenceSet()
     accepted = _withdraw(session, transfers)
-    # What was only shown is not affected (message.release/not-acquired).
+    # Browsed messages are not affected (message.release/not-acquired).
     deliveries = [each for each in (*accepted, *_take(session, transfers)) if each.acquired]
     session.note_settled("requeued", deliveries)
     release_all(deliveries, redelivered=command.set_redelivered)
 
 
 def acquire(session: ServerSession, command: commands.MessageAcquire) -> structs.Acquired:
-    """Take what was only shown, as far as it is still there (message.acquire/*)."""
+    """Acquire browsed messages, as far as they are still available (message.acquire/*)."""
     outstanding = session.ledger.outstanding
     acquired = SequenceSet()
     for transfer in (command.transfers or SequenceSet()).among(outstanding):
@@ -94,7 +93,7 @@ def acquire(session: ServerSession, command: commands.MessageAcquire) -> structs
 
 
 def _take(session: ServerSession, transfers: SequenceSet | None) -> list[Delivery]:
-    """Take these out of what the session knows of, as far as it does.
+    """Remove these transfers from those that the session knows.
 
     Raises:
         IllegalState: it does not know one, and the personality minds.
@@ -108,14 +107,14 @@ def _take(session: ServerSession, transfers: SequenceSet | None) -> list[Deliver
 
 
 def _withdraw(session: ServerSession, transfers: SequenceSet) -> list[Delivery]:
-    """Take these out of what the transaction of the session would accept."""
+    """Remove these transfers from the accepts of the session's transaction."""
     if session.transaction is None or session.choices.unknown_transfers_are_errors:
         return []
     return session.transaction.withdraw(lambda each: each.owner is session and each.tag in transfers)
 
 
 def _needs_no_accept(delivery: Delivery) -> bool:
-    """Whether the message belongs to whom it was shown to for good, once that has acquired it."""
+    """True where acquiring a browsed message also settles it."""
     holder = delivery.holder
     end = None if holder is None else holder.subscriber
     return isinstance(end, ServerSubscription) and end.accept_mode is AcceptMode.NONE

@@ -1,4 +1,4 @@
-"""message.transfer from the client: from a complete assembly to the model, and what the publisher is told."""
+"""message.transfer from the client: from a complete assembly to the model, and the publisher's answer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def transfer(
     Raises:
         NotFound: there is no such exchange (message.transfer/destination-nonexistent-exchange).
         AccessRefused: it is internal, or the user may not write to it.
-        SessionFault: the user-id is somebody else's (message.message-properties/user-id-authentication).
+        SessionFault: the user-id is not the user's own (message.message-properties/user-id-authentication).
         IllegalArgument: the priority is not one (message/priority-values), or the size of a fragment is not
             what is said of it.
         IllegalState: a fragment has come that does not go on where the one before it ended.
@@ -52,7 +52,7 @@ def transfer(
 
 
 class Publisher:
-    """What a session publishes."""
+    """The publishing side of a session."""
 
     __slots__ = ("_personality", "_session", "fragments", "targets", "transfers")
 
@@ -65,7 +65,7 @@ class Publisher:
         """Commands by their bytes. Measured against decoding each: 1.2 times the transfers per second."""
 
     def remember(self, octets: bytes, command: commands.MessageTransfer) -> None:
-        """Keep a command, which is likely to come again."""
+        """Keep a decoded command, which is likely to come again."""
         if len(self.transfers) >= _MOST_KEPT:
             self.transfers.clear()
         self.transfers[octets] = command
@@ -121,7 +121,7 @@ class Publisher:
             if choices.stamps_arrival:
                 message.encoding = ""  # The header is another for each message.
         virtual_host = session.virtual_host
-        # Header fields that name further keys are RabbitMQ's: to publishers of 0-10 they mean nothing.
+        # Header fields with further keys are RabbitMQ's: they do not concern publishers of 0-10.
         outcome = virtual_host.routing.route(message)
         if not choices.answers_publishers and not (heading.immediate and choices.honours_immediate):
             if session.transaction is None:
@@ -146,7 +146,7 @@ class Publisher:
         outcome: Outcome,
         ids: SequenceSet,
     ) -> None:
-        """Publish by the text: what cannot be routed is discarded, rejected or passed on.
+        """Publish as the specification says: an unroutable message is discarded, rejected or passed on.
 
         Sources: message.delivery-properties/discard-unroutable, message.delivery-properties/immediate,
         message.transfer/accepts-explicit.
@@ -175,7 +175,7 @@ class Publisher:
             raise ResourceError(f"the message was {outcome}")
 
     def _past_queues(self, target: Target, message: Message) -> Outcome:
-        """Where a message goes that is not for the queues it was routed to: to the alternate exchange."""
+        """Route a message that its queues do not get to the alternate exchange."""
         host = self._session.virtual_host
         alternate = host.exchanges.get(target.exchange.alternate_exchange or "")
         if not target.exchange.alternate_exchange or alternate is None:
@@ -183,7 +183,7 @@ class Publisher:
         return host.routing.route(message, first=alternate)
 
     def _answer(self, message: Message, ids: SequenceSet, code: RejectCode | None, outcome: Outcome) -> None:
-        """Tell the publisher what became of a message (message.reject/by-server)."""
+        """Tell the publisher the outcome of a message (message.reject/by-server)."""
         session = self._session
         if session.state not in (SessionState.ATTACHED, SessionState.DETACHED):
             return
@@ -200,7 +200,7 @@ class Publisher:
     # --- what may be published ------------------------------------------------------------------------
 
     def read(self, target: Target, header: bytes | None) -> Heading:
-        """What a header segment says; what is wrong with it by itself is found here."""
+        """Decode a header segment, and refuse an invalid one."""
         heading = target.read(header)
         delivery = heading.properties.delivery
         checks = self._session.choices.checks_priorities
@@ -237,7 +237,7 @@ class Publisher:
     # --- throttling -----------------------------------------------------------------------------------
 
     def _hold_back(self, target: Target) -> None:
-        """Something was published while the broker takes no more: the client is read no further from."""
+        """Stop reading from a client that publishes while the broker is blocked."""
         session = self._session
         if session.connection is not None:
             session.connection.publish_received()
@@ -245,7 +245,7 @@ class Publisher:
             self._throttle(target, throttled=True)
 
     def throttle(self, throttled: bool) -> None:
-        """Have the client stop publishing, or go on, where the personality says so (message/throttling)."""
+        """Ask the client to stop publishing or to continue, by personality (message/throttling)."""
         if self._session.choices.throttles_with_flow:
             for target in self.targets.values():
                 if target.throttled != throttled:
@@ -260,7 +260,7 @@ class Publisher:
             self._session.send(commands.MessageFlow(destination=target.name, unit=unit, value=_UNLIMITED))
 
     def ended(self) -> None:
-        """The session is over: keep what may be resumed."""
+        """Keep what may be resumed after the end of the session."""
         self.fragments.keep()
 
 
@@ -270,5 +270,5 @@ def _check_content_length(stated: int, size: int) -> None:
 
 
 def _all_able(message: Message, outcome: Outcome) -> bool:
-    """Whether every queue has a subscription that can take the message at once."""
+    """True where every queue has a subscription that can take the message at once."""
     return all(queue.could_take(message) for queue in outcome.queues)

@@ -1,1 +1,1 @@
-"""Sessions: what is known of one, attached or not, and its two streams of commands."""
+"""Sessions: their state, attached or not, and their two streams of commands."""

@@ -1,8 +1,8 @@
-"""The commands of the client in one session: which are due, which are done, and what the client knows of it.
+"""The commands of the client in one session: expected, completed, and known to be completed.
 
 Commands are numbered from the command point on (session/commands-numbered). They are carried out in order and
-are done when their handler returns, so that what was carried out and what is completed is the same set. What
-comes again, because the client lost its transport and could not know, is not done twice.
+complete when their handler returns, so the sets of executed and of completed commands are the same. A command
+that a client replays after the loss of its transport is not carried out twice.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class Incoming:
     # --- data -----------------------------------------------------------------------------------------
 
     def detached(self) -> None:
-        """The transport has gone; what has come of a command stays."""
+        """Note the loss of the transport; a partial command stays."""
         self._pointed = False
         self._offset = None
 
     def point(self, command_id: int, offset: int) -> None:
-        """The client goes on with this command, behind so many bytes of it."""
+        """Set the command that the client sends next, and the offset in it."""
         self._pointed = True
         self._offset = offset
         self._discarding = False
@@ -79,7 +79,7 @@ class Incoming:
             self._expected = command_id
         expected = self._expected
         if expected is None or precedes(expected, command_id):
-            # It goes on in the middle of a command, or behind one, that nobody has.
+            # It continues a command, or follows one, that the broker does not have.
             self._session.detach(DetachCode.UNKNOWN_IDS)
             return
         self._due = command_id
@@ -92,7 +92,7 @@ class Incoming:
             self._discarding = offset > 0
 
     def receive_frame(self, flags: int, kind: int, payload: bytes) -> Assembly | None:
-        """Take a frame; answers with the command that it completes, unless that was carried out before.
+        """Take a frame. Returns the command that it completes, unless that was carried out before.
 
         Raises:
             FramingError: it does not fit those before it.
@@ -125,10 +125,10 @@ class Incoming:
         return assembly
 
     def receive_whole(self) -> bool:
-        """Count a command that has come as nothing but whole frames; False where it needs a closer look.
+        """Count a command of whole frames; False where it needs the checks of `receive`.
 
-        It needs none where it is the one that was never seen, with nothing of it there: then neither is
-        anything being discarded, nor can the command point have named an offset.
+        It needs none where it is new and no part of it is received: then nothing is being discarded, and the
+        command point has named no offset.
         """
         due = self._due
         if not self._pointed or due != self._expected or self._skipped or not self._assembler.idle:
@@ -140,16 +140,16 @@ class Incoming:
 
     @property
     def broken_off(self) -> Assembly | None:
-        """What has come of the command that is due and is not complete; None where that is nothing."""
+        """The received part of the expected command; None where there is none."""
         return None if self._discarding or self._due != self._expected else self._assembler.partial
 
     def finish(self, command_id: int) -> None:
-        """The command was carried out."""
+        """Note that the command was carried out."""
         self._done.add(command_id)
         self._news = True
 
     def skip(self, commands: SequenceSet) -> None:
-        """The client will not send these (session.gap/*): they count as done, a partial one is forgotten."""
+        """Skip commands that the client does not send (session.gap/*); a partial one is forgotten."""
         self._done.update(commands)
         self._skipped.update(commands)
         self._news = True
@@ -158,7 +158,7 @@ class Incoming:
         self._pass_over()
 
     def _pass_over(self) -> None:
-        """Go on behind the commands that the client leaves out."""
+        """Continue behind the commands that the client leaves out."""
         for lower, upper in self._skipped.ranges:
             if self._expected is not None and _within(self._expected, lower, upper):
                 if self._due == self._expected:
@@ -173,7 +173,7 @@ class Incoming:
     # --- what the client is told ----------------------------------------------------------------------
 
     def expected(self) -> controls.SessionExpected:
-        """What is due. It is the whole command, also where a part of it has come.
+        """The expected commands. A partial command is expected as a whole.
 
         The set is empty if and only if the session knows of nothing (session.expected/*).
         """
@@ -181,17 +181,17 @@ class Incoming:
         return controls.SessionExpected(commands=commands)
 
     def confirmed(self) -> controls.SessionConfirmed:
-        """What need not be sent again: that is what is completed (session.confirmed/simple)."""
+        """The commands that need no replay, which are the completed ones (session.confirmed/simple)."""
         return controls.SessionConfirmed(commands=self._done)
 
     def completed(self) -> controls.SessionCompleted:
-        """Everything that is completed and not known to be so (session.completed/full-set)."""
+        """All commands that are completed, but not known to be so (session.completed/full-set)."""
         self._news = False
         return controls.SessionCompleted(commands=self._done)
 
     @property
     def news(self) -> bool:
-        """Whether commands are done of which the client was not told."""
+        """True while there are completions that the client was not told."""
         return self._news
 
     def known(self, commands: SequenceSet) -> None:

@@ -1,8 +1,7 @@
-"""The commands of the broker in one session: numbered, kept until the client has them, sent again if it asks.
+"""The commands of the broker in one session: numbered, kept until confirmed, replayed on request.
 
-What is kept is the segments of a command, since the channel and the size of frames may be others on the next
-transport, and what waits for its completion. Commands of a session that ends with its transport are kept only
-for that.
+A command is kept as segments, because the next transport may have another channel and frame size, with the
+callback for its completion. Where a session ends with its transport, only the callback is kept.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Segments: TypeAlias = Sequence[tuple[int, bytes]]
 
 
 class _Sent:
-    """A command that the client is not known to have done. `segments` is None where nobody will replay it."""
+    """A command that is not known to be completed. `segments` is None where it cannot be replayed."""
 
     __slots__ = ("done", "segments")
 
@@ -57,7 +56,7 @@ class Outgoing:
 
     @property
     def held(self) -> int:
-        """How many commands wait for the client to have done them."""
+        """The number of commands that the client has not completed."""
         return len(self._sent)
 
     def send(
@@ -65,8 +64,8 @@ class Outgoing:
     ) -> int:
         """Send a command; `done` is called when the client has completed it.
 
-        `done` answers with a limit that is wider now, if there is one. The `last` of a session does not wait
-        for what the client may want to have again.
+        `done` returns a limit that it has widened, if any. The `last` command of a session does not wait for
+        a replay.
 
         Returns:
             Its id.
@@ -94,12 +93,12 @@ class Outgoing:
 
     @property
     def keeps_nothing(self) -> bool:
-        """Whether what is sent goes to a transport at once and is never sent again."""
+        """True where commands go to a transport at once and are never replayed."""
         session = self._session
         return session.timeout == 0 and not self._waiting and session.connection is not None
 
     def send_frames(self, frames: bytes, done: Callable[[], Limit | None] | None) -> None:
-        """Send a command, as frames for the transport that there is, where nothing is kept of it.
+        """Send a command as frames for the present transport, where `keeps_nothing`.
 
         `done` is as in `send`.
         """
@@ -118,13 +117,13 @@ class Outgoing:
     # --- what a fault keeps from the client -----------------------------------------------------------
 
     def spare(self) -> int:
-        """An id of its own for a command that nobody will ask for again."""
+        """An id for a command that is never replayed."""
         command_id = self.next_id
         self.next_id = successor(command_id)
         return command_id
 
     def unsay(self) -> int | None:
-        """The command that is being written does not get to the client, which will not count it.
+        """Withhold the command that is being written from the client, which does not count it.
 
         Returns:
             Its id, or None where none is being written.
@@ -135,7 +134,7 @@ class Outgoing:
         return self._place
 
     def announce(self, command_id: int) -> bool:
-        """A command is written all the same, or late; whether a command point has to go before it."""
+        """Note that a command is about to be written. Returns True where a command point must precede it."""
         in_place = self._place == command_id
         self._place = successor(command_id)
         return not in_place
@@ -148,7 +147,7 @@ class Outgoing:
         self._wait_no_more()
 
     def attached(self) -> None:
-        """There is another transport: ask the client what it has, if anything was under way."""
+        """Take another transport, and ask the client what it has, if any command is unconfirmed."""
         if any(sent.segments is not None for sent in self._sent.values()):
             self._waiting = True
             session = self._session
@@ -161,10 +160,10 @@ class Outgoing:
     def replay(
         self, commands: SequenceSet | None, fragments: Sequence[structs.CommandFragment] | None = None
     ) -> None:
-        """The client expects these, and all behind them: it gets them, in order (session/replay).
+        """Replay the commands that the client expects, and all behind them, in order (session/replay).
 
-        Without `commands` it knows of nothing, and gets all that it has not confirmed. Of a command that it
-        has the beginning of it gets the rest.
+        Without `commands` it gets all that it has not confirmed. Of a partly received command it gets the
+        rest.
         """
         if not self._waiting:
             return
@@ -185,7 +184,7 @@ class Outgoing:
                 self._write(command_id, sent.segments, offset=min(offsets.get(command_id, 0), size - 1))
 
     def _go_on(self) -> None:
-        """The client does not say what it has: it gets all that it has not confirmed."""
+        """Replay all unconfirmed commands to a client that does not say what it has."""
         self.replay(None)
 
     def _wait_no_more(self) -> None:
@@ -197,7 +196,7 @@ class Outgoing:
     # --- what the client tells ------------------------------------------------------------------------
 
     def confirmed(self, commands: SequenceSet) -> None:
-        """The client has these: they are not sent again."""
+        """Note confirmed commands: they are not replayed."""
         for command_id in commands.select(self._sent):
             sent = self._sent[command_id]
             sent.segments = None
@@ -205,7 +204,7 @@ class Outgoing:
                 del self._sent[command_id]
 
     def completed(self, commands: SequenceSet) -> None:
-        """The client has done these: what waited for that goes on."""
+        """Note completed commands, and run their callbacks."""
         wider: dict[Limit, None] = {}
         for command_id in commands.among(self._sent):
             sent = self._sent.pop(command_id)

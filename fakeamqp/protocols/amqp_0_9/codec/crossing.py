@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from fakeamqp.protocols.amqp_0_9.codec.bodies import encode_body
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
-from fakeamqp.protocols.amqp_0_10.codec.crossing import EXPIRATION_HEADER, TYPE_HEADER, fits_short_string, ttl
+from fakeamqp.protocols.codec.property_headers import EXPIRATION_HEADER, TYPE_HEADER, fits_short_string, ttl
 from fakeamqp.protocols.framed.codec.basic import BasicProperties
 from fakeamqp.protocols.framed.codec.properties import Properties
 
