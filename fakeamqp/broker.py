@@ -380,10 +380,10 @@ class Broker(Inspection):
     def faults(self) -> Faults:
         """What is to go wrong: rules about methods, the network, alarms."""
         if self._faults is None:
+            from fakeamqp.fault_context import FaultContext
             from fakeamqp.faults import Faults
-            from fakeamqp.hosting import FaultHost
 
-            self._faults = Faults(FaultHost(self, self._state, self._engine, self._recorder))
+            self._faults = Faults(FaultContext(self, self._state, self._engine, self._recorder))
         return self._faults
 
     # --- what AMQP 0-9 leaves to others ----------------------------------------------------------------
@@ -624,16 +624,6 @@ class Broker(Inspection):
             found.limits = found.limits.changed(
                 where, max_connections=max_connections, max_channels=max_channels
             )
-
-    def block(self, reason: str) -> None:
-        """Hold back everybody who publishes, and tell those who want to know (connection.blocked)."""
-        with self._engine:
-            self._state.block(reason)
-
-    def unblock(self) -> None:
-        """End what `block` began."""
-        with self._engine:
-            self._state.unblock()
 
 
 def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personality:

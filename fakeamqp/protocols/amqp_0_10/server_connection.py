@@ -107,7 +107,7 @@ class Amqp010Connection(ServerConnection):
             self.close(CloseCode(code) if known else CloseCode.CONNECTION_FORCED, text)
 
     @cached_property
-    def line(self) -> Amqp010FaultPort:
+    def fault_port(self) -> Amqp010FaultPort:
         """What faults may do to this connection."""
         return Amqp010FaultPort(self)
 
