@@ -387,10 +387,10 @@ class Broker(Inspection):
     def faults(self) -> Faults:
         """Faults to inject: rules about methods, the network, alarms."""
         if self._faults is None:
+            from fakeamqp.fault_context import FaultContext
             from fakeamqp.faults import Faults
-            from fakeamqp.hosting import FaultHost
 
-            self._faults = Faults(FaultHost(self, self._state, self._engine, self._recorder))
+            self._faults = Faults(FaultContext(self, self._state, self._engine, self._recorder))
         return self._faults
 
     # --- AMQP 0-9 --------------------------------------------------------------------------------------
@@ -615,16 +615,6 @@ class Broker(Inspection):
             found.limits = found.limits.changed(
                 where, max_connections=max_connections, max_channels=max_channels
             )
-
-    def block(self, reason: str) -> None:
-        """Block all publishers; clients with the capability get connection.blocked."""
-        with self._engine:
-            self._state.block(reason)
-
-    def unblock(self) -> None:
-        """End what `block` began."""
-        with self._engine:
-            self._state.unblock()
 
 
 class _EngineReader:

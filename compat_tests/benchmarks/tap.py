@@ -27,7 +27,7 @@ from typing import Any
 import fakeamqp
 from compat_tests.benchmarks.cases import MANY, Timed
 from compat_tests.benchmarks.trace import CONVERSATIONS, Pair, spent, turns
-from compat_tests.unit.faults.server import FaultHost, FaultServer
+from compat_tests.unit.faults.server import FaultContext, FaultServer
 from fakeamqp.faults import Faults
 
 __all__ = ["HEAD", "HOT", "INSTALLED", "answer", "copies", "installed", "nothing", "rows", "strip"]
@@ -226,8 +226,8 @@ def nothing(processes: int, rounds: int) -> dict[str, Pair]:
 # --- something else installed ---------------------------------------------------------------------------
 
 
-class _Host(FaultHost):
-    """A host whose connections can be wrapped."""
+class _Context(FaultContext):
+    """A context whose connections can be wrapped."""
 
     wrap: Callable[[Any, Callable[[], object]], Any] | None = None
 
@@ -239,14 +239,14 @@ def conversation(name: str, install: Callable[[Faults], object] | None) -> Timed
     """One of the conversations, with a broker in which something is installed."""
     setup, octets = CONVERSATIONS[name]
     server = FaultServer(trace=False)
-    host = _Host(server)
+    context = _Context(server)
     client = server.client()
     client.declare("q")
     for method in setup:
         client.send(method)
     if install is not None:
-        install(Faults(host))
-    connection = client.connection if host.wrap is None else host.wrap(client.connection, lambda: None)
+        install(Faults(context))
+    connection = client.connection if context.wrap is None else context.wrap(client.connection, lambda: None)
 
     def run() -> None:
         connection.receive(octets)

@@ -374,13 +374,13 @@ def test_blocking_tells_the_publisher_and_reads_nothing_more_from_it(broker: Bro
     connection.add_on_connection_unblocked_callback(lambda _, method: told.append("over"))
     channel = connection.channel()
     channel.queue_declare("q")
-    broker.block("low on memory")
+    alarm = broker.faults.memory_alarm()
     channel.basic_publish("", "q", b"held back")
     broker._reader.wait_for(lambda state: not next(iter(state.connections)).reading)
     connection.process_data_events(time_limit=0.05)
     assert told == ["low on memory"]
     assert broker.queue("q").ready == 0
-    broker.unblock()
+    alarm.remove()
     broker.queue("q").wait_for(ready=1)
     connection.process_data_events(time_limit=0.05)
     assert told == ["low on memory", "over"]

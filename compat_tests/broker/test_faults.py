@@ -81,8 +81,8 @@ def test_waiting(broker: Broker, faults: Faults) -> None:
 def test_a_function_that_fails(broker: Broker, faults: Faults) -> None:
     """The client goes on, who waits is told at once, and the broker has no bug."""
 
-    def look(unit: Any) -> None:
-        assert unit.body == b"2"
+    def look(group: Any) -> None:
+        assert group.body == b"2"
 
     rule = faults.on("basic.publish").call(look)
     publish(channel_of(broker))
@@ -92,8 +92,8 @@ def test_a_function_that_fails(broker: Broker, faults: Faults) -> None:
 
 
 def test_functions_may_use_the_broker(broker: Broker, faults: Faults) -> None:
-    faults.on("basic.publish", body=b"1").call(lambda unit: broker.publish(b"0", routing_key="q"))
-    faults.on("basic.publish", body=b"2").call(lambda unit: broker.queue("q").purge())
+    faults.on("basic.publish", body=b"1").call(lambda group: broker.publish(b"0", routing_key="q"))
+    faults.on("basic.publish", body=b"2").call(lambda group: broker.queue("q").purge())
     channel = channel_of(broker)
     publish(channel, b"1")
     assert [message.body for message in broker.queue("q").messages] == [b"0", b"1"]
@@ -189,7 +189,7 @@ def test_who_dials_when_the_connection_ends_gets_in(broker: Broker, crash: bool)
 
 
 def test_a_crash_of_a_broker_that_has_been_stopped_meanwhile(broker: Broker, faults: Faults) -> None:
-    rule = faults.on("basic.publish").call(lambda unit: threading.Thread(target=broker.stop).start()).crash()
+    rule = faults.on("basic.publish").call(lambda group: threading.Thread(target=broker.stop).start()).crash()
     channel = channel_of(broker)
     with pytest.raises(pika.exceptions.AMQPConnectionError):
         publish(channel)

@@ -152,13 +152,13 @@ async def test_a_blocked_broker_holds_publishers_back(broker: Broker) -> None:
     async with opened(broker.url) as connection:
         channel = await connection.channel()
         await channel.queue_declare("orders")
-        broker.block("low on memory")
+        alarm = broker.faults.memory_alarm()
         held = asyncio.ensure_future(channel.basic_publish(b"late", routing_key="orders"))
         assert await asyncio.to_thread(
             broker.wait_for, lambda state: any(not each.reading for each in state.connections)
         )
         assert broker.queue("orders").ready == 0 and not held.done()
-        broker.unblock()
+        alarm.remove()
         await asyncio.wait_for(held, SECONDS)
         assert broker.queue("orders").ready == 1
 

@@ -95,14 +95,14 @@ def test_a_blocked_broker_tells_publishers(broker: Broker) -> None:
     with opened(broker) as connection:
         channel = connection.channel()
         channel.queue.declare("orders")
-        broker.block("low on memory")
+        alarm = broker.faults.memory_alarm()
         channel.basic.publish("late", "orders")
         # Its reader thread notes it; that the broker reads no further shows that it was sent.
         assert broker._reader.wait_for(lambda state: any(not each.reading for each in state.connections))
         broker.wait_until_idle()
         while not connection.is_blocked:
             connection.check_for_errors()
-        broker.unblock()
+        alarm.remove()
         broker.queue("orders").wait_for(count=1)
         while connection.is_blocked:
             connection.check_for_errors()

@@ -198,11 +198,11 @@ def test_a_blocked_broker_tells_publishers(broker: Broker) -> None:
         connection.add_on_connection_unblocked_callback(lambda _, frame: told.append("unblocked"))
         channel = connection.channel()
         channel.queue_declare("orders")
-        broker.block("low on memory")
+        alarm = broker.faults.memory_alarm()
         channel.basic_publish("", "orders", b"held back")
         while told != ["low on memory"]:
             connection.process_data_events(SECONDS)
-        broker.unblock()
+        alarm.remove()
         while told != ["low on memory", "unblocked"]:
             connection.process_data_events(SECONDS)
         broker.queue("orders").wait_for(count=1)

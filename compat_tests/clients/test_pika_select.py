@@ -126,11 +126,11 @@ def test_blocked_and_unblocked(broker: Broker) -> None:
 
         def blocked(_: Any, frame: Any) -> None:
             told.append(frame.method.reason)
-            broker.unblock()
+            alarm.remove()
 
         app.connection.add_on_connection_blocked_callback(blocked)
         app.connection.add_on_connection_unblocked_callback(unblocked)
-        broker.block("low on disk")
+        alarm = broker.faults.disk_alarm()
         channel.basic_publish("", "nowhere", b"")
 
     App(work).run(pika.ConnectionParameters(broker.host, broker.port))

@@ -174,10 +174,10 @@ def test_a_blocked_broker_tells_publishers(broker: Broker) -> None:
     with opened(
         broker.host, broker.port, on_blocked=told.append, on_unblocked=lambda: told.append("unblocked")
     ) as connection:
-        broker.block("low on memory")
+        alarm = broker.faults.memory_alarm()
         connection.channel().basic_publish(amqp.Message(b""), routing_key="nowhere")
         events(connection, lambda: told)
-        broker.unblock()
+        alarm.remove()
         events(connection, lambda: len(told) == 2)
     assert told == ["connection blocked, see broker logs", "unblocked"]  # Its words, whatever the reason.
 

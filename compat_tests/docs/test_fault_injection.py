@@ -21,5 +21,5 @@ def test_every_way_to_malform_in_0_10_is_named() -> None:
 
 def test_every_method_of_a_rule_is_named() -> None:
     public = [name for name, value in vars(Rule).items() if callable(value) and not name.startswith("_")]
-    inner = {"asks", "fail", "fires", "forget", "hold_to_heartbeats", "looks_at", "may_want", "near_misses"}
+    inner = {"asks", "fail", "fires", "forget", "enforce_heartbeats", "matches", "may_want", "near_misses"}
     assert [name for name in public if name not in inner and not re.search(rf"\b{name}\(", PAGE)] == []

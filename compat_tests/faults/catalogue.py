@@ -113,11 +113,11 @@ def flow(bench: Bench) -> None:
 def blocked(bench: Bench) -> None:
     def block() -> None:
         bench.done()
-        bench.broker.block("low on something")
-        bench.later(0.3, bench.broker.unblock)
+        for connection in bench.broker.connections:
+            connection.block("low on something")
+            bench.later(0.3, connection.unblock)
 
     bench.at("declared", block)
-    bench.undo(bench.broker.unblock)
 
 
 def when_waiting(do: Callable[[Bench], object]) -> Arrange:
@@ -160,9 +160,9 @@ def silence_with_heartbeats(bench: Bench) -> None:
 def content_on_closed_channel(bench: Bench) -> None:
     bench.rule(bench.faults.on("basic.publish", routing_key=QUEUE).on_call(2).close_channel(406))
 
-    def send(unit: Any) -> None:
+    def send(group: Any) -> None:
         delivery = methods.BasicDeliver("late", 1, False, "", QUEUE)
-        bench.faults.send(delivery, channel=unit.channel, body=b"late")
+        bench.faults.send(delivery, channel=group.channel, body=b"late")
 
     bench.rule(bench.faults.on("channel.close-ok").once().call(send))
 

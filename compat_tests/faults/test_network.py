@@ -48,7 +48,7 @@ def check(broker: Broker) -> None:
     """Nothing is left of a broker that has stopped."""
     assert broker.failures == ()
     assert broker._reader.read(lambda state: list(state.connections)) == []
-    assert broker.faults.network._wiring.cables == ()
+    assert broker.faults.network._registry.proxies == ()
     assert not [each for each in threading.enumerate() if each.name == "fakeamqp"]
 
 

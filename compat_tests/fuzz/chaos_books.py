@@ -51,7 +51,7 @@ def number_of(body: bytes) -> int:
 
 
 class Books:
-    """An `Onlooker`: stands on the tap, behind the faults.
+    """A `NextTap`: stands behind the faults on the tap.
 
     Args:
         world: knows the clients.

@@ -454,7 +454,9 @@ RULES: tuple[Install, ...] = (
     lambda f: f.on("connection.start-ok").once().refuse_login(),
     lambda f: f.on("connection.open").once().drop(),
     lambda f: f.on("channel.open").once().close_channel(404),
-    lambda f: f.on("basic.publish").with_probability(0.3).times(2).delay(0.01).call(lambda unit: None).nack(),
+    lambda f: (
+        f.on("basic.publish").with_probability(0.3).times(2).delay(0.01).call(lambda group: None).nack()
+    ),
 )
 """Rules of every action."""
 MOMENTS = ("instead", "before", "after")
@@ -735,7 +737,7 @@ class World:
         assert self.server.state.tap is self.books, "the faults are still in the way"
         tap = self.faults._tap
         assert not tap.waiting, tap.waiting
-        assert not tap._wires, [vars(wire) for wire in tap._wires.values()]
+        assert not tap._states, [vars(state) for state in tap._states.values()]
         assert not tap.rules, tap.rules
         assert self.server.wrap is None
         wrapped = [link.wrapping for link in self.server.links if link.wrapping is not None]

@@ -1,4 +1,4 @@
-"""A broker without sockets that has faults, and a network that they can bend."""
+"""A broker without sockets, with faults and a simulated network."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compat_tests.protocol.driver import Server
-from compat_tests.protocol.fault_host import FaultHost
+from compat_tests.protocol.fault_context import FaultContext
 from fakeamqp.connection import PeerAddress
 from fakeamqp.faults import Faults
 from fakeamqp.protocols.negotiation import accept
@@ -79,18 +79,18 @@ class Link:
 
 
 class FaultServer(Server):
-    """A `Server` with `faults`. `onlooker` stands behind them, as the recorder does in a broker."""
+    """A `Server` with `faults`. `next_tap` stands behind them, as the recorder does in a broker."""
 
-    def __init__(self, name: str = "rabbitmq-4.2", onlooker: Any = None, **state: Any) -> None:
+    def __init__(self, name: str = "rabbitmq-4.2", next_tap: Any = None, **state: Any) -> None:
         super().__init__(name, **state)
-        self.onlooker = onlooker
-        self.state.tap = onlooker
+        self.next_tap = next_tap
+        self.state.tap = next_tap
         self.links: list[Link] = []
         self.wrap: Callable[..., Any] | None = None
         self.refusing = False
         self.forgetting = False
         """Whether it is just losing its disk."""
-        self.faults = Faults(_Host(self))
+        self.faults = Faults(_Context(self))
 
     def dial(self) -> Link | None:
         """A new transport, or None where the operating system would refuse."""
@@ -141,8 +141,8 @@ class FaultServer(Server):
             self.state.populate()
 
 
-class _Host(FaultHost):
-    """One with transports."""
+class _Context(FaultContext):
+    """A `FaultContext` with transports."""
 
     def wrap_connections(self, wrap: Callable[..., Any] | None) -> None:
         self._server.wrap = wrap

@@ -374,14 +374,14 @@ def test_a_function_that_fails_fails_the_test(run_tests: RunTests) -> None:
     result = run_tests(
         """
         def test_it(amqp_faults, pika_channel):
-            def look(unit):
-                assert unit.method.queue == "invoices"
+            def look(group):
+                assert group.method.queue == "invoices"
             amqp_faults.on("queue.declare").call(look)
             pika_channel.queue_declare("orders")
         """
     )
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([">*assert unit.method.queue == *invoices*", "E*AssertionError*"])
+    result.stdout.fnmatch_lines([">*assert group.method.queue == *invoices*", "E*AssertionError*"])
     if sys.version_info >= (3, 11):  # Before, exceptions took no notes.
         result.stdout.fnmatch_lines(["*raised in a fault rule: when a queue.declare comes: call look*"])
 
@@ -390,7 +390,7 @@ def test_a_test_that_fails_anyway_is_told_of_the_function(run_tests: RunTests) -
     result = run_tests(
         """
         def test_it(amqp_faults, pika_channel):
-            amqp_faults.on("queue.declare").call(lambda unit: 1 / 0)
+            amqp_faults.on("queue.declare").call(lambda group: 1 / 0)
             pika_channel.queue_declare("orders")
             assert not "on purpose"
         """

@@ -114,7 +114,7 @@ def test_each_broker_of_a_test_has_files_of_its_own(run_tests: RunTests, folder:
             for number in range(3):
                 broker = make_amqp_broker(trace=0) if number == 1 else make_amqp_broker()
                 broker.load_definitions({"queues": []})
-                broker.block(f"number {number}")
+                broker.faults.memory_alarm(f"number {number}")
                 broker.publish(f"number {number}", routing_key="nowhere")
         """,
         "--amqp-trace=traces",

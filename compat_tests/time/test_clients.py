@@ -324,7 +324,7 @@ def test_a_blocked_connection_times_out(broker: Broker, connect: Connect) -> Non
     with freeze_time("2024-02-29") as freezer:
         connection = connect(broker, heartbeat=0, blocked_connection_timeout=300)
         channel = connection.channel()
-        broker.block("low on memory")
+        broker.faults.memory_alarm()
         channel.basic_publish("", "q", b"x")
         broker.wait_until_idle()
         connection.process_data_events(0)

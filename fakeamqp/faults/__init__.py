@@ -1,20 +1,20 @@
-"""Everything that can be made to go wrong: rules that bend one method, one frame, one connection.
+"""Faults: rules about methods, the network, alarms and chaos.
 
-`Faults` is what a test sees, as `Broker.faults`. Rules look at methods with their contents (`rule`,
-`matching`, `actions`), as they pass the tap (`tap`); below them the network bends streams of bytes
-(`network`, `cable`); `chaos` draws what goes wrong. The room knows the wire. What it needs of broker and
-connections is handed in (`line`).
+`Faults` is the API, as `Broker.faults`. Rules (`rule`, `matching`, `actions`) look at frame groups as these
+pass the tap (`tap`). Below the frames, network proxies shape the bytes of connections (`network`). `chaos`
+draws faults at random. This package knows codecs; broker and connections are handed in (`context`,
+`fault_port`).
 """
 
 from __future__ import annotations
 
 from fakeamqp.faults.alarms import Alarm, Flow, Starvation
+from fakeamqp.faults.api import Faults
 from fakeamqp.faults.errors import FaultError, FaultNotSeen, UnusedFault
+from fakeamqp.faults.frame_group import FrameGroup
 from fakeamqp.faults.handle import Handle
 from fakeamqp.faults.malformed import MALFORMATIONS
-from fakeamqp.faults.room import Faults
 from fakeamqp.faults.rule import Rule
-from fakeamqp.faults.units import Unit
 
 __all__ = [
     "MALFORMATIONS",
@@ -23,9 +23,9 @@ __all__ = [
     "FaultNotSeen",
     "Faults",
     "Flow",
+    "FrameGroup",
     "Handle",
     "Rule",
     "Starvation",
-    "Unit",
     "UnusedFault",
 ]

@@ -1,4 +1,4 @@
-"""What faults know of a protocol. The tap, rules and actions ask a `FaultAdapter` and its units, and know none."""
+"""What faults need of a protocol: the tap, rules and actions use a `FaultAdapter` and its frame groups only."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fakeamqp.adapters import Framing
-    from fakeamqp.faults.line import Direction, FaultPort
-    from fakeamqp.faults.units import Unit
+    from fakeamqp.faults.fault_port import Direction, FaultPort
+    from fakeamqp.faults.frame_group import FrameGroup
 
-__all__ = ["Kind", "Protocol", "Way", "adapter_named", "check_protocol"]
+__all__ = ["Malformation", "MethodInfo", "Protocol", "adapter_named", "check_protocol"]
 
 
-class Kind(NamedTuple):
-    """What there is to know of all methods of one name; in 0-10 those are commands or controls.
+class MethodInfo(NamedTuple):
+    """What faults know of the methods of one name; in 0-10 they are commands or controls.
 
     Args:
-        directions: in which it goes, of "received" (by the broker) and "sent".
-        fields: the names of its fields, without the underscores that Python asks for.
-        has_content: whether it has properties and a body.
-        prefix: the bytes that a frame's payload begins with where it holds this.
-        make: makes one of fields by their names, to see whether they can be encoded.
+        directions: "received" (by the broker), "sent", or both.
+        fields: the names of its fields, without trailing underscores.
+        has_content: True if it has properties and a body.
+        prefix: the bytes at the beginning of its frame's payload.
+        make: makes one from fields by name, to check that they can be encoded.
     """
 
     directions: frozenset[str]
@@ -36,101 +36,106 @@ class Kind(NamedTuple):
     make: Callable[..., Any]
 
 
-class Way(NamedTuple):
-    """A way to break the protocol: what it is in words, and how a unit is broken like that."""
+class Malformation(NamedTuple):
+    """A way to send a frame group malformed.
+
+    Args:
+        words: what is wrong, in words.
+        malform: makes the malformed bytes of a frame group.
+        content_only: True if only methods with a content can be malformed like that.
+    """
 
     words: str
-    make: Callable[[Any], bytes]
+    malform: Callable[[Any], bytes]
     content_only: bool = False
-    """Whether only what has a content can be broken like that."""
 
 
 class FaultAdapter(Protocol):
-    """One protocol, as far as faults have to do with it."""
+    """One protocol, as far as faults use it."""
 
     @property
     def name(self) -> str:
-        """Such as "0-9-1"."""
+        """Its name, such as "0-9-1"."""
 
     @property
     def framing(self) -> Framing:
-        """How its frames are put into bytes."""
+        """The encoding of its frames."""
 
     @property
-    def kinds(self) -> Mapping[str, Kind]:
-        """By name: all methods there are, but for heartbeats."""
+    def kinds(self) -> Mapping[str, MethodInfo]:
+        """By name: all its methods except heartbeats."""
 
     @property
     def properties(self) -> tuple[str, ...]:
-        """The names of the properties that a content can have, but for `headers`."""
+        """The names of the properties of contents, except `headers`."""
 
     def make_properties(self, **values: Any) -> Any:
-        """Properties with these values, to see whether they can be encoded."""
+        """Properties with these values, to check that they can be encoded."""
 
     def has(self, what: Any) -> bool:
-        """Whether this is a method of this protocol."""
+        """True for a method of this protocol."""
 
     def encode(
-        self, what: Any, line: FaultPort, channel: int, body: bytes | None, properties: Mapping[str, Any]
+        self, what: Any, port: FaultPort, channel: int, body: bytes | None, properties: Mapping[str, Any]
     ) -> bytes:
-        """A method of this protocol, with a content where there is one, as frames.
+        """Encode a method of this protocol, and its content if there is one, as frames.
 
         Raises:
             WireError: a value does not fit its field.
         """
 
     @property
-    def malformations(self) -> Mapping[str, Way]:
-        """By name: the ways to break the protocol in what a broker sends."""
+    def malformations(self) -> Mapping[str, Malformation]:
+        """By name: the ways to send a frame group malformed."""
 
     @property
     def prefix_size(self) -> int:
-        """How many bytes of a payload tell which method it is."""
+        """The number of bytes of a payload that identify its method."""
 
     @property
-    def silent(self) -> bytes:
-        """What the payload of a heartbeat begins with, that many bytes or all."""
+    def heartbeat_prefix(self) -> bytes:
+        """The first `prefix_size` bytes of a heartbeat's payload."""
 
     @property
-    def wrapping(self) -> bytes | None:
-        """What the payload of a frame begins with, that many bytes, whose method is further on in it."""
+    def wrapper_prefix(self) -> bytes | None:
+        """The first `prefix_size` bytes of payloads whose method comes later in them, or None."""
 
     @property
     def publishes(self) -> frozenset[str]:
-        """What brings the broker a message."""
+        """The methods that publish a message."""
 
     @property
     def confirms(self) -> frozenset[str]:
-        """What confirms publishes."""
+        """The methods that confirm publishes."""
 
     @property
-    def ends_of_channels(self) -> frozenset[str]:
-        """What ends a channel or a session, or confirms that."""
+    def channel_closers(self) -> frozenset[str]:
+        """The methods that close a channel or a session, or confirm that."""
 
     @property
-    def last_words(self) -> frozenset[str]:
-        """What may be said on a channel, or a session's, that is ended by a fault."""
+    def allowed_while_closing(self) -> frozenset[str]:
+        """The methods that may still be sent on a channel that a fault closes."""
 
     @property
-    def opener(self) -> str:
-        """What opens a channel, or attaches a session."""
+    def channel_opener(self) -> str:
+        """The method that opens a channel, or attaches a session."""
 
-    def unit(
-        self, line: FaultPort, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
-    ) -> Unit:
-        """What a rule looks at, made of its first frame or of all."""
+    def group(
+        self, port: FaultPort, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
+    ) -> FrameGroup:
+        """Make a frame group of its first frame or of all its frames."""
 
     def starts(self, kind: int) -> bool:
-        """Whether a unit begins with a frame of that kind."""
+        """True if a frame group begins with a frame of that kind."""
 
     def stands_alone(self, kind: int) -> bool:
-        """Whether such a frame may come between those of a unit on the same channel."""
+        """True if such a frame may come between the frames of a group on the same channel."""
 
-    def lane(self, kind: int, channel: int, payload: bytes) -> int:
-        """Among what a frame has to keep its place: the channel, or -1 for what concerns the connection."""
+    def ordering_key(self, kind: int, channel: int, payload: bytes) -> int:
+        """Frames with the same ordering key keep their order: the channel, or -1 for the connection."""
 
-    def begins(self, octets: bytes, telling: frozenset[bytes]) -> bool:
-        """Whether a unit in whole frames begins with one of these prefixes; a heartbeat always counts."""
+    def has_watched_method(self, octets: bytes, prefixes: frozenset[bytes]) -> bool:
+        """True if a frame group in whole frames has one of these prefixes; a heartbeat always counts."""
 
 
 def adapter_named(name: str) -> FaultAdapter:

@@ -1,4 +1,4 @@
-"""Faults that hold somebody back: alarms and channel.flow those who publish, starvation those who consume."""
+"""Faults of flow control: alarms and channel.flow stop publishers, starvation stops consumers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from fakeamqp.faults.handle import Handle, Handles
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fakeamqp.faults.line import FaultPort, Host
-    from fakeamqp.faults.rule import Connection
+    from fakeamqp.faults.connection_selector import ConnectionSelector
+    from fakeamqp.faults.context import BrokerContext
+    from fakeamqp.faults.fault_port import FaultPort
     from fakeamqp.faults.tap import FaultTap
 
 __all__ = ["Alarm", "Flow", "Starvation"]
@@ -20,94 +21,97 @@ _LONGEST = 255
 
 
 class Alarm(Handle):
-    """A resource runs short: who publishes is told `connection.blocked`, and read from no further.
+    """A resource alarm: publishers get connection.blocked, and the broker stops reading from them.
 
-    While several last, the reason is that of the latest; publishers go on when the last one ends.
+    While several alarms last, the reason is that of the latest. Publishers continue when the last one ends.
 
     Raises:
-        FaultError: no frame can carry the reason.
+        FaultError: the reason does not fit a short string.
     """
 
-    def __init__(self, host: Host, reason: str, others: Handles) -> None:
-        super().__init__(host)
+    _context: BrokerContext
+
+    def __init__(self, context: BrokerContext, reason: str, others: Handles) -> None:
+        super().__init__(context)
         if not isinstance(reason, str) or not 0 < len(reason.encode("utf-8", "replace")) <= _LONGEST:
             raise FaultError(f"the reason of an alarm is a str of 1 to {_LONGEST} bytes, not {reason!r}")
-        self._host = host
         self._others = others
         self.reason = reason
 
-    def sound(self) -> None:
-        """Begin."""
+    def begin(self) -> None:
+        """Block publishers."""
         self._count_hit()
-        self._host.block(self.reason)
+        self._context.block(self.reason)
 
     @property
     def sentence(self) -> str:
         """See `Handle`."""
-        return f"publishers are held back, since the broker is {self.reason}"
+        return f"publishers are blocked, because the broker is {self.reason}"
 
     def _withdraw(self) -> None:
         lasting = [each for each in self._others.in_force if isinstance(each, Alarm) and each is not self]
-        self._host.block(lasting[-1].reason if lasting else None)
+        self._context.block(lasting[-1].reason if lasting else None)
 
 
 class Flow(Handle):
-    """channel.flow was sent on some channels."""
+    """channel.flow, sent on some channels."""
 
-    def __init__(self, host: Host, channels: Sequence[tuple[FaultPort, int]], active: bool) -> None:
-        super().__init__(host)
+    def __init__(
+        self, context: BrokerContext, channels: Sequence[tuple[FaultPort, int]], active: bool
+    ) -> None:
+        super().__init__(context)
         self._channels = channels
         self._active = active
 
-    def tell(self, active: bool) -> None:
-        """Send it where the channel is still open."""
-        for line, number in self._channels:
-            if line.channel_open(number):
+    def send(self, active: bool) -> None:
+        """Send channel.flow on those of the channels that are open."""
+        for port, number in self._channels:
+            if port.channel_open(number):
                 self._count_hit()
-                line.set_flow(number, active)
+                port.set_flow(number, active)
 
     @property
     def sentence(self) -> str:
         """See `Handle`."""
-        done = "go on" if self._active else "stop"
+        done = "continue" if self._active else "stop"
         many = "" if len(self._channels) == 1 else "s"
         return f"clients are told to {done} publishing on {len(self._channels)} channel{many}"
 
     def _withdraw(self) -> None:
-        self.tell(not self._active)
+        self.send(not self._active)
 
 
 class Starvation(Handle):
-    """Credit that clients of 0-10 give to subscriptions counts for nothing, until this ends.
+    """The credit of 0-10 subscriptions is ignored until this is removed.
 
-    It is about the subscriptions there are, and those that come while it lasts; each is a hit.
+    It concerns present subscriptions and those made while it lasts. Each one is a hit.
     """
 
     def __init__(
-        self, tap: FaultTap, queue: str | None, destination: str | None, connection: Connection | None
+        self, tap: FaultTap, queue: str | None, destination: str | None, connection: ConnectionSelector | None
     ) -> None:
-        super().__init__(tap.host)
+        super().__init__(tap.context)
         for name, value in (("queue", queue), ("destination", destination)):
             if value is not None and not isinstance(value, str):
-                raise FaultError(f"the {name} that is starved is named by a str, not {value!r}")
+                raise FaultError(f"starve() takes {name} as a str, not {value!r}")
         self._tap = tap
         self._queue = queue
         self._destination = destination
         self._connection = connection
 
     def begin(self) -> None:
-        """Starve those that there are."""
-        for line in self._tap.lines():
-            if self._connection is None or self._connection.is_line(line):
-                self._count_hit(line.starve(self, self._queue, self._destination, True))
+        """Starve the present subscriptions."""
+        for port in self._tap.ports():
+            if self._connection is None or self._connection.selects(port):
+                self._count_hit(port.starve(self, self._queue, self._destination, True))
 
-    def came(self, queue: str, destination: str, connection: str) -> None:
-        """A subscription has come."""
+    def subscribed(self, queue: str, destination: str, connection: str) -> None:
+        """Starve a new subscription, if this concerns it."""
         if self._queue not in (None, queue) or self._destination not in (None, destination):
             return
-        for line in self._tap.lines():
-            if line.name == connection and (self._connection is None or self._connection.is_line(line)):
-                self._count_hit(line.starve(self, queue, destination, True))
+        for port in self._tap.ports():
+            if port.name == connection and (self._connection is None or self._connection.selects(port)):
+                self._count_hit(port.starve(self, queue, destination, True))
 
     @property
     def sentence(self) -> str:
@@ -119,10 +123,10 @@ class Starvation(Handle):
             words.append(f"to queue {self._queue!r}")
         if self._connection is not None:
             words.append(f"on connection {self._connection.said!r}")
-        return f"credit of {' '.join(words)} counts for nothing"
+        return f"credit of {' '.join(words)} is ignored"
 
     def _withdraw(self) -> None:
         self._tap.unwatch(self)
-        for line in self._tap.lines():
-            line.starve(self, self._queue, self._destination, False)
+        for port in self._tap.ports():
+            port.starve(self, self._queue, self._destination, False)
         self._tap.settle()

@@ -1,4 +1,4 @@
-"""What can be wrong with faults themselves. All of it is the test's, none of it the peer's."""
+"""Errors in the use of faults. They concern the test, never the peer."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ __all__ = ["FaultError", "FaultNotSeen", "UnusedFault", "check_channel"]
 
 
 class FaultError(FakeAMQPError):
-    """A fault was asked for that cannot be: a name is misspelled, or an action does not fit its method."""
+    """A fault is not possible: a name is misspelled, or an action does not fit its method."""
 
 
 class FaultNotSeen(FakeAMQPError):
-    """A fault did not happen as often as somebody waited for; the text says what came instead."""
+    """A fault has not happened as often as `wait` expected; the text lists near misses."""
 
 
 class UnusedFault(FakeAMQPError):
-    """Faults were installed and never happened, so that the test has not tested what it says."""
+    """Faults were installed and never happened, so the test has not tested them."""
 
 
 def check_channel(number: object) -> None:
-    """Whether a frame can be on such a channel.
+    """Check a channel number.
 
     Raises:
-        FaultError: no.
+        FaultError: a frame cannot have this channel.
     """
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 0xFFFF:
         raise FaultError(f"a channel is a number from 0 to 65535, not {number!r}")

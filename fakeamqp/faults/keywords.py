@@ -1,4 +1,4 @@
-"""What tests say by keyword: a misspelled one is told the nearest."""
+"""Checks of keyword arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def checked(method: Callable[P, T]) -> Callable[P, T]:
-    """Have a misspelled keyword raise a `FaultError` that names the nearest."""
+    """Make a method raise `FaultError` for a misspelled keyword; the text names the nearest one."""
     code = method.__code__
     known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     owner = method.__qualname__.partition(".")[0].lower()

@@ -1,4 +1,4 @@
-"""Conditions of a rule: what is asked of a method, and how it is said in words."""
+"""Conditions of a rule: values that fields of a method must have."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakeamqp.errors import near_match
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.faults.units import ABSENT, HEARTBEAT
+from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT
 
 if TYPE_CHECKING:
+    from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.subjects import Subject
-    from fakeamqp.faults.units import Unit
 
 __all__ = ["Condition", "conditions", "topic_matches"]
 
 
 class Condition(NamedTuple):
-    """One thing that is asked.
+    """One condition.
 
     Args:
-        name: what is looked at.
-        wanted: as the test wrote it.
-        fits: whether a value does.
-        early: whether the bytes of the method alone say so, always in the same way. A function of the
-            test's is not asked before it has to be: it may count.
+        name: the field that it compares.
+        wanted: the wanted value, as the test wrote it.
+        fits: returns whether a value fits.
+        early: True if the method alone decides, without its content, and always in the same way. A function
+            of the test is not called early, because it may count its calls.
     """
 
     name: str
@@ -33,23 +33,23 @@ class Condition(NamedTuple):
     fits: Callable[[Any], bool]
     early: bool
 
-    def holds(self, unit: Unit) -> bool:
-        """Whether a unit is as wanted."""
-        return any(self.fits(value) for value in unit.look(self.name))
+    def holds(self, group: FrameGroup) -> bool:
+        """True if a frame group fits."""
+        return any(self.fits(value) for value in group.values_of(self.name))
 
-    def miss(self, unit: Unit) -> str:
-        """What there was instead."""
-        values = [value for value in unit.look(self.name) if value is not ABSENT]
+    def miss(self, group: FrameGroup) -> str:
+        """In words: the value that did not fit."""
+        values = [value for value in group.values_of(self.name) if value is not ABSENT]
         said = " and ".join(map(repr, values)) if values else "nothing"
         return f"{self.name} is {said}, not {self.words}"
 
     @property
     def words(self) -> str:
-        """What is wanted, in short."""
+        """The wanted value in words."""
         if isinstance(self.wanted, re.Pattern):
             return f"/{self.wanted.pattern}/"
         if callable(self.wanted):
-            return f"as {getattr(self.wanted, '__name__', 'a function')} wants it"
+            return f"accepted by {getattr(self.wanted, '__name__', 'a function')}"
         return repr(self.wanted)
 
     def __str__(self) -> str:
@@ -59,11 +59,11 @@ class Condition(NamedTuple):
 def conditions(
     subject: Subject, wanted: Mapping[str, Any], exchange_types: frozenset[str]
 ) -> list[Condition]:
-    """The conditions that keywords stand for; None asks nothing.
+    """The conditions for keyword arguments; None is no condition.
 
     Raises:
-        FaultError: the methods have no such field, there is no such exchange type, or a value cannot be
-            compared with.
+        FaultError: the methods have no such field, there is no such exchange type, or a value can never be
+            equal to the field.
     """
     made = []
     for name, value in wanted.items():
@@ -71,16 +71,16 @@ def conditions(
             continue
         if subject.names == {HEARTBEAT}:
             raise FaultError(
-                f"a heartbeat has no {name}; all that can be asked of it is its direction and its connection"
+                f"a heartbeat has no {name}: only its direction and its connection can be compared"
             )
-        if name not in _ASKED_OF_ALL and name not in subject.fields and name not in subject.properties:
-            known = (*_ASKED_OF_ALL, *subject.fields, *subject.properties, *_ASKED_ELSEWHERE)
+        if name not in _FIELDS_OF_ALL and name not in subject.fields and name not in subject.properties:
+            known = (*_FIELDS_OF_ALL, *subject.fields, *subject.properties, *_OTHER_KEYWORDS)
             raise FaultError(f"{subject} has no field {name!r}{near_match(name, known)}")
         if (name == "exchange_type" or (name == "type" and name in subject.fields)) and isinstance(
             value, str
         ):
             _check_exchange_type(value, exchange_types)
-        early = name in _EARLY or (name not in _ASKED_OF_ALL and name in subject.fields)
+        early = name in _EARLY or (name not in _FIELDS_OF_ALL and name in subject.fields)
         made.append(Condition(name, value, _comparison(name, value), early and not callable(value)))
     return made
 
@@ -114,7 +114,7 @@ def _comparison(name: str, wanted: Any) -> Callable[[Any], bool]:
 
 
 def _fits(wanted: Any) -> Callable[[Any], bool]:
-    """A value is found by a pattern, or liked by a function, or equal."""
+    """A pattern has to match somewhere, a function has to return true, another value has to be equal."""
     if isinstance(wanted, re.Pattern):
         octets = isinstance(wanted.pattern, bytes)
         return lambda value: (
@@ -127,7 +127,9 @@ def _fits(wanted: Any) -> Callable[[Any], bool]:
 
 def _headers(wanted: Any) -> Callable[[Any], bool]:
     if not isinstance(wanted, Mapping):
-        raise FaultError(f"headers are compared with a dict of those that must be there, not {wanted!r}")
+        raise FaultError(
+            f"headers are compared with a dict of the headers that must be there, not {wanted!r}"
+        )
     fitting = {key: _fits(value) for key, value in wanted.items()}
     return lambda value: (
         isinstance(value, Mapping) and all(key in value and fits(value[key]) for key, fits in fitting.items())
@@ -135,16 +137,16 @@ def _headers(wanted: Any) -> Callable[[Any], bool]:
 
 
 def _as(value: Any, octets: bool) -> Any:
-    """A value as a pattern can be searched for in it."""
+    """The value as the type that the pattern searches."""
     if octets:
         return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def topic_matches(pattern: str, routing_key: str) -> bool:
-    """Whether a routing key fits a topic pattern: `*` is one word, `#` any number, none included."""
+    """True if a routing key matches a topic pattern: `*` is one word, `#` any number of words."""
     words = routing_key.split(".") if routing_key else []
-    # How many of the words may have been used up by now.
+    # The possible numbers of words matched so far.
     used = {0}
     for each in pattern.split(".") if pattern else []:
         if each == "#":
@@ -154,7 +156,7 @@ def topic_matches(pattern: str, routing_key: str) -> bool:
     return len(words) in used
 
 
-_ASKED_OF_ALL = (
+_FIELDS_OF_ALL = (
     "exchange",
     "routing_key",
     "queue",
@@ -164,12 +166,12 @@ _ASKED_OF_ALL = (
     "channel",
     "session",
 )
-"""What can be asked of any method, beside its own fields."""
-_ASKED_ELSEWHERE = ("connection", "protocol", "direction", "optional", "part")
-"""What else `Faults.on` takes."""
+"""The fields that any method has for conditions, besides its own."""
+_OTHER_KEYWORDS = ("connection", "protocol", "direction", "optional", "part")
+"""The other keywords of `Faults.on`."""
 _STRINGS = frozenset(("exchange", "routing_key", "queue", "session"))
 _NO_STRINGS = (bytes, int, float, list, tuple, set, dict)
 _NO_NUMBERS = (str, bytes, bool, float)
-"""What nothing can ever be equal to; anything else may have an equality of its own."""
+"""Types that are never equal to the field. Other types may define an equality of their own."""
 _EARLY = frozenset(("exchange", "routing_key", "channel"))
-"""Those of them that a publish answers by its method alone, always in the same way."""
+"""Those of these fields that the method of a publish decides alone."""

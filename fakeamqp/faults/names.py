@@ -1,4 +1,4 @@
-"""The names of all methods, by protocol, without loading what is known of them beside that."""
+"""The names of all methods by protocol, without loading the protocols' codecs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fakeamqp.faults.adapter import adapter_named
 
 __all__ = ["names_in"]
 
-# Most rules are about 0-9-1, and loading all that is known of the others takes a tenth of a second for each.
+# Most rules concern 0-9-1, and loading the codec of another protocol takes a tenth of a second.
 _OF_0_10 = {
     "connection": "start start-ok secure secure-ok tune tune-ok open open-ok redirect close close-ok",
     "session": "attach attached detach detached request-timeout timeout command-point expected confirmed "
@@ -46,7 +46,7 @@ _NOT_IN_0_8 = ("message.", "channel.resume", "channel.ping", "channel.pong", "ch
 
 @cache
 def names_in(protocol: str) -> tuple[str, ...]:
-    """The names of the methods of a protocol, heartbeats left out."""
+    """The names of a protocol's methods, without heartbeats."""
     if protocol == "0-10":
         return _spelled(_OF_0_10)
     if protocol == "0-9":

@@ -1,4 +1,4 @@
-"""A fault that sends clients elsewhere."""
+"""A fault that redirects clients to another broker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.handle import Handle, Handles
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.line import Host
+    from fakeamqp.faults.context import BrokerContext
 
 __all__ = ["Redirection"]
 
@@ -17,27 +17,31 @@ _LONGEST = 255
 
 
 class Redirection(Handle):
-    """Clients that open a connection are sent to another broker, where their protocol has words for that.
+    """Redirects clients that open a connection, if their protocol has connection.redirect.
 
-    Those that insist are served here. While several last, that of the latest counts. Each client is a hit.
+    Clients that insist are served here. While several redirections last, the latest counts. Each redirected
+    client is a hit.
 
     Raises:
-        FaultError: no frame can carry the name of a host.
+        FaultError: the name of a broker does not fit a short string.
     """
 
-    def __init__(self, host: Host, target: str, known_hosts: Iterable[str], others: Handles) -> None:
-        super().__init__(host)
+    _context: BrokerContext
+
+    def __init__(
+        self, context: BrokerContext, target: str, known_hosts: Iterable[str], others: Handles
+    ) -> None:
+        super().__init__(context)
         self.target = target
         self.known_hosts = (known_hosts,) if isinstance(known_hosts, str) else tuple(known_hosts)
         for name in (target, *self.known_hosts):
             if not isinstance(name, str) or not 0 < len(name.encode("utf-8", "replace")) <= _LONGEST:
                 raise FaultError(f'a broker is named by a str such as "other.example:5672", not {name!r}')
-        self._host = host
         self._others = others
 
     def begin(self) -> None:
-        """Begin."""
-        self._host.redirect(self.target, self.known_hosts, self._count_hit)
+        """Redirect clients from now on."""
+        self._context.redirect(self.target, self.known_hosts, self._count_hit)
 
     @property
     def sentence(self) -> str:
@@ -50,4 +54,4 @@ class Redirection(Handle):
         if lasting:
             lasting[-1].begin()
         else:
-            self._host.redirect(None)
+            self._context.redirect(None)

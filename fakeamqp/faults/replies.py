@@ -1,4 +1,4 @@
-"""Reply codes and texts of closes that faults make."""
+"""Reply codes and reply texts of closes by faults."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["error_code", "reply_text"]
 
 
 def reply_text(code: int, text: str | None, name: str | None = None) -> str:
-    """The reply text: as said, or the code's name and what is behind it.
+    """The reply text: `text`, or by default the name of the code and that a test asked for the fault.
 
     Raises:
-        FaultError: no frame can carry the code, or the text is none.
+        FaultError: the code does not fit its field, or the text is not a str.
     """
     if isinstance(code, bool) or not isinstance(code, int) or not 0 <= code <= 0xFFFF:
         raise FaultError(f"a reply code is a number from 0 to 65535, such as 404, not {code!r}")
@@ -26,7 +26,7 @@ def reply_text(code: int, text: str | None, name: str | None = None) -> str:
 
 
 def error_code(code: int | str) -> tuple[int, str | None]:
-    """An error code of 0-10 and its name, by either; a number that is none has no name.
+    """An error code of 0-10 and its name, found by either; unknown numbers have no name.
 
     Raises:
         FaultError: there is no such name.

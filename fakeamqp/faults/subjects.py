@@ -1,4 +1,4 @@
-"""What rules can be about: the methods there are, in which direction they go, and what they say."""
+"""The subject of a rule: the methods it concerns, their direction and their fields."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from fakeamqp.adapters import protocol_names
 from fakeamqp.errors import near_match
 from fakeamqp.faults.adapter import adapter_named, check_protocol
 from fakeamqp.faults.errors import FaultError
+from fakeamqp.faults.frame_group import HEARTBEAT
 from fakeamqp.faults.names import names_in
-from fakeamqp.faults.units import HEARTBEAT
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.adapter import FaultAdapter, Kind
-    from fakeamqp.faults.line import Direction
+    from fakeamqp.faults.adapter import FaultAdapter, MethodInfo
+    from fakeamqp.faults.fault_port import Direction
 
 __all__ = ["CONFIRM", "Subject", "subject_of"]
 
 CONFIRM = "confirm"
-"""A basic.ack or basic.nack by which the broker confirms one publish."""
+"""The name for a basic.ack or basic.nack by which the broker confirms one publish."""
 _INSTEAD = {
-    "0-10": ": completion tells a publisher, so look at on('session.completed', direction='sent')",
-    "0-9": ": responses tell who sends transfers, so look at on('message.ok', direction='sent')",
+    "0-10": ": publishers learn of completion instead: on('session.completed', direction='sent')",
+    "0-9": ": publishers learn of responses instead: on('message.ok', direction='sent')",
 }
-"""What tells a publisher that the broker has its message."""
+"""By protocol: what a publisher gets in place of confirms."""
 _HEARTBEAT_CONTROL = "connection.heartbeat"
-"""What 0-10 calls a heartbeat."""
+"""The name of a heartbeat in 0-10."""
 
 
 class Subject(NamedTuple):
-    """What a rule is about.
+    """The methods that a rule concerns.
 
     Args:
-        said: as the test wrote it.
-        names: the methods, or "heartbeat".
-        direction: in which they go.
-        among: the names of the protocols in which there are any of them.
-        confirms: only those that confirm a publish.
-        only: the protocol that the test has named, if it has.
+        said: the names and patterns as the test wrote them.
+        names: the names of the methods, or "heartbeat".
+        direction: their direction.
+        among: the names of the protocols that have any of them.
+        confirms: True for publisher confirms only.
+        only: the protocol that the test has named, if any.
     """
 
     said: tuple[str, ...]
@@ -51,28 +51,28 @@ class Subject(NamedTuple):
 
     @property
     def protocols(self) -> tuple[FaultAdapter, ...]:
-        """The protocols in which there are any of them, the most common first."""
+        """The protocols that have any of the methods, the most common first."""
         return tuple(adapter_named(name) for name in protocol_names() if name in self.among)
 
-    def kinds(self, protocol: FaultAdapter) -> tuple[Kind, ...]:
-        """What there is to know of them in a protocol, heartbeats left out."""
+    def kinds(self, protocol: FaultAdapter) -> tuple[MethodInfo, ...]:
+        """The methods in one protocol, without heartbeats."""
         return tuple(protocol.kinds[name] for name in sorted(self.names & protocol.kinds.keys()))
 
     @property
     def properties(self) -> tuple[str, ...]:
-        """The names of the properties that contents have in these protocols."""
+        """The names of the properties of contents in these protocols."""
         return tuple(dict.fromkeys(name for each in self.protocols for name in each.properties))
 
     @property
     def fields(self) -> frozenset[str]:
-        """The fields that at least one of the methods has, without the underscores Python asks for."""
+        """The fields of any of the methods, without trailing underscores."""
         return frozenset(
             name for protocol in self.protocols for kind in self.kinds(protocol) for name in kind.fields
         )
 
     @property
     def has_content(self) -> bool:
-        """Whether every one of the methods has a content."""
+        """True if every one of the methods has a content."""
         kinds = [kind for protocol in self.protocols for kind in self.kinds(protocol)]
         return HEARTBEAT not in self.names and all(kind.has_content for kind in kinds)
 
@@ -85,10 +85,10 @@ class Subject(NamedTuple):
 
 
 def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | None = None) -> Subject:
-    """What names, patterns, "heartbeat" and "confirm" stand for.
+    """The subject that names, patterns, "heartbeat" or "confirm" stand for.
 
-    Without a direction it is that in which the methods go; of those that go both ways, the ones received.
-    Without a protocol they are those of all protocols: each has a queue.declare, for one.
+    Without a direction it is the direction of the methods, and "received" for methods that go both ways.
+    Without a protocol the methods of all protocols are meant: each has a queue.declare, for example.
 
     Raises:
         FaultError: there is no such method, or it never goes in that direction.
@@ -99,12 +99,12 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
     if protocol is not None:
         check_protocol(protocol)
     if not said:
-        raise FaultError("say what the rule is about: on('basic.publish'), on('queue.*'), on('*'), ...")
+        raise FaultError("name the methods of the rule: on('basic.publish'), on('queue.*'), on('*'), ...")
     known = protocol_names() if protocol is None else (protocol,)
     if CONFIRM in said:
         if len(said) > 1 or direction == "received":
             raise FaultError(
-                "'confirm' stands for itself, and is always sent; make another rule for the rest"
+                "'confirm' cannot be combined with other names and is always sent; make another rule for them"
             )
         if "0-9-1" not in known:
             raise FaultError(
@@ -124,7 +124,7 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
 
 
 def _named(pattern: str, known: tuple[str, ...]) -> Iterable[str]:
-    """The methods that a name or a pattern stands for."""
+    """The names that a name or a pattern stands for."""
     if not isinstance(pattern, str):
         raise FaultError(f"a method's name is a str such as 'basic.publish', not {pattern!r}")
     if pattern in (HEARTBEAT, _HEARTBEAT_CONTROL):
@@ -141,7 +141,7 @@ def _named(pattern: str, known: tuple[str, ...]) -> Iterable[str]:
 
 
 def _goes(name: str, direction: str, known: tuple[str, ...]) -> bool:
-    """Whether a method goes in a direction, in any protocol that has it."""
+    """True if a method goes in a direction, in any protocol that has it."""
     if name == HEARTBEAT:
         return True
     having = (adapter_named(each) for each in known if name in names_in(each))

@@ -33,8 +33,8 @@ class Tapped(Protocol):
     """When its latest bytes came, on the broker's clock."""
 
     @property
-    def line(self) -> object:
-        """What can be learnt of the connection and done to it, in terms of its protocol."""
+    def fault_port(self) -> object:
+        """What faults may read of the connection and do to it."""
 
 
 class Tap(Protocol):

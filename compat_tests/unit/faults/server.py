@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from compat_tests.protocol.driver import Client, Frame, Server
-from compat_tests.protocol.fault_host import FaultHost
+from compat_tests.protocol.fault_context import FaultContext
 from fakeamqp.faults import Faults
-from fakeamqp.faults.line import Host
+from fakeamqp.faults.context import BrokerContext
 from fakeamqp.model.personality import Personality
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, frame, method_frame
@@ -21,11 +21,11 @@ class FaultServer(Server):
 
     def __init__(self, name: str | Personality = "rabbitmq-4.2", *, trace: bool = True, **state: Any) -> None:
         super().__init__(name, **state)
-        self.recorder = self.onlooker = Recorder(self.clock.now) if trace else None
+        self.recorder = self.next_tap = Recorder(self.clock.now) if trace else None
         self.state.tap = self.recorder
         self.restarts: list[tuple[bool, bool]] = []
-        host: Host = FaultHost(self)
-        self.faults = Faults(host)
+        context: BrokerContext = FaultContext(self)
+        self.faults = Faults(context)
 
     def restart(self, *, crash: bool = False, durable: bool = True) -> None:
         """As `Server.restart`; what faults asked for is kept in `restarts`."""

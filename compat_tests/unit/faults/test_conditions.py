@@ -43,7 +43,7 @@ def publish_of_every_kind(client: Client) -> None:
 def seen_by(faults: Faults, **wanted: Any) -> list[bytes]:
     """The bodies of the publishes that a rule fires for."""
     seen: list[bytes] = []
-    faults.on("basic.publish", optional=True, **wanted).call(lambda unit: seen.append(unit.body))
+    faults.on("basic.publish", optional=True, **wanted).call(lambda group: seen.append(group.body))
     return seen
 
 

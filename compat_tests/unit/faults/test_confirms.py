@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compat_tests.unit.faults.server import FaultServer, publish_bytes
-from fakeamqp.faults import Faults, Rule, Unit
+from fakeamqp.faults import Faults, FrameGroup, Rule
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
@@ -92,7 +92,7 @@ class TestWithoutRules:
         assert publisher.confirms == ["ack 3 multiple"]
 
     def test_a_look_at_publishes_leaves_them_gathered(self, server: FaultServer, faults: Faults) -> None:
-        faults.on("basic.publish").call(lambda unit: None)
+        faults.on("basic.publish").call(lambda group: None)
         publisher = server.publisher()
         publisher.client.send_bytes(publish_bytes(b"1", "q") * 3)
         assert publisher.confirms == ["ack 3 multiple"]
@@ -101,7 +101,7 @@ class TestWithoutRules:
         """It was there when the publishes came and is not when they are confirmed."""
         rule = faults.on("confirm").hold()
         spy = faults.on("basic.publish", body=b"2")
-        spy.call(lambda unit: rule.remove())
+        spy.call(lambda group: rule.remove())
         publisher = server.publisher()
         publisher.client.send_bytes(b"".join(publish_bytes(body, "q") for body in (b"1", b"2", b"3")))
         assert publisher.confirms == ["ack 3 multiple"]
@@ -119,7 +119,7 @@ class TestStreamsAndQuorumQueues:
         assert client.expect(m.BasicAck) == m.BasicAck(2, multiple=True)
 
 
-Note: TypeAlias = "Callable[[str], Callable[[Unit], object]]"
+Note: TypeAlias = "Callable[[str], Callable[[FrameGroup], object]]"
 """Makes a function that notes of the publishes at hand what is to become of them."""
 
 RULES: dict[str, Callable[[Faults, Note], Rule]] = {
@@ -163,9 +163,9 @@ def test_every_publish_gets_the_confirm_that_rules_leave_it(steps: list[tuple[st
     expected: dict[bytes, str] = {}
     rules: list[Rule] = []
 
-    def note(verdict: str) -> Callable[[Unit], object]:
-        def of(unit: Unit) -> None:
-            for each in unit.settles or (unit,):
+    def note(verdict: str) -> Callable[[FrameGroup], object]:
+        def of(group: FrameGroup) -> None:
+            for each in group.settles or (group,):
                 expected[each.body] = verdict
 
         return of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compat_tests.unit.faults.server import FaultServer
-from fakeamqp.faults import Faults, Rule, Unit
+from fakeamqp.faults import Faults, FrameGroup, Rule
 
 
 class Mistake(Exception):
@@ -91,7 +91,7 @@ def test_who_has_waited_is_not_told_again(server: FaultServer, faults: Faults) -
 def test_only_the_first_is_kept(server: FaultServer, faults: Faults) -> None:
     errors = [Mistake("one"), Mistake("two")]
 
-    def fail(unit: Unit) -> None:
+    def fail(group: FrameGroup) -> None:
         raise errors[rule.hits - 1]
 
     rule = faults.on("basic.publish").call(fail)
@@ -101,7 +101,7 @@ def test_only_the_first_is_kept(server: FaultServer, faults: Faults) -> None:
 
 def test_failures_of_pytest(server: FaultServer, faults: Faults) -> None:
     """They are no Exception."""
-    faults.on("basic.publish").call(lambda unit: pytest.fail("not so"))
+    faults.on("basic.publish").call(lambda group: pytest.fail("not so"))
     passes_on(server)
     with pytest.raises(BaseException, match="not so"):
         faults.verify()
@@ -116,7 +116,7 @@ def test_a_function_that_makes_what_no_frame_can_carry(server: FaultServer, faul
 
 
 def test_who_interrupts_is_not_kept_from_it(server: FaultServer, faults: Faults) -> None:
-    def interrupt(_: Unit) -> None:
+    def interrupt(_: FrameGroup) -> None:
         raise KeyboardInterrupt
 
     faults.on("basic.publish").call(interrupt)

@@ -72,7 +72,7 @@ class TestInTheMidstOfAContent:
         for piece in PIECES[:when]:
             client.send_bytes(piece)
         endpoint = server.state.connections.copy().popitem()[0]
-        endpoint.line.close_channel(1, 406, "so it is", 0)  # type: ignore[attr-defined]
+        endpoint.fault_port.close_channel(1, 406, "so it is", 0)  # type: ignore[attr-defined]
         for piece in PIECES[when:]:
             client.send_bytes(piece)
         client.expect_channel_close(406)
@@ -170,7 +170,7 @@ class TestWhatWaitsWhenItsChannelGoes:
         assert (content.method.consumer_tag, content.method.delivery_tag) == ("new", 1)
         server.advance(1)
         client.expect_nothing()
-        assert server.said[-1].endswith("is not sent any more: its channel has been closed")
+        assert server.said[-1].endswith("is not sent: its channel has been closed")
 
     @pytest.mark.parametrize("how", ["client", "broker"])
     def test_a_confirm(self, server: FaultServer, faults: Faults, how: str) -> None:
@@ -209,7 +209,7 @@ class TestWhatWaitsWhenItsChannelGoes:
         publisher = server.publisher()
         publisher.publish(b"1", b"2")
         endpoint = server.state.connections.copy().popitem()[0]
-        endpoint.line.close_channel(1, 406, "so it is", 0)  # type: ignore[attr-defined]
+        endpoint.fault_port.close_channel(1, 406, "so it is", 0)  # type: ignore[attr-defined]
         publisher.client.expect(m.ChannelClose)
         publisher.client.send(m.ChannelCloseOk())
         publisher.client.send(m.ChannelOpen())
@@ -403,7 +403,7 @@ class TestMemory:
 def _reachable(thing: Any) -> int:
     """How many containers hang together in the tap's own books."""
     seen: dict[int, Any] = {}
-    ahead = [getattr(thing, "_wires", thing)]
+    ahead = [thing._states if hasattr(thing, "_states") else thing]
     while ahead:
         each = ahead.pop()
         if id(each) in seen:
@@ -413,6 +413,6 @@ def _reachable(thing: Any) -> int:
             ahead += each.values()
         elif isinstance(each, (list, tuple, set)):
             ahead += each
-        elif type(each).__name__ == "Wire":
-            ahead += [value for name, value in vars(each).items() if name not in ("linked", "line")]
+        elif type(each).__name__ == "ConnectionFaultState":
+            ahead += [value for name, value in vars(each).items() if name not in ("tapped", "port")]
     return len(seen)

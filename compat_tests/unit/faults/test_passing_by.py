@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.unit.faults.server import FaultServer, bytes_of, publish_bytes
 from fakeamqp.faults import Faults
-from fakeamqp.faults.units import Unit
+from fakeamqp.faults.frame_group import FrameGroup
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 
@@ -19,15 +19,15 @@ BODY = bytes_of((3, b"x"))
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the units that are made."""
+    """The names of the groups that are made."""
     names: list[str] = []
-    make = Unit.__init__
+    make = FrameGroup.__init__
 
-    def noted(unit: Unit, *arguments: Any) -> None:
-        make(unit, *arguments)
-        names.append(unit.name)
+    def noted(group: FrameGroup, *arguments: Any) -> None:
+        make(group, *arguments)
+        names.append(group.name)
 
-    monkeypatch.setattr(Unit, "__init__", noted)
+    monkeypatch.setattr(FrameGroup, "__init__", noted)
     return names
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compat_tests.unit.faults.server import FaultServer, bytes_of, publish_bytes
-from fakeamqp.faults import Faults, Unit
+from fakeamqp.faults import Faults, FrameGroup
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
@@ -503,24 +503,24 @@ class TestReplace:
 
 class TestCall:
     def test_it_passes(self, server: FaultServer, faults: Faults) -> None:
-        seen: list[Unit] = []
+        seen: list[FrameGroup] = []
         faults.on("basic.publish").call(seen.append)
         publisher = server.publisher()
         publisher.publish(b"1", message_id="m")
         assert publisher.confirms == ["ack 1"]
-        (unit,) = seen
-        assert (unit.name, unit.channel, unit.direction) == ("basic.publish", 1, "received")
-        assert (unit.method, unit.body) == (m.BasicPublish(routing_key="q"), b"1")
-        assert unit.properties == BasicProperties(message_id="m")
-        assert str(unit) == "basic.publish exchange='' routing_key='q'"
-        assert repr(unit) == (
+        (group,) = seen
+        assert (group.name, group.channel, group.direction) == ("basic.publish", 1, "received")
+        assert (group.method, group.body) == (m.BasicPublish(routing_key="q"), b"1")
+        assert group.properties == BasicProperties(message_id="m")
+        assert str(group) == "basic.publish exchange='' routing_key='q'"
+        assert repr(group) == (
             "<basic.publish exchange='' routing_key='q' received on 127.0.0.1:50001 -> 127.0.0.1:0 channel 1>"
         )
 
     def test_it_may_make_and_remove_rules(self, server: FaultServer, faults: Faults) -> None:
         rule = faults.on("basic.publish").once()
 
-        def change(unit: Unit) -> None:
+        def change(group: FrameGroup) -> None:
             rule.remove()
             faults.on("basic.publish").nack()
 
@@ -532,16 +532,16 @@ class TestCall:
     def test_it_may_remove_the_last_rule(self, server: FaultServer, faults: Faults) -> None:
         """What it was called with is not lost thereby, received or sent."""
         received = faults.on("basic.publish")
-        received.call(lambda unit: received.remove())
+        received.call(lambda group: received.remove())
         publisher = server.publisher()
         publisher.publish(b"1")
         assert publisher.confirms == ["ack 1"]
         sent = faults.on("confirm")
-        sent.call(lambda unit: sent.remove())
+        sent.call(lambda group: sent.remove())
         publisher.publish(b"2")
         assert publisher.confirms == ["ack 2"]
         half = faults.on("basic.publish", part="header")
-        half.call(lambda unit: half.remove())
+        half.call(lambda group: half.remove())
         publisher.publish(b"3")
         assert publisher.confirms == ["ack 3"]
         assert publisher.stored == [b"1", b"2", b"3"]
@@ -551,7 +551,7 @@ class TestCall:
     ) -> None:
         """Those are not being dealt with, so nobody else would send their confirms."""
         held = faults.on("basic.publish", connection="one").hold()
-        faults.on("queue.declare", queue="go").call(lambda unit: held.release())
+        faults.on("queue.declare", queue="go").call(lambda group: held.release())
         one = server.publisher(client_properties={"connection_name": "one"})
         one.publish(b"1")
         server.client().declare("go")
@@ -561,7 +561,9 @@ class TestCall:
 class TestSeveralActions:
     def test_in_the_order_they_are_named(self, server: FaultServer, faults: Faults) -> None:
         seen: list[bytes] = []
-        faults.on("basic.publish").replace(body=b"one").call(lambda unit: seen.append(unit.body)).duplicate()
+        faults.on("basic.publish").replace(body=b"one").call(
+            lambda group: seen.append(group.body)
+        ).duplicate()
         publisher = server.publisher()
         publisher.publish(b"1")
         assert (seen, publisher.stored) == ([b"one"], [b"one", b"one"])

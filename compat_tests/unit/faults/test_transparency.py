@@ -74,9 +74,9 @@ def _spies(faults: Faults) -> None:
 
 
 def _calls(faults: Faults) -> None:
-    faults.on("basic.publish", queue="a").call(lambda unit: unit.properties)
-    faults.on("*").call(lambda unit: unit.method)
-    faults.on("basic.deliver", "basic.return", "queue.*", direction="sent").call(lambda unit: unit.body)
+    faults.on("basic.publish", queue="a").call(lambda group: group.properties)
+    faults.on("*").call(lambda group: group.method)
+    faults.on("basic.deliver", "basic.return", "queue.*", direction="sent").call(lambda group: group.body)
 
 
 def _delays(faults: Faults) -> None:

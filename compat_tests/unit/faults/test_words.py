@@ -35,7 +35,7 @@ SENTENCES: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.publish", body=big).return_message().times(2),
-        "when a basic.publish with body as big wants it comes: return it with 312 NO_ROUTE (2 times at most)",
+        "when a basic.publish with body accepted by big comes: return it with 312 NO_ROUTE (2 times at most)",
     ),
     (
         lambda f: f.on("basic.publish", part="header").disconnect("reset"),
@@ -59,7 +59,7 @@ SENTENCES: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.deliver").cut(after=9, how="silence"),
-        "when a basic.deliver is to be sent: send 9 bytes of it, then let its connection fall silent",
+        "when a basic.deliver is to be sent: send 9 bytes of it, then silence its connection",
     ),
     (
         lambda f: f.on("basic.deliver").malform("bad-frame-end"),
@@ -80,7 +80,7 @@ SENTENCES: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.publish").crash(when="instead", durable=False),
-        "when a basic.publish comes: crash the broker, which forgets all",
+        "when a basic.publish comes: crash the broker, without its disk",
     ),
     (
         lambda f: f.on("connection.start-ok").refuse_login(),
@@ -121,7 +121,7 @@ def test_the_room_says_them_all(faults: Faults) -> None:
 NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     (
         lambda f: f.on(),
-        "say what the rule is about: on('basic.publish'), on('queue.*'), on('*'), ...",
+        "name the methods of the rule: on('basic.publish'), on('queue.*'), on('*'), ...",
     ),
     (
         lambda f: f.on("basic.pubish"),
@@ -132,11 +132,11 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     (lambda f: f.on(60), "a method's name is a str such as 'basic.publish', not 60"),
     (
         lambda f: f.on("confirm", "basic.return"),
-        "'confirm' stands for itself, and is always sent; make another rule for the rest",
+        "'confirm' cannot be combined with other names and is always sent; make another rule for them",
     ),
     (
         lambda f: f.on("confirm", direction="received"),
-        "'confirm' stands for itself, and is always sent; make another rule for the rest",
+        "'confirm' cannot be combined with other names and is always sent; make another rule for them",
     ),
     (
         lambda f: f.on("basic.deliver", direction="received"),
@@ -164,7 +164,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.publish", headers="x"),
-        "headers are compared with a dict of those that must be there, not 'x'",
+        "headers are compared with a dict of the headers that must be there, not 'x'",
     ),
     (
         lambda f: f.on("basic.publish", connection=5),
@@ -172,19 +172,19 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.publish", part="body"),
-        "there is no part 'body' to look at; there is only 'header'",
+        "there is no part 'body'; there is only 'header'",
     ),
     (
         lambda f: f.on("basic.deliver", part="header"),
-        "part='header' is for methods that bring the broker a content, not a basic.deliver",
+        "part='header' is for received methods with a content, not a basic.deliver",
     ),
     (
         lambda f: f.on("queue.declare", part="header"),
-        "part='header' is for methods that bring the broker a content, not a queue.declare",
+        "part='header' is for received methods with a content, not a queue.declare",
     ),
     (
         lambda f: f.on("basic.publish", part="header").nack(),
-        "half of a basic.publish can only be followed by an end, not: nack it",
+        "with part='header' only call(), delay(), hold() and close actions are possible, not: nack it",
     ),
     (
         lambda f: f.on("queue.declare").nack(),
@@ -200,7 +200,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("connection.open").close_channel(),
-        "a connection.open is on no channel that could be closed; use close_connection()",
+        "a connection.open belongs to no channel; use close_connection()",
     ),
     (
         lambda f: f.on("basic.publish").close_channel(70000),
@@ -216,11 +216,11 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.publish").cut(),
-        "cut() is for what the broker sends; a basic.publish is received: use disconnect()",
+        "cut() is for methods that the broker sends; a basic.publish is received: use disconnect()",
     ),
     (
         lambda f: f.on("queue.declare-ok").cut(after="header"),
-        "a queue.declare-ok has no content header after which it could be cut",
+        "a queue.declare-ok has no content header to cut after",
     ),
     (
         lambda f: f.on("basic.deliver").cut(after="body"),
@@ -228,7 +228,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.publish").malform("bad-frame-end"),
-        "malform() is for what the broker sends, and a basic.publish is received",
+        "malform() is for methods that the broker sends; a basic.publish is received",
     ),
     (
         lambda f: f.on("basic.deliver").malform("bad-frame-nd"),
@@ -240,7 +240,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.publish").replace(bdy=b""),
-        "a basic.publish has no 'bdy' to be replaced; did you mean 'body'?",
+        "a basic.publish has no 'bdy' to replace; did you mean 'body'?",
     ),
     (
         lambda f: f.on("basic.publish").replace(properties={"priorty": 1}),
@@ -248,7 +248,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("queue.declare").replace(body=b""),
-        "a queue.declare has no content in which something could be replaced",
+        "a queue.declare has no content: replace() can change its fields only",
     ),
     (
         lambda f: f.on("basic.publish").replace(routing_key=5),
@@ -260,22 +260,22 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.publish").hold().release(multiple=True),
-        "only confirms can be put together: on('confirm').hold(), release(multiple=True)",
+        "multiple=True combines confirms only: on('confirm').hold(), release(multiple=True)",
     ),
     (
         lambda f: f.on("confirm").hold().release(multiple=True, reverse=True),
-        "a confirm that is multiple covers those before it: release them in their order",
+        "a multiple confirm covers lower tags: release(multiple=True) without reverse",
     ),
-    (lambda f: f.send(b"x"), "there is no open connection to send to"),
+    (lambda f: f.send(b"x"), "there is no open connection"),
     (
         lambda f: f.send(b"x", connection="billing"),
-        "there is no open connection to send to on 'billing'",
+        "there is no open connection on 'billing'",
     ),
     (
         lambda f: f.send(m.BasicDeliver(), properties=1),
         "there is no property 'properties'",
     ),
-    (lambda f: f.channel_flow(), "there is no open channel to be told"),
+    (lambda f: f.channel_flow(), "there is no open channel"),
     (
         lambda f: f.on("basic.publish", conection="x"),
         "a basic.publish has no field 'conection'; did you mean 'connection'?",
@@ -306,7 +306,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("heartbeat", queue="q"),
-        "a heartbeat has no queue; all that can be asked of it is its direction and its connection",
+        "a heartbeat has no queue: only its direction and its connection can be compared",
     ),
     (
         lambda f: f.on("basic.publish").with_probability("x"),  # type: ignore[arg-type]
@@ -386,10 +386,10 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
         lambda f: f.on("basic.deliver").cut(-1),
         "after is 'method', 'header' or a number of bytes from 0 on, not -1",
     ),
-    (lambda f: f.on("basic.publish").replace(), "say what is to be replaced: replace(body=b'...'), ..."),
+    (lambda f: f.on("basic.publish").replace(), "say what to replace: replace(body=b'...'), for example"),
     (
         lambda f: f.on("basic.publish").replace(body=5),
-        "a body is replaced by bytes, a str or a function, not 5",
+        "replace() takes body as bytes, a str or a function, not 5",
     ),
     (
         lambda f: f.on("basic.publish").replace(channel=70_000),
@@ -401,17 +401,17 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("basic.publish").replace(properties=5),
-        "properties are replaced by those of a dict, not 5",
+        "replace() takes properties as a dict, not 5",
     ),
     (
         lambda f: f.on("basic.publish").call(5),  # type: ignore[arg-type]
-        "a function is to be called, not 5",
+        "call() takes a function, not 5",
     ),
-    (lambda f: f.send("x"), "what is sent is bytes or a method, not 'x'"),  # type: ignore[arg-type]
-    (lambda f: f.send(5), "what is sent is bytes or a method, not 5"),  # type: ignore[arg-type]
+    (lambda f: f.send("x"), "send() takes bytes or a method, not 'x'"),  # type: ignore[arg-type]
+    (lambda f: f.send(5), "send() takes bytes or a method, not 5"),  # type: ignore[arg-type]
     (
         lambda f: f.send(m.BasicDeliver(), body=5),  # type: ignore[arg-type]
-        "the body that is sent is bytes, not 5",
+        "send() takes body as bytes, not 5",
     ),
     (
         lambda f: f.send(m.BasicDeliver(), channel=70_000),
@@ -483,7 +483,7 @@ class TestMisses:
         with pytest.raises(UnusedFault) as caught:
             faults.verify()
         assert str(caught.value) == (
-            "a fault was installed and never happened (say .optional() where that is all right):\n"
+            "a fault was installed and never happened (call .optional() on those that need not happen):\n"
             "  - when a basic.publish with routing key 'orders.#' and exchange '' comes: nack it\n"
             "    near miss: basic.publish exchange='' routing_key='invoices': routing_key is 'invoices', "
             "not 'orders.#'\n"
@@ -532,7 +532,7 @@ class TestMisses:
         rule = faults.on("basic.publish").nack().on_call(3)
         server.publisher().publish(b"1", b"2")
         assert rule.complaint().splitlines()[1:] == [
-            "    near miss: 2 fitted, but the rule was not to fire (only number 3)"
+            "    near miss: 2 matched, but the rule was not to fire (only number 3)"
         ]
 
     def test_what_fitted_and_fired_is_no_near_miss(self, server: FaultServer, faults: Faults) -> None:
@@ -542,7 +542,7 @@ class TestMisses:
         assert rule.complaint() == rule.sentence
         publisher.publish(b"2", b"3")
         assert rule.complaint().splitlines()[1:] == [
-            "    near miss: 3 fitted, but the rule was not to fire each time (once at most)"
+            "    near miss: 3 matched, but the rule was not to fire each time (once at most)"
         ]
 
     def test_several_faults(self, faults: Faults) -> None:
@@ -553,7 +553,7 @@ class TestMisses:
         with pytest.raises(UnusedFault) as caught:
             faults.verify()
         assert str(caught.value) == (
-            "2 faults were installed and never happened (say .optional() where that is all right):\n"
+            "2 faults were installed and never happened (call .optional() on those that need not happen):\n"
             "  - when a basic.publish comes: nack it\n"
             "  - when a basic.get comes: drop it"
         )
@@ -588,7 +588,7 @@ class TestTrace:
         client = server.client()
         client.declare("q")
         client.publish(routing_key="q")
-        assert server.said[-1] == "no confirms on this channel: the message is lost, untold"
+        assert server.said[-1] == "no confirms on this channel: the message is lost without an answer"
         assert client.count("q") == 0
 
     def test_the_record_has_what_really_went_over_the_wire(self, server: FaultServer, faults: Faults) -> None:

@@ -310,17 +310,17 @@ def test_confirms_that_do_not_come(broker):
 
 
 def test_a_broker_that_blocks_publishers_is_waited_for(broker):
-    broker.block("low on memory")
+    alarm = broker.faults.memory_alarm()
     told = broker.faults.on("connection.blocked", direction="sent")
     task = Elsewhere(lambda: sink.write(broker, rows(10)))
     told.wait(1)
     assert bodies(broker) == []
-    broker.unblock()
+    alarm.remove()
     assert task.outcome().confirmed == 10
 
 
 def test_but_not_for_ever(broker):
-    broker.block("low on memory")
+    broker.faults.memory_alarm()
     with pytest.raises(PublishError, match=r"for 0.1 s: it blocks publishers \(low on memory\), and 10 mess"):
         sink.write(broker, rows(10), confirmTimeout="100ms")
 

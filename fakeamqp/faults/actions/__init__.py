@@ -1,11 +1,11 @@
-"""What a rule can do to a unit. Each action knows its words, what it fits, and how it is done."""
+"""What a rule can do to a frame group: one class per action, named like the method of `Rule`."""
 
 from __future__ import annotations
 
 from fakeamqp.faults.actions.action import Action
-from fakeamqp.faults.actions.answers import Drop, Fail, Nack, Return
+from fakeamqp.faults.actions.answers import CommandException, Drop, Nack, ReturnMessage
 from fakeamqp.faults.actions.changes import Call, Duplicate, Malform, Replace
-from fakeamqp.faults.actions.ends import (
+from fakeamqp.faults.actions.closing import (
     CloseChannel,
     CloseConnection,
     Crash,
@@ -15,27 +15,27 @@ from fakeamqp.faults.actions.ends import (
     RefuseLogin,
     When,
 )
-from fakeamqp.faults.actions.waiting import Delay, Hold, put_together
+from fakeamqp.faults.actions.waiting import Delay, Hold, combine_confirms
 
 __all__ = [
     "Action",
     "Call",
     "CloseChannel",
     "CloseConnection",
+    "CommandException",
     "Crash",
     "Cut",
     "Delay",
     "Disconnect",
     "Drop",
     "Duplicate",
-    "Fail",
     "Hold",
     "How",
     "Malform",
     "Nack",
     "RefuseLogin",
     "Replace",
-    "Return",
+    "ReturnMessage",
     "When",
-    "put_together",
+    "combine_confirms",
 ]

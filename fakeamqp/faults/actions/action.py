@@ -1,4 +1,4 @@
-"""What all actions have in common."""
+"""The base class of actions."""
 
 from __future__ import annotations
 
@@ -9,46 +9,49 @@ from fakeamqp.errors import near_match
 from fakeamqp.faults.errors import FaultError
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.flight import Flight
+    from fakeamqp.faults.interception import Interception
     from fakeamqp.faults.subjects import Subject
 
 __all__ = ["Action", "one_of"]
 
 
 class Action:
-    """One thing to do."""
+    """One action of a rule. `words` says in a sentence fragment what it does."""
 
     words = ""
     fits_half = False
-    """Whether it can follow on half a method: one whose body has not come yet."""
+    """True if it can act on a method whose body has not arrived yet."""
     protocols: frozenset[str] | None = None
-    """The protocols in which it can be done; None is all."""
+    """The protocols that have this action; None for all."""
 
     def check(self, subject: Subject, part: str | None) -> None:
-        """Whether it fits the rule.
+        """Check that the action fits the rule.
 
         Raises:
-            FaultError: no.
+            FaultError: it does not.
         """
         if part is not None and not self.fits_half:
-            raise FaultError(f"half of {subject} can only be followed by an end, not: {self.words}")
+            raise FaultError(
+                f"with part={part!r} only call(), delay(), hold() and close actions are possible, "
+                f"not: {self.words}"
+            )
 
-    def act(self, flight: Flight) -> None:
-        """Do it."""
+    def apply(self, interception: Interception) -> None:
+        """Apply the action to the frame groups of an interception."""
         raise NotImplementedError
 
     def _only(self, subject: Subject, names: Iterable[str], verb: str) -> None:
-        """Raise FaultError unless the rule is about one of these methods and nothing else."""
+        """Raise `FaultError` unless the rule is about these methods only."""
         allowed = frozenset(names)
         if subject.confirms or not subject.names <= allowed:
             raise FaultError(f"{verb} is for {' and '.join(sorted(allowed))}, not for {subject}")
 
 
 def one_of(value: Any, known: Iterable[str], name: str) -> Any:
-    """`value`, which must be one of those known.
+    """Return `value` if it is one of the known values.
 
     Raises:
-        FaultError: it is not; the text has the nearest.
+        FaultError: it is not; the text names the nearest one.
     """
     names = tuple(known)
     if value not in names:

@@ -1,4 +1,4 @@
-"""What becomes of a method whose answer is another than it would be: none, a refusal, the message itself."""
+"""Actions that change the answer to a method: no answer, a refusal, or the message itself."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.replies import error_code, reply_text
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.flight import Flight
+    from fakeamqp.faults.interception import Interception
     from fakeamqp.faults.subjects import Subject
 
-__all__ = ["Drop", "Fail", "Nack", "Return"]
+__all__ = ["CommandException", "Drop", "Nack", "ReturnMessage"]
 
 _LONGEST = 255
 
 
 class Drop(Action):
-    """It is lost."""
+    """Drops a frame group."""
 
     words = "drop it"
 
-    def act(self, flight: Flight) -> None:
-        """Consume it; what is counted keeps its place in the count."""
-        for unit in flight.units:
-            unit.lose(flight.wire)
-        flight.consume()
+    def apply(self, interception: Interception) -> None:
+        """Drop each; numbered methods keep their numbers."""
+        for group in interception.groups:
+            group.drop(interception.state)
+        interception.consume()
 
 
 class Nack(Action):
-    """A publish is refused; or a confirm says so."""
+    """Refuses a publish, or replaces the ack of a confirm by a nack."""
 
     words = "nack it"
 
@@ -41,16 +41,18 @@ class Nack(Action):
             publishes = frozenset().union(*(each.publishes for each in subject.protocols))
             self._only(subject, publishes or ("basic.publish", "message.transfer"), "nack()")
             if subject.direction != "received":
-                raise FaultError(f"nack() is for what publishers send, and {subject} is to be sent")
+                raise FaultError(
+                    f"nack() is for received publishes and for confirms; {subject} is sent by the broker"
+                )
 
-    def act(self, flight: Flight) -> None:
-        """Refuse it, or put nack in the place of ack."""
-        answers = [unit.nack(flight) for unit in flight.units]
-        flight.units = [unit for unit in answers if unit is not None]
+    def apply(self, interception: Interception) -> None:
+        """Nack each; only nacked confirms are passed on."""
+        answers = [group.nack(interception) for group in interception.groups]
+        interception.groups = [group for group in answers if group is not None]
 
 
-class Fail(Action):
-    """A command of 0-10 has failed."""
+class CommandException(Action):
+    """Answers a command of 0-10 with execution.exception."""
 
     protocols = frozenset(("0-10",))
 
@@ -59,7 +61,7 @@ class Fail(Action):
         self._text = reply_text(self._code, text, name)
         self._field_index = field_index
         if field_index is not None and (isinstance(field_index, bool) or field_index not in range(256)):
-            raise FaultError(f"the index of a field is a number from 0 to 255, not {field_index!r}")
+            raise FaultError(f"field_index is a number from 0 to 255, not {field_index!r}")
         self.words = f"answer it with the exception {name or self._code}"
 
     def check(self, subject: Subject, part: str | None) -> None:
@@ -70,19 +72,19 @@ class Fail(Action):
                 f"exception() is for commands of AMQP 0-10, not for {subject}: use close_channel()"
             )
         if subject.direction != "received":
-            raise FaultError(f"exception() is for what clients send, and {subject} is to be sent")
+            raise FaultError(f"exception() is for received commands; {subject} is sent by the broker")
         if all(name.startswith(("connection.", "session.", "heartbeat")) for name in subject.names):
             raise FaultError(f"{subject} is a control; exceptions are for commands: use close_connection()")
 
-    def act(self, flight: Flight) -> None:
+    def apply(self, interception: Interception) -> None:
         """Answer each with an exception; the session ends with the first."""
-        for unit in flight.units:
-            unit.fail(flight, self._code, self._text, self._field_index)
-        flight.consume()
+        for group in interception.groups:
+            group.exception(interception, self._code, self._text, self._field_index)
+        interception.consume()
 
 
-class Return(Action):
-    """A publish comes back."""
+class ReturnMessage(Action):
+    """Returns a publish to its publisher."""
 
     def __init__(self, code: int, text: str) -> None:
         self._code = code
@@ -96,8 +98,8 @@ class Return(Action):
         super().check(subject, part)
         self._only(subject, ("basic.publish",), "return_message()")
 
-    def act(self, flight: Flight) -> None:
-        """Send basic.return with the content, and confirm."""
-        for unit in flight.units:
-            unit.give_back(flight, self._code, self._text)
-        flight.consume()
+    def apply(self, interception: Interception) -> None:
+        """Return each, and confirm it where publishes are confirmed."""
+        for group in interception.groups:
+            group.return_message(interception, self._code, self._text)
+        interception.consume()

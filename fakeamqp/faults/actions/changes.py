@@ -1,4 +1,4 @@
-"""What passes in another shape: twice, with other values, broken; or only looked at."""
+"""Actions that pass a frame group on changed: duplicated, with other values, malformed; and `Call`."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from fakeamqp.faults.errors import FaultError, check_channel
 from fakeamqp.faults.malformed import MALFORMATIONS, malformations
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.adapter import Way
-    from fakeamqp.faults.flight import Flight
+    from fakeamqp.faults.adapter import Malformation
+    from fakeamqp.faults.frame_group import FrameGroup
+    from fakeamqp.faults.interception import Interception
     from fakeamqp.faults.subjects import Subject
-    from fakeamqp.faults.units import Unit
 
 __all__ = ["Call", "Duplicate", "Malform", "Replace"]
 
 
 class Duplicate(Action):
-    """It passes more than once."""
+    """Passes a frame group on more than once."""
 
     def __init__(self, times: int) -> None:
         self._times = times
         self.words = "duplicate it" if times == 1 else f"let it pass {times + 1} times"
 
-    def act(self, flight: Flight) -> None:
-        """Add copies: of a delivery with tags of their own, of a publish without a place among confirms."""
+    def apply(self, interception: Interception) -> None:
+        """Add duplicates behind each."""
         copies = []
-        for unit in flight.units:
-            copies.append(unit)
-            copies.extend(unit.again() for _ in range(self._times))
-        flight.units = copies
+        for group in interception.groups:
+            copies.append(group)
+            copies.extend(group.duplicate() for _ in range(self._times))
+        interception.groups = copies
 
 
 class Replace(Action):
-    """Something else passes."""
+    """Passes a frame group on with other values."""
 
     def __init__(self, subject: Subject, changes: Mapping[str, Any]) -> None:
         changes = dict(changes)
         if not changes:
-            raise FaultError("say what is to be replaced: replace(body=b'...'), ...")
+            raise FaultError("say what to replace: replace(body=b'...'), for example")
         if not isinstance(changes.get("properties") or {}, Mapping):
-            raise FaultError(f"properties are replaced by those of a dict, not {changes['properties']!r}")
+            raise FaultError(f"replace() takes properties as a dict, not {changes['properties']!r}")
         self._body = changes.pop("body", None)
         self._channel = changes.pop("channel", None)
         self._properties = dict(changes.pop("properties", None) or {})
@@ -52,7 +52,7 @@ class Replace(Action):
         if isinstance(self._body, str):
             self._body = self._body.encode()
         if self._body is not None and not isinstance(self._body, bytes) and not callable(self._body):
-            raise FaultError(f"a body is replaced by bytes, a str or a function, not {self._body!r}")
+            raise FaultError(f"replace() takes body as bytes, a str or a function, not {self._body!r}")
         if self._channel is not None and not callable(self._channel):
             check_channel(self._channel)
         properties = (*subject.properties, "headers")
@@ -61,16 +61,16 @@ class Replace(Action):
             is_field, is_property = name in subject.fields, name in properties
             if is_field:
                 self._fields[name] = value
-            # What is a field in one protocol may be a property in another; each method has but one of them.
+            # A field in one protocol may be a property in another; each method has only one of them.
             if is_property and (subject.has_content or not is_field):
                 self._properties[name] = value
             if not is_field and not is_property:
-                raise FaultError(f"{subject} has no {name!r} to be replaced{near_match(name, known)}")
+                raise FaultError(f"{subject} has no {name!r} to replace{near_match(name, known)}")
         for name in self._properties:
             if name not in properties:
                 raise FaultError(f"there is no property {name!r}{near_match(name, properties)}")
         if (self._body is not None or self._properties) and not subject.has_content:
-            raise FaultError(f"{subject} has no content in which something could be replaced")
+            raise FaultError(f"{subject} has no content: replace() can change its fields only")
         self._check_values(subject)
         said = {**self._fields, **self._properties}
         said.update({} if self._body is None else {"body": self._body})
@@ -78,10 +78,10 @@ class Replace(Action):
         self.words = "replace " + ", ".join(f"{name}={_in_words(value)}" for name, value in said.items())
 
     def _check_values(self, subject: Subject) -> None:
-        """Whether frames can carry them, as far as that is known before they are made.
+        """Check that the values can be encoded. Values from functions are checked when they are made.
 
         Raises:
-            FaultError: no.
+            FaultError: a value cannot be encoded.
         """
         for protocol in subject.protocols:
             for kind in subject.kinds(protocol):
@@ -93,23 +93,23 @@ class Replace(Action):
                     carrier = partial(protocol.make_properties, **{name: value})
                     _check_value("no content", name, value, carrier)
 
-    def act(self, flight: Flight) -> None:
-        """Make changed copies. Where no frame can carry what a function says, all passes as it was."""
-        flight.units = [self._changed(unit) for unit in flight.units]
+    def apply(self, interception: Interception) -> None:
+        """Replace each by a changed copy. If a function's value cannot be encoded, all pass unchanged."""
+        interception.groups = [self._changed(group) for group in interception.groups]
 
-    def _changed(self, unit: Unit) -> Unit:
-        body = self._body(unit.body) if callable(self._body) else self._body
+    def _changed(self, group: FrameGroup) -> FrameGroup:
+        body = self._body(group.body) if callable(self._body) else self._body
         octets = body.encode() if isinstance(body, str) else body
-        channel = self._channel(unit.channel) if callable(self._channel) else self._channel
+        channel = self._channel(group.channel) if callable(self._channel) else self._channel
         if channel is not None:
             check_channel(channel)
-        return unit.changed(fields=self._fields, properties=self._properties, body=octets, channel=channel)
+        return group.replace(fields=self._fields, properties=self._properties, body=octets, channel=channel)
 
 
 def _check_value(subject: object, name: str, value: Any, make: Callable[[], Any]) -> None:
     try:
         make().encode()
-    except Exception as problem:  # by whatever it is made of
+    except Exception as problem:  # Encoders raise errors of many types.
         can = f"{subject} can have" if subject == "no content" else f"{subject} cannot have"
         raise FaultError(f"{can} {name}={value!r}: {problem}") from problem
 
@@ -119,7 +119,7 @@ def _in_words(value: Any) -> str:
 
 
 class Malform(Action):
-    """It is sent in a way that breaks the protocol."""
+    """Sends a frame group malformed."""
 
     def __init__(self, how: str) -> None:
         self._how = how
@@ -130,35 +130,35 @@ class Malform(Action):
         """See `Action`."""
         super().check(subject, part)
         if subject.direction != "sent":
-            raise FaultError(f"malform() is for what the broker sends, and {subject} is received")
+            raise FaultError(f"malform() is for methods that the broker sends; {subject} is received")
         known = malformations(subject.among)
-        ways: Mapping[str, Way] = known[one_of(self._how, known, "malform")]
+        ways: Mapping[str, Malformation] = known[one_of(self._how, known, "malform")]
         if all(way.content_only for way in ways.values()) and not subject.has_content:
             raise FaultError(f"malform({self._how!r}) is for methods with a content, such as basic.deliver")
         self.protocols = frozenset(ways)
         self.words = f"malform it: {next(iter(ways.values())).words}"
 
-    def act(self, flight: Flight) -> None:
-        """Send the broken bytes."""
-        for unit in flight.units:
-            octets = unit.protocol.malformations[self._how].make(unit)
-            flight.tap.note(unit.line, f"sent malformed ({self._how}): {octets[:32].hex()}")
-            unit.line.put(octets)
-        flight.consume()
+    def apply(self, interception: Interception) -> None:
+        """Send the malformed bytes of each."""
+        for group in interception.groups:
+            octets = group.protocol.malformations[self._how].malform(group)
+            interception.tap.note(group.port, f"sent malformed ({self._how}): {octets[:32].hex()}")
+            group.port.send(octets)
+        interception.consume()
 
 
 class Call(Action):
-    """The test's own function is called."""
+    """Calls a function of the test."""
 
     fits_half = True
 
-    def __init__(self, function: Callable[[Unit], object]) -> None:
+    def __init__(self, function: Callable[[FrameGroup], object]) -> None:
         if not callable(function):
-            raise FaultError(f"a function is to be called, not {function!r}")
+            raise FaultError(f"call() takes a function, not {function!r}")
         self._function = function
         self.words = f"call {getattr(function, '__name__', 'a function')}"
 
-    def act(self, flight: Flight) -> None:
-        """Call it."""
-        for unit in flight.units:
-            self._function(unit)
+    def apply(self, interception: Interception) -> None:
+        """Call it with each frame group."""
+        for group in interception.groups:
+            self._function(group)

@@ -1,4 +1,4 @@
-"""What waits: on the broker's clock, or for the test."""
+"""Actions that wait: for a time, or for the test."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fakeamqp.faults.errors import FaultError
 if TYPE_CHECKING:
     from random import Random
 
-    from fakeamqp.faults.flight import Flight
-    from fakeamqp.faults.wires import Wire
+    from fakeamqp.faults.connection_state import ConnectionFaultState
+    from fakeamqp.faults.interception import Interception
 
-__all__ = ["Delay", "Hold", "put_together"]
+__all__ = ["Delay", "Hold", "combine_confirms"]
 
 
 class Delay(Action):
-    """It waits."""
+    """Delays a frame group."""
 
     fits_half = True
 
@@ -33,60 +33,65 @@ class Delay(Action):
         self._random = random
         self.words = f"delay it by {seconds:g} s" + (f" and up to {jitter:g} s more" if jitter else "")
 
-    def act(self, flight: Flight) -> None:
+    def apply(self, interception: Interception) -> None:
         """Wait on the broker's clock."""
         seconds = self._seconds + (self._random.uniform(0, self._jitter) if self._jitter else 0.0)
         if seconds:
-            flight.wait(seconds)
+            interception.delay(seconds)
 
 
 class Hold(Action):
-    """It waits until the test lets it go."""
+    """Holds a frame group until the test releases it."""
 
     words = "hold it"
     fits_half = True
 
-    def __init__(self, held: list[Flight]) -> None:
+    def __init__(self, held: list[Interception]) -> None:
         self._held = held
 
-    def act(self, flight: Flight) -> None:
-        """Wait."""
-        if flight.wait():
-            self._held.append(flight)
+    def apply(self, interception: Interception) -> None:
+        """Wait for `Rule.release`."""
+        if interception.hold():
+            self._held.append(interception)
 
 
-def put_together(flights: Iterable[Flight]) -> Iterator[Flight]:
-    """Confirms that are to go, in the order of their tags, one in the place of all that follow each other.
+def combine_confirms(interceptions: Iterable[Interception]) -> Iterator[Interception]:
+    """Combine confirms of consecutive publishes, channel by channel and in the order of their tags.
 
-    A confirm that is `multiple` covers everything below it that the client still waits for, so one must not
-    go over anything that is still open, or says something else.
+    A `multiple` confirm covers every lower tag that the client still waits for. So a combined confirm never
+    spans a publish that is unconfirmed or confirmed otherwise.
+
+    Returns:
+        The interceptions to release; the others are consumed.
     """
-    by_channel: dict[tuple[Wire, int], list[Flight]] = {}
-    for flight in flights:
-        by_channel.setdefault((flight.wire, flight.unit.channel), []).append(flight)
-    for (wire, channel), group in by_channel.items():
-        group.sort(key=_tag)
-        tags = {_tag(flight) for flight in group}
-        foreign = [tag for tag in group[0].tap.outstanding(wire, channel) if tag not in tags]
-        run: list[Flight] = []
-        for flight in group:
-            if run and (flight.unit.name != run[-1].unit.name or (foreign and foreign[0] < _tag(flight))):
+    by_channel: dict[tuple[ConnectionFaultState, int], list[Interception]] = {}
+    for interception in interceptions:
+        by_channel.setdefault((interception.state, interception.group.channel), []).append(interception)
+    for (state, channel), batch in by_channel.items():
+        batch.sort(key=_tag)
+        tags = {_tag(interception) for interception in batch}
+        foreign = [tag for tag in batch[0].tap.outstanding(state, channel) if tag not in tags]
+        run: list[Interception] = []
+        for interception in batch:
+            if run and (
+                interception.group.name != run[-1].group.name or (foreign and foreign[0] < _tag(interception))
+            ):
                 yield _run(run)
                 run = []
-            run.append(flight)
+            run.append(interception)
         if run:
             yield _run(run)
 
 
-def _run(flights: list[Flight]) -> Flight:
-    *covered, last = flights
-    for flight in covered:
-        flight.abandon()
+def _run(interceptions: list[Interception]) -> Interception:
+    *covered, last = interceptions
+    for interception in covered:
+        interception.abandon()
     if covered:
-        last.units = [unit.changed(fields={"multiple": True}) for unit in last.units]
+        last.groups = [group.replace(fields={"multiple": True}) for group in last.groups]
     return last
 
 
-def _tag(flight: Flight) -> int:
-    tag: int = flight.unit.method.delivery_tag
+def _tag(interception: Interception) -> int:
+    tag: int = interception.group.method.delivery_tag
     return tag

@@ -1,10 +1,4 @@
-"""The interface of a 0-10 connection for fault rules.
-
-A fault rule decides the fate of a command, a control or a frame; this module carries it out and keeps the
-numbers of commands right in both directions. A client does not count a command that a rule withholds, so a
-command point announces the next one; the commands of a client count whether they are carried out or not.
-Only fault rules call this module.
-"""
+"""The fault port of a 0-10 connection. See `fakeamqp.protocols.amqp_0_10.faults.fault_port`."""
 
 from __future__ import annotations
 
@@ -34,6 +28,7 @@ from fakeamqp.protocols.common.connection_states import ConnectionState
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
     from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode
+    from fakeamqp.protocols.amqp_0_10.faults.fault_port import CommandFaultPort
     from fakeamqp.protocols.amqp_0_10.message.server_subscription import ServerSubscription
     from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
@@ -50,7 +45,7 @@ _NAMES = ("connection_name", "qpid.client_process")
 
 
 class Amqp010FaultPort(fault_port.ConnectionFaultPort):
-    """One 0-10 connection as fault rules see it. A channel is open while a session is attached to it."""
+    """The fault port of one 0-10 connection."""
 
     __slots__ = ()
 
@@ -58,79 +53,69 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
 
     _connection: Amqp010Connection
 
-    # --- who it is ------------------------------------------------------------------------------------
+    # --- the connection ------------------------------------------------------------------------------------
 
     @property
     def client_name(self) -> str | None:
-        """The client's name for the connection: `connection_name`, else the name of its program; or None."""
+        """Client property `connection_name`, otherwise the name of the client's program."""
         properties = self._connection.client_properties
         names = (properties.get(name) for name in _NAMES)
         return next((name for name in names if isinstance(name, str) and name), None)
 
     def channel_open(self, number: int) -> bool:
-        """True while a session is attached to the channel and no exception has ended it."""
+        """True if a session is attached to the channel and no exception has ended it."""
         return self._session(number) is not None
 
     @property
     def channels(self) -> tuple[int, ...]:
-        """The channels that have such sessions, ascending."""
+        """The channels with such sessions."""
         return tuple(session.channel for session in self._connection.open_channels)
 
     def session_name(self, number: int) -> str | None:
-        """The name of the session on a channel, as text."""
+        """Bytes that are not UTF-8 become surrogates."""
         session = self._connection.sessions.get(number)
         return None if session is None else session.session_name.decode("utf-8", "surrogateescape")
 
     @property
     def largest_frame(self) -> int:
-        """The largest frame to the client in bytes, with its header."""
+        """The negotiated max-frame-size."""
         return self._connection.max_frame_size
 
     # --- frames ---------------------------------------------------------------------------------------
 
-    def take(self, frames: bytes) -> None:
-        """Handle complete frames that the tap has kept."""
+    def receive(self, frames: bytes) -> None:
+        """Process frames, whatever the connection does now."""
         self._connection.take(frames)
 
-    def confirm_now(self) -> None:
-        """Send completions, for callers that handle frames outside of the input."""
+    def flush_confirms(self) -> None:
+        """Send the completions that are due."""
         self._connection.end_turn()
 
-    # --- commands of the client -----------------------------------------------------------------------
+    # --- received commands -----------------------------------------------------------------------
 
-    def pass_over(self, number: int, frames: bytes, *, done: bool = False) -> int | None:
-        """Count a command that is not carried out; it is complete only where `done` is true.
-
-        Returns:
-            Its id; None for a command that was carried out before or belongs to no session.
-        """
+    def drop_command(self, number: int, frames: bytes) -> None:
+        """Count it without executing it."""
         session = self._session(number)
-        counted = None if session is None else self._count(session, frames)
-        if session is not None and counted is not None and done:
-            session.incoming.finish(session.incoming.current)
-        return None if session is None or counted is None else session.incoming.current
+        if session is not None:
+            self._count(session, frames)
 
-    def take_copy(self, number: int, frames: bytes) -> None:
-        """Carry out a copy of the last received command; the copy has no number of its own."""
+    def receive_duplicate(self, number: int, frames: bytes) -> None:
+        """Execute the duplicate under the id of the last received command."""
         session = self._session(number)
         assembly = self._assembled(frames)
         if session is not None and assembly is not None:
             session.execute(session.incoming.current, assembly)
 
-    def fail(self, number: int, frames: bytes, code: int, text: str, field_index: int | None) -> None:
-        """Answer a command with an exception instead of carrying it out; that ends the session."""
+    def exception(self, number: int, frames: bytes, code: int, text: str, field_index: int | None) -> None:
+        """Count it, then end the session with the exception."""
         session = self._session(number)
         assembly = None if session is None else self._count(session, frames)
         if session is None or assembly is None:
             return
         self._except(session, code, text, assembly.first[:2], session.incoming.current, field_index)
 
-    def refuse(self, number: int, frames: bytes) -> None:
-        """Refuse a message, and tell its publisher.
-
-        By message.reject where the personality answers publishers and the accept-mode asks for it; otherwise
-        by an exception, which ends the session.
-        """
+    def nack_transfer(self, number: int, frames: bytes) -> None:
+        """Count it, then send message.reject or an exception."""
         session = self._session(number)
         assembly = None if session is None else self._count(session, frames)
         if session is None or assembly is None:
@@ -148,7 +133,7 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
             self._except(session, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text, assembly.first[:2], command_id)
 
     def _count(self, session: ServerSession, frames: bytes) -> Assembly | None:
-        """Count a command as received, if it is new."""
+        """Count a command as received; None if it was received before or is not valid here."""
         assembly = None
         with suppress(WireError, ConnectionFault):
             for flags, segment_type, payload in _frames(frames):
@@ -162,30 +147,30 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
                 assembly = assembler.add(flags, segment_type, payload)
         return assembly
 
-    # --- commands of the broker -----------------------------------------------------------------------
+    # --- sent commands -----------------------------------------------------------------------
 
-    def unsaid(self, number: int) -> int | None:
-        """Withhold the command that is being sent. Returns its id."""
+    def withhold_command(self, number: int) -> int | None:
+        """Take the command back from the outgoing half of the session."""
         session = self._connection.sessions.get(number)
         return None if session is None else session.outgoing.unsay()
 
-    def spare_number(self, number: int) -> int:
-        """An id for an additional command; the session ignores what the client says of it."""
+    def next_command_id(self, number: int) -> int:
+        """Reserve an id in the outgoing half of the session."""
         session = self._connection.sessions.get(number)
         return 0 if session is None else session.outgoing.spare()
 
-    def announced(self, number: int, command_id: int, frames: bytes) -> bytes:
-        """The frames of a command, after a command point where the client would count wrongly."""
+    def with_command_point(self, number: int, command_id: int, frames: bytes) -> bytes:
+        """Ask the outgoing half of the session whether the client expects this id."""
         session = self._connection.sessions.get(number)
         if session is None or not session.outgoing.announce(command_id):
             return frames
         point = controls.SessionCommandPoint(command_id=command_id, command_offset=0)
         return control_frame(number, point.encode(), self.largest_frame) + frames
 
-    # --- ends -----------------------------------------------------------------------------------------
+    # --- closing -----------------------------------------------------------------------------------------
 
     def close_channel(self, number: int, code: int, text: str, method: int) -> None:
-        """End a session by an exception of that code, or by session.detached for one of its codes."""
+        """End a session by an exception, or by session.detached if the code is a detach code."""
         session = self._session(number)
         if session is None:
             return
@@ -215,7 +200,7 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
         session.fail_with(exception, text)
 
     def close_connection(self, code: int, text: str, method: int) -> None:
-        """Close the connection like an error does; before it is open, like a failed handshake."""
+        """Send connection.close; before the connection is open, fail the handshake."""
         connection = self._connection
         if connection.state in _BEFORE_OPEN and not connection.choices.speaks_of_failed_handshakes:
             connection.refuse(text)
@@ -223,16 +208,16 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
             connection.close(cast("CloseCode", code), text)  # Also a code that 0-10 does not know.
 
     def refuse_login(self, text: str, client_properties: Any) -> None:
-        """Refuse the client like one with a wrong password."""
+        """Fail the handshake."""
         connection = self._connection
         if connection.state is ConnectionState.STARTING:
             connection.client_properties = client_properties or {}
         connection.refuse(text)
 
-    # --- publishes ------------------------------------------------------------------------------------
+    # --- publishes and deliveries ---------------------------------------------------------------------
 
     def destinations(self, number: int, method: Any, properties: Any) -> tuple[str, ...]:
-        """The names of the queues that a transfer goes to. Has no side effects."""
+        """Ask the router."""
         session = self._session(number)
         if session is None or method is None:
             return ()
@@ -243,16 +228,14 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
             return session.virtual_host.routing.preview(message)
         return ()
 
-    # --- deliveries -----------------------------------------------------------------------------------
-
     def consumed_queue(self, number: int, consumer_tag: str) -> str | None:
-        """The name of a subscription's queue; None for an unknown destination."""
+        """Look the subscription up by its destination."""
         session = self._session(number)
         found = None if session is None else session.consumers.get(consumer_tag)
         return None if found is None else found.queue.name
 
-    def held(self, number: int, transfers: SequenceSet) -> tuple[tuple[str, Any], ...]:
-        """The queue and the message of each of these transfers that the client holds."""
+    def held_messages(self, number: int, transfers: SequenceSet) -> tuple[tuple[str, Any], ...]:
+        """Look the transfers up in the ledger."""
         session = self._session(number)
         if session is None:
             return ()
@@ -263,9 +246,9 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
     # --- flow -----------------------------------------------------------------------------------------
 
     def set_flow(self, number: int, active: bool) -> None:
-        """Ask the client to stop publishing in a session, or to continue (message.stop, message.flow).
+        """Send message.stop, or message.flow with unlimited credit, for each destination of its publishes.
 
-        For each destination that it has published to; for the default exchange where there is none yet.
+        Before the session's first publish it is sent for the default exchange.
         """
         session = self._session(number)
         if session is None:
@@ -278,25 +261,15 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
                 flow = commands.MessageFlow(destination=destination, unit=unit, value=_UNLIMITED)
                 session.send(flow)
 
-    def starve(self, who: object, queue: str | None, destination: str | None, starved: bool) -> int:
-        """Suspend the credit of subscriptions, or restore it.
-
-        Args:
-            who: the rule on whose behalf credit is suspended.
-            queue: only subscriptions to this queue.
-            destination: only the subscription with this destination.
-            starved: True suspends, False restores.
-
-        Returns:
-            The number of subscriptions.
-        """
+    def starve(self, owner: object, queue: str | None, destination: str | None, starved: bool) -> int:
+        """Starve or restore the credit of each subscription."""
         count = 0
-        # The connection of a starved subscription may be gone.
+        # A starved subscription may have lost its connection since.
         for each in list(self._subscriptions(detached=not starved)):
             here = queue in (None, each.subscription.queue.name) and destination in (None, each.destination)
             if here:
                 count += 1
-                each.grant.starve(who, starved)
+                each.grant.starve(owner, starved)
                 each.grant.resume()
         return count
 
@@ -314,3 +287,9 @@ def _frames(octets: bytes) -> Iterator[tuple[int, int, bytes]]:
     """Flags, segment type and payload of each frame."""
     for kind, _, payload, _ in FRAMING.cut(octets):
         yield kind >> 8 & 0xFF, kind & TYPE_MASK, payload
+
+
+if TYPE_CHECKING:
+
+    def _check(port: Amqp010FaultPort) -> CommandFaultPort:
+        return port

@@ -114,8 +114,8 @@ class Amqp010Connection(ServerConnection):
             self.close(CloseCode(code) if known else CloseCode.CONNECTION_FORCED, text)
 
     @cached_property
-    def line(self) -> Amqp010FaultPort:
-        """The interface for fault rules."""
+    def fault_port(self) -> Amqp010FaultPort:
+        """What faults may do to this connection."""
         return Amqp010FaultPort(self)
 
     def set_blocked(self, reason: str | None) -> None:

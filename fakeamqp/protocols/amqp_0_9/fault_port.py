@@ -1,10 +1,11 @@
-"""What faults may learn of a connection of 0-9 and do to it: see `framed.fault_port`."""
+"""The fault port of a 0-9 connection. See `fakeamqp.protocols.amqp_0_9.faults.fault_port`."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.protocols.amqp_0_9.codec.methods import MessageOk, MessageReject
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, Response
 from fakeamqp.protocols.amqp_0_9.file.channel_state import Files
 from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
@@ -16,15 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fakeamqp.model.delivery import Delivery
+    from fakeamqp.protocols.amqp_0_9.faults.fault_port import RequestFaultPort
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
     from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["Amqp09FaultPort"]
 
+_GENERIC = 0
+_REFUSED = "refused by a fault"
+
 
 class Amqp09FaultPort(fault_port.FramedFaultPort):
-    """One connection as fault rules see it. Of publishes only those that are requests are counted."""
+    """The fault port of one connection of 0-9 or 0-8. Only publishes that are requests are counted."""
 
     __slots__ = ()
 
@@ -32,45 +37,46 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
 
     @property
     def protocol(self) -> str:
-        """What the client speaks: "0-9", or "0-8", which is a variation of it."""
+        """0-8 is a variation of 0-9."""
         return self._connection.protocol
 
-    # --- publishes ------------------------------------------------------------------------------------
+    # --- received publishes -----------------------------------------------------------------------------
 
-    def take_unsecured(self, number: int, frames: bytes) -> None:
-        """Go on with a publish that a crash will take away: nobody was told that it is safe."""
-        self.take(frames)
+    def receive_unsecured(self, number: int, frames: bytes) -> None:
+        """Process the publish: the client gets no confirm that could promise more."""
+        self.receive(frames)
 
-    def take_copy(self, number: int, frames: bytes) -> None:
-        """Go on with one more copy of a publish."""
-        self.take(frames)
+    def receive_duplicate(self, number: int, frames: bytes) -> None:
+        """Process the publish once more."""
+        self.receive(frames)
 
-    def confirm_now(self) -> None:
-        """Send the responses that wait for more of their kind."""
+    def flush_confirms(self) -> None:
+        """Send the responses that wait to be combined."""
         for channel in list(self._connection.channels.values()):
             channel.end_turn()
 
-    def next_publish(self, number: int) -> int | None:
-        """Publishes have no numbers."""
-        return None
+    # --- requests and responses -------------------------------------------------------------------------
 
-    def skip_publish(self, number: int, accepted: bool | None) -> None:
-        """A publish that never comes leaves no gap."""
+    def drop_request(self, number: int, request: Request) -> None:
+        """Count without an answer."""
+        self._count_request(number, request, None)
 
-    def confirm_singly(self, number: int) -> None:
-        """Confirm nothing."""
+    def nack_request(self, number: int, request: Request) -> None:
+        """Count with message.reject."""
+        self._count_request(number, request, MessageReject(_GENERIC, _REFUSED))
 
-    # --- requests and responses -----------------------------------------------------------------------
+    def return_request(self, number: int, request: Request) -> None:
+        """Count with message.ok."""
+        self._count_request(number, request, MessageOk())
 
-    def skip_request(self, number: int, request: Request, answer: Method | None) -> None:
-        """Count a request that never comes, and answer it, or (None) leave it open for ever."""
+    def _count_request(self, number: int, request: Request, answer: Method | None) -> None:
         channel = self._open_channel(number)
         if channel is None:
             return
         requests = channel.class_state(Requests)
         requests.memory.reserved = request.reserved
         incoming = requests.memory.incoming
-        with suppress(ProtocolError):  # A number that makes no sense is not counted.
+        with suppress(ProtocolError):  # An invalid number is not counted.
             if not incoming.receive(request.request_id, request.response_mark):
                 return
             if answer is None:
@@ -78,8 +84,8 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
             else:
                 requests.answer(request.request_id, answer)
 
-    def skip_response(self, number: int, response: Response) -> None:
-        """Count a response that never comes: what it answers stays open."""
+    def drop_response(self, number: int, response: Response) -> None:
+        """Count the response if it is the next one."""
         channel = self._open_channel(number)
         if channel is not None:
             outgoing = channel.class_state(Requests).memory.outgoing
@@ -87,30 +93,34 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
                 outgoing.mark += 1
 
     def next_request(self, number: int) -> Request:
-        """The numbers for one more request to the client: what answers it changes nothing."""
+        """Count one more request that answers nothing."""
         channel = self._open_channel(number)
         if channel is None:
             return Request(0, 0, b"")
         memory = channel.class_state(Requests).memory
         return Request(memory.outgoing.send((), None), memory.outgoing.mark, b"", memory.reserved)
 
+    # --- deliveries -------------------------------------------------------------------------------------
+
     def requested_messages(self, number: int, first: int, offset: int) -> tuple[tuple[str, Any], ...]:
-        """The queue and the message of each transfer that a response to these requests is about."""
+        """Look the transfers up in the ledger of class message."""
         channel = self._open_channel(number)
         if channel is None:
             return ()
         outstanding = channel.class_state(Messages).ledger.outstanding
-        return _told(each for request, each in outstanding.items() if first <= request <= first + offset)
+        return _queues_and_messages(
+            each for request, each in outstanding.items() if first <= request <= first + offset
+        )
 
     def held_files(self, number: int, tag: int, multiple: bool) -> tuple[tuple[str, Any], ...]:
-        """The queue and the message of each file that a delivery tag stands for."""
+        """Look the files up in the ledger of class file."""
         channel = self._open_channel(number)
         if channel is None:
             return ()
         outstanding = channel.class_state(Files).ledger.outstanding
         if not multiple:
-            return _told(each for held, each in outstanding.items() if held == tag)
-        return _told(each for held, each in outstanding.items() if tag == 0 or held <= tag)
+            return _queues_and_messages(each for held, each in outstanding.items() if held == tag)
+        return _queues_and_messages(each for held, each in outstanding.items() if tag == 0 or held <= tag)
 
     def _open_channel(self, number: int) -> Amqp09Channel | None:
         channel: Any = self._channel(number)
@@ -118,5 +128,11 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
         return found
 
 
-def _told(deliveries: Iterable[Delivery]) -> tuple[tuple[str, Any], ...]:
+def _queues_and_messages(deliveries: Iterable[Delivery]) -> tuple[tuple[str, Any], ...]:
     return tuple((each.queue.name, each.queued.message) for each in deliveries)
+
+
+if TYPE_CHECKING:
+
+    def _check(port: Amqp09FaultPort) -> RequestFaultPort:
+        return port

@@ -96,7 +96,7 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
         connection_class.start(self)
 
     @cached_property
-    def line(self) -> Amqp09FaultPort:
+    def fault_port(self) -> Amqp09FaultPort:
         """What faults may do to this connection."""
         return Amqp09FaultPort(self)
 

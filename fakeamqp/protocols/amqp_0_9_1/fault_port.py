@@ -1,4 +1,4 @@
-"""What faults may learn of a connection of 0-9-1 and do to it: as in `framed.fault_port`, and its confirms."""
+"""The fault port of a 0-9-1 connection. See `fakeamqp.protocols.amqp_0_9_1.faults.fault_port`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fakeamqp.protocols.framed import fault_port
 from fakeamqp.protocols.framed.states import ChannelState
 
 if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9_1.faults.fault_port import ConfirmingFaultPort
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
     from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
@@ -15,7 +16,7 @@ __all__ = ["Amqp091FaultPort"]
 
 
 class Amqp091FaultPort(fault_port.FramedFaultPort):
-    """One 0-9-1 connection as fault rules see it."""
+    """The fault port of one 0-9-1 connection."""
 
     __slots__ = ()
 
@@ -23,51 +24,72 @@ class Amqp091FaultPort(fault_port.FramedFaultPort):
 
     _connection: Amqp091Connection
 
-    def take_unsecured(self, number: int, frames: bytes) -> None:
-        """Go on with a publish that a crash will take away before it is confirmed."""
+    # --- received publishes -----------------------------------------------------------------------------
+
+    def receive_unsecured(self, number: int, frames: bytes) -> None:
+        """Switch off securing for this publish."""
         channel = self._channel(number)
         if channel is not None:
             channel.secures = False
         try:
-            self.take(frames)
+            self.receive(frames)
         finally:
             if channel is not None:
                 channel.secures = True
 
-    def take_copy(self, number: int, frames: bytes) -> None:
-        """Go on with one more copy of a publish: it has no place of its own in the count of confirms."""
+    def receive_duplicate(self, number: int, frames: bytes) -> None:
+        """Switch off confirms for this publish."""
         channel = self._channel(number)
         if channel is not None and channel.mode == "confirm":
             channel.mode = None
             try:
-                self.take(frames)
+                self.receive(frames)
             finally:
                 channel.mode = "confirm"
         else:
-            self.take(frames)
+            self.receive(frames)
 
-    def confirm_now(self) -> None:
-        """Send the confirms that are due: for those who take frames while no input is being dealt with."""
+    # --- confirms ---------------------------------------------------------------------------------------
+
+    def flush_confirms(self) -> None:
+        """Send the confirms that are due on every channel."""
         for channel in list(self._connection.channels.values()):
             channel.confirm_now()
 
     def next_publish(self, number: int) -> int | None:
-        """The tag that confirms the next publish on a channel; None where publishes are not confirmed."""
+        """Publishes are counted in confirm mode only."""
         channel = self._channel(number)
         return None if channel is None or channel.mode != "confirm" else channel.published + 1
 
-    def skip_publish(self, number: int, accepted: bool | None) -> None:
-        """Count a publish that never comes, and confirm it, refuse it, or (None) leave it open for ever."""
-        channel = self._channel(number)
-        if channel is not None and channel.mode == "confirm":
-            channel.skip_publish(accepted)
+    def drop_publish(self, number: int) -> None:
+        """Count without an answer."""
+        self._count_publish(number, None)
+
+    def nack_publish(self, number: int) -> None:
+        """Count with basic.nack."""
+        self._count_publish(number, False)
+
+    def return_publish(self, number: int) -> None:
+        """Count with basic.ack."""
+        self._count_publish(number, True)
 
     def confirm_singly(self, number: int) -> None:
-        """Have no confirm on a channel cover other publishes from now on."""
+        """Set the channel's switch."""
         channel = self._channel(number)
         if channel is not None:
             channel.confirms_singly = True
 
+    def _count_publish(self, number: int, accepted: bool | None) -> None:
+        channel = self._channel(number)
+        if channel is not None and channel.mode == "confirm":
+            channel.skip_publish(accepted)
+
     def _channel(self, number: int) -> Amqp091Channel | None:
         channel = self._connection.channels.get(number)
         return channel if channel is not None and channel.state is ChannelState.OPEN else None
+
+
+if TYPE_CHECKING:
+
+    def _check(port: Amqp091FaultPort) -> ConfirmingFaultPort:
+        return port

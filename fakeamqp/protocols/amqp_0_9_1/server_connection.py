@@ -56,7 +56,7 @@ class Amqp091Connection(FramedConnection[Amqp091Channel]):
         connection_class.start(self)
 
     @cached_property
-    def line(self) -> Amqp091FaultPort:
+    def fault_port(self) -> Amqp091FaultPort:
         """What faults may do to this connection."""
         return Amqp091FaultPort(self)
 

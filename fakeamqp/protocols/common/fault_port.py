@@ -1,7 +1,7 @@
-"""What faults may learn of a connection and do to it, whatever it speaks.
+"""What the fault ports of all protocols have in common.
 
-A fault rule decides what becomes of a method or a frame; each protocol's `ConnectionFaultPort` says how that is done without
-breaking the order of things. Nothing here is called unless somebody has installed a rule.
+`fakeamqp.faults.fault_port` declares what a fault port is; its methods are documented there. Nothing here is
+called unless a test has installed a fault.
 """
 
 from __future__ import annotations
@@ -15,65 +15,58 @@ if TYPE_CHECKING:
 
 __all__ = ["ConnectionFaultPort"]
 
+_ENDED = frozenset((ConnectionState.CLOSED, ConnectionState.REFUSED))
+
 
 class ConnectionFaultPort:
-    """One connection as fault rules see it."""
+    """The fault port of one connection."""
 
     __slots__ = ("_connection",)
 
     def __init__(self, connection: ServerConnection) -> None:
         self._connection = connection
 
-    # --- who it is ------------------------------------------------------------------------------------
-
     @property
     def name(self) -> str:
-        """The connection's name: both addresses."""
+        """See the declaration, here and below."""
         return self._connection.name
 
     @property
     def virtual_host(self) -> str | None:
-        """The name of the virtual host the client works in; None before it has opened one."""
+        """The name of the open virtual host."""
         return self._connection.virtual_host_name
 
     @property
     def open(self) -> bool:
-        """Whether anything can still be said on the connection."""
+        """False once the connection is closed or its transport is going away."""
         connection = self._connection
-        ended = (ConnectionState.CLOSED, ConnectionState.REFUSED)
-        return not (connection.finished or connection.aborted or connection.state in ended)
-
-    # --- bytes ---------------------------------------------------------------------------------------
+        return not (connection.finished or connection.aborted or connection.state in _ENDED)
 
     def pause(self, paused: bool) -> None:
-        """Read no further from the client, since enough of it waits; or go on."""
+        """Pause the endpoint."""
         self._connection.pause(paused)
 
-    def put(self, octets: bytes) -> None:
-        """Send bytes as they are."""
+    def send(self, octets: bytes) -> None:
+        """Put bytes into the outbox."""
         self._connection.outbox.put(octets)
 
-    def end(self, *, reset: bool) -> None:
-        """End the transport without a word, after what is to be sent: in order, or by a reset."""
+    def disconnect(self, *, reset: bool) -> None:
+        """Break off the connection."""
         self._connection.break_off(reset=reset)
 
-    # --- heartbeats -----------------------------------------------------------------------------------
-
-    def unhear(self) -> None:
-        """What has come last was no sign of life."""
+    def drop_heartbeat(self) -> None:
+        """Restore the time of the sign of life before."""
         self._connection.heartbeats.unhear()
 
-    def hold_to_heartbeats(self) -> None:
-        """From now on silence counts, whatever clock the client lives by."""
+    def enforce_heartbeats(self) -> None:
+        """Apply the timeout on every clock."""
         self._connection.heartbeats.hold()
 
-    # --- what there is --------------------------------------------------------------------------------
-
     def exchange_type(self, name: str) -> str | None:
-        """The type of an exchange, or None where there is none."""
+        """Look the exchange up."""
         virtual_host = self._connection.virtual_host
         exchange = None if virtual_host is None else virtual_host.exchanges.get(name)
         return None if exchange is None else exchange.type_name
 
     def __repr__(self) -> str:
-        return f"<ConnectionFaultPort {self.name}>"
+        return f"<fault port of {self.name}>"

@@ -116,7 +116,7 @@ class ServerConnection:
 
     @property
     @abstractmethod
-    def line(self) -> object:
+    def fault_port(self) -> object:
         """What faults may do to this connection."""
 
     @property

@@ -1,8 +1,4 @@
-"""What faults may learn of a connection of 0-9 or 0-9-1 and do to it.
-
-The order of things does not break: deliveries keep being counted for their tags, and publishes, where they
-are confirmed, for that.
-"""
+"""What the fault ports of 0-9-1 and 0-9 have in common. See `fakeamqp.protocols.framed.faults.fault_port`."""
 
 from __future__ import annotations
 
@@ -26,22 +22,22 @@ __all__ = ["FramedFaultPort"]
 
 
 class FramedFaultPort(fault_port.ConnectionFaultPort):
-    """One connection as fault rules see it."""
+    """The fault port of one connection of the family."""
 
     __slots__ = ()
 
     _connection: FramedConnection[Any]
 
-    # --- who it is ------------------------------------------------------------------------------------
+    # --- the connection ---------------------------------------------------------------------------------
 
     @property
     def client_name(self) -> str | None:
-        """The name the client gave itself (client property `connection_name`), or None."""
+        """Client property `connection_name`."""
         name = self._connection.client_properties.get("connection_name")
         return name if isinstance(name, str) else None
 
     def channel_open(self, number: int) -> bool:
-        """Whether the channel is open; channel 0 is as long as the connection is."""
+        """Channel 0 is open as long as the connection."""
         return self.open if number == 0 else self._channel(number) is not None
 
     @property
@@ -51,39 +47,37 @@ class FramedFaultPort(fault_port.ConnectionFaultPort):
 
     @property
     def largest_frame(self) -> int:
-        """Bytes that a frame to the client may have, its overhead included; 0 is no limit."""
+        """The negotiated frame-max."""
         return self._connection.frame_max
 
-    # --- frames ---------------------------------------------------------------------------------------
-
-    def take(self, frames: bytes) -> None:
-        """Go on with whole frames that were kept when they came."""
+    def receive(self, frames: bytes) -> None:
+        """Process frames, whatever the connection does now."""
         self._connection.take(frames)
 
-    # --- ends -----------------------------------------------------------------------------------------
+    # --- closing ----------------------------------------------------------------------------------------
 
     def close_channel(self, number: int, code: int, text: str, method: int) -> None:
-        """Close a channel as an error would; `method` is the index of the method to blame, or 0."""
+        """Send channel.close."""
         channel = self._channel(number)
         if channel is not None:
             channel.close(Reply(code, short_text(text), ends_connection=False), method)
 
     def close_connection(self, code: int, text: str, method: int) -> None:
-        """Close the connection as an error would; `method` is the index of the method to blame, or 0."""
+        """Send connection.close."""
         self._connection.close_with(code, short_text(text), method)
 
     def refuse_login(self, text: str, client_properties: Any) -> None:
-        """Refuse the client as one whose password is wrong; its properties say whether it wants to know."""
+        """Refuse the login; the capabilities in `client_properties` decide whether the client is told."""
         connection = self._connection
         if connection.state is ConnectionState.STARTING:
             connection.enter("connection.start-ok")
             connection.client_properties = client_properties or {}
         connection.refuse_login(text)
 
-    # --- publishes ------------------------------------------------------------------------------------
+    # --- publishes and deliveries -----------------------------------------------------------------------
 
     def destinations(self, number: int, method: Publish, properties: BasicProperties) -> tuple[str, ...]:
-        """The names of the queues that a publish goes to. Nothing changes by asking."""
+        """Ask the router."""
         channel = self._channel(number)
         if channel is None:
             return ()
@@ -92,16 +86,14 @@ class FramedFaultPort(fault_port.ConnectionFaultPort):
             return channel.virtual_host.routing.preview(message)
         return ()
 
-    # --- deliveries -----------------------------------------------------------------------------------
-
     def consumed_queue(self, number: int, consumer_tag: str) -> str | None:
-        """The name of the queue a consumer takes from, or None where there is no such consumer."""
+        """Look the consumer up."""
         channel = self._channel(number)
         consumer = None if channel is None else channel.consumers.get(consumer_tag)
         return None if consumer is None else consumer.queue.name
 
     def held_messages(self, number: int, tag: int, multiple: bool) -> tuple[tuple[str, Any], ...]:
-        """The queue and the message of each delivery that a delivery tag stands for."""
+        """Look the deliveries up in the ledger."""
         channel = self._channel(number)
         if channel is None:
             return ()
@@ -112,22 +104,22 @@ class FramedFaultPort(fault_port.ConnectionFaultPort):
             found = [delivery for each, delivery in outstanding.items() if tag == 0 or each <= tag]
         return tuple((delivery.queue.name, delivery.queued.message) for delivery in found)
 
-    def spare_tag(self, number: int) -> int:
-        """A delivery tag of its own for one more copy of a delivery; settling it changes nothing."""
+    def duplicate_tag(self, number: int) -> int:
+        """Reserve a tag in the ledger."""
         channel = self._channel(number)
         return 0 if channel is None else channel.ledger.spare_tag()
 
-    # --- flow -----------------------------------------------------------------------------------------
+    # --- flow -------------------------------------------------------------------------------------------
 
     def set_flow(self, number: int, active: bool) -> None:
-        """Ask the client to stop publishing on a channel, or to go on (channel.flow)."""
+        """Send channel.flow."""
         channel = self._channel(number)
         if channel is not None:
             channel.send(self._connection.vocabulary.ChannelFlow(active=active))
             channel.awaited_flow_oks += 1
 
-    def starve(self, who: object, queue: str | None, destination: str | None, starved: bool) -> int:
-        """Clients give no credit here that could be kept from their consumers."""
+    def starve(self, owner: object, queue: str | None, destination: str | None, starved: bool) -> int:
+        """Clients of 0-9-x give no explicit credit."""
         return 0
 
     def _channel(self, number: int) -> FramedChannel | None:

@@ -9,7 +9,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Session, SessionFailed, c, structs, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
-from fakeamqp.faults import Faults, Unit
+from fakeamqp.faults import Faults, FrameGroup
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 
@@ -23,10 +23,10 @@ def completed(session: Session) -> SequenceSet:
     return done
 
 
-def seen(rule: Any) -> list[Unit]:
-    units: list[Unit] = []
-    rule.call(units.append)
-    return units
+def seen(rule: Any) -> list[FrameGroup]:
+    groups: list[FrameGroup] = []
+    rule.call(groups.append)
+    return groups
 
 
 # --- what a rule is about -----------------------------------------------------------------------------
@@ -129,25 +129,25 @@ def test_a_rule_of_one_protocol_never_fires_on_another(server: FaultServer, faul
 def test_a_message_in_many_frames_is_seen_whole(server: FaultServer, faults: Faults) -> None:
     session = server.session(b"s", max_frame_size=4096)
     session.declare("q")
-    units = seen(faults.on("message.transfer", body=lambda body: len(body) > 9000))
+    groups = seen(faults.on("message.transfer", body=lambda body: len(body) > 9000))
     body = bytes(range(250)) * 40
     session.publish(body, message=structs.MessageProperties(application_headers={"h": "x" * 9000}))
     session.publish(b"short")
-    assert [unit.body for unit in units] == [body]
+    assert [group.body for group in groups] == [body]
     assert server.bodies() == [body, b"short"]
 
 
 def test_what_interleaves_does_not_disturb(server: FaultServer, faults: Faults) -> None:
     session = server.session(b"s")
     session.declare("q")
-    units = seen(faults.on("message.transfer", routing_key="q"))
+    groups = seen(faults.on("message.transfer", routing_key="q"))
     command = x.MessageTransfer(destination="", accept_mode=1)
     header = [structs.DeliveryProperties(routing_key="q")]
     octets = session.client.command_bytes(command, 0, header=header, body=b"two apples")
     session.next_id += 1
     session.client.send_bytes(octets[:30])
     session.client.send_bytes(octets[30:])
-    assert [unit.body for unit in units] == [b"two apples"]
+    assert [group.body for group in groups] == [b"two apples"]
     first = len(session.client.command_bytes(command, 0))
     session.client.send_bytes(octets[:first])
     session.client.send(c.ConnectionHeartbeat())

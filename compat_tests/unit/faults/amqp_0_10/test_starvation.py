@@ -1,4 +1,4 @@
-"""Credit that counts for nothing."""
+"""Credit that is ignored."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def test_words(faults: Faults) -> None:
     starvation = faults.starve("orders", destination="d", connection="c1")
     assert isinstance(starvation, Starvation)
     assert str(starvation) == (
-        "credit of subscriptions with destination 'd' to queue 'orders' on connection 'c1' counts for nothing"
+        "credit of subscriptions with destination 'd' to queue 'orders' on connection 'c1' is ignored"
     )
     with pytest.raises(FaultError, match="no argument 'que'; did you mean 'queue'"):
         faults.starve(que="orders")  # type: ignore[call-arg]
-    with pytest.raises(FaultError, match="named by a str, not 5"):
+    with pytest.raises(FaultError, match="as a str, not 5"):
         faults.starve(5)  # type: ignore[arg-type]

@@ -100,9 +100,9 @@ def _spies(faults: Faults) -> None:
 
 
 def _calls(faults: Faults) -> None:
-    faults.on("message.transfer", queue="a").call(lambda unit: unit.properties)
-    faults.on("*").call(lambda unit: unit.method)
-    faults.on("message.*", "session.*", "execution.*", direction="sent").call(lambda unit: unit.body)
+    faults.on("message.transfer", queue="a").call(lambda group: group.properties)
+    faults.on("*").call(lambda group: group.method)
+    faults.on("message.*", "session.*", "execution.*", direction="sent").call(lambda group: group.body)
 
 
 def _waits(faults: Faults) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 from compat_tests.protocol.amqp_0_9.driver import Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
-from compat_tests.protocol.fault_host import FaultHost
+from compat_tests.protocol.fault_context import FaultContext
 from fakeamqp.faults import Faults
-from fakeamqp.faults.line import Host
+from fakeamqp.faults.context import BrokerContext
 from fakeamqp.model.personality import Personality
 from fakeamqp.trace import ConnectionEvent, Recorder
 
@@ -20,11 +20,11 @@ class FaultServer(Server):
 
     def __init__(self, name: str | Personality = "rabbitmq-4.2", **state: Any) -> None:
         super().__init__(name, **state)
-        self.recorder = self.onlooker = Recorder(self.clock.now)
+        self.recorder = self.next_tap = Recorder(self.clock.now)
         self.state.tap = self.recorder
         self.restarts: list[bool] = []
-        host: Host = FaultHost(self)
-        self.faults = Faults(host)
+        context: BrokerContext = FaultContext(self)
+        self.faults = Faults(context)
 
     def restart(self, *, crash: bool = False, durable: bool = True) -> None:
         self.restarts.append(crash)

@@ -10,16 +10,16 @@ import pytest
 from compat_tests.protocol.amqp_0_9.driver import Child, Client
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
-from fakeamqp.faults import Faults, Unit
+from fakeamqp.faults import Faults, FrameGroup
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, FileProperties, StreamProperties
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 
 
-def seen(rule: Any) -> list[Unit]:
-    units: list[Unit] = []
-    rule.call(units.append)
-    return units
+def seen(rule: Any) -> list[FrameGroup]:
+    groups: list[FrameGroup] = []
+    rule.call(groups.append)
+    return groups
 
 
 APPLES = m.MessageTransfer(
@@ -128,26 +128,26 @@ def test_a_rule_of_one_protocol_never_fires_on_another(server: FaultServer, faul
 def test_contents_of_other_classes(
     client: Client, faults: Faults, method: Any, properties: Any, wanted: dict[str, Any]
 ) -> None:
-    units = seen(faults.on(method.NAME, exchange="", routing_key="q", body=b"two apples", **wanted))
+    groups = seen(faults.on(method.NAME, exchange="", routing_key="q", body=b"two apples", **wanted))
     client.send_content(method, properties, b"two apples")
     client.send_content(method, type(properties)(), b"two apples")
     client.send_content(method, properties, b"two")
-    assert [unit.properties for unit in units] == [properties]
+    assert [group.properties for group in groups] == [properties]
 
 
 def test_a_staged_file_has_its_own_properties(client: Client, faults: Faults) -> None:
-    units = seen(faults.on("file.stage", filename="report", body=b"abc"))
+    groups = seen(faults.on("file.stage", filename="report", body=b"abc"))
     client.call(m.FileOpen(identifier="f", content_size=3), m.FileOpenOk)
     client.send_content(m.FileStage(), FileProperties(filename="report"), b"abc")
-    assert [unit.name for unit in units] == ["file.stage"]
+    assert [group.name for group in groups] == ["file.stage"]
 
 
 def test_contents_inside_contents_are_passed_on(client: Client, faults: Faults) -> None:
-    units = seen(faults.on("basic.publish", body=b"outer"))
+    groups = seen(faults.on("basic.publish", body=b"outer"))
     children = [Child(60, b"\0\0", b"inner", (Child(80, b"\0\0"),)), Child(70, b"\0\0", b"other")]
     client.send_content(m.BasicPublish(routing_key="q"), None, b"outer", children=children, frame_size=2)
     client.send_content(m.BasicPublish(routing_key="q"), None, b"outer")
-    assert [unit.body for unit in units] == [b"outer", b"outer"]
+    assert [group.body for group in groups] == [b"outer", b"outer"]
     client.send(m.BasicGet(queue="q", no_ack=True))
     got = client.expect_content(m.BasicGetOk)
     assert (got.body, got.children) == (b"outer", tuple(children))
@@ -224,7 +224,7 @@ def test_a_publish_that_is_refused_is_lost(server: FaultServer, client: Client, 
     client.publish(b"no", routing_key="q")
     client.publish(b"yes", routing_key="q")
     assert server.bodies() == [b"yes"]
-    assert "no confirms on this channel: the message is lost, untold" in server.said
+    assert "no confirms on this channel: the message is lost without an answer" in server.said
 
 
 def test_a_publish_comes_back(server: FaultServer, client: Client, faults: Faults) -> None:

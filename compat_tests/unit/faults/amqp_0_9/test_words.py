@@ -27,7 +27,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     (lambda f: f.on("queue.declare", protocol="0_9"), "there is no protocol '0_9'; did you mean '0-9'"),
     (
         lambda f: f.on("confirm", protocol="0-9"),
-        "there are no publisher confirms in 0-9: responses tell who sends transfers, so look at "
+        "there are no publisher confirms in 0-9: publishers learn of responses instead: "
         "on('message.ok', direction='sent')",
     ),
     (lambda f: f.on("confirm", protocol="0-8"), "there are no publisher confirms in 0-8"),
@@ -49,7 +49,7 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     ),
     (
         lambda f: f.on("message.consume", protocol="0-9").replace(body=b"x"),
-        "a message.consume has no content in which something could be replaced",
+        "a message.consume has no content: replace() can change its fields only",
     ),
     (
         lambda f: f.on("message.transfer", protocol="0-9").replace(ttl="soon"),

@@ -1,4 +1,4 @@
-"""0-9 as rules see it. A method may be in a request or a response, and a message in a method."""
+"""What faults know of 0-9: a method may be inside a request or a response, a message inside a method."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
 )
 from fakeamqp.protocols.amqp_0_9.codec.methods import ChannelPing, ChannelPong, MessageTransfer
 from fakeamqp.protocols.amqp_0_9.codec.requests import encode_request
-from fakeamqp.protocols.amqp_0_9.faults.units import IN_PROPERTIES, TRANSFER, MethodUnit09
-from fakeamqp.protocols.framed.faults.adapter import FramedAdapter, kind_of
-from fakeamqp.protocols.framed.faults.units import PUBLISH
+from fakeamqp.protocols.amqp_0_9.faults.frame_groups import IN_PROPERTIES, TRANSFER, MethodGroup09
+from fakeamqp.protocols.framed.faults.adapter import FramedAdapter, method_info
+from fakeamqp.protocols.framed.faults.frame_groups import PUBLISH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fakeamqp.adapters import Framing
-    from fakeamqp.faults.line import FaultPort
+    from fakeamqp.faults.fault_port import FaultPort
 
 __all__ = ["Adapter09"]
 
 _MESSAGE = 120
 _FIRST_RESPONSE = 500
-"""Methods of class message from this one on answer others."""
+"""Methods of class message with this id and above are responses."""
 _NUMBERS = 16
-"""Bytes of a request before its reserved ones or its method."""
+"""The bytes of a request before its reserved bytes or its method."""
 
 
 class Adapter09(FramedAdapter):
-    """0-9, or 0-8; see `FaultAdapter`, which says what each of these is."""
+    """0-9 or 0-8; see `FaultAdapter`."""
 
-    wrapping = bytes(4)
+    wrapper_prefix = bytes(4)
 
-    def __init__(self, name: str, framing: Framing, unit: type[MethodUnit09]) -> None:
-        super().__init__(name, framing, unit, frozenset((PUBLISH, TRANSFER)), frozenset())
+    def __init__(self, name: str, framing: Framing, group: type[MethodGroup09]) -> None:
+        super().__init__(name, framing, group, frozenset((PUBLISH, TRANSFER)), frozenset())
         if TRANSFER in self.kinds:
-            self.kinds[TRANSFER] = kind_of(MessageTransfer, hidden=IN_PROPERTIES, has_content=True)
+            self.kinds[TRANSFER] = method_info(MessageTransfer, hidden=IN_PROPERTIES, has_content=True)
 
     def encode(
-        self, what: Any, line: FaultPort, channel: int, body: bytes | None, properties: Mapping[str, Any]
+        self, what: Any, port: FaultPort, channel: int, body: bytes | None, properties: Mapping[str, Any]
     ) -> bytes:
-        """A method; what class message asks goes by a request."""
+        """Requests of class message are sent inside a request frame."""
         asks = what.CLASS_ID == _MESSAGE and what.METHOD_ID < _FIRST_RESPONSE
         if not asks and not isinstance(what, (ChannelPing, ChannelPong)):
-            return super().encode(what, line, channel, body, properties)
-        numbers = line.next_request(channel)  # type: ignore[attr-defined]
+            return super().encode(what, port, channel, body, properties)
+        numbers = port.next_request(channel)  # type: ignore[attr-defined]
         payload = encode_request(numbers._replace(method=what.encode()))
-        unit = self.unit(line, "sent", channel, [(FRAME_REQUEST, payload)])
-        return unit.changed(properties=dict(properties), body=body).octets
+        group = self.group(port, "sent", channel, [(FRAME_REQUEST, payload)])
+        return group.replace(properties=dict(properties), body=body).octets
 
-    def begins(self, octets: bytes, telling: frozenset[bytes]) -> bool:
-        """Looks at the ids of methods, wherever they are."""
+    def has_watched_method(self, octets: bytes, prefixes: frozenset[bytes]) -> bool:
+        """Methods may be inside requests and responses."""
         for kind, _, payload, _ in self.framing.cut(octets):
             if kind == FRAME_METHOD:
                 ids = payload[:4]
@@ -67,6 +67,6 @@ class Adapter09(FramedAdapter):
                 return True
             else:
                 continue
-            if ids in telling:
+            if ids in prefixes:
                 return True
         return False

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from fakeamqp.protocols.amqp_0_9_1.codec.framing import FRAMING
-from fakeamqp.protocols.amqp_0_9_1.faults.units import CONFIRMS, PUBLISH, MethodUnit
+from fakeamqp.protocols.amqp_0_9_1.faults.frame_groups import CONFIRMS, PUBLISH, MethodGroup091
 from fakeamqp.protocols.framed.faults.adapter import FramedAdapter
 
 __all__ = ["ADAPTER"]
 
-MethodUnit.protocol = ADAPTER = FramedAdapter("0-9-1", FRAMING, MethodUnit, frozenset((PUBLISH,)), CONFIRMS)
+MethodGroup091.protocol = ADAPTER = FramedAdapter(
+    "0-9-1", FRAMING, MethodGroup091, frozenset((PUBLISH,)), CONFIRMS
+)

@@ -1,1 +1,1 @@
-"""What faults know of 0-9 and 0-9-1 alike: methods with their contents, how they are looked at and broken."""
+"""What faults know of 0-9-1 and 0-9 alike: frame groups, their fields, and ways to send them malformed."""

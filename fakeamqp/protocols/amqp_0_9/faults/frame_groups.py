@@ -1,7 +1,7 @@
-"""Units of 0-9: methods, also those in requests and responses, with contents that may have others in them.
+"""Frame groups of 0-9: methods, also inside requests and responses, with contents that may be nested.
 
-The message of a message.transfer is in the method. To rules it has a body and properties like any other,
-those of class basic; what else the method says are its fields.
+The message of a message.transfer is inside the method. Rules see its body and its properties like those of
+class basic; the method's other arguments are its fields.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from typing_extensions import Self
 
-from fakeamqp.faults.units import ABSENT
+from fakeamqp.faults.frame_group import ABSENT
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_BODY,
@@ -20,7 +20,7 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_RESPONSE,
 )
 from fakeamqp.protocols.amqp_0_9.codec.contents import PROPERTIES, Gathering
-from fakeamqp.protocols.amqp_0_9.codec.methods import METHODS, BasicReturn, MessageOk, MessageReject
+from fakeamqp.protocols.amqp_0_9.codec.methods import METHODS, BasicReturn
 from fakeamqp.protocols.amqp_0_9.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9.codec.requests import (
     Request,
@@ -32,48 +32,47 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
 )
 from fakeamqp.protocols.codec.errors import WireError
 from fakeamqp.protocols.framed.codec.tables import RABBITMQ
-from fakeamqp.protocols.framed.faults.units import FamilyUnit, changed_method
+from fakeamqp.protocols.framed.faults.frame_groups import MethodGroup, changed_method
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fakeamqp.faults.flight import Flight
-    from fakeamqp.faults.line import Direction
-    from fakeamqp.faults.wires import Wire
+    from fakeamqp.faults.connection_state import ConnectionFaultState
+    from fakeamqp.faults.fault_port import Direction
+    from fakeamqp.faults.interception import Interception
+    from fakeamqp.protocols.amqp_0_9.faults.fault_port import RequestFaultPort
     from fakeamqp.protocols.framed.codec.method import Method
     from fakeamqp.protocols.framed.codec.properties import Properties
 
-__all__ = ["IN_PROPERTIES", "TRANSFER", "MethodUnit09"]
+__all__ = ["IN_PROPERTIES", "TRANSFER", "MethodGroup09"]
 
 TRANSFER = "message.transfer"
 IN_PROPERTIES = frozenset(name for name, _ in BasicProperties.LAYOUT) | {"application_headers", "body"}
-"""Fields of a transfer that rules find in its properties, where they are as in the other protocols."""
-_GENERIC = 0
-_REFUSED = "refused by a fault"
+"""Fields of a transfer that rules see as properties, as in the other protocols."""
 _OF_FILES = frozenset(("file.ack", "file.reject"))
 _PUBLISHES = frozenset(("basic.publish", "file.publish", "stream.publish"))
 
 
 class _Address(NamedTuple):
-    """Where a message is published to."""
+    """The address of a publish."""
 
     exchange: str
     routing_key: str
 
 
-class MethodUnit09(FamilyUnit):
-    """See `Unit`, which says what each of these is."""
+class MethodGroup09(MethodGroup):
+    """See `FrameGroup`."""
 
     __slots__ = ("_body_at", "_broken", "_gathering", "_held", "_seen", "_whole")
 
-    line: Any
+    port: RequestFaultPort
 
     METHODS = METHODS
     PROPERTIES: ClassVar[Mapping[int, type[Properties]]] = PROPERTIES
     GRAMMARS = (RABBITMQ,)
 
     def __init__(
-        self, line: Any, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
+        self, port: RequestFaultPort, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
     ) -> None:
         self._held = _numbers(*frames[0])
         self._gathering = Gathering()
@@ -81,42 +80,42 @@ class MethodUnit09(FamilyUnit):
         self._body_at: int | None = None
         self._whole = False
         self._broken = False
-        super().__init__(line, direction, channel, frames)
+        super().__init__(port, direction, channel, frames)
 
     # --- what it is -----------------------------------------------------------------------------------
 
     @property
     def held(self) -> Request | Response | None:
-        """The numbers of the request or response that the method is in; None where it is in neither."""
+        """The numbers of the request or response around the method; None without one."""
         return self._held
 
     @property
     def payload(self) -> bytes:
-        """The method, encoded."""
+        """The encoded method."""
         return self.frames[0][1] if self._held is None else self._held.method
 
     @property
     def brings_method(self) -> bool:
-        """Requests and responses do as well, where they are long enough."""
+        """True also for requests and responses that are long enough."""
         return self._held is not None or self.frames[0][0] == FRAME_METHOD
 
     @property
     def is_transfer(self) -> bool:
-        """Whether its message is in the method."""
+        """True for a message.transfer that can be decoded."""
         return self.name == TRANSFER and self.method is not None
 
     @property
     def inline(self) -> bool:
-        """See `Unit`."""
+        """See `FrameGroup`."""
         return self.is_transfer
 
     @property
     def brings_message(self) -> bool:
-        """A transfer does."""
+        """True also for a transfer."""
         return self.has_content or self.is_transfer
 
     def _gather(self) -> None:
-        """Look at the frames that have come since."""
+        """Process the frames that were added since the last call."""
         while self._seen < len(self.frames) and not (self._whole or self._broken):
             kind, payload = self.frames[self._seen]
             self._seen += 1
@@ -132,23 +131,23 @@ class MethodUnit09(FamilyUnit):
 
     @property
     def complete(self) -> bool:
-        """Headers say how many contents there are, and how long the bodies."""
+        """Headers announce the number of contents and the sizes of bodies."""
         self._gather()
         return not self.has_content or self._whole or self._broken
 
-    def takes(self, kind: int) -> bool:
-        """A header where a content begins, else body frames."""
+    def continues_with(self, kind: int) -> bool:
+        """A header where a content begins, otherwise body frames."""
         self._gather()
         return kind == (FRAME_HEADER if self._gathering.wants_header else FRAME_BODY)
 
     @property
-    def headed(self) -> bool:
-        """The header of the content itself, and none of one in it."""
+    def header_complete(self) -> bool:
+        """Only the outer header counts."""
         return len(self.frames) == 2 and self.frames[-1][0] == FRAME_HEADER
 
     @property
     def body(self) -> bytes:
-        """The body of the content itself, and none of one in it; of a transfer that has it by name, none."""
+        """The outer body; empty for a transfer by reference."""
         if self.is_transfer:
             body = self.method.body
             return b"" if body.by_reference else bytes(body.octets)
@@ -158,11 +157,11 @@ class MethodUnit09(FamilyUnit):
 
     @property
     def properties(self) -> Any:
-        """Those of its class; of a transfer those of class basic."""
+        """Properties of its class; for a transfer, of class basic."""
         if not self.is_transfer:
             return super().properties
         if self._content == "unread":
-            # Loaded late, because it knows 0-10 as well.
+            # Imported late, because it imports 0-10 as well.
             from fakeamqp.protocols.amqp_0_9.codec.crossing import from_transfer
 
             self._content = from_transfer(self.method, self.payload, RABBITMQ)
@@ -171,7 +170,7 @@ class MethodUnit09(FamilyUnit):
     # --- what rules ask -------------------------------------------------------------------------------
 
     def field(self, name: str) -> Any:
-        """A transfer from a client names the exchange as its destination."""
+        """The `destination` of a transfer from a client is its exchange."""
         if self.is_transfer:
             if name in IN_PROPERTIES:
                 return ABSENT
@@ -181,7 +180,7 @@ class MethodUnit09(FamilyUnit):
 
     @property
     def published_to(self) -> str | None:
-        """A transfer from a client is a publish."""
+        """The exchange; transfers from a client are publishes."""
         if self.direction != "received" or self.method is None:
             return None
         if self.name == TRANSFER:
@@ -190,21 +189,21 @@ class MethodUnit09(FamilyUnit):
 
     @property
     def consumer(self) -> str | None:
-        """Class message calls it a destination."""
+        """In class message the consumer tag is called `destination`."""
         destination = getattr(self.method, "destination", None)
         return super().consumer if destination is None else destination
 
     def held_messages(self) -> tuple[tuple[str, Any], ...]:
-        """A response settles what the broker has sent by requests."""
+        """A response settles transfers that the broker has sent as requests."""
         if self.direction == "received" and isinstance(self._held, Response):
             held = self._held
-            found: tuple[tuple[str, Any], ...] = self.line.requested_messages(
+            found: tuple[tuple[str, Any], ...] = self.port.requested_messages(
                 self.channel, held.request_id, held.batch_offset
             )
             return found
         if self.direction == "received" and self.name in _OF_FILES and self.method is not None:
             method = self.method
-            files: tuple[tuple[str, Any], ...] = self.line.held_files(
+            files: tuple[tuple[str, Any], ...] = self.port.held_files(
                 self.channel, method.delivery_tag, getattr(method, "multiple", False)
             )
             return files
@@ -213,14 +212,14 @@ class MethodUnit09(FamilyUnit):
     def destinations(self) -> tuple[str, ...]:
         """See the base class."""
         address = _Address(self.published_to or "", self.method.routing_key)
-        found: tuple[str, ...] = self.line.destinations(
+        found: tuple[str, ...] = self.port.destinations(
             self.channel, address, self.properties or BasicProperties()
         )
         return found
 
     # --- other shapes ---------------------------------------------------------------------------------
 
-    def changed(
+    def replace(
         self,
         *,
         fields: dict[str, Any] | None = None,
@@ -230,7 +229,7 @@ class MethodUnit09(FamilyUnit):
     ) -> Self:
         """See the base class."""
         if not self.is_transfer:
-            return super().changed(fields=fields, properties=properties, body=body, channel=channel)
+            return super().replace(fields=fields, properties=properties, body=body, channel=channel)
         payload = self._changed_transfer(
             {name: value for name, value in (fields or {}).items() if name not in IN_PROPERTIES},
             properties or {},
@@ -238,12 +237,12 @@ class MethodUnit09(FamilyUnit):
         )
         number = self.channel if channel is None else channel
         frames = [self.frames[0] if payload == self.payload else self.first_frame(payload)]
-        return self._marked(type(self)(self.line, self.direction, number, frames))
+        return self._inherit(type(self)(self.port, self.direction, number, frames))
 
     def _changed_transfer(
         self, fields: Mapping[str, Any], changes: Mapping[str, Any], body: bytes | None
     ) -> bytes:
-        """The method with other values. Its headers keep their bytes where they are not changed."""
+        """The encoded method with other values. Headers without a change keep their bytes."""
         from fakeamqp.protocols.amqp_0_9.codec.crossing import FIELDS, encode_transfer, to_transfer
 
         known = self.properties
@@ -280,53 +279,53 @@ class MethodUnit09(FamilyUnit):
         self._gather()
         return self.frames[2 : self._body_at]
 
-    def again(self) -> Self:
-        """What the broker asks once more has a number of its own. A client's has not: it is recognised."""
+    def duplicate(self) -> Self:
+        """The duplicate of a sent request has its own number; the duplicate of a received one does not."""
         if self.direction == "sent" and isinstance(self._held, Request):
-            numbers = self.line.next_request(self.channel)
+            numbers = self.port.next_request(self.channel)
             frames = [
                 (FRAME_REQUEST, encode_request(numbers._replace(method=self.payload))),
                 *self.frames[1:],
             ]
-            unit = self._marked(type(self)(self.line, self.direction, self.channel, frames))
+            group = self._inherit(type(self)(self.port, self.direction, self.channel, frames))
         else:
-            unit = super().again()
-        unit.copy = True
-        return unit
+            group = super().duplicate()
+        group.is_duplicate = True
+        return group
 
     # --- what becomes of it ---------------------------------------------------------------------------
 
-    def lose(self, wire: Wire) -> None:
-        """A request and a response keep their place in the count."""
-        if self.direction == "received" and not self.copy:
+    def drop(self, state: ConnectionFaultState) -> None:
+        """Requests and responses keep their numbers."""
+        if self.direction == "received" and not self.is_duplicate:
             if isinstance(self._held, Request):
-                self.line.skip_request(self.channel, self._held, None)
+                self.port.drop_request(self.channel, self._held)
             elif isinstance(self._held, Response):
-                self.line.skip_response(self.channel, self._held)
-        super().lose(wire)
+                self.port.drop_response(self.channel, self._held)
+        super().drop(state)
 
-    def nack(self, flight: Flight) -> Self | None:
-        """A transfer is answered with message.reject; of class basic there is no word for that."""
+    def nack(self, interception: Interception) -> Self | None:
+        """Answer a transfer with message.reject; a basic.publish is dropped."""
         if self.is_transfer and isinstance(self._held, Request):
-            if not self.copy:
-                self.line.skip_request(self.channel, self._held, MessageReject(_GENERIC, _REFUSED))
+            if not self.is_duplicate:
+                self.port.nack_request(self.channel, self._held)
             return None
-        answer = super().nack(flight)
-        self.lose(flight.wire)
+        answer = super().nack(interception)
+        self.drop(interception.state)
         return answer
 
-    def give_back(self, flight: Flight, code: int, text: str) -> None:
-        """basic.return with the content; and the answer to a request."""
-        super().give_back(flight, code, text)
-        if isinstance(self._held, Request) and not self.copy:
-            self.line.skip_request(self.channel, self._held, MessageOk())
+    def return_message(self, interception: Interception, code: int, text: str) -> None:
+        """Send basic.return with the content, and answer a request."""
+        super().return_message(interception, code, text)
+        if isinstance(self._held, Request) and not self.is_duplicate:
+            self.port.return_request(self.channel, self._held)
 
     def _returned(self, code: int, text: str) -> Method:
         return BasicReturn(code, text, self.method.exchange, self.method.routing_key)
 
 
 def _numbers(kind: int, payload: bytes) -> Request | Response | None:
-    """What is in a request or a response; None where it is too short, and for all other frames."""
+    """The numbers of a request or response; None for other frames and if the payload is too short."""
     try:
         if kind == FRAME_REQUEST:
             return decode_request(payload)

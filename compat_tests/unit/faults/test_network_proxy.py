@@ -1,4 +1,4 @@
-"""Cables without sockets: whatever bends them, bytes stay the same and in order, and none is lost.
+"""Proxies without sockets: whatever the toxics, bytes stay the same and in order, and none is lost.
 
 The connection inside is played by hand, and so are the transport (`Transport`) and the clock.
 """
@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakeamqp.faults.cable import Cable
 from fakeamqp.faults.errors import FaultError, UnusedFault
 from fakeamqp.faults.handle import Handles
 from fakeamqp.faults.network import Network
+from fakeamqp.faults.network.proxy import NetworkProxy
 from fakeamqp.model.timers import Timers
 
 MIB = 1024 * 1024
@@ -89,26 +89,26 @@ class Inner:
 
 
 @dataclass
-class Line:
+class Port:
     name: str
     client_name: str | None = None
     held_to_heartbeats: bool = False
 
-    def hold_to_heartbeats(self) -> None:
+    def enforce_heartbeats(self) -> None:
         self.held_to_heartbeats = True
 
 
 @dataclass
-class Linked:
+class Connected:
     name: str
-    line: Line
+    fault_port: Port
 
 
 class Transport:
-    """Does with a cable what `runtime.connection_driver.ConnectionDriver` does, and keeps each write."""
+    """Does with a proxy what `runtime.connection_driver.ConnectionDriver` does, and keeps each write."""
 
-    def __init__(self, cable: Cable | None = None) -> None:
-        self.cable: Any = cable
+    def __init__(self, proxy: NetworkProxy | None = None) -> None:
+        self.proxy: Any = proxy
         self.dirty = False
         self.writes: list[bytes] = []
         self.state = "open"
@@ -118,30 +118,30 @@ class Transport:
         return b"".join(self.writes)
 
     def notify(self) -> None:
-        self.cable.notified() if isinstance(self.cable, Cable) else None
+        self.proxy.notified() if isinstance(self.proxy, NetworkProxy) else None
         self.dirty = True
 
     def flush(self) -> None:
         """Write until there is nothing more to write for now."""
         while self.dirty and self.state != "closed":
             self.dirty = False
-            if not self.cable.aborted:
-                data = b"".join(self.cable.pending())
+            if not self.proxy.aborted:
+                data = b"".join(self.proxy.pending())
                 if data:
                     self.writes.append(data)
-                    self.cable.sent(len(data))
-            if self.cable.aborted:
-                self.close("reset" if self.cable.resets else "closed")
-            elif self.cable.finished and not self.dirty:
-                self.close("reset" if self.cable.resets else "fin")
+                    self.proxy.sent(len(data))
+            if self.proxy.aborted:
+                self.close("reset" if self.proxy.resets else "closed")
+            elif self.proxy.finished and not self.dirty:
+                self.close("reset" if self.proxy.resets else "fin")
 
     def close(self, how: str) -> None:
         self.state = how
-        self.cable.receive_eof()
+        self.proxy.receive_eof()
         self.dirty = False
 
 
-class Host:
+class Context:
     """A broker with its clock and connections, as the network sees it."""
 
     seed = 7
@@ -150,7 +150,7 @@ class Host:
         self.clock = ManualClock()
         self.timers = Timers(self.clock)
         self.now = self.clock.now
-        self.lines: list[Linked] = []
+        self.connected: list[Connected] = []
         self.notes: list[tuple[str, str, str]] = []
         self.refusing = False
         self.wrap: Any = None
@@ -158,7 +158,7 @@ class Host:
         self.network = Network(self, Handles())
         self.depth = 0
 
-    def __enter__(self) -> Host:
+    def __enter__(self) -> Context:
         self.depth += 1
         return self
 
@@ -172,11 +172,11 @@ class Host:
     def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
         return bool(predicate())
 
-    def remark(self) -> str:
+    def hint(self) -> str:
         return ""
 
-    def linked(self) -> list[Linked]:
-        return self.lines
+    def connections(self) -> list[Connected]:
+        return self.connected
 
     def alias(self, name: str) -> str | None:
         return next((f"c{n}" for n, (inner, _) in enumerate(self.plugs, 1) if inner.name == name), None)
@@ -184,8 +184,8 @@ class Host:
     def wrap_connections(self, wrap: Any) -> None:
         self.wrap = wrap
         for inner, transport in self.plugs:
-            if wrap is not None and transport.cable is inner:
-                transport.cable = wrap(inner, transport.notify)
+            if wrap is not None and transport.proxy is inner:
+                transport.proxy = wrap(inner, transport.notify)
         self.flush()
 
     def refuse(self, refusing: bool) -> None:
@@ -197,18 +197,18 @@ class Host:
     # --- by hand
 
     def plug(
-        self, name: str = "here -> there", client_name: str | None = None, *, linked: bool = True
+        self, name: str = "here -> there", client_name: str | None = None, *, connected: bool = True
     ) -> tuple[Inner, Transport]:
-        """A client connects; `linked`: it has said what it speaks."""
+        """A client connects; `connected`: it has said what it speaks."""
         inner = Inner(name)
         transport = Transport()
         inner.notify = transport.notify
-        transport.cable = inner
+        transport.proxy = inner
         self.plugs.append((inner, transport))
-        if linked:
-            self.lines.append(Linked(name, Line(name, client_name)))
+        if connected:
+            self.connected.append(Connected(name, Port(name, client_name)))
         if self.wrap is not None:
-            transport.cable = self.wrap(inner, transport.notify)
+            transport.proxy = self.wrap(inner, transport.notify)
         self.flush()
         return inner, transport
 
@@ -218,8 +218,8 @@ class Host:
             return
         for _, transport in self.plugs:
             transport.flush()
-            if self.wrap is None and isinstance(transport.cable, Cable):
-                transport.cable = transport.cable.unwrap() or transport.cable
+            if self.wrap is None and isinstance(transport.proxy, NetworkProxy):
+                transport.proxy = transport.proxy.unwrap() or transport.proxy
 
     def advance(self, seconds: float) -> None:
         """Time passes, and stops at every timer on the way."""
@@ -232,14 +232,14 @@ class Host:
 
     def send(self, transport: Transport, data: bytes) -> None:
         """The client sends, and the runtime reads as long as the connection lets it."""
-        assert transport.cable.reading
-        transport.cable.receive(data)
+        assert transport.proxy.reading
+        transport.proxy.receive(data)
         self.flush()
 
 
 @pytest.fixture
-def host() -> Host:
-    return Host()
+def context() -> Context:
+    return Context()
 
 
 # --- nothing is changed, lost or overtaken -----------------------------------------------------------
@@ -260,35 +260,35 @@ INSTALLS: dict[str, Callable[[Network, Any], Any]] = {
 
 @given(data=st.data())
 def test_whatever_is_bent_octets_arrive_unchanged_and_in_order(data: st.DataObject) -> None:
-    host = Host()
-    inner, transport = host.plug()
+    context = Context()
+    inner, transport = context.plug()
     said = heard = b""
     installed: list[Any] = []
     steps = st.sampled_from(["install", "remove", "say", "send", "advance"])
     for step in data.draw(st.lists(steps, max_size=30), "steps"):
         if step == "install":
             name = data.draw(st.sampled_from(sorted(INSTALLS)), "fault")
-            installed.append(INSTALLS[name](host.network, data.draw))
+            installed.append(INSTALLS[name](context.network, data.draw))
         elif step == "remove" and installed:
             installed.pop(data.draw(st.integers(0, len(installed) - 1), "which")).remove()
         elif step == "say":
             pieces = data.draw(st.lists(st.binary(min_size=1, max_size=30), max_size=4), "said")
             said += b"".join(pieces)
             inner.say(*pieces)
-            host.flush()
-        elif step == "send" and transport.cable.reading:
+            context.flush()
+        elif step == "send" and transport.proxy.reading:
             octets = data.draw(st.binary(min_size=1, max_size=40), "sent")
             heard += octets
-            host.send(transport, octets)
+            context.send(transport, octets)
         elif step == "advance":
-            host.advance(data.draw(st.sampled_from([0.01, 0.3, 1, 30]), "seconds"))
+            context.advance(data.draw(st.sampled_from([0.01, 0.3, 1, 30]), "seconds"))
         assert said.startswith(transport.written)
         assert heard.startswith(inner.received)
         assert inner.unsent == len(said) - len(transport.written)
-    host.network.restore()
+    context.network.restore()
     assert (transport.written, inner.received) == (said, heard)
-    assert transport.cable is inner, "the cable has come off"
-    assert len(host.timers) == 0
+    assert transport.proxy is inner, "the proxy has come off"
+    assert len(context.timers) == 0
 
 
 @given(
@@ -299,15 +299,15 @@ def test_whatever_is_bent_octets_arrive_unchanged_and_in_order(data: st.DataObje
 def test_slices_are_writes_of_their_own_and_as_long_as_they_may_be(
     octets: bytes, sizes: list[int], n: int
 ) -> None:
-    host = Host()
-    inner, transport = host.plug()
-    host.network.slice(n)
+    context = Context()
+    inner, transport = context.plug()
+    context.network.slice(n)
     inner.say(octets)
-    host.flush()
+    context.flush()
     assert [len(each) for each in transport.writes] == [n] * (len(octets) // n) + [len(octets) % n] * (
         len(octets) % n > 0
     )
-    host.send(transport, octets)
+    context.send(transport, octets)
     assert [len(each) for each in inner.pieces] == [len(each) for each in transport.writes]
     assert inner.received == transport.written == octets
 
@@ -315,59 +315,59 @@ def test_slices_are_writes_of_their_own_and_as_long_as_they_may_be(
 # --- slow ------------------------------------------------------------------------------------------
 
 
-def test_latency_holds_octets_until_their_time(host: Host) -> None:
-    inner, transport = host.plug()
-    fault = host.network.latency(2.0)
+def test_latency_holds_octets_until_their_time(context: Context) -> None:
+    inner, transport = context.plug()
+    fault = context.network.latency(2.0)
     inner.say(b"down")
-    host.send(transport, b"up")
-    host.advance(1.0)
+    context.send(transport, b"up")
+    context.advance(1.0)
     inner.say(b"later")
-    host.flush()
-    host.advance(0.999)
+    context.flush()
+    context.advance(0.999)
     inner.say(b" still")
-    host.send(transport, b" again")
+    context.send(transport, b" again")
     assert (transport.written, inner.received) == (b"", b"")
-    host.advance(0.001)
+    context.advance(0.001)
     assert (transport.written, inner.received) == (b"down", b"up")
     assert inner.unsent == 11
-    host.advance(1.0)
+    context.advance(1.0)
     assert transport.written == b"downlater"
     assert fault.hits == 23
 
 
 @pytest.mark.parametrize(("direction", "expected"), [("sent", (b"", b"up")), ("received", (b"down", b""))])
 def test_latency_in_one_direction_leaves_the_other_alone(
-    host: Host, direction: str, expected: tuple[bytes, bytes]
+    context: Context, direction: str, expected: tuple[bytes, bytes]
 ) -> None:
-    inner, transport = host.plug()
-    host.network.latency(1, direction=direction)
+    inner, transport = context.plug()
+    context.network.latency(1, direction=direction)
     inner.say(b"down")
-    host.send(transport, b"up")
+    context.send(transport, b"up")
     assert (transport.written, inner.received) == expected
 
 
-def test_an_answer_given_amid_a_leap_of_time_takes_its_time_from_there(host: Host) -> None:
-    inner, transport = host.plug()
-    host.network.latency(1.0)
-    host.timers.call_at(5.0, lambda: inner.say(b"at five"))
-    host.advance(6.0)
+def test_an_answer_given_amid_a_leap_of_time_takes_its_time_from_there(context: Context) -> None:
+    inner, transport = context.plug()
+    context.network.latency(1.0)
+    context.timers.call_at(5.0, lambda: inner.say(b"at five"))
+    context.advance(6.0)
     assert transport.written == b"at five"
 
 
 def test_jitter_is_drawn_by_the_seed() -> None:
     def arrivals(seed: int) -> list[float]:
-        host = Host()
-        host.seed = seed
-        inner, transport = host.plug()
-        host.network.latency(1.0, jitter=0.5, direction="received")
+        context = Context()
+        context.seed = seed
+        inner, transport = context.plug()
+        context.network.latency(1.0, jitter=0.5, direction="received")
         times = []
         for _ in range(5):
-            before = host.clock.instant
-            host.send(transport, b"x")
-            due = host.timers.next_due()
+            before = context.clock.instant
+            context.send(transport, b"x")
+            due = context.timers.next_due()
             assert due is not None
             times.append(round(due - before, 6))
-            host.advance(due - before)
+            context.advance(due - before)
         assert inner.received == b"xxxxx"
         return times
 
@@ -377,90 +377,90 @@ def test_jitter_is_drawn_by_the_seed() -> None:
     assert len(set(arrivals(1))) == 5
 
 
-def test_bandwidth_lets_so_many_octets_pass_in_a_second(host: Host) -> None:
-    inner, transport = host.plug()
-    fault = host.network.bandwidth(100)
+def test_bandwidth_lets_so_many_octets_pass_in_a_second(context: Context) -> None:
+    inner, transport = context.plug()
+    fault = context.network.bandwidth(100)
     inner.say(b"x" * 250)
-    host.flush()
+    context.flush()
     for seconds, expected in [(0, 0), (1, 100), (0.5, 150), (1, 250), (10, 250)]:
-        host.advance(seconds)
+        context.advance(seconds)
         assert len(transport.written) == expected
     assert fault.hits == 250
     # Nothing is saved up while nothing is sent.
     inner.say(b"y" * 60)
-    host.flush()
-    host.advance(0.5)
+    context.flush()
+    context.advance(0.5)
     assert len(transport.written) == 300
     # What comes behind others takes its turn.
     inner.say(b"z" * 90)
-    host.advance(0.5)
+    context.advance(0.5)
     assert len(transport.written) == 350
-    host.advance(0.5)
+    context.advance(0.5)
     assert len(transport.written) == 400
 
 
-def test_bandwidth_below_an_octet_a_second(host: Host) -> None:
-    inner, transport = host.plug()
-    host.network.bandwidth(0.5, direction="received")
-    host.send(transport, b"ab")
-    host.advance(1.9)
+def test_bandwidth_below_an_octet_a_second(context: Context) -> None:
+    inner, transport = context.plug()
+    context.network.bandwidth(0.5, direction="received")
+    context.send(transport, b"ab")
+    context.advance(1.9)
     assert inner.received == b""
-    host.advance(0.1)
+    context.advance(0.1)
     assert inner.received == b"a"
-    host.advance(2)
+    context.advance(2)
     assert inner.received == b"ab"
 
 
-def test_pauses_between_slices(host: Host) -> None:
-    inner, transport = host.plug()
-    fault = host.network.slice(2, pause=1.0)
+def test_pauses_between_slices(context: Context) -> None:
+    inner, transport = context.plug()
+    fault = context.network.slice(2, pause=1.0)
     inner.say(b"abcde")
-    host.send(transport, b"fgh")
+    context.send(transport, b"fgh")
     assert (transport.writes, inner.pieces) == ([b"ab"], [b"fg"])
-    host.advance(1)
+    context.advance(1)
     assert (transport.writes, inner.pieces) == ([b"ab", b"cd"], [b"fg", b"h"])
-    host.advance(1)
+    context.advance(1)
     assert transport.writes == [b"ab", b"cd", b"e"]
     assert fault.hits == 5
 
 
 @pytest.mark.parametrize("step", [0.00003, 0.0001, 0.0004])
-def test_nothing_is_missed_while_time_passes(host: Host, step: float) -> None:
-    inner, transport = host.plug()
-    host.clock.step = step
-    host.network.slice(3, pause=0.0002)
-    host.network.latency(0.0001)
-    host.network.bandwidth(100_000)
+def test_nothing_is_missed_while_time_passes(context: Context, step: float) -> None:
+    inner, transport = context.plug()
+    context.clock.step = step
+    context.network.slice(3, pause=0.0002)
+    context.network.latency(0.0001)
+    context.network.bandwidth(100_000)
     inner.say(b"abcdefghijklmnopqrst")
-    host.send(transport, b"ABCDEFGHIJKLMNOPQRST")
+    context.send(transport, b"ABCDEFGHIJKLMNOPQRST")
     for _ in range(200):
-        host.advance(0.0001)
+        context.advance(0.0001)
     assert transport.writes[0] == b"abc"
     assert (transport.written, inner.received) == (b"abcdefghijklmnopqrst", b"ABCDEFGHIJKLMNOPQRST")
 
 
-def test_faults_work_together(host: Host) -> None:
-    inner, transport = host.plug()
-    host.network.latency(10)
-    host.network.bandwidth(1)
-    host.network.slice(2)
-    host.network.cut_after(bytes=5)
+def test_faults_work_together(context: Context) -> None:
+    inner, transport = context.plug()
+    context.network.latency(10)
+    context.network.bandwidth(1)
+    context.network.slice(2)
+    context.network.cut_after(bytes=5)
     inner.say(b"abcdefgh")
-    host.flush()
-    host.advance(12)
+    context.flush()
+    context.advance(12)
     assert transport.written == b"ab"
-    host.advance(3)
+    context.advance(3)
     assert (transport.written, transport.state, inner.eofs) == (b"abcde", "fin", 1)
 
 
-def test_removing_a_fault_lets_go_of_what_it_holds_in_order(host: Host) -> None:
-    inner, transport = host.plug()
-    slow = host.network.latency(5)
+def test_removing_a_fault_lets_go_of_what_it_holds_in_order(context: Context) -> None:
+    inner, transport = context.plug()
+    slow = context.network.latency(5)
     inner.say(b"first ")
-    host.send(transport, b"one ")
-    slower = host.network.latency(50)
+    context.send(transport, b"one ")
+    slower = context.network.latency(50)
     inner.say(b"second")
-    host.send(transport, b"two")
+    context.send(transport, b"two")
     slow.remove()
     assert transport.written == b""
     slower.remove()
@@ -470,32 +470,32 @@ def test_removing_a_fault_lets_go_of_what_it_holds_in_order(host: Host) -> None:
 # --- back-pressure -----------------------------------------------------------------------------------
 
 
-def test_what_is_on_the_way_at_several_places_arrives_in_order_at_the_end(host: Host) -> None:
-    inner, transport = host.plug()
-    host.network.latency(5)
-    host.network.bandwidth(1)
-    host.send(transport, b"abc")
-    host.advance(6)
-    host.send(transport, b"de")
+def test_what_is_on_the_way_at_several_places_arrives_in_order_at_the_end(context: Context) -> None:
+    inner, transport = context.plug()
+    context.network.latency(5)
+    context.network.bandwidth(1)
+    context.send(transport, b"abc")
+    context.advance(6)
+    context.send(transport, b"de")
     assert inner.received == b"a"
-    transport.cable.receive_eof()
+    transport.proxy.receive_eof()
     assert (inner.received, inner.eofs) == (b"abcde", 1)
 
 
-def test_a_cable_that_holds_octets_does_not_come_off(host: Host) -> None:
-    inner, transport = host.plug()
-    fault = host.network.latency(5)
+def test_a_proxy_that_holds_octets_does_not_come_off(context: Context) -> None:
+    inner, transport = context.plug()
+    fault = context.network.latency(5)
     inner.say(b"down")
-    host.flush()
-    with host:
+    context.flush()
+    with context:
         fault.remove()
-        assert transport.cable.unwrap() is None
-    assert (transport.written, transport.cable) == (b"down", inner)
+        assert transport.proxy.unwrap() is None
+    assert (transport.written, transport.proxy) == (b"down", inner)
 
 
-def test_a_connection_at_work_is_not_given_more(host: Host) -> None:
-    inner, transport = host.plug()
-    fault = host.network.slice(1)
+def test_a_connection_at_work_is_not_given_more(context: Context) -> None:
+    inner, transport = context.plug()
+    fault = context.network.slice(1)
     busy = False
 
     def receive(data: bytes) -> None:
@@ -507,38 +507,38 @@ def test_a_connection_at_work_is_not_given_more(host: Host) -> None:
         busy = False
 
     inner.receive = receive  # type: ignore[method-assign]
-    host.send(transport, b"abc")
+    context.send(transport, b"abc")
     assert inner.pieces == [b"a", b"bc"]
 
 
-def test_octets_on_the_way_count_as_unsent(host: Host) -> None:
-    inner, _ = host.plug()
-    host.network.latency(1)
+def test_octets_on_the_way_count_as_unsent(context: Context) -> None:
+    inner, _ = context.plug()
+    context.network.latency(1)
     inner.say(b"x" * 1000)
-    host.flush()
+    context.flush()
     assert inner.unsent == 1000
-    host.advance(1)
+    context.advance(1)
     assert inner.unsent == 0
 
 
-def test_reading_stops_when_a_mebibyte_is_held(host: Host) -> None:
-    inner, transport = host.plug()
-    host.network.latency(1)
-    host.send(transport, b"x" * (MIB - 1))
-    host.send(transport, b"x")
-    assert not transport.cable.reading
+def test_reading_stops_when_a_mebibyte_is_held(context: Context) -> None:
+    inner, transport = context.plug()
+    context.network.latency(1)
+    context.send(transport, b"x" * (MIB - 1))
+    context.send(transport, b"x")
+    assert not transport.proxy.reading
     transport.dirty = False
-    host.timers.clock.instant = 1.0  # type: ignore[attr-defined]
-    host.timers.run_due()
-    assert transport.cable.reading and transport.dirty, "the runtime is told to read on"
+    context.timers.clock.instant = 1.0  # type: ignore[attr-defined]
+    context.timers.run_due()
+    assert transport.proxy.reading and transport.dirty, "the runtime is told to read on"
     assert len(inner.received) == MIB
 
 
-def test_a_connection_that_does_not_read_is_not_read_for(host: Host) -> None:
-    inner, transport = host.plug()
-    host.network.slice(1)
+def test_a_connection_that_does_not_read_is_not_read_for(context: Context) -> None:
+    inner, transport = context.plug()
+    context.network.slice(1)
     inner.reading = False
-    assert not transport.cable.reading
+    assert not transport.proxy.reading
 
 
 # --- cuts --------------------------------------------------------------------------------------------
@@ -548,43 +548,43 @@ def test_a_connection_that_does_not_read_is_not_read_for(host: Host) -> None:
 @pytest.mark.parametrize("count", range(12))
 @pytest.mark.parametrize("pieces", [[b"abcde", b"fghij"], [b"a"] * 10, [b"abcdefghij"]])
 def test_a_cut_lets_exactly_so_many_octets_pass(
-    host: Host, how: str, count: int, pieces: list[bytes]
+    context: Context, how: str, count: int, pieces: list[bytes]
 ) -> None:
-    inner, transport = host.plug()
+    inner, transport = context.plug()
     inner.say(b"before")
-    host.flush()
-    fault = host.network.cut_after(bytes=count, how=how)
+    context.flush()
+    fault = context.network.cut_after(bytes=count, how=how)
     for piece in pieces:
         inner.say(piece)
-        host.flush()
+        context.flush()
     assert transport.written == b"before" + b"".join(pieces)[:count]
     cut = count <= 10
     assert (transport.state, inner.eofs, fault.hits) == ((how, 1, 1) if cut else ("open", 0, 0))
 
 
 @pytest.mark.parametrize("count", range(6))
-def test_a_cut_of_what_is_received(host: Host, count: int) -> None:
-    inner, transport = host.plug()
-    fault = host.network.cut_after(bytes=count, direction="received")
-    transport.cable.receive(b"abcde")
+def test_a_cut_of_what_is_received(context: Context, count: int) -> None:
+    inner, transport = context.plug()
+    fault = context.network.cut_after(bytes=count, direction="received")
+    transport.proxy.receive(b"abcde")
     inner.say(b"an answer")
-    host.flush()
+    context.flush()
     assert (inner.received, inner.eofs, fault.hits) == (b"abcde"[:count], 1, 1)
     assert (transport.written, transport.state) == (b"", "fin")
 
 
-def test_a_cut_counts_on_each_connection_from_installation_or_its_start(host: Host) -> None:
-    first, on_first = host.plug("one")
+def test_a_cut_counts_on_each_connection_from_installation_or_its_start(context: Context) -> None:
+    first, on_first = context.plug("one")
     first.say(b"not counted")
-    host.flush()
-    fault = host.network.cut_after(bytes=3)
-    second, on_second = host.plug("two")
+    context.flush()
+    fault = context.network.cut_after(bytes=3)
+    second, on_second = context.plug("two")
     for inner in (first, second):
         inner.say(b"ab")
-    host.flush()
+    context.flush()
     assert fault.hits == 0
     second.say(b"cd")
-    host.flush()
+    context.flush()
     assert (on_first.state, on_second.state, on_second.written) == ("open", "fin", b"abc")
     assert fault.hits == 1
 
@@ -599,15 +599,15 @@ def test_a_cut_counts_on_each_connection_from_installation_or_its_start(host: Ho
 def test_frames_are_counted_however_they_come(
     frames: list[bytes], count: int, cuts: list[int], header: bool, rest: bytes
 ) -> None:
-    host = Host()
-    inner, transport = host.plug()
-    fault = host.network.cut_after(frames=count, direction="received")
+    context = Context()
+    inner, transport = context.plug()
+    fault = context.network.cut_after(frames=count, direction="received")
     start = (HEADER if header else b"") + (b"" if header else rest)
     stream = start + b"".join(map(a_frame, frames))
     position = 0
     for size in [*cuts, len(stream)]:
         if transport.state == "open" and position < len(stream):
-            host.send(transport, stream[position : position + size])
+            context.send(transport, stream[position : position + size])
             position += size
     passed = start + b"".join(map(a_frame, frames[:count]))
     if count <= len(frames):
@@ -617,23 +617,23 @@ def test_frames_are_counted_however_they_come(
         assert (fault.hits, inner.received) == (0, stream)
 
 
-def test_a_reset_waits_for_the_octets_that_still_pass(host: Host) -> None:
-    inner, transport = host.plug()
-    host.network.cut_after(bytes=3, how="reset")
+def test_a_reset_waits_for_the_octets_that_still_pass(context: Context) -> None:
+    inner, transport = context.plug()
+    context.network.cut_after(bytes=3, how="reset")
     inner.say(b"abcdef")
-    cable = transport.cable
-    assert cable.pending() == [b"abc"]
-    assert (cable.finished, cable.aborted, cable.resets) == (True, False, True)
+    proxy = transport.proxy
+    assert proxy.pending() == [b"abc"]
+    assert (proxy.finished, proxy.aborted, proxy.resets) == (True, False, True)
 
 
-def test_a_silent_cut_holds_the_rest_until_it_is_removed(host: Host) -> None:
-    inner, transport = host.plug()
-    fault = host.network.cut_after(bytes=3, how="silence")
+def test_a_silent_cut_holds_the_rest_until_it_is_removed(context: Context) -> None:
+    inner, transport = context.plug()
+    fault = context.network.cut_after(bytes=3, how="silence")
     inner.say(b"abcdef")
-    host.flush()
+    context.flush()
     assert (transport.written, transport.state, inner.eofs) == (b"abc", "open", 0)
-    assert not transport.cable.reading
-    assert host.lines[0].line.held_to_heartbeats
+    assert not transport.proxy.reading
+    assert context.connected[0].fault_port.held_to_heartbeats
     fault.remove()
     assert transport.written == b"abcdef"
 
@@ -642,54 +642,54 @@ def test_a_silent_cut_holds_the_rest_until_it_is_removed(host: Host) -> None:
 
 
 @pytest.mark.parametrize(("call", "state"), [("reset", "reset"), ("disconnect", "fin")])
-def test_ends_at_once(host: Host, call: str, state: str) -> None:
-    inner, transport = host.plug("one", "billing")
-    _, other = host.plug("two")
-    fault = getattr(host.network.on("billing"), call)()
+def test_ends_at_once(context: Context, call: str, state: str) -> None:
+    inner, transport = context.plug("one", "billing")
+    _, other = context.plug("two")
+    fault = getattr(context.network.on("billing"), call)()
     assert (transport.state, inner.eofs, fault.hits) == (state, 1, 1)
     assert fault.removed
     assert other.state == "open"
-    assert host.network.faults == ()
-    later, transport = host.plug("three", "billing")
-    assert (transport.state, later.eofs, transport.cable) == ("open", 0, later)
+    assert context.network.faults == ()
+    later, transport = context.plug("three", "billing")
+    assert (transport.state, later.eofs, transport.proxy) == ("open", 0, later)
 
 
 @pytest.mark.parametrize("how", ["fin", "reset"])
-def test_the_connection_learns_of_its_end_when_its_work_is_done(host: Host, how: Any) -> None:
-    inner, transport = host.plug()
-    host.network.slice(2)
+def test_the_connection_learns_of_its_end_when_its_work_is_done(context: Context, how: Any) -> None:
+    inner, transport = context.plug()
+    context.network.slice(2)
     eofs = []
 
     def receive(data: bytes) -> None:
-        transport.cable.end(how)
+        transport.proxy.end(how)
         eofs.append(inner.eofs)
 
     inner.receive = receive  # type: ignore[method-assign]
-    host.send(transport, b"abcd")
+    context.send(transport, b"abcd")
     assert (eofs, inner.eofs, transport.state) == ([0], 1, how)
 
 
-def test_what_was_on_the_way_to_the_broker_arrives_before_the_end(host: Host) -> None:
-    inner, transport = host.plug()
-    host.network.latency(5)
-    host.send(transport, b"last words")
-    transport.cable.receive_eof()
-    transport.cable.receive_eof()
+def test_what_was_on_the_way_to_the_broker_arrives_before_the_end(context: Context) -> None:
+    inner, transport = context.plug()
+    context.network.latency(5)
+    context.send(transport, b"last words")
+    transport.proxy.receive_eof()
+    transport.proxy.receive_eof()
     assert (inner.received, inner.eofs) == (b"last words", 1)
-    assert len(host.timers) == 0
+    assert len(context.timers) == 0
 
 
 @pytest.mark.parametrize("end", ["finished", "aborted"])
-def test_last_words_on_the_way_are_said_before_the_end(host: Host, end: str) -> None:
-    inner, transport = host.plug()
-    host.network.latency(5)
+def test_last_words_on_the_way_are_said_before_the_end(context: Context, end: str) -> None:
+    inner, transport = context.plug()
+    context.network.latency(5)
     inner.say(b"goodbye")
-    host.flush()
+    context.flush()
     setattr(inner, end, True)
     inner.notify()
-    host.flush()
+    context.flush()
     assert transport.state == "open"
-    host.advance(5)
+    context.advance(5)
     assert transport.written == b"goodbye"
     assert transport.state == {"finished": "fin", "aborted": "closed"}[end]
 
@@ -698,65 +698,65 @@ def test_last_words_on_the_way_are_said_before_the_end(host: Host, end: str) -> 
 
 
 @pytest.mark.parametrize("call", ["silence", "hang"])
-def test_nothing_passes_and_all_of_it_flows_afterwards(host: Host, call: str) -> None:
-    inner, transport = host.plug()
-    fault = getattr(host.network, call)()
+def test_nothing_passes_and_all_of_it_flows_afterwards(context: Context, call: str) -> None:
+    inner, transport = context.plug()
+    fault = getattr(context.network, call)()
     inner.say(b"down")
-    host.advance(100)
-    assert (transport.written, transport.cable.reading, inner.unsent, fault.hits) == (b"", False, 4, 1)
+    context.advance(100)
+    assert (transport.written, transport.proxy.reading, inner.unsent, fault.hits) == (b"", False, 4, 1)
     fault.remove()
-    assert transport.cable.reading
+    assert transport.proxy.reading
     assert (transport.written, inner.unsent) == (b"down", 0)
 
 
 @pytest.mark.parametrize("end", ["finished", "aborted"])
-def test_the_client_is_not_told_that_it_was_given_up(host: Host, end: str) -> None:
-    inner, transport = host.plug()
-    fault = host.network.silence()
+def test_the_client_is_not_told_that_it_was_given_up(context: Context, end: str) -> None:
+    inner, transport = context.plug()
+    fault = context.network.silence()
     inner.say(b"connection.close")
     setattr(inner, end, True)
     inner.notify()
-    host.flush()
+    context.flush()
     assert (transport.state, transport.written) == ("open", b"")
-    assert transport.cable.reading, "so that the end of the client is noticed"
-    host.send(transport, b"to a connection that is no more")
+    assert transport.proxy.reading, "so that the end of the client is noticed"
+    context.send(transport, b"to a connection that is no more")
     fault.remove()
     assert inner.received == b""
     assert transport.state == {"finished": "fin", "aborted": "closed"}[end]
     assert transport.written == (b"connection.close" if end == "finished" else b"")
 
 
-def test_what_was_said_before_is_still_heard(host: Host) -> None:
-    inner, transport = host.plug()
-    with host:
+def test_what_was_said_before_is_still_heard(context: Context) -> None:
+    inner, transport = context.plug()
+    with context:
         inner.say(b"before")
-        fault = host.network.silence()
+        fault = context.network.silence()
         inner.say(b" after")
     assert transport.written == b"before"
     fault.remove()
     assert transport.written == b"before after"
 
 
-def test_a_silence_that_is_over_at_once_loses_nothing(host: Host) -> None:
-    inner, transport = host.plug()
-    with host:
+def test_a_silence_that_is_over_at_once_loses_nothing(context: Context) -> None:
+    inner, transport = context.plug()
+    with context:
         inner.say(b"before")
-        host.network.silence().remove()
+        context.network.silence().remove()
         inner.say(b" after")
-    assert (transport.written, transport.cable) == (b"before after", inner)
+    assert (transport.written, transport.proxy) == (b"before after", inner)
 
 
-def test_silence_holds_to_heartbeats_and_a_hanging_broker_does_not(host: Host) -> None:
-    host.plug("one", "billing")
-    host.plug("two", "shipping")
-    host.network.on("shipping").hang()
-    host.network.on("billing").silence()
-    assert [each.line.held_to_heartbeats for each in host.lines] == [True, False]
+def test_silence_holds_to_heartbeats_and_a_hanging_broker_does_not(context: Context) -> None:
+    context.plug("one", "billing")
+    context.plug("two", "shipping")
+    context.network.on("shipping").hang()
+    context.network.on("billing").silence()
+    assert [each.fault_port.held_to_heartbeats for each in context.connected] == [True, False]
 
 
-def test_two_silences_end_with_the_second(host: Host) -> None:
-    inner, transport = host.plug()
-    first, second = host.network.silence(), host.network.hang()
+def test_two_silences_end_with_the_second(context: Context) -> None:
+    inner, transport = context.plug()
+    first, second = context.network.silence(), context.network.hang()
     inner.say(b"x")
     first.remove()
     assert transport.written == b""
@@ -764,13 +764,13 @@ def test_two_silences_end_with_the_second(host: Host) -> None:
     assert transport.written == b"x"
 
 
-def test_what_was_on_the_way_stays_there_while_nothing_passes(host: Host) -> None:
-    inner, transport = host.plug()
-    host.network.latency(1)
+def test_what_was_on_the_way_stays_there_while_nothing_passes(context: Context) -> None:
+    inner, transport = context.plug()
+    context.network.latency(1)
     inner.say(b"down")
-    host.send(transport, b"up")
-    silence = host.network.silence()
-    host.advance(5)
+    context.send(transport, b"up")
+    silence = context.network.silence()
+    context.advance(5)
     assert (transport.written, inner.received) == (b"", b"")
     silence.remove()
     assert (transport.written, inner.received) == (b"down", b"up")
@@ -779,127 +779,127 @@ def test_what_was_on_the_way_stays_there_while_nothing_passes(host: Host) -> Non
 # --- for one connection only ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("said", ["two", "c2", "billing", Linked("two", Line("two"))])
-def test_a_connection_is_named_in_many_ways(host: Host, said: object) -> None:
-    first, on_first = host.plug("one", "shipping")
-    second, on_second = host.plug("two", "billing")
-    host.network.on(said).silence()
+@pytest.mark.parametrize("said", ["two", "c2", "billing", Connected("two", Port("two"))])
+def test_a_connection_is_named_in_many_ways(context: Context, said: object) -> None:
+    first, on_first = context.plug("one", "shipping")
+    second, on_second = context.plug("two", "billing")
+    context.network.on(said).silence()
     for inner in (first, second):
         inner.say(b"x")
-    host.flush()
+    context.flush()
     assert (on_first.written, on_second.written) == (b"x", b"")
 
 
-def test_a_client_that_says_its_name_late_is_bent_from_then_on(host: Host) -> None:
-    inner, transport = host.plug("one")
-    fault = host.network.on("billing").latency(1)
+def test_a_client_that_says_its_name_late_is_bent_from_then_on(context: Context) -> None:
+    inner, transport = context.plug("one")
+    fault = context.network.on("billing").latency(1)
     inner.say(b"at once ")
-    host.flush()
-    host.lines[0].line.client_name = "billing"
+    context.flush()
+    context.connected[0].fault_port.client_name = "billing"
     inner.say(b"later")
-    host.flush()
+    context.flush()
     assert (transport.written, fault.hits) == (b"at once ", 5)
-    host.advance(1)
+    context.advance(1)
     assert transport.written == b"at once later"
 
 
 # --- handles -------------------------------------------------------------------------------------------
 
 
-def test_refusals_of_the_port_are_counted(host: Host) -> None:
-    first, second = host.network.refuse(), host.network.refuse("port")
-    assert host.refusing
+def test_refusals_of_the_port_are_counted(context: Context) -> None:
+    first, second = context.network.refuse(), context.network.refuse("port")
+    assert context.refusing
     first.remove()
-    assert host.refusing
+    assert context.refusing
     second.remove()
-    assert not host.refusing
+    assert not context.refusing
     assert first.used
-    with pytest.raises(FaultError, match="tells nobody"):
+    with pytest.raises(FaultError, match="cannot count them"):
         first.wait()
 
 
 @pytest.mark.parametrize(("how", "state"), [("close", "fin"), ("reset", "reset")])
-def test_who_is_there_stays_and_who_comes_is_shown_out(host: Host, how: str, state: str) -> None:
-    inner, transport = host.plug("one")
-    with host.network.refuse(how) as fault:
-        refused, on_refused = host.plug("two")
+def test_who_is_there_stays_and_who_comes_is_shown_out(context: Context, how: str, state: str) -> None:
+    inner, transport = context.plug("one")
+    with context.network.refuse(how) as fault:
+        refused, on_refused = context.plug("two")
         assert (on_refused.state, refused.eofs, fault.hits) == (state, 1, 1)
         assert (transport.state, inner.eofs) == ("open", 0)
-    assert host.plug("three")[1].state == "open"
+    assert context.plug("three")[1].state == "open"
 
 
-def test_the_trace_is_told_once_of_each_connection(host: Host) -> None:
-    inner, transport = host.plug("one")
-    fault = host.network.latency(1)
+def test_the_trace_is_told_once_of_each_connection(context: Context) -> None:
+    inner, transport = context.plug("one")
+    fault = context.network.latency(1)
     for _ in range(3):
         inner.say(b"x")
-        host.send(transport, b"y")
-        host.advance(1)
-    assert host.notes == [("one", "fault", str(fault))]
+        context.send(transport, b"y")
+        context.advance(1)
+    assert context.notes == [("one", "fault", str(fault))]
 
 
-def test_the_trace_is_told_when_it_knows_the_connection(host: Host) -> None:
-    host.network.latency(1)
-    _, transport = host.plug("one")
-    lines, host.lines = host.lines, []
-    transport.cable.line = None
-    host.send(transport, HEADER)
-    assert host.notes == []
-    host.lines = lines
-    host.advance(1)
-    assert [name for name, *_ in host.notes] == ["one"]
+def test_the_trace_is_told_when_it_knows_the_connection(context: Context) -> None:
+    context.network.latency(1)
+    _, transport = context.plug("one")
+    lines, context.connected = context.connected, []
+    transport.proxy.port = None
+    context.send(transport, HEADER)
+    assert context.notes == []
+    context.connected = lines
+    context.advance(1)
+    assert [name for name, *_ in context.notes] == ["one"]
 
 
-def test_the_trace_is_told_of_those_who_never_got_in(host: Host) -> None:
-    fault = host.network.refuse("close")
-    host.plug("one", linked=False)
-    assert host.notes == [("one", "fault", str(fault))]
+def test_the_trace_is_told_of_those_who_never_got_in(context: Context) -> None:
+    fault = context.network.refuse("close")
+    context.plug("one", connected=False)
+    assert context.notes == [("one", "fault", str(fault))]
 
 
-def test_without_a_fault_there_is_no_cable(host: Host) -> None:
-    inner, transport = host.plug()
-    fault = host.network.slice(1)
-    assert isinstance(transport.cable, Cable)
+def test_without_a_fault_there_is_no_proxy(context: Context) -> None:
+    inner, transport = context.plug()
+    fault = context.network.slice(1)
+    assert isinstance(transport.proxy, NetworkProxy)
     fault.remove()
-    assert transport.cable is inner
-    assert host.network._wiring.cables == ()
+    assert transport.proxy is inner
+    assert context.network._registry.proxies == ()
 
 
-def test_restore_of_one_connection_leaves_the_rest(host: Host) -> None:
-    host.plug("one", "billing")
-    general = host.network.latency(1)
-    host.network.on("billing").slice(1)
-    assert [str(each) for each in host.network.on("billing").faults] == [
-        "what goes to and from connection 'billing' comes in single bytes"
+def test_restore_of_one_connection_leaves_the_rest(context: Context) -> None:
+    context.plug("one", "billing")
+    general = context.network.latency(1)
+    context.network.on("billing").slice(1)
+    assert [str(each) for each in context.network.on("billing").faults] == [
+        "the stream to and from connection 'billing' comes in single bytes"
     ]
-    host.network.on("billing").restore()
-    assert host.network.faults == (general,)
-    host.network.restore()
-    assert host.network.faults == ()
+    context.network.on("billing").restore()
+    assert context.network.faults == (general,)
+    context.network.restore()
+    assert context.network.faults == ()
 
 
-def test_what_never_happened_is_complained_of_with_what_almost_did(host: Host) -> None:
-    inner, _ = host.plug("one", "biling")
-    host.network.on("billing").reset()
-    host.network.on("shipping").latency(1).optional()
-    host.network.cut_after(bytes=100)
+def test_what_never_happened_is_complained_of_with_what_almost_did(context: Context) -> None:
+    inner, _ = context.plug("one", "biling")
+    context.network.on("billing").reset()
+    context.network.on("shipping").latency(1).optional()
+    context.network.cut_after(bytes=100)
     inner.say(b"x" * 40)
-    host.flush()
+    context.flush()
     with pytest.raises(UnusedFault) as caught:
-        host.network._wiring.handles.verify()
+        context.network._registry._handles.verify()
     assert str(caught.value).splitlines() == [
-        "2 faults were installed and never happened (say .optional() where that is all right):",
+        "2 faults were installed and never happened (call .optional() on those that need not happen):",
         "  - connection 'billing' is reset",
-        "    near miss: connection 'one' ('c1' or 'biling') is not meant",
+        "    near miss: connection 'one' ('c1' or 'biling') is another connection",
         "  - every connection is closed after 100 bytes sent",
         "    near miss: connection 'one' ('c1' or 'biling'): 40 bytes sent so far",
     ]
     inner.say(b"x" * 60)
-    host.flush()
+    context.flush()
     with pytest.raises(UnusedFault, match="a fault was"):
-        host.network._wiring.handles.verify()
-    host.network._wiring.handles.clear()
-    host.network._wiring.handles.verify()
+        context.network._registry._handles.verify()
+    context.network._registry._handles.clear()
+    context.network._registry._handles.verify()
 
 
 @pytest.mark.parametrize(
@@ -916,17 +916,17 @@ def test_what_never_happened_is_complained_of_with_what_almost_did(host: Host) -
         ),
         (
             lambda n: n.slice(5, pause=1),
-            "what goes to and from all clients comes in pieces of 5 bytes, with 1 s between them",
+            "the stream to and from all clients comes in pieces of 5 bytes, with 1 s between them",
         ),
         (lambda n: n.cut_after(frames=2, how="reset"), "every connection is reset after 2 frames sent"),
         (lambda n: n.on("a").disconnect(), "connection 'a' is closed"),
-        (lambda n: n.silence(), "nothing goes to or from all clients, and nobody is told"),
-        (lambda n: n.hang(), "the broker hangs: nothing goes to or from all clients"),
-        (lambda n: n.refuse(), "dials are refused by the operating system"),
+        (lambda n: n.silence(), "no bytes pass to or from all clients, and neither side is told"),
+        (lambda n: n.hang(), "the broker hangs: no bytes pass to or from all clients"),
+        (lambda n: n.refuse(), "connections are refused by the operating system"),
     ],
 )
-def test_faults_are_sentences(host: Host, call: Callable[[Network], object], sentence: str) -> None:
-    assert str(call(host.network)) == sentence
+def test_faults_are_sentences(context: Context, call: Callable[[Network], object], sentence: str) -> None:
+    assert str(call(context.network)) == sentence
 
 
 @pytest.mark.parametrize(
@@ -935,8 +935,8 @@ def test_faults_are_sentences(host: Host, call: Callable[[Network], object], sen
         (lambda n: n.cut_after(bytes=1, how="rst"), "did you mean 'reset'"),
         (lambda n: n.cut_after(bytes=1, direction="send"), "did you mean 'sent'"),
         (lambda n: n.cut_after(bytes=1, direction="both"), "one direction"),
-        (lambda n: n.cut_after(), "after what to cut"),
-        (lambda n: n.cut_after(bytes=1, frames=1), "after what to cut"),
+        (lambda n: n.cut_after(), "where to cut"),
+        (lambda n: n.cut_after(bytes=1, frames=1), "where to cut"),
         (lambda n: n.cut_after(bytes=-1), "whole number from 0 on, not -1"),
         (lambda n: n.cut_after(frames=1.5), "whole number"),
         (lambda n: n.cut_after(byte=1), "no argument 'byte'; did you mean 'bytes'"),
@@ -949,12 +949,12 @@ def test_faults_are_sentences(host: Host, call: Callable[[Network], object], sen
         (lambda n: n.slice(0), "whole number from 1 on"),
         (lambda n: n.slice(1, pause=-1), "pause"),
         (lambda n: n.refuse("prot"), "did you mean 'port'"),
-        (lambda n: n.on("a").refuse(), "nobody knows the name"),
+        (lambda n: n.on("a").refuse(), "has no name yet"),
         (lambda n: n.on(3), "named by a str"),
         (lambda n: n.reset(how="fin"), "takes none"),
         (lambda n: n.silence().wait(0), "at least one"),
     ],
 )
-def test_mistakes_are_explained(host: Host, call: Callable[[Network], object], text: str) -> None:
+def test_mistakes_are_explained(context: Context, call: Callable[[Network], object], text: str) -> None:
     with pytest.raises(FaultError, match=text):
-        call(host.network)
+        call(context.network)

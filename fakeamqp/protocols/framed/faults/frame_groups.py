@@ -1,4 +1,4 @@
-"""Units of the family: methods with their contents, and heartbeats."""
+"""Frame groups of 0-9-x: methods with their contents, and heartbeats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import Self
 
-from fakeamqp.faults.units import ABSENT, HEARTBEAT, Unit
+from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, FrameGroup
 from fakeamqp.protocols.codec.errors import WireError
 from fakeamqp.protocols.framed.codec.frames import (
     CONTENT_HEADER,
@@ -16,49 +16,49 @@ from fakeamqp.protocols.framed.codec.frames import (
     FRAME_METHOD,
     split_body,
 )
-from fakeamqp.protocols.framed.faults.looks import look
+from fakeamqp.protocols.framed.faults.fields import values_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fakeamqp.faults.flight import Flight
-    from fakeamqp.faults.line import CountingFaultPort
-    from fakeamqp.faults.wires import Wire
+    from fakeamqp.faults.connection_state import ConnectionFaultState
+    from fakeamqp.faults.interception import Interception
     from fakeamqp.protocols.framed.codec.method import Method
     from fakeamqp.protocols.framed.codec.properties import Properties
     from fakeamqp.protocols.framed.codec.tables import Grammar
+    from fakeamqp.protocols.framed.faults.fault_port import FramedFaultPort
 
-__all__ = ["PUBLISH", "FamilyUnit", "changed_method", "read"]
+__all__ = ["PUBLISH", "MethodGroup", "changed_method", "read"]
 
 PUBLISH = "basic.publish"
 _DELIVERIES = frozenset(("basic.deliver", "basic.get-ok", "file.deliver", "stream.deliver"))
 _LARGEST = 131_072 - 8
 
 
-class FamilyUnit(Unit):
-    """See `Unit`, which says what each of these is. Each protocol has its own, which says what there is."""
+class MethodGroup(FrameGroup):
+    """See `FrameGroup`. The subclass of each protocol says which methods and properties there are."""
 
     __slots__ = ("_kind", "has_content")
 
-    line: CountingFaultPort
+    port: FramedFaultPort
 
     METHODS: ClassVar[Mapping[int, type[Method]]]
-    """Class and method id as one number -> class."""
+    """By class and method id in one number: the method classes."""
     PROPERTIES: ClassVar[Mapping[int, type[Properties]]]
-    """Class id -> what describes a content of that class; that of class basic is for all others."""
+    """By class id: the properties class of its contents; other classes use the properties of class basic."""
     GRAMMARS: ClassVar[tuple[Grammar, ...]]
-    """Those that field tables may follow, the likely one first."""
+    """The grammars that field tables may follow, the most likely one first."""
 
     # --- what it is -----------------------------------------------------------------------------------
 
     @property
     def payload(self) -> bytes:
-        """The method, encoded."""
+        """The encoded method."""
         return self.frames[0][1]
 
     @property
     def brings_method(self) -> bool:
-        """Whether its first frame has a method in it."""
+        """True if its first frame contains a method."""
         return self.frames[0][0] == FRAME_METHOD
 
     def _read_name(self) -> str:
@@ -84,7 +84,7 @@ class FamilyUnit(Unit):
 
     @property
     def complete(self) -> bool:
-        """The header says how long the body is."""
+        """The header announces the size of the body."""
         if not self.has_content:
             return True
         if len(self.frames) < 2:
@@ -92,18 +92,18 @@ class FamilyUnit(Unit):
         content = self._read_content()
         return content is None or sum(len(payload) for _, payload in self.frames[2:]) >= content[1]
 
-    def takes(self, kind: int) -> bool:
+    def continues_with(self, kind: int) -> bool:
         """One header frame, then body frames."""
         return kind == (FRAME_CONTENT_HEADER if len(self.frames) == 1 else FRAME_BODY)
 
     @property
-    def headed(self) -> bool:
+    def header_complete(self) -> bool:
         """The header is one frame."""
         return self.frames[-1][0] == FRAME_CONTENT_HEADER
 
     @property
     def properties(self) -> Any:
-        """Those of its class, as far as there are any."""
+        """Properties of its class."""
         content = self._read_content()
         return None if content is None else content[0]
 
@@ -119,63 +119,63 @@ class FamilyUnit(Unit):
         return self._content  # type: ignore[no-any-return]
 
     def _describing(self) -> Any:
-        """What describes contents like its own."""
+        """The properties class of its content."""
         return self.PROPERTIES.get(self.index >> 16) or next(iter(self.PROPERTIES.values()))
 
     @property
     def on_connection(self) -> bool:
-        """Channel 0 is the connection's."""
-        return self.home == 0
+        """Channel 0 belongs to the connection."""
+        return self.original_channel == 0
 
     def frames_through(self, part: str) -> int:
-        """A frame each."""
+        """Method and header are one frame each."""
         return min(len(self.frames), 1 if part == "method" else 2)
 
     @property
     def brings_message(self) -> bool:
-        """Whether a message is in it, be it in frames of its own or in the method."""
+        """True if it carries a message, in content frames or inside the method."""
         return self.has_content
 
     # --- what rules ask -------------------------------------------------------------------------------
 
     def field(self, name: str) -> Any:
-        """A field of the method by its name without underscore, or `ABSENT`."""
+        """A field of the method, named without a trailing underscore; `ABSENT` if there is none."""
         method = self.method
         return getattr(method, name, getattr(method, f"{name}_", ABSENT))
 
-    def look(self, name: str) -> tuple[Any, ...]:
-        """See `looks`."""
-        return look(self, name)
+    def values_of(self, name: str) -> tuple[Any, ...]:
+        """See `fields`."""
+        return values_of(self, name)
 
     @property
     def published_to(self) -> str | None:
-        """The exchange that the client publishes to by this; None where it does not publish."""
+        """The exchange that the client publishes to; None if this is not a publish."""
         return self.method.exchange if self.name == PUBLISH else None
 
     @property
     def consumer(self) -> str | None:
-        """The tag of the consumer that it is about; None where it is about none."""
+        """The tag of the consumer that it concerns; None if it concerns none."""
         return getattr(self.method, "consumer_tag", None)
 
     def held_messages(self) -> tuple[tuple[str, Any], ...]:
-        """Queue and message of what a settlement is about, as the broker has them."""
+        """Queue name and message of each delivery that it settles, as the broker has them."""
         method = self.method
         if self.direction == "received" and hasattr(method, "delivery_tag"):
             multiple = getattr(method, "multiple", False)
-            return self.line.held_messages(self.channel, method.delivery_tag, multiple)
+            return self.port.held_messages(self.channel, method.delivery_tag, multiple)
         return ()
 
     def note_destinations(self) -> None:
-        """By the time of the confirm it might go somewhere else."""
+        """The routing may have changed by the time of the confirm."""
         self.queues = self.destinations()
 
     def destinations(self) -> tuple[str, ...]:
-        """The queues that a publish goes to."""
-        return self.line.destinations(self.channel, self.method, self.properties)
+        """The queues that a publish is routed to."""
+        return self.port.destinations(self.channel, self.method, self.properties)
 
     # --- other shapes ---------------------------------------------------------------------------------
 
-    def changed(
+    def replace(
         self,
         *,
         fields: dict[str, Any] | None = None,
@@ -183,7 +183,7 @@ class FamilyUnit(Unit):
         body: bytes | None = None,
         channel: int | None = None,
     ) -> Self:
-        """Frames that are not changed keep their bytes."""
+        """Frames without a change keep their bytes."""
         frames = list(self.frames)
         made = changed_method(self.method, fields or {})
         if made is not None:
@@ -191,10 +191,10 @@ class FamilyUnit(Unit):
         if self.has_content and (properties or body is not None):
             frames[1:] = self._changed_content(properties or {}, body)
         number = self.channel if channel is None else channel
-        return self._marked(type(self)(self.line, self.direction, number, frames))
+        return self._inherit(type(self)(self.port, self.direction, number, frames))
 
     def first_frame(self, payload: bytes) -> tuple[int, bytes]:
-        """The frame with another method in the place of its own."""
+        """The first frame with another method."""
         return FRAME_METHOD, payload
 
     def _changed_content(self, changes: Mapping[str, Any], body: bytes | None) -> list[tuple[int, bytes]]:
@@ -207,74 +207,74 @@ class FamilyUnit(Unit):
         }
         made = known.replace(**values) if values else known
         octets = self.body if body is None else body
-        limit = self.line.largest_frame - 8 if self.line.largest_frame else _LARGEST
+        limit = self.port.largest_frame - 8 if self.port.largest_frame else _LARGEST
         class_id, weight, _ = self._header_numbers()
         header = CONTENT_HEADER.pack(class_id, weight, len(octets)) + made.encode()
         bodies = [(each[0], each[7:-1]) for each in split_body(octets, 0, limit)]
         return [(FRAME_CONTENT_HEADER, header), *self._inner_frames(), *bodies]
 
     def _header_numbers(self) -> tuple[int, int, int]:
-        """Class id, weight and size in the header, or what they would be."""
+        """Class id, weight and body size of the header; defaults without a header."""
         if len(self.frames) > 1 and len(self.frames[1][1]) >= CONTENT_HEADER.size:
             class_id, weight, size = CONTENT_HEADER.unpack_from(self.frames[1][1])
             return class_id, weight, size
         return self.index >> 16, 0, 0
 
     def _inner_frames(self) -> list[tuple[int, bytes]]:
-        """The frames of contents inside the content."""
+        """The frames of contents nested in the content."""
         return []
 
-    def again(self) -> Self:
-        """A delivery has a tag of its own, a publish no place among confirms."""
+    def duplicate(self) -> Self:
+        """The duplicate of a delivery has its own tag; the duplicate of a publish is not confirmed."""
         if self.name in _DELIVERIES:
-            unit = self.changed(fields={"delivery_tag": self.line.spare_tag(self.channel)})
+            group = self.replace(fields={"delivery_tag": self.port.duplicate_tag(self.channel)})
         else:
-            unit = self.changed()
-        unit.copy = True
-        return unit
+            group = self.replace()
+        group.is_duplicate = True
+        return group
 
     def with_method(self, method: Method) -> Self:
-        """A copy with another method in the place of its own."""
+        """A copy with another method."""
         frames = [self.first_frame(method.encode()), *self.frames[1:]]
-        return self._marked(type(self)(self.line, self.direction, self.channel, frames))
+        return self._inherit(type(self)(self.port, self.direction, self.channel, frames))
 
     # --- what becomes of it ---------------------------------------------------------------------------
 
-    def come(self, *, secured: bool) -> None:
-        """A copy of a publish has no place of its own in the count of confirms."""
-        line = self.line
+    def pass_on(self, *, secured: bool) -> None:
+        """The duplicate of a publish is not counted for confirms."""
+        port = self.port
         if not secured and self.name == PUBLISH:
-            line.take_unsecured(self.channel, self.octets)
-        elif self.copy and self.name == PUBLISH:
-            line.take_copy(self.channel, self.octets)
+            port.receive_unsecured(self.channel, self.octets)
+        elif self.is_duplicate and self.name == PUBLISH:
+            port.receive_duplicate(self.channel, self.octets)
         else:
-            line.take(self.octets)
+            port.receive(self.octets)
 
-    def lose(self, wire: Wire) -> None:
-        """It is as if it had never come, or gone."""
+    def drop(self, state: ConnectionFaultState) -> None:
+        """Only a heartbeat needs bookkeeping."""
         if self.direction == "received" and self.name == HEARTBEAT:
-            self.line.unhear()
+            self.port.drop_heartbeat()
 
-    def nack(self, flight: Flight) -> Self | None:
-        """There is no word for that: it is lost."""
-        flight.tap.note(self.line, "no confirms on this channel: the message is lost, untold")
+    def nack(self, interception: Interception) -> Self | None:
+        """Without confirms there is no answer: the message is lost."""
+        interception.tap.note(self.port, "no confirms on this channel: the message is lost without an answer")
         return None
 
-    def give_back(self, flight: Flight, code: int, text: str) -> None:
-        """basic.return with the content."""
+    def return_message(self, interception: Interception, code: int, text: str) -> None:
+        """Send basic.return with the content."""
         method = self._returned(code, text)
         frames = [(FRAME_METHOD, method.encode()), *self.frames[1:]]
-        answer = type(self)(self.line, "sent", self.channel, frames)
-        answer.life = flight.wire.lives.get(self.channel, 0)
-        flight.tap.go_on(flight.wire, answer)
+        answer = type(self)(self.port, "sent", self.channel, frames)
+        answer.generation = interception.state.generations.get(self.channel, 0)
+        interception.tap.pass_on(interception.state, answer)
 
     def _returned(self, code: int, text: str) -> Method:
-        """basic.return."""
+        """The basic.return method."""
         raise NotImplementedError
 
 
 def read(grammars: tuple[Grammar, ...], decode: Any, *where: Any) -> Any:
-    """What `decode` makes of the first grammar that the bytes can be read with; None if of none."""
+    """Decode with the first grammar that fits; None if none does."""
     for grammar in grammars:
         try:
             return decode(*where, grammar)
@@ -284,9 +284,9 @@ def read(grammars: tuple[Grammar, ...], decode: Any, *where: Any) -> Any:
 
 
 def changed_method(method: Any, changes: Mapping[str, Any]) -> Any:
-    """A copy of a method with other values, as far as it has such fields; None where it has none of them.
+    """A copy of a method with other values; None if it has none of these fields.
 
-    Fields have no underscores in these names. A value that can be called is given the old one.
+    Field names have no trailing underscores. A value that is callable is called with the old value.
     """
     names = {field.rstrip("_"): field for field, _ in getattr(method, "LAYOUT", ())}
     wanted = {names[name]: value for name, value in changes.items() if name in names}

@@ -1,4 +1,4 @@
-"""Units of 0-10: controls, and commands with their header and body."""
+"""Frame groups of 0-10: controls, and commands with their header and body."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
-from fakeamqp.faults.units import HEARTBEAT, Unit
+from fakeamqp.faults.frame_group import HEARTBEAT, FrameGroup
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
     FIRST_FRAME,
@@ -17,15 +17,16 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
     encode_frames,
 )
 from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING, TYPE_MASK, is_heartbeat
-from fakeamqp.protocols.amqp_0_10.faults.looks import look
+from fakeamqp.protocols.amqp_0_10.faults.fields import values_of
 from fakeamqp.protocols.codec.errors import WireError
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.flight import Flight
-    from fakeamqp.faults.wires import Wire
+    from fakeamqp.faults.connection_state import ConnectionFaultState
+    from fakeamqp.faults.interception import Interception
     from fakeamqp.protocols.amqp_0_10.codec.packed import Packed, Struct
+    from fakeamqp.protocols.amqp_0_10.faults.fault_port import CommandFaultPort
 
-__all__ = ["BODY", "COMMAND", "CONTROL", "HEADER", "TRANSFER", "CommandUnit", "starts", "structs_with"]
+__all__ = ["BODY", "COMMAND", "CONTROL", "HEADER", "TRANSFER", "CommandGroup", "starts", "structs_with"]
 
 TRANSFER = "message.transfer"
 CONTROL, COMMAND, HEADER, BODY = range(4)
@@ -34,28 +35,28 @@ _END = LAST_SEGMENT | LAST_FRAME
 
 
 def starts(kind: int) -> bool:
-    """Whether an assembly begins with a frame of that kind."""
+    """True if an assembly begins with a frame of that kind."""
     return kind >> 8 & _BEGINNING == _BEGINNING
 
 
-class CommandUnit(Unit):
-    """See `Unit`, which says what each of these is."""
+class CommandGroup(FrameGroup):
+    """See `FrameGroup`."""
 
     __slots__ = ("has_content", "sync")
 
-    line: Any
+    port: CommandFaultPort
 
     # --- what it is -----------------------------------------------------------------------------------
 
     def _read_name(self) -> str:
         self.sync = False
-        """Whether the client, or the broker, wants to know soon that the command is done."""
+        """True if the sender asks to be told of the completion soon."""
         kind, payload = self.frames[0]
         self.has_content = not kind >> 8 & LAST_SEGMENT  # Another segment follows.
         if is_heartbeat(kind, payload):
             return HEARTBEAT
         if not starts(kind):
-            return ""  # The rest of something whose beginning went over another transport.
+            return ""  # The rest of an assembly that began on another transport.
         found = _TABLES.get(kind & TYPE_MASK, {}).get(int.from_bytes(payload[:2], "big"))
         return "" if found is None else found.NAME
 
@@ -66,18 +67,18 @@ class CommandUnit(Unit):
 
     @property
     def is_command(self) -> bool:
-        """Whether it is a command, and so has a number."""
+        """True for a command: it has an id. False for a control."""
         return self.frames[0][0] & TYPE_MASK == COMMAND
 
     def segment(self, which: int) -> bytes | None:
-        """The bytes of a segment as far as they have come, None where there is none of that type."""
+        """The bytes of a segment as far as they have arrived; None without a segment of that type."""
         pieces = [payload for kind, payload in self.frames if kind & TYPE_MASK == which]
         return b"".join(pieces) if pieces else None
 
     @property
     def method(self) -> Any:
         """A `Command` or a `Control`."""
-        if self._method == "unread" and self.told:
+        if self._method == "unread" and self.method_complete:
             self._method = None
             octets = self.segment(self.frames[0][0] & TYPE_MASK) or b""
             try:
@@ -90,23 +91,23 @@ class CommandUnit(Unit):
         return None if self._method == "unread" else self._method
 
     @property
-    def told(self) -> bool:
-        """Whether the first segment has come whole."""
+    def method_complete(self) -> bool:
+        """True once the first segment is complete."""
         first = self.frames[0][0] & TYPE_MASK
         return any(kind >> 8 & LAST_FRAME for kind, _ in self.frames if kind & TYPE_MASK == first)
 
     @property
     def complete(self) -> bool:
-        """Frames say which is the last."""
+        """A flag marks the last frame."""
         return self.frames[-1][0] >> 8 & _END == _END
 
-    def takes(self, kind: int) -> bool:
-        """Anything but the beginning of something else."""
+    def continues_with(self, kind: int) -> bool:
+        """Any frame that does not begin another assembly."""
         return not starts(kind) and kind & TYPE_MASK != CONTROL
 
     @property
-    def headed(self) -> bool:
-        """The last frame of the header segment."""
+    def header_complete(self) -> bool:
+        """True if the last frame ends the header segment."""
         kind = self.frames[-1][0]
         return kind & TYPE_MASK == HEADER and bool(kind >> 8 & LAST_FRAME)
 
@@ -127,7 +128,7 @@ class CommandUnit(Unit):
 
     @property
     def structs(self) -> tuple[Any, ...]:
-        """What is in the header segment; nothing where it cannot be read."""
+        """The structs of the header segment; empty if it cannot be decoded."""
         try:
             return structs.decode_header(self.segment(HEADER) or b"")
         except WireError:
@@ -139,7 +140,7 @@ class CommandUnit(Unit):
         return self.name == HEARTBEAT or self.name.startswith("connection.")
 
     @property
-    def outlives(self) -> bool:
+    def allowed_after_close(self) -> bool:
         """Controls, and the exception that has ended a session."""
         return not self.is_command or self.name == "execution.exception"
 
@@ -150,21 +151,21 @@ class CommandUnit(Unit):
 
     # --- what rules ask -------------------------------------------------------------------------------
 
-    def look(self, name: str) -> tuple[Any, ...]:
-        """See `looks`."""
-        return look(self, name)
+    def values_of(self, name: str) -> tuple[Any, ...]:
+        """See `fields`."""
+        return values_of(self, name)
 
-    def tells_early(self, name: str) -> bool:
-        """The routing key of a transfer is in its header, and so is what is a field in other protocols."""
+    def known_early(self, name: str) -> bool:
+        """The routing key of a transfer is in its header, like some fields of other protocols."""
         return name in ("exchange", "channel") or name in self.protocol.kinds[self.name].fields
 
     def note_destinations(self) -> None:
-        """The queues that a transfer goes to."""
-        self.queues = self.line.destinations(self.channel, self.method, self.properties)
+        """The queues that a transfer is routed to."""
+        self.queues = self.port.destinations(self.channel, self.method, self.properties)
 
     # --- other shapes ---------------------------------------------------------------------------------
 
-    def changed(
+    def replace(
         self,
         *,
         fields: dict[str, Any] | None = None,
@@ -172,7 +173,7 @@ class CommandUnit(Unit):
         body: bytes | None = None,
         channel: int | None = None,
     ) -> Self:
-        """Segments that are not changed keep their bytes."""
+        """Segments without a change keep their bytes."""
         first_type = self.frames[0][0] & TYPE_MASK
         segments = {
             first_type: self.segment(first_type),
@@ -193,63 +194,63 @@ class CommandUnit(Unit):
             altered = True
         frames = list(self.frames)
         if altered:
-            limit = self.line.largest_frame or LARGEST_FRAME
+            limit = self.port.largest_frame or LARGEST_FRAME
             present = [(kind, octets) for kind, octets in segments.items() if octets is not None]
             cut = FRAMING.cut(encode_frames(0, present, limit))
             frames = [(kind, payload) for kind, _, payload, _ in cut]
         number = self.channel if channel is None else channel
-        return self._marked(type(self)(self.line, self.direction, number, frames))
+        return self._inherit(type(self)(self.port, self.direction, number, frames))
 
-    def again(self) -> Self:
-        """What is sent once more has a number of its own; what has come once more has none."""
-        unit = self.changed()
-        unit.copy = True
+    def duplicate(self) -> Self:
+        """The duplicate of a sent command has its own id; the duplicate of a received one has none."""
+        group = self.replace()
+        group.is_duplicate = True
         if self.direction == "sent" and self.is_command:
-            unit.number = self.line.spare_number(self.channel)
-        return unit
+            group.number = self.port.next_command_id(self.channel)
+        return group
 
     # --- what becomes of it ---------------------------------------------------------------------------
 
-    def taken(self) -> None:
-        """The client does not count what it does not get."""
+    def intercepted(self) -> None:
+        """The client does not count a command that does not reach it."""
         if self.direction == "sent" and self.is_command and self.number is None:
-            self.number = self.line.unsaid(self.channel)
+            self.number = self.port.withhold_command(self.channel)
 
-    def say(self) -> bytes:
-        """A command that does not follow the one the client had last is announced by a command point."""
+    def encode(self) -> bytes:
+        """A command is announced by a command point unless the client expects its id."""
         if not self.is_command:
             return self.octets
         if self.number is None:
-            self.number = self.line.spare_number(self.channel)
-        octets: bytes = self.line.announced(self.channel, self.number, self.octets)
+            self.number = self.port.next_command_id(self.channel)
+        octets: bytes = self.port.with_command_point(self.channel, self.number, self.octets)
         return octets
 
-    def come(self, *, secured: bool) -> None:
-        """A copy of a command has no number of its own."""
+    def pass_on(self, *, secured: bool) -> None:
+        """A duplicate of a command has no id of its own."""
         if not secured and self.name == TRANSFER:
-            self.line.pass_over(self.channel, self.octets)
-        elif self.copy and self.is_command:
-            self.line.take_copy(self.channel, self.octets)
+            self.port.drop_command(self.channel, self.octets)
+        elif self.is_duplicate and self.is_command:
+            self.port.receive_duplicate(self.channel, self.octets)
         else:
-            self.line.take(self.octets)
+            self.port.receive(self.octets)
 
-    def lose(self, wire: Wire) -> None:
-        """A command is counted, and never completed."""
+    def drop(self, state: ConnectionFaultState) -> None:
+        """A dropped command is counted, and never completed."""
         if self.direction == "received":
             if self.name == HEARTBEAT:
-                self.line.unhear()
-            elif self.is_command and not self.copy:
-                self.line.pass_over(self.channel, self.octets)
+                self.port.drop_heartbeat()
+            elif self.is_command and not self.is_duplicate:
+                self.port.drop_command(self.channel, self.octets)
 
-    def fail(self, flight: Flight, code: int, text: str, field_index: int | None) -> None:
-        """execution.exception, and the end of the session."""
-        if self.is_command and not self.copy:
-            self.line.fail(self.channel, self.octets, code, text, field_index)
+    def exception(self, interception: Interception, code: int, text: str, field_index: int | None) -> None:
+        """Send execution.exception and end the session."""
+        if self.is_command and not self.is_duplicate:
+            self.port.exception(self.channel, self.octets, code, text, field_index)
 
-    def nack(self, flight: Flight) -> Self | None:
-        """Rejected, or an exception where publishers are told nothing else: see `FaultPort.refuse`."""
-        if not self.copy:
-            self.line.refuse(self.channel, self.octets)
+    def nack(self, interception: Interception) -> Self | None:
+        """Reject a transfer; see `CommandFaultPort.nack_transfer`."""
+        if not self.is_duplicate:
+            self.port.nack_transfer(self.channel, self.octets)
         return None
 
 
@@ -257,7 +258,7 @@ _TABLES: dict[int, dict[int, type[Any]]] = {CONTROL: controls.CONTROLS, COMMAND:
 
 
 def _with(record: Packed, changes: dict[str, Any]) -> tuple[Any, bool]:
-    """A copy with other values, as far as it has these fields, and whether it has any of them."""
+    """A copy with other values, and whether it has any of these fields."""
     names = {name.rstrip("_"): name for name, _ in record.FIELDS}
     values = {name: getattr(record, name) for name, _ in record.FIELDS}
     altered = False
@@ -270,9 +271,9 @@ def _with(record: Packed, changes: dict[str, Any]) -> tuple[Any, bool]:
 
 
 def structs_with(found: tuple[Any, ...], changes: dict[str, Any]) -> list[Any]:
-    """The structs of a header with other values; one that is not there is added where it is needed.
+    """The structs of a header with other values; a missing struct is added if a value needs it.
 
-    `headers` stands for `application_headers`; text is put into bytes where a field has them.
+    `headers` stands for `application_headers`. Text becomes bytes where the field holds bytes.
     """
     made = list(found)
     for owner in (structs.DeliveryProperties, structs.MessageProperties):

@@ -1,4 +1,4 @@
-"""What faults need of a broker, in one place: they know the wire, and this knows the rest."""
+"""What faults need of a broker, handed to them by `Broker`. Faults import neither broker nor model."""
 
 from __future__ import annotations
 
@@ -12,27 +12,35 @@ from fakeamqp.model.state import Redirect
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from fakeamqp.faults.context import BrokerContext
     from fakeamqp.inspect import QueueInspector
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.timers import Timer
     from fakeamqp.runtime import Engine
     from fakeamqp.trace import Recorder
 
-__all__ = ["FaultHost"]
+__all__ = ["FaultContext"]
 
 
 class Owner(Protocol):
-    """What a broker's owner can do to it as a whole."""
+    """The parts of `Broker` that faults use."""
 
     def restart(self, *, crash: bool, durable: bool) -> None:
         """Restart on the same port."""
 
     def queue(self, name: str, virtual_host: str) -> QueueInspector:
-        """A live look at one queue."""
+        """The inspector of one queue."""
 
 
-class FaultHost:
-    """A broker as its faults see it: `faults.line.Host`."""
+class FaultContext:
+    """Implements `faults.context.BrokerContext` for a running broker; the methods are documented there.
+
+    Args:
+        owner: the broker.
+        state: its model.
+        engine: what runs it.
+        recorder: the trace's recorder, or None without a trace.
+    """
 
     exchange_types = frozenset(EXCHANGE_TYPES)
 
@@ -44,7 +52,7 @@ class FaultHost:
 
     @property
     def seed(self) -> int | str | None:
-        """The seed that the broker was made with."""
+        """The broker's seed."""
         return self._state.seed
 
     def __enter__(self) -> Self:
@@ -55,48 +63,48 @@ class FaultHost:
         self._engine.__exit__(*error)
 
     def now(self) -> float:
-        """The instant on the broker's clock, in seconds."""
+        """The current instant of the broker's clock, in seconds."""
         return self._state.clock.now()
 
     def call_at(self, due: float, callback: Callable[[], object], label: str) -> Timer:
-        """Have something done at an instant of the broker's clock."""
+        """Set a timer on the broker's clock."""
         return self._state.timers.call_at(due, callback, label)
 
     def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
-        """Wait until a predicate holds, at most `timeout` real seconds; whether it did."""
+        """Wait at most `timeout` real seconds; returns whether the predicate held."""
         return self._engine.wait_until(predicate, timeout)
 
-    def remark(self) -> str:
-        """What to add where somebody waited in vain because time stands still; otherwise ""."""
+    def hint(self) -> str:
+        """Text for a timeout error where virtual time stands still, otherwise ""."""
         return time_hint(self._state)
 
-    def linked(self) -> Iterable[Any]:
+    def connections(self) -> Iterable[Any]:
         """The open connections, oldest first."""
         return list(self._state.connections)
 
     def alias(self, name: str) -> str | None:
-        """The short name that the trace gives a connection."""
+        """The connection's short name in the trace, or None without a trace."""
         return None if self._recorder is None else self._recorder.alias(name)
 
-    def onlooker(self) -> Recorder | None:
-        """The recorder, if there is one."""
+    def next_tap(self) -> Recorder | None:
+        """The recorder, or None without a trace."""
         return self._recorder
 
     def install(self, tap: Any) -> None:
-        """Have everything pass `tap`, or (None) only the recorder."""
+        """Make `tap` the broker's tap; None restores the recorder."""
         self._state.tap = self._recorder if tap is None else tap
 
     def note(self, connection: str, event: str, detail: str) -> None:
-        """Have the trace show what has happened to a connection."""
+        """Add a connection event to the trace, if there is one."""
         if self._recorder is not None:
             self._recorder.connection(connection, event, detail)
 
     def wrap_connections(self, wrap: Callable[[Any, Callable[[], object]], Any] | None) -> None:
-        """Put something around every connection, now and later; None takes it off where it is idle."""
+        """Wrap every connection, open or to come; None removes the wrapper from idle connections."""
         self._engine.wrap_connections(wrap)
 
     def refuse(self, refusing: bool) -> None:
-        """Have the operating system refuse dials, or not any more."""
+        """Have the operating system refuse connections to the port, or accept them again."""
         self._engine.refuse(refusing)
 
     def restart(self, *, crash: bool, durable: bool) -> None:
@@ -104,7 +112,7 @@ class FaultHost:
         self._owner.restart(crash=crash, durable=durable)
 
     def block(self, reason: str | None) -> None:
-        """Hold back all publishers; None lets them go on."""
+        """Block all publishers; None unblocks them."""
         if reason is None:
             self._state.unblock()
         else:
@@ -116,9 +124,15 @@ class FaultHost:
         known_hosts: tuple[str, ...] = (),
         note: Callable[[], object] = lambda: None,
     ) -> None:
-        """Send clients that open a connection elsewhere, or (None) no more; `note` is called for each."""
+        """Redirect clients that open a connection; None stops it. `note` is called once per client."""
         self._state.redirect = None if host is None else Redirect(host, known_hosts, note)
 
     def cancel_consumers(self, queue: str, virtual_host: str) -> int:
-        """End the consumers of a queue; how many there were."""
+        """Cancel a queue's consumers; returns how many there were."""
         return self._owner.queue(queue, virtual_host).cancel_consumers()
+
+
+if TYPE_CHECKING:
+
+    def _check(context: FaultContext) -> BrokerContext:
+        return context

@@ -1,4 +1,4 @@
-"""What faults need of a broker, on one without sockets."""
+"""What faults need of a broker, for a broker without sockets."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fakeamqp.model.exchanges import EXCHANGE_TYPES
 from fakeamqp.model.state import Redirect
 from fakeamqp.model.timers import Timer
 
-__all__ = ["FaultHost"]
+__all__ = ["FaultContext"]
 
 
-class FaultHost:
-    """A `faults.line.Host` on a `Server` that has an `onlooker` and can `restart`. Nobody ever waits."""
+class FaultContext:
+    """A `BrokerContext` of a `Server` that has a `next_tap` and can `restart`. `wait_until` never waits."""
 
     exchange_types = frozenset(EXCHANGE_TYPES)
 
@@ -43,25 +43,25 @@ class FaultHost:
     def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
         return bool(predicate())
 
-    def remark(self) -> str:
+    def hint(self) -> str:
         return ""
 
-    def linked(self) -> Iterable[Any]:
+    def connections(self) -> Iterable[Any]:
         return list(self._server.state.connections)
 
     def alias(self, name: str) -> str | None:
-        alias = getattr(self._server.onlooker, "alias", None)
+        alias = getattr(self._server.next_tap, "alias", None)
         return None if alias is None else alias(name)
 
-    def onlooker(self) -> Any:
-        return self._server.onlooker
+    def next_tap(self) -> Any:
+        return self._server.next_tap
 
     def install(self, tap: Any) -> None:
-        self._server.state.tap = self._server.onlooker if tap is None else tap
+        self._server.state.tap = self._server.next_tap if tap is None else tap
 
     def note(self, connection: str, event: str, detail: str) -> None:
-        if self._server.onlooker is not None:
-            self._server.onlooker.connection(connection, event, detail)
+        if self._server.next_tap is not None:
+            self._server.next_tap.connection(connection, event, detail)
 
     def wrap_connections(self, wrap: Callable[[Any, Callable[[], object]], Any] | None) -> None:
         raise AssertionError("rules have no business with transports")

@@ -1,6 +1,6 @@
-"""What can be done to a stream of bytes in one direction: delay it, narrow it, chop it, cut it off.
+"""Shapers: they delay, throttle, slice or cut the bytes of one direction of a connection.
 
-Nothing here changes a byte or the order of two. All times are instants and seconds of the broker's clock.
+No shaper changes a byte or the order of bytes. Times are seconds and instants of the broker's clock.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from typing import Literal, Protocol, TypeAlias
 
 from fakeamqp.adapters import protocol_named, protocol_of
 
-__all__ = ["Bandwidth", "Cut", "How", "Latency", "Octets", "Queue", "Slices"]
+__all__ = ["Bandwidth", "ByteQueue", "Cut", "DelayBuffer", "How", "Latency", "Slices"]
 
 How: TypeAlias = Literal["fin", "reset", "silence"]
-"""How a connection ends: in order, at once by a reset, or without anybody being told."""
+"""How a connection ends: with FIN, with a TCP reset, or half-open ("silence": no bytes in either direction).
+"""
 
-# Sums of instants are not exact: less than a nanosecond is no time.
+# Sums of instants are inexact: a difference below a nanosecond counts as none.
 _MARGIN = 1e-9
 _FRAME_END = 0xCE
-"""What every frame of 0-9-1 ends with; 0-10 has no such mark."""
+"""The last byte of every 0-9-1 frame. 0-10 has no such byte."""
 _PROTOCOL_HEADER = 8
-# How often a narrow stream moves on, in seconds, where single bytes do not take longer.
+# The step of a throttled stream in seconds, unless a single byte takes longer.
 _TICK = 0.05
 
 
-class Octets:
-    """A stream of bytes that waits; what is put in comes out again in pieces of any size."""
+class ByteQueue:
+    """A queue of bytes. Bytes leave in order, in pieces of any size."""
 
     __slots__ = ("_offset", "_pieces", "size")
 
@@ -52,7 +53,7 @@ class Octets:
             self.size += len(octets)
 
     def take(self, most: int) -> bytes:
-        """The first bytes, at most so many."""
+        """Take at most `most` bytes from the beginning."""
         taken: list[bytes] = []
         while most and self._pieces:
             first = self._pieces[0]
@@ -67,42 +68,42 @@ class Octets:
         return taken[0] if len(taken) == 1 else b"".join(taken)
 
     def take_piece(self) -> bytes:
-        """The first bytes, as they were put in."""
+        """Take the first piece as it was put in."""
         return self.take(len(self._pieces[0]) - self._offset) if self._pieces else b""
 
     def clear(self) -> None:
-        """Forget what waits."""
+        """Discard all bytes."""
         self._pieces.clear()
         self._offset = self.size = 0
 
 
-class Queue(Protocol):
-    """Where bytes wait until their time has come."""
+class DelayBuffer(Protocol):
+    """A shaper that keeps bytes until they are due."""
 
     @property
     def size(self) -> int:
         """How many bytes wait."""
 
     def put(self, octets: bytes, now: float) -> None:
-        """Bytes come at the instant `now`."""
+        """Add bytes that arrive at the instant `now`."""
 
     def take(self, now: float) -> list[bytes]:
-        """The bytes that go on at the instant `now`."""
+        """Take the bytes that are due at the instant `now`."""
 
     def take_all(self) -> list[bytes]:
-        """All that wait, whatever the time."""
+        """Take all bytes, whatever the time."""
 
     def due(self) -> float | None:
-        """When to call `take` next; None when nothing waits."""
+        """When to call `take` next; None if the buffer is empty."""
 
 
 class Latency:
-    """Bytes go on so many seconds after they came, give or take some; none overtakes another.
+    """Delays bytes. They stay in order.
 
     Args:
-        seconds: how long they take.
-        jitter: how much longer or shorter it may be.
-        random: decides on that.
+        seconds: the delay.
+        jitter: the largest deviation from it, in seconds.
+        random: draws the deviation.
     """
 
     def __init__(self, seconds: float, jitter: float, random: Random) -> None:
@@ -113,16 +114,16 @@ class Latency:
         self.size = 0
 
     def put(self, octets: bytes, now: float) -> None:
-        """See `Queue`."""
+        """See `DelayBuffer`."""
         seconds = self._seconds
         if self._jitter:
             seconds = max(0.0, seconds + self._random.uniform(-self._jitter, self._jitter))
-        # Where the draw would have it overtake what came before, it waits behind that.
+        # Bytes with a shorter delay still wait behind the bytes before them.
         self._waiting.append((now + seconds, octets))
         self.size += len(octets)
 
     def take(self, now: float) -> list[bytes]:
-        """See `Queue`."""
+        """See `DelayBuffer`."""
         taken = []
         while self._waiting and self._waiting[0][0] <= now + _MARGIN:
             taken.append(self._waiting.popleft()[1])
@@ -130,47 +131,47 @@ class Latency:
         return taken
 
     def take_all(self) -> list[bytes]:
-        """See `Queue`."""
+        """See `DelayBuffer`."""
         taken = [octets for _, octets in self._waiting]
         self._waiting.clear()
         self.size = 0
         return taken
 
     def due(self) -> float | None:
-        """See `Queue`."""
+        """See `DelayBuffer`."""
         return self._waiting[0][0] if self._waiting else None
 
 
 class Bandwidth:
-    """At most so many bytes a second go on: of those that come at once, number n after n / rate seconds.
+    """Throttles octets: of those that arrive together, number n leaves after n / rate seconds.
 
-    They go in steps of a twentieth of a second, or one by one where that takes longer.
+    Bytes leave in steps of 1/20 second, or one by one if the rate is below 20 bytes per second.
 
     Args:
-        rate: bytes a second.
+        rate: bytes per second.
     """
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
-        self._waiting = Octets()
+        self._waiting = ByteQueue()
         self._began = 0.0
         self._gone = 0
         self._looked = 0.0
 
     @property
     def size(self) -> int:
-        """See `Queue`."""
+        """See `DelayBuffer`."""
         return self._waiting.size
 
     def put(self, octets: bytes, now: float) -> None:
-        """See `Queue`."""
+        """See `DelayBuffer`."""
         if not self._waiting.size:
             self._began = self._looked = now
             self._gone = 0
         self._waiting.put(octets)
 
     def take(self, now: float) -> list[bytes]:
-        """See `Queue`."""
+        """See `DelayBuffer`."""
         self._looked = max(self._looked, now)
         count = int((now - self._began + _MARGIN) * self._rate + 1e-6) - self._gone
         taken = self._waiting.take(max(0, count))
@@ -178,12 +179,12 @@ class Bandwidth:
         return [taken] if taken else []
 
     def take_all(self) -> list[bytes]:
-        """See `Queue`."""
+        """See `DelayBuffer`."""
         taken = self._waiting.take(self._waiting.size)
         return [taken] if taken else []
 
     def due(self) -> float | None:
-        """See `Queue`."""
+        """See `DelayBuffer`."""
         if not self._waiting.size:
             return None
         ticks = int((self._looked - self._began) / _TICK + 1e-6) + 1
@@ -193,11 +194,11 @@ class Bandwidth:
 
 
 class Slices:
-    """Bytes go on in pieces.
+    """Splits the stream into small pieces.
 
     Args:
-        octets: how long a piece may be.
-        pause: how many seconds after one piece the next one goes.
+        octets: the largest size of a piece.
+        pause: seconds between a piece and the next one.
     """
 
     def __init__(self, octets: int, pause: float) -> None:
@@ -206,21 +207,21 @@ class Slices:
 
 
 class Cut:
-    """The stream ends after so many bytes, or frames, from here on.
+    """Ends the stream after a number of bytes or frames, counted from now on.
 
-    Frames are found by their sizes. Where the first bytes cannot be the beginning of a frame (or of the
-    protocol header), they are taken for the rest of one that began earlier, which does not count.
+    Frames are found by their sizes. If the first bytes cannot begin a frame or a protocol header, they count
+    as the rest of a frame that began earlier; that frame is not counted.
 
     Args:
-        octets: after how many, or None.
-        frames: after how many, or None.
-        how: what happens then.
-        protocol: what is spoken, as far as that is known; a protocol header that passes says it again.
+        octets: the number of bytes that still pass, or None.
+        frames: the number of whole frames that still pass, or None.
+        how: how the connection ends then.
+        protocol: what the connection speaks, if known; a protocol header that passes overrides it.
     """
 
     def __init__(self, octets: int | None, frames: int | None, how: How, protocol: str | None = None) -> None:
         self.how = how
-        #: How much has passed so far: bytes, or frames.
+        #: The number of bytes or frames that have passed.
         self.passed = 0
         self._octets = octets
         self._frames = frames
@@ -230,7 +231,7 @@ class Cut:
         self._lost = False
 
     def admit(self, octets: bytes) -> tuple[int, bool]:
-        """How many of these bytes may pass, and whether that was the last."""
+        """How many of these bytes may pass, and whether the stream ends behind them."""
         if self._octets is not None:
             count = min(self._octets - self.passed, len(octets))
             self.passed += count
@@ -242,7 +243,7 @@ class Cut:
         return (position, True) if self.passed == self._frames else (len(octets), False)
 
     def _walk(self, octets: bytes, position: int) -> int:
-        """Go on to the end of a frame, of its header or of the bytes, whichever is first."""
+        """Advance to the end of a frame, of its header or of the bytes, whichever comes first."""
         framing = self._framing
         if self._lost:
             end = octets.find(_FRAME_END, position)

@@ -1,0 +1,356 @@
+"""`Faults`: the API of all faults of one broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.errors import near_match
+from fakeamqp.faults.adapter import adapter_named
+from fakeamqp.faults.alarms import Alarm, Flow, Starvation
+from fakeamqp.faults.connection_selector import ConnectionSelector
+from fakeamqp.faults.errors import FaultError, check_channel
+from fakeamqp.faults.handle import Handle, Handles
+from fakeamqp.faults.keywords import checked
+from fakeamqp.faults.matching import conditions
+from fakeamqp.faults.network import Network
+from fakeamqp.faults.redirection import Redirection
+from fakeamqp.faults.rule import Rule
+from fakeamqp.faults.subjects import subject_of
+from fakeamqp.faults.tap import FaultTap
+
+if TYPE_CHECKING:
+    from fakeamqp.faults.chaos import Chaos
+    from fakeamqp.faults.context import BrokerContext
+    from fakeamqp.faults.fault_port import Direction, FaultPort, TappedConnection
+
+__all__ = ["Faults"]
+
+_PARTS = ("header",)
+
+
+class Faults:
+    """The faults of one broker: rules about methods, the network, alarms, chaos. Get it from `Broker.faults`.
+
+    Every fault is a handle: `hits` counts, `wait` waits for hits, `remove` ends the fault, and `str` returns
+    a sentence.
+    """
+
+    def __init__(self, context: BrokerContext) -> None:
+        self._context = context
+        self._handles = Handles()
+        self._rules_made = 0
+        self.network = Network(context, self._handles)
+        self._tap = FaultTap(context, self.network.silence_port)
+
+    # --- rules ----------------------------------------------------------------------------------------
+
+    def on(
+        self,
+        *methods: str,
+        direction: Direction | None = None,
+        connection: Any = None,
+        protocol: str | None = None,
+        part: str | None = None,
+        optional: bool = False,
+        **wanted: Any,
+    ) -> Rule:
+        """Make a rule about methods that pass. It is in force at once; its methods add triggers and actions.
+
+        Args:
+            methods: names such as "basic.publish" or "message.transfer", patterns such as "queue.*",
+                "heartbeat", or "confirm" for publisher confirms that are about to be sent.
+            direction: "received" by the broker, or "sent"; by default the direction of the methods, and
+                "received" for methods that go both ways.
+            connection: only this one: its name, its short name in the trace, the name the client gave itself,
+                or one of `Broker.connections`.
+            protocol: only connections that speak this one: "0-9-1", "0-10", "0-9" or "0-8". By default a name
+                that several protocols have, such as "queue.declare", stands for all of them.
+            part: "header" has the rule act when the content header has arrived, before any body.
+            optional: `verify` does not complain if the rule never fires.
+            wanted: conditions: `exchange`, `routing_key` (a topic pattern), `queue` (that a publish goes to,
+                a delivery comes from, or a method names), `exchange_type`, `body`, `headers` (those that must
+                be there), `channel`, `session` (the name of the 0-10 session), any property, any field of the
+                methods. A value has to be equal; a compiled regular expression has to match somewhere; a
+                function has to return true.
+
+        Raises:
+            FaultError: a name is misspelled; the text names the nearest one that exists.
+        """
+        subject = subject_of(methods, direction, protocol)
+        if part is not None and part not in _PARTS:
+            raise FaultError(f"there is no part {part!r}{near_match(part, _PARTS)}")
+        if part is not None and (not subject.has_content or subject.direction == "sent"):
+            raise FaultError(f"part={part!r} is for received methods with a content, not {subject}")
+        asked = conditions(subject, wanted, self._context.exchange_types)
+        among = None if connection is None else ConnectionSelector(connection, self._context.alias)
+        self._rules_made += 1
+        random = Random(f"{self._context.seed}:{self._rules_made}")
+        rule = Rule(self._tap, subject, asked, among, part, random)
+        if optional:
+            rule.optional()
+        with self._context:
+            self._handles.add(rule)
+            self._tap.add(rule)
+        return rule
+
+    @property
+    def rules(self) -> tuple[Handle, ...]:
+        """The faults in force, oldest first."""
+        return self._handles.in_force
+
+    def clear(self) -> None:
+        """Remove all faults; what they held passes on. New rules draw from the seed's beginning again."""
+        with self._context:
+            self._handles.clear()
+            self._rules_made = 0
+
+    def verify(self) -> None:
+        """Check that every fault has happened.
+
+        Raises:
+            UnusedFault: some have not and are not optional; the text lists them with their near misses.
+            Exception: a function of the test raised it in a rule, and no call has raised it yet.
+        """
+        with self._context:
+            self._handles.verify()
+
+    def after_restart(self) -> None:
+        """Put alarms in force again: they outlast a restart. Called inside the engine."""
+        alarms = [handle for handle in self._handles.in_force if isinstance(handle, Alarm)]
+        if alarms:
+            self._context.block(alarms[-1].reason)
+
+    def raise_errors(self) -> None:
+        """Raise the first error of a function of the test that no call has raised yet."""
+        for handle in self._handles:
+            handle.raise_error()
+
+    # --- other faults --------------------------------------------------------------------------------------
+
+    @checked
+    def silence(self, connection: Any) -> Handle:
+        """Silence a connection: no bytes pass in either direction, though it stays open.
+
+        The heartbeat timeout applies to it from now on, also on a virtual clock. When the handle is removed,
+        held bytes flow.
+        """
+        return self.network.on(connection=connection).silence()
+
+    @checked
+    def memory_alarm(self, reason: str = "low on memory") -> Alarm:
+        """Block all publishers, as a broker that is low on memory does; `remove` ends it."""
+        return self._alarm(reason)
+
+    @checked
+    def disk_alarm(self, reason: str = "low on disk") -> Alarm:
+        """Block all publishers, as a broker that is low on disk space does; `remove` ends it."""
+        return self._alarm(reason)
+
+    def _alarm(self, reason: str) -> Alarm:
+        with self._context:
+            alarm = Alarm(self._context, reason, self._handles)
+            self._handles.add(alarm)
+            alarm.begin()
+        return alarm
+
+    @checked
+    def redirect(self, host: str, *, known_hosts: Iterable[str] = ()) -> Redirection:
+        """Redirect clients that open a connection to another broker; `remove` ends it.
+
+        AMQP 0-10, 0-9 and 0-8 have connection.redirect. Clients of 0-9-1 are served as usual.
+
+        Args:
+            host: the other broker, such as "other.example:5672".
+            known_hosts: further brokers that the client may try.
+        """
+        with self._context:
+            redirection = Redirection(self._context, host, known_hosts, self._handles)
+            self._handles.add(redirection)
+            redirection.begin()
+        return redirection
+
+    @checked
+    def channel_flow(
+        self, active: bool = False, *, connection: Any = None, channel: int | None = None
+    ) -> Flow:
+        """Send channel.flow: clients stop publishing on their channels; `remove` sends the opposite.
+
+        Args:
+            active: True tells clients to continue.
+            connection: only this one.
+            channel: only channels with this number.
+
+        Raises:
+            FaultError: there is no such channel, or `active` is neither True nor False.
+        """
+        if not isinstance(active, bool):
+            raise FaultError(f"active is True or False, not {active!r}")
+        with self._context:
+            channels = [
+                (port, number)
+                for port in self._ports(connection)
+                for number in port.channels
+                if channel in (None, number)
+            ]
+            if not channels:
+                raise FaultError(f"there is no open channel{self._said(connection, channel)}")
+            flow = Flow(self._context, channels, active)
+            self._handles.add(flow)
+            flow.send(active)
+        return flow
+
+    @checked
+    def starve(
+        self, queue: str | None = None, *, destination: str | None = None, connection: Any = None
+    ) -> Starvation:
+        """Ignore the credit of AMQP 0-10 subscriptions, so that no message is delivered to them.
+
+        message.flow is completed as usual. The credit that clients give counts once this is removed.
+
+        Args:
+            queue: only subscriptions to this queue.
+            destination: only subscriptions with this destination.
+            connection: only this one.
+
+        Raises:
+            FaultError: an argument is not a name.
+        """
+        among = None if connection is None else ConnectionSelector(connection, self._context.alias)
+        starvation = Starvation(self._tap, queue, destination, among)
+        with self._context:
+            self._handles.add(starvation)
+            self._tap.watch(starvation)
+            starvation.begin()
+        return starvation
+
+    @checked
+    def cancel_consumers(self, queue: str, virtual_host: str = "/") -> int:
+        """Cancel the consumers of a queue from the broker's side (basic.cancel), as when its node goes down.
+
+        Returns:
+            How many consumers there were.
+        """
+        with self._context:
+            return self._context.cancel_consumers(queue, virtual_host)
+
+    def send(
+        self,
+        what: bytes | Any,
+        *,
+        connection: Any = None,
+        channel: int = 0,
+        body: bytes | None = None,
+        **properties: Any,
+    ) -> int:
+        """Send a client bytes, or a method that no broker would send now.
+
+        Args:
+            what: bytes, sent unchanged; or a method of `fakeamqp.protocols.amqp_0_9_1.codec.methods`; for 0-9 one of
+                `fakeamqp.protocols.amqp_0_9.codec.methods`, for 0-10 of `fakeamqp.protocols.amqp_0_10.codec.commands` or of
+                `controls`.
+            connection: only this one; by default all open ones that speak the method's protocol.
+            channel: the channel of the method.
+            body: adds a content with this body to the method.
+            properties: the properties of the content.
+
+        Returns:
+            The number of connections it was sent to.
+
+        Raises:
+            FaultError: there is no such connection or property, or `what` cannot be sent.
+            FieldError: a value does not fit its field.
+        """
+        octets = bytes(what) if isinstance(what, bytes | bytearray | memoryview) else None
+        here = dict.fromkeys(("0-9-1", *(tapped.protocol for tapped in self._context.connections())))
+        known = (*(name for each in here for name in adapter_named(each).properties), "headers")
+        for name in properties:
+            if name not in known:
+                raise FaultError(f"there is no property {name!r}{near_match(name, known)}")
+        if octets is None and (isinstance(what, str) or not hasattr(what, "encode")):
+            raise FaultError(f"send() takes bytes or a method, not {what!r}")
+        if body is not None and not isinstance(body, bytes | bytearray | memoryview):
+            raise FaultError(f"send() takes body as bytes, not {body!r}")
+        check_channel(channel)
+        with self._context:
+            ports = self._ports(connection)
+            if not ports:
+                raise FaultError(f"there is no open connection{self._said(connection, None)}")
+            output: list[tuple[FaultPort, bytes]] = []
+            for port in ports:
+                protocol = adapter_named(port.protocol)
+                if octets is None and not protocol.has(what):
+                    continue
+                for name in properties:
+                    if name not in (*protocol.properties, "headers"):
+                        raise FaultError(f"{protocol.name} has no property {name!r}")
+                made = protocol.encode(what, port, channel, body, properties) if octets is None else octets
+                output.append((port, made))
+            if not output:
+                spoken = " and ".join(sorted({port.protocol for port in ports}))
+                raise FaultError(f"send() takes bytes or a method of AMQP {spoken}, not {what!r}")
+            for port, made in output:
+                self._tap.note(port, f"sent {what!r} because the test asked for it")
+                port.send(self._tap.shown(port, made) if octets is None else made)
+            return len(output)
+
+    @checked
+    def chaos(
+        self,
+        seed: int | str = 0,
+        profile: str | Mapping[str, float] = "mixed",
+        *,
+        intensity: float = 1.0,
+        plan: str | None = None,
+    ) -> Chaos:
+        """Let faults happen at random: the same seed, the same faults.
+
+        Args:
+            seed: any number or text.
+            profile: "gentle", "network", "broker", "hostile" or "mixed", or the probability of each fault
+                by its name in `fakeamqp.faults.chaos.FAULTS`.
+            intensity: multiplies all probabilities.
+            plan: the `plan` of an earlier run: exactly its faults happen again. The plan has its own seed.
+
+        Raises:
+            FaultError: there is no such profile or fault, the plan cannot be read, or an argument is invalid.
+        """
+        from fakeamqp.faults.chaos import Chaos
+
+        chaos = Chaos(self, self._tap, self._handles, seed, profile, intensity=intensity, plan=plan)
+        with self._context:
+            self._handles.add(chaos)
+            chaos.begin()
+        return chaos
+
+    @property
+    def plans(self) -> tuple[str, ...]:
+        """The `Chaos.plan` of every `chaos` since the last `clear`, oldest first."""
+        return tuple(handle.plan for handle in self._handles if hasattr(handle, "plan"))
+
+    def _ports(self, connection: Any) -> list[FaultPort]:
+        ports = [tapped.fault_port for tapped in self._context.connections() if tapped.fault_port.open]
+        if connection is None:
+            return ports
+        among = ConnectionSelector(connection, self._context.alias)
+        return [port for port in ports if among.selects(port)]
+
+    def _said(self, connection: Any, channel: int | None) -> str:
+        if connection is None and channel is None:
+            return ""
+        names = [name for tapped in self._context.connections() for name in _names(tapped, self._context)]
+        said = getattr(connection, "name", connection)
+        return f" on {said!r}{near_match(said, names)}" if connection is not None else f": number {channel}"
+
+    def __repr__(self) -> str:
+        return f"<Faults: {len(self.rules)} in force>"
+
+    def __str__(self) -> str:
+        """The faults in force, one sentence per line."""
+        return "\n".join(str(handle) for handle in self.rules) or "no faults"
+
+
+def _names(tapped: TappedConnection, context: BrokerContext) -> list[str]:
+    port = tapped.fault_port
+    return [name for name in (port.name, port.client_name, context.alias(port.name)) if name]

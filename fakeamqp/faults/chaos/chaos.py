@@ -1,0 +1,174 @@
+"""`Chaos`: the handle of faults drawn at random."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from random import Random
+from typing import TYPE_CHECKING
+
+from fakeamqp.faults.chaos.catalogue import FAULTS
+from fakeamqp.faults.chaos.plan import Place, head_of, parse_plan
+from fakeamqp.faults.chaos.profiles import probabilities_of
+from fakeamqp.faults.chaos.rules import ConnectionCounter, chaos_rules
+from fakeamqp.faults.errors import FaultError
+from fakeamqp.faults.handle import Handle
+from fakeamqp.faults.subjects import CONFIRM
+
+if TYPE_CHECKING:
+    from fakeamqp.faults.actions import Action
+    from fakeamqp.faults.api import Faults
+    from fakeamqp.faults.context import Cancellable
+    from fakeamqp.faults.fault_port import FaultPort
+    from fakeamqp.faults.frame_group import FrameGroup
+    from fakeamqp.faults.handle import Handles
+    from fakeamqp.faults.tap import FaultTap
+
+__all__ = ["Chaos"]
+
+
+class Chaos(Handle):
+    """Faults at random. `plan` is what has happened so far; given as `plan`, it happens again.
+
+    Args:
+        faults: all faults of the broker.
+        tap: the broker's fault tap.
+        handles: the handles of `faults`.
+        seed: the same seed draws the same faults.
+        profile: "gentle", "network", "broker", "hostile" or "mixed" (all with well-formed frames), or the
+            probability of each fault by its name in `FAULTS`.
+        intensity: multiplies all probabilities.
+        plan: the plan of an earlier run: exactly its faults happen. Its seed replaces `seed` and `profile`.
+
+    Raises:
+        FaultError: there is no such profile or fault, or the plan cannot be read.
+    """
+
+    def __init__(
+        self,
+        faults: Faults,
+        tap: FaultTap,
+        handles: Handles,
+        seed: int | str = 0,
+        profile: str | Mapping[str, float] = "mixed",
+        *,
+        intensity: float = 1.0,
+        plan: str | None = None,
+    ) -> None:
+        super().__init__(tap.context)
+        self.faults = faults
+        self._tap = tap
+        self._handles = handles
+        self._seed = seed
+        if isinstance(seed, bool) or not isinstance(seed, int | str):
+            raise FaultError(f"a seed is a whole number or a str, not {seed!r}")
+        if isinstance(intensity, bool) or not isinstance(intensity, int | float) or not _is_amount(intensity):
+            raise FaultError(f"an intensity is a number from 0 on, not {intensity!r}")
+        self._profile = profile if isinstance(profile, str) else "a profile of its own"
+        self._probabilities = {name: p * intensity for name, p in probabilities_of(profile).items()}
+        self._planned = None if plan is None else parse_plan(plan)
+        if self._planned is not None and plan is not None:
+            self._seed, self._profile = head_of(plan, seed)
+            self._probabilities = dict.fromkeys(self._planned.values(), 1.0)
+        self._counts: Counter[tuple[str, str, str, int]] = Counter()
+        self._names: dict[FaultPort, str] = {}
+        self._connections = 0
+        self._happened: list[str] = []
+        self._timed: dict[Handle, Cancellable] = {}
+        self._counter = ConnectionCounter(tap, self)
+        self._rules = chaos_rules(tap, self, self._probabilities)
+        self.optional()
+
+    def begin(self) -> None:
+        """Draw for every method from now on."""
+        for port in self._tap.ports():
+            self.count_connection(port)
+        self._tap.add(self._counter)
+        for rule in self._rules:
+            self._tap.add(rule)
+
+    @property
+    def plan(self) -> str:
+        """What has happened so far, a line each. `chaos(plan=...)` makes it happen again."""
+        return "\n".join((f"# seed {self._seed!r}, profile {self._profile}", *self._happened))
+
+    @property
+    def sentence(self) -> str:
+        """See `Handle`."""
+        what = "a given plan" if self._planned is not None else f"seed {self._seed!r}, {self._profile}"
+        return f"faults at random ({what}), {len(self._happened)} so far"
+
+    # --- the interface to its rules ---------------------------------------------------------------------
+
+    def draw(self, group: FrameGroup, names: Iterable[str], *, confirms: bool) -> list[Action]:
+        """The actions for a frame group; most of the time none."""
+        method = CONFIRM if confirms else group.name
+        key = (self._name(group), group.direction, method, group.channel)
+        self._counts[key] += 1
+        place = Place(*key, self._counts[key])
+        drawn = Random(f"{self._seed}:{':'.join(map(str, place))}")
+        chosen = self._choose(drawn, names) if self._planned is None else self._planned.get(place)
+        if chosen is None:
+            return []
+        made = FAULTS[chosen].make(Random(f"{self._seed}:{chosen}:{':'.join(map(str, place))}"))
+        words = ", then ".join(action.words for action in made)
+        self._happened.append(f"{place}: {chosen} ({words})")
+        self._count_hit()
+        return made
+
+    def _choose(self, drawn: Random, names: Iterable[str]) -> str | None:
+        left = drawn.random()
+        for name in names:
+            left -= self._probabilities[name]
+            if left < 0:
+                return name
+        return None
+
+    def count_connection(self, port: FaultPort) -> None:
+        """Give a new connection its number, for the plan, until its client has given itself a name."""
+        if port not in self._names:
+            self._names = {known: name for known, name in self._names.items() if known.open}
+            self._connections += 1
+            self._names[port] = f"number {self._connections}"
+
+    def _name(self, group: FrameGroup) -> str:
+        """The name of a frame group's connection in the plan."""
+        name = group.port.client_name
+        if name is None:
+            said = (getattr(group.method, "client_properties", None) or {}).get("connection_name")
+            name = said if isinstance(said, str) else None
+        if name is not None:
+            return repr(name)
+        self.count_connection(group.port)
+        return self._names[group.port]
+
+    def remove_later(self, fault: Handle, seconds: float) -> None:
+        """Remove a fault after so many seconds, or when this handle is removed."""
+        fault.optional()
+
+        def end() -> None:
+            self._timed.pop(fault).cancel()
+            self._handles.discard(fault)
+            fault.remove()
+
+        context = self._tap.context
+        label = f"fault: {fault.sentence}, no more"
+        self._timed[fault] = context.call_at(context.now() + seconds, end, label)
+
+    def _withdraw(self) -> None:
+        for rule in self._rules:
+            rule.retire()
+        timed, self._timed = self._timed, {}
+        for fault, timer in timed.items():
+            timer.cancel()
+            self._handles.discard(fault)
+            fault.remove()
+        self._tap.remove(self._counter)
+        for rule in self._rules:
+            self._tap.remove(rule)
+        self._tap.settle()
+
+
+def _is_amount(number: float) -> bool:
+    return isfinite(number) and number >= 0

@@ -1,0 +1,312 @@
+"""`Network`: the network between the broker and its clients, and what can be made to go wrong with it.
+
+Faults here concern bytes and connections, not methods. While a fault is in force, every connection has a
+network proxy around it. Without a fault there are no proxies, and no cost.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from fakeamqp.faults.errors import FaultError
+from fakeamqp.faults.keywords import checked
+from fakeamqp.faults.network.arguments import check_count, check_number, check_word, directions_of
+from fakeamqp.faults.network.registry import ProxyRegistry
+from fakeamqp.faults.network.shapers import Bandwidth, Cut, Latency, Slices
+from fakeamqp.faults.network.toxic import NetworkFault
+
+if TYPE_CHECKING:
+    from fakeamqp.faults.context import NetworkContext
+    from fakeamqp.faults.fault_port import Direction
+    from fakeamqp.faults.handle import Handles
+    from fakeamqp.faults.network.proxy import NetworkProxy
+
+__all__ = ["Network"]
+
+_TO_AND_FROM = {"both": "to and from", "received": "from", "sent": "to"}
+_ENDS = {"fin": "closed", "reset": "reset", "silence": "silenced"}
+_REFUSALS = {
+    "port": "connections are refused by the operating system",
+    "close": "connections are accepted, then closed immediately",
+    "reset": "connections are accepted, then reset immediately",
+}
+
+
+class Network:
+    """The network between the broker and its clients. Get it from `broker.faults.network`.
+
+    Every method that breaks something returns a `NetworkFault` with `hits`, `wait`, `remove` and `optional`;
+    as a context manager it is removed at the end of the block. Faults can be combined. All seconds are
+    seconds of the broker's clock: on a virtual clock nothing moves until the clock is advanced.
+
+    Bytes of AMQP are counted and cut: under TLS, the bytes inside of it. Directions are seen from the
+    broker: "received" is from the client, "sent" is to the client. A fault concerns all connections, open
+    and to come; `on` selects one. Faults stay in force when the broker restarts.
+    """
+
+    def __init__(self, context: NetworkContext, handles: Handles) -> None:
+        self._registry = ProxyRegistry(context, handles)
+        self._target: str | None = None
+
+    def on(self, connection: Any) -> Network:
+        """The network of one connection only.
+
+        Args:
+            connection: its name, its short name in the trace (such as "c1"), the name that the client gives
+                itself (client property `connection_name`), or one of `Broker.connections`. The client's name
+                for itself is known from its login on; earlier bytes pass unchanged.
+
+        Raises:
+            FaultError: the argument cannot name a connection.
+        """
+        name = connection if isinstance(connection, str) else getattr(connection, "name", None)
+        if not isinstance(name, str) or not name:
+            raise FaultError(
+                f"a connection is named by a str, or is one of broker.connections, not {connection!r}"
+            )
+        network = Network.__new__(Network)
+        network._registry = self._registry
+        network._target = name
+        return network
+
+    # --- slow -----------------------------------------------------------------------------------------
+
+    @checked
+    def latency(self, seconds: float, jitter: float = 0.0, direction: str = "both") -> NetworkFault:
+        """Delay all bytes. They stay in order, and none is lost.
+
+        Its hits are bytes that were delayed, in both directions together.
+
+        Args:
+            seconds: the delay one way, on the broker's clock.
+            jitter: up to so many seconds more or less, drawn from the broker's seed for each arrival.
+            direction: "received" (from the client), "sent" (to the client) or "both".
+
+        Raises:
+            FaultError: an argument is misspelled, negative or not a number.
+        """
+        check_number("latency", "seconds", seconds, 0)
+        check_number("latency", "jitter", jitter, 0)
+        chosen = directions_of(direction)
+
+        def make_shaper(proxy: NetworkProxy, towards: Direction) -> Latency | None:
+            if towards not in chosen:
+                return None
+            return Latency(seconds, jitter, self._registry.random(proxy, towards))
+
+        about = f", give or take {jitter:g} s" if jitter else ""
+        return self._install(
+            f"bytes {_TO_AND_FROM[direction]} {self._clients} take {seconds:g} s{about}",
+            make_shaper=make_shaper,
+        )
+
+    @checked
+    def bandwidth(self, bytes_per_second: float, direction: str = "both") -> NetworkFault:
+        """Limit the bytes per second, for each connection and each direction.
+
+        Its hits are bytes that entered the queue, in both directions together.
+
+        Args:
+            bytes_per_second: on the broker's clock.
+            direction: "received" (from the client), "sent" (to the client) or "both".
+
+        Raises:
+            FaultError: an argument is misspelled, not above zero or not a number.
+        """
+        check_number("bandwidth", "bytes_per_second", bytes_per_second, 0, open_=True)
+        chosen = directions_of(direction)
+
+        def make_shaper(_proxy: NetworkProxy, towards: Direction) -> Bandwidth | None:
+            return Bandwidth(bytes_per_second) if towards in chosen else None
+
+        return self._install(
+            f"at most {bytes_per_second:g} bytes a second go {_TO_AND_FROM[direction]} {self._clients}",
+            make_shaper=make_shaper,
+        )
+
+    @checked
+    def slice(self, octets: int = 1, pause: float = 0.0, direction: str = "both") -> NetworkFault:
+        """Split the stream into small pieces. Each piece to the client is a write of its own.
+
+        Its hits are pieces, in both directions together.
+
+        Args:
+            octets: the largest size of a piece.
+            pause: seconds between one piece and the next, on the broker's clock.
+            direction: "received" (from the client), "sent" (to the client) or "both".
+
+        Raises:
+            FaultError: an argument is misspelled, negative or not a number.
+        """
+        check_count("slice", "octets", octets, 1)
+        check_number("slice", "pause", pause, 0)
+        chosen = directions_of(direction)
+
+        def make_shaper(_proxy: NetworkProxy, towards: Direction) -> Slices | None:
+            return Slices(octets, pause) if towards in chosen else None
+
+        pauses = f", with {pause:g} s between them" if pause else ""
+        size = "single bytes" if octets == 1 else f"pieces of {octets} bytes"
+        return self._install(
+            f"the stream {_TO_AND_FROM[direction]} {self._clients} comes in {size}{pauses}",
+            make_shaper=make_shaper,
+        )
+
+    # --- closed ---------------------------------------------------------------------------------------
+
+    @checked
+    def cut_after(
+        self,
+        bytes: int | None = None,
+        frames: int | None = None,
+        how: str = "fin",
+        direction: str = "sent",
+    ) -> NetworkFault:
+        """End each connection after exactly so many bytes or frames, counted from now or from its start.
+
+        Its hits are connections that were cut. Both directions end together: the broker's answer to the
+        last received bytes is not sent. Delayed bytes count when they have arrived.
+
+        Args:
+            bytes: bytes that still pass; the cut may be inside a frame.
+            frames: whole frames that still pass; the protocol header does not count.
+            how: "fin" closes in order, "reset" by a TCP reset, "silence" leaves the connection half-open: see
+                `silence`.
+            direction: "sent" counts bytes to the client, "received" bytes from it.
+
+        Raises:
+            FaultError: an argument is misspelled or not a count; or both counts, or none, are given.
+        """
+        if (bytes is None) == (frames is None):
+            raise FaultError("say where to cut: cut_after(bytes=100), or cut_after(frames=3)")
+        if bytes is not None:
+            check_count("cut_after", "bytes", bytes, 0)
+        else:
+            check_count("cut_after", "frames", frames, 0)
+        check_word("how", how, _ENDS)
+        if direction == "both":
+            raise FaultError("cut_after() counts one direction: direction='sent', or 'received'")
+        (chosen,) = directions_of(direction)
+
+        def make_shaper(proxy: NetworkProxy, towards: Direction) -> Cut | None:
+            return Cut(bytes, frames, how, proxy.protocol) if towards == chosen else None  # type: ignore[arg-type]
+
+        count, counted = (bytes, "octets") if bytes is not None else (frames, "frames")
+        return self._install(
+            f"{self._clients_are} {_ENDS[how]} after {count} {counted} {direction}",
+            make_shaper=make_shaper,
+            silences=how == "silence",
+            counted=f"{counted} {direction}",
+        )
+
+    @checked
+    def reset(self) -> NetworkFault:
+        """End every connection now by a TCP reset: clients get ECONNRESET.
+
+        A socketpair has no reset: there the client reads an end of file. Its hits are connections that were
+        reset. The fault does not stay in force.
+        """
+        return self._end_now("reset")
+
+    @checked
+    def disconnect(self) -> NetworkFault:
+        """End every connection now with FIN and without a close method: clients read an end of file.
+
+        Its hits are connections that were ended. The fault does not stay in force.
+        """
+        return self._end_now("fin")
+
+    @checked
+    def silence(self) -> NetworkFault:
+        """Stop all bytes in both directions without telling either side: connections are half-open.
+
+        The client does not see what the broker does meanwhile, such as to close the connection for missed
+        heartbeats, and the broker does not see that a client has gone. The heartbeat timeout applies to these
+        connections from now on, also on a virtual clock. When the handle is removed, all held bytes flow.
+        Connections end as usual when the broker stops or restarts.
+
+        Its hits are connections that became silent.
+        """
+        return self._install(
+            f"no bytes pass to or from {self._clients}, and neither side is told", mutes=True, silences=True
+        )
+
+    # --- a broker that does not answer ------------------------------------------------------------------
+
+    @checked
+    def hang(self) -> NetworkFault:
+        """Let the broker hang: it accepts connections, but neither reads nor sends.
+
+        Its hits are connections that hang. When the handle is removed the broker continues where it stopped,
+        but closes connections whose timeouts (such as the handshake's) have passed on its clock.
+        """
+        return self._install(f"the broker hangs: no bytes pass to or from {self._clients}", mutes=True)
+
+    @checked
+    def refuse(self, how: str = "port") -> NetworkFault:
+        """Refuse new connections; open connections stay open.
+
+        Its hits are connections that were accepted and ended. Connections that the operating system refuses
+        cannot be counted or waited for. Sockets of `Broker.connect` do not use the port, so "port" does not
+        refuse them.
+
+        Args:
+            how: "port" lets the operating system refuse (ECONNREFUSED); "close" and "reset" accept the
+                connection and end it immediately (with TLS, after its handshake).
+
+        Raises:
+            FaultError: an argument is misspelled, or this is the network of one connection.
+        """
+        check_word("how", how, _REFUSALS)
+        if self._target is not None:
+            raise FaultError(
+                "a new connection has no name yet, so refuse() cannot select one; "
+                "use network.refuse(), or network.on(...).reset() once it is open"
+            )
+        if how == "port":
+            return self._install(_REFUSALS[how], refuses_port=True)
+        ends: Literal["fin", "reset"] = "fin" if how == "close" else "reset"
+        return self._install(_REFUSALS[how], ends=ends, newcomers=True)
+
+    # --- all faults -------------------------------------------------------------------------------------
+
+    @property
+    def faults(self) -> tuple[NetworkFault, ...]:
+        """The faults in force here, oldest first."""
+        return tuple(
+            fault for fault in self._registry.faults if self._target is None or fault.target == self._target
+        )
+
+    def restore(self) -> None:
+        """Remove all faults of the network; held bytes flow."""
+        with self._registry.context:
+            for fault in reversed(self.faults):
+                fault.remove()
+
+    def silence_port(self, port: Any) -> NetworkFault:
+        """`silence` for the connection of a fault port; the fault is optional."""
+        fault = self.on(port.name).silence()
+        return fault.optional()
+
+    # --- helpers ----------------------------------------------------------------------------------------
+
+    @property
+    def _clients(self) -> str:
+        return "all clients" if self._target is None else f"connection {self._target!r}"
+
+    @property
+    def _clients_are(self) -> str:
+        return "every connection is" if self._target is None else f"connection {self._target!r} is"
+
+    def _install(self, sentence: str, *, newcomers: bool = False, **facts: Any) -> NetworkFault:
+        fault = NetworkFault(self._registry, self._target, sentence, **facts)
+        self._registry.install(fault, newcomers=newcomers)
+        return fault
+
+    def _end_now(self, how: Literal["fin", "reset"]) -> NetworkFault:
+        fault = NetworkFault(self._registry, self._target, f"{self._clients_are} {_ENDS[how]}")
+        self._registry.end_now(fault, how)
+        return fault
+
+    def __repr__(self) -> str:
+        return f"<Network of {self._clients} faults={len(self.faults)}>"

@@ -1,0 +1,362 @@
+"""The network proxy: it stands between the runtime and a connection, and shapes bytes in both directions.
+
+The runtime sees the proxy as the connection; the connection sees it as the runtime.
+
+    received: transport -> delay buffers -> slices -> cuts -> connection
+    sent:     connection -> delay buffers -> slices -> cuts -> transport
+
+Bytes to the client count as unsent until the proxy passes them on, so a slow network causes back-pressure.
+Bytes from the client wait in the proxy; above one mebibyte the proxy stops reading. The proxy is above TLS:
+it counts and cuts bytes of AMQP.
+
+A muted proxy takes bytes from neither side: they wait in the connection and at the transport. The peer does
+not learn what happens to the connection meanwhile.
+
+All methods need the engine's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from fakeamqp.faults.network.direction import ProxyDirection
+
+if TYPE_CHECKING:
+    from fakeamqp.faults.context import Cancellable
+    from fakeamqp.faults.fault_port import Direction
+    from fakeamqp.faults.network.interfaces import InnerConnection, ProxyContext, Toxic
+    from fakeamqp.faults.network.shapers import Cut
+
+__all__ = ["NetworkProxy"]
+
+_MOST_HELD = 1024 * 1024
+
+
+class NetworkProxy:
+    """A connection with a simulated network around it. See `protocols.interface.Connection`.
+
+    Args:
+        inner: the connection.
+        notify: has the runtime look at the proxy when the turn ends.
+        context: the clock, and the toxics in force.
+        number: counts the proxies of a broker; it seeds random draws.
+    """
+
+    def __init__(
+        self, inner: InnerConnection, notify: Callable[[], object], context: ProxyContext, number: int
+    ) -> None:
+        self.inner = inner
+        self.number = number
+        #: The fault port of the connection, once its protocol is known: `fault_port.FramedFaultPort`.
+        self.port: Any = None
+        self._notify = notify
+        self._context = context
+        self._toxics: list[Toxic] = []
+        self._directions: dict[Direction, ProxyDirection] = {
+            "received": ProxyDirection(),
+            "sent": ProxyDirection(),
+        }
+        self._in = self._directions["received"]
+        self._out = self._directions["sent"]
+        self._mutes: list[Toxic] = []
+        self._sent_before_mute: list[bytes] = []
+        """Output of the connection from before the proxy was muted."""
+        self._timer: Cancellable | None = None
+        self._due: float | None = None
+        self._feeding = False
+        self._over = False
+        self._eof_told = False
+        self._finished = False
+        self._aborted = False
+        self._resets = False
+
+    # --- the interface to the runtime -----------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """See `Connection`."""
+        return self.inner.name
+
+    @property
+    def protocol(self) -> str | None:
+        """What the connection speaks, or None before the client's protocol header."""
+        chosen = getattr(self.inner, "chosen", self.inner)
+        return getattr(chosen, "protocol", None)
+
+    @property
+    def finished(self) -> bool:
+        """See `Connection`. Bytes in the proxy are sent first."""
+        if self._over:
+            return self._finished
+        if not self.inner.finished or self._mutes:
+            return False
+        if not self._out.plain:
+            self._pull()  # The last output of the connection passes the proxy as well.
+            self._set_timer()
+        return not self._out.held
+
+    @property
+    def aborted(self) -> bool:
+        """See `Connection`. Bytes in the proxy are sent first, except before a reset."""
+        if self._over:
+            return self._aborted
+        inner = self.inner
+        return inner.aborted and not self._mutes and (inner.resets or not self._out.held)
+
+    @property
+    def resets(self) -> bool:
+        """See `Connection`."""
+        return self._resets if self._over else self.inner.resets
+
+    @property
+    def reading(self) -> bool:
+        """See `Connection`."""
+        if self._over:
+            return True
+        if self._mutes:
+            # Input for a connection that is over is read and discarded, so that the client's end is noticed.
+            return self._inner_over
+        return self.inner.reading and self._in.held < _MOST_HELD
+
+    @property
+    def _inner_over(self) -> bool:
+        return self.inner.finished or self.inner.aborted
+
+    def receive(self, data: bytes) -> None:
+        """See `Connection`."""
+        if not data:
+            return
+        self.refresh()
+        if self._over or (self._mutes and self._inner_over):
+            return
+        self._in.put(self, data, self._context.now())
+        self._feed()
+        self._set_timer()
+
+    def receive_eof(self) -> None:
+        """See `Connection`. Received bytes in the proxy arrive at once, unless the proxy is muted."""
+        if self._eof_told:
+            return
+        self._eof_told = True
+        self._cancel_timer()
+        if not self._over and not self._mutes and (rest := self._in.drain()):
+            self.inner.receive(rest)
+        self._context.passed_on(self)
+        self.inner.receive_eof()
+        self._context.gone(self)
+
+    def pending(self) -> list[bytes]:
+        """See `Connection`."""
+        self.refresh()
+        self._context.passed_on(self)
+        if self._over:
+            self.receive_eof()
+            return []
+        if self._mutes:
+            output, self._sent_before_mute = self._sent_before_mute, []
+            return output
+        if self._out.plain:
+            return self.inner.pending()
+        self._pull()
+        pieces = self._emit(self._context.now())
+        self._set_timer()
+        return pieces
+
+    def sent(self, count: int) -> None:
+        """See `Connection`."""
+        self.inner.sent(count)
+
+    def next_deadline(self) -> float | None:
+        """See `Connection`."""
+        dues = [due for due in (self.inner.next_deadline(), self._due) if due is not None]
+        return min(dues, default=None)
+
+    def notified(self) -> None:
+        """The connection may have output: its delay begins now, not when the turn ends."""
+        if self._out.buffers and not self._mutes and not self._over:
+            self._pull()
+            self._set_timer()
+
+    def unwrap(self) -> InnerConnection | None:
+        """Remove the proxy and return its connection; None while it holds bytes or a toxic is in force."""
+        self.refresh()
+        if self._over or self._toxics or self._feeding or self._sent_before_mute:
+            return None
+        if self._in.held or self._out.held:
+            return None
+        self._cancel_timer()
+        self._context.gone(self)
+        return self.inner
+
+    # --- toxics -----------------------------------------------------------------------------------------
+
+    @property
+    def over(self) -> bool:
+        """True if a toxic has ended the connection."""
+        return self._over
+
+    def passed(self, toxic: Toxic) -> int:
+        """How many bytes or frames have passed the cut of this toxic."""
+        return sum(
+            cut.passed
+            for direction in self._directions.values()
+            for each, cut in direction.cuts
+            if each is toxic
+        )
+
+    def refresh(self) -> None:
+        """Add and remove toxics until the proxy has those that are in force."""
+        if self._over:
+            return
+        wanted = self._context.toxics(self)
+        if wanted == self._toxics:
+            return
+        before, self._toxics = self._toxics, list(wanted)
+        now = self._context.now()
+        for toxic in before:
+            if toxic not in wanted:
+                self._remove(toxic, now)
+        for toxic in wanted:
+            if toxic not in before:
+                self._add(toxic)
+        self._feed()
+        self._set_timer()
+        self._notify()
+
+    def _add(self, toxic: Toxic) -> None:
+        for name, direction in self._directions.items():
+            shaper = toxic.make_shaper(self, name)
+            if shaper is not None:
+                direction.add(toxic, shaper)
+        if toxic.mutes:
+            self._mute(toxic)
+            if self._out.plain:
+                self._sent_before_mute += self.inner.pending()
+            toxic.hit(self, 1)
+        if toxic.ends is not None:
+            self.end(toxic.ends)
+            toxic.hit(self, 1)
+
+    def _remove(self, toxic: Toxic, now: float) -> None:
+        for direction in self._directions.values():
+            direction.remove(self, toxic, now)
+        if toxic in self._mutes:
+            self._mutes.remove(toxic)
+            if not self._mutes:
+                output, self._sent_before_mute = self._sent_before_mute, []
+                for octets in output:
+                    self._out.put(self, octets, now)
+
+    def _mute(self, toxic: Toxic) -> None:
+        self._mutes.append(toxic)
+        self._cancel_timer()
+
+    def end(self, how: Literal["fin", "reset"], *, after_output: bool = False) -> None:
+        """End the connection for both sides; bytes in the proxy are lost.
+
+        The connection inside learns of it when the turn ends, because it may be inside a call now.
+
+        Args:
+            how: with FIN or with a reset.
+            after_output: bytes that `pending` has returned are sent first, also before a reset.
+        """
+        if self._over:
+            return
+        self._over = True
+        self._resets = how == "reset"
+        self._finished = after_output or not self._resets
+        self._aborted = not self._finished
+        self._cancel_timer()
+        self._in.drain()
+        self._out.drain()
+        self._mutes.clear()
+        self._sent_before_mute.clear()
+        self._notify()
+
+    # --- moving bytes ----------------------------------------------------------------------------------
+
+    def _pull(self) -> None:
+        """Take the output of the connection into the proxy."""
+        now = self._context.now()
+        for octets in self.inner.pending():
+            self._out.put(self, octets, now)
+        self._out.move(self, now)
+
+    def _feed(self) -> None:
+        """Pass the received bytes that are due to the connection."""
+        if self._feeding:  # The connection is inside `receive` and has caused this call.
+            return
+        self._feeding = True
+        try:
+            now = self._context.now()
+            self._in.move(self, now)
+            while not self._over and not self._mutes and self._in.may_leave(now):
+                piece, cut = self._in.next(self, now)
+                if piece:
+                    self.inner.receive(piece)
+                if cut is not None:
+                    self._cut_off(*cut, after_output=False)
+        finally:
+            self._feeding = False
+        self._context.passed_on(self)
+
+    def _emit(self, now: float) -> list[bytes]:
+        """The bytes that leave now: one slice if there are slices, otherwise everything that is ready."""
+        direction = self._out
+        pieces: list[bytes] = []
+        while not self._over and not self._mutes and direction.may_leave(now):
+            piece, cut = direction.next(self, now)
+            if piece:
+                pieces.append(piece)
+            if cut is not None:
+                self._cut_off(*cut, after_output=True)
+            elif direction.slices:
+                break
+        if direction.may_leave(now) and not self._over and not self._mutes:
+            self._notify()  # Every slice is a write of its own.
+        return pieces
+
+    def _cut_off(self, toxic: Toxic, cut: Cut, *, after_output: bool) -> None:
+        if cut.how == "silence":
+            self._mute(toxic)
+        else:
+            self.end(cut.how, after_output=after_output)
+        toxic.hit(self, 1)
+
+    # --- the timer --------------------------------------------------------------------------------------
+
+    def _set_timer(self) -> None:
+        """Set the timer to the next instant at which bytes are due."""
+        if self._mutes or self._over or self._eof_told:
+            return
+        dues = [due for direction in (self._in, self._out) if (due := direction.due()) is not None]
+        due = min(dues, default=None)
+        if due == self._due:
+            return
+        self._cancel_timer()
+        if due is not None:
+            self._due = due
+            self._timer = self._context.call_at(due, self._run_timer, f"bytes of {self.name} go on")
+
+    def _cancel_timer(self) -> None:
+        self._due = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _run_timer(self) -> None:
+        self._timer = None
+        self._due = None
+        self._feed()
+        if self._mutes or self._over:
+            return
+        now = self._context.now()
+        self._pull()
+        if self._out.may_leave(now) or self._in.held < _MOST_HELD:
+            self._notify()
+        self._set_timer()
+
+    def __repr__(self) -> str:
+        held = f"received={self._in.held} sent={self._out.held}"
+        return f"<NetworkProxy around {self.inner!r} toxics={len(self._toxics)} held {held}>"
