@@ -1,4 +1,4 @@
-"""What a recording that was read back knows of messages and outcomes. `value_of` undoes `plain_value`."""
+"""Values of a loaded recording: messages, outcomes and others. `value_from_json` reverses `value_to_json`."""
 
 from __future__ import annotations
 
@@ -11,32 +11,39 @@ from uuid import UUID
 
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.framed.codec.tables import Timestamp
-from fakeamqp.trace.parts import Cut, full_size
+from fakeamqp.trace.truncation import Truncated, full_size
 
-__all__ = ["DelayPicture", "MessagePicture", "Named", "Other", "OutcomePicture", "value_of"]
+__all__ = [
+    "LoadedDelay",
+    "LoadedMessage",
+    "LoadedObject",
+    "LoadedOutcome",
+    "LoadedPublisher",
+    "value_from_json",
+]
 
 
 @dataclass(frozen=True)
-class Named:
-    """Something of which the name is known."""
+class LoadedPublisher:
+    """The connection that published a message."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class MessagePicture:
-    """A message; of a long body only the beginning."""
+class LoadedMessage:
+    """A message. A long body is `Truncated`."""
 
     exchange: str
     routing_key: str
     body: bytes
-    publisher: Named | None
+    publisher: LoadedPublisher | None
     properties: BasicProperties
     number: int = 0
 
     def __eq__(self, other: object) -> bool:
-        """Beginnings of bodies of different sizes differ."""
-        if not isinstance(other, MessagePicture):
+        """Truncated bodies are equal only if their full sizes are."""
+        if not isinstance(other, LoadedMessage):
             return NotImplemented
         return self._values() == other._values()
 
@@ -56,30 +63,30 @@ class MessagePicture:
 
 
 @dataclass(frozen=True)
-class DelayPicture:
-    """An exchange keeps a message for so many seconds."""
+class LoadedDelay:
+    """An exchange delays a message by this number of seconds."""
 
     exchange: str
     seconds: float
 
 
 @dataclass(frozen=True)
-class OutcomePicture:
-    """What became of a message: the names of the queues it went to and of those that refused it."""
+class LoadedOutcome:
+    """The outcome of a publish: the names of the queues it was routed to, and of those that refused it."""
 
     text: str
     queues: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     unconsumed: bool = False
-    delays: tuple[DelayPicture, ...] = ()
+    delays: tuple[LoadedDelay, ...] = ()
 
     def __str__(self) -> str:
         return self.text
 
 
 @dataclass(frozen=True)
-class Other:
-    """Something of which is known what it called itself."""
+class LoadedObject:
+    """Any other object; `text` was its `str`."""
 
     text: str
 
@@ -87,14 +94,14 @@ class Other:
         return self.text
 
 
-def value_of(said: Any) -> Any:
-    """The value that `plain_value` has written as `said`.
+def value_from_json(said: Any) -> Any:
+    """The value that `value_to_json` wrote as `said`.
 
     Raises:
-        KeyError, TypeError, ValueError: it has not written this.
+        KeyError, TypeError, ValueError: `value_to_json` does not write this.
     """
     if isinstance(said, list):
-        return [value_of(item) for item in said]
+        return [value_from_json(item) for item in said]
     if not isinstance(said, dict):
         return said
     if len(said) == 1:
@@ -102,7 +109,7 @@ def value_of(said: Any) -> Any:
         read = _READERS.get(mark)
         if read is not None:
             return read(value)
-    return {name: value_of(item) for name, item in said.items()}
+    return {name: value_from_json(item) for name, item in said.items()}
 
 
 def _octets(said: Any) -> bytes:
@@ -110,31 +117,32 @@ def _octets(said: Any) -> bytes:
 
 
 def _table(said: Any) -> dict[str, Any]:
-    return {name: value_of(item) for name, item in said.items()}
+    return {name: value_from_json(item) for name, item in said.items()}
 
 
-def _message(said: Any) -> MessagePicture:
+def _message(said: Any) -> LoadedMessage:
     body = _octets(said["body"])
     size = said["size"]
     publisher = said["publisher"]
-    return MessagePicture(
-        exchange=value_of(said["exchange"]),
-        routing_key=value_of(said["routing_key"]),
-        body=body if size == len(body) else Cut.of(body, size),
-        publisher=None if publisher is None else Named(publisher),
+    return LoadedMessage(
+        exchange=value_from_json(said["exchange"]),
+        routing_key=value_from_json(said["routing_key"]),
+        body=body if size == len(body) else Truncated.of(body, size),
+        publisher=None if publisher is None else LoadedPublisher(publisher),
         properties=BasicProperties(**_table(said["properties"])),
         number=said.get("number", 0),
     )
 
 
-def _outcome(said: Any) -> OutcomePicture:
-    return OutcomePicture(
-        text=value_of(said["text"]),
-        queues=tuple(map(value_of, said["queues"])),
-        refused=tuple(map(value_of, said["refused"])),
+def _outcome(said: Any) -> LoadedOutcome:
+    return LoadedOutcome(
+        text=value_from_json(said["text"]),
+        queues=tuple(map(value_from_json, said["queues"])),
+        refused=tuple(map(value_from_json, said["refused"])),
         unconsumed=said["unconsumed"],
         delays=tuple(
-            DelayPicture(value_of(each["exchange"]), value_of(each["seconds"])) for each in said["delays"]
+            LoadedDelay(value_from_json(each["exchange"]), value_from_json(each["seconds"]))
+            for each in said["delays"]
         ),
     )
 
@@ -144,7 +152,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "decimal": Decimal,
     "float": float,
     "message": _message,
-    "object": lambda said: Other(value_of(said)),
+    "object": lambda said: LoadedObject(value_from_json(said)),
     "octets": lambda said: base64.b64decode(said).decode("utf-8", "surrogateescape"),
     "outcome": _outcome,
     "table": _table,
