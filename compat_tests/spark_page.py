@@ -16,37 +16,37 @@ PAGE = Path(__file__).parents[1] / "docs" / "spark.md"
 
 
 def with_tables(page: str) -> str:
-    """The page with its tables as they should be. Raises ValueError where it has no place for one."""
+    """The page with its tables up to date. Raises ValueError if it has no place for a table."""
     return tables.with_tables(page, _TABLES)
 
 
 def _options(*uses: str) -> Callable[[], str]:
     def made() -> str:
         rows = [[f"`{each.key}`", each.meaning, _default(each)] for each in OPTIONS if each.uses == uses]
-        return tables.table(["Option", "What it says", "Default"], rows)
+        return tables.table(["Option", "Meaning", "Default"], rows)
 
     return made
 
 
 def _default(option: Option) -> str:
     if option.key == "amqp.url":
-        return "has to be said"
+        return "required"
     shown = option.shown_default or ("" if option.default in (None, ()) else str(option.default))
     return "empty" if shown == "``" else shown
 
 
 def _source_columns() -> str:
     rows = [[f"`{each.name}`", _broken(each.ddl), each.meaning] for each in SOURCE_COLUMNS]
-    return tables.table(["Column", "Type", "What is in it"], rows)
+    return tables.table(["Column", "Type", "Meaning"], rows)
 
 
 def _sink_columns() -> str:
     rows = [[f"`{each.name}`", each.spelled, each.meaning] for each in SINK_COLUMNS]
-    return tables.table(["Column", "Type", "What becomes of it"], rows)
+    return tables.table(["Column", "Type", "Meaning"], rows)
 
 
 def _broken(ddl: str) -> str:
-    """A struct would make the table very wide: its fields are told beside it."""
+    """Without the fields of a struct, which the page lists beside the table."""
     return "STRUCT" if ddl.startswith("STRUCT") else ddl
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "protocol_named",
     "protocol_names",
     "protocol_of",
+    "protocols_with",
     "register",
 ]
 
@@ -96,6 +97,10 @@ class ProtocolRow(Protocol):
         """The protocol headers that select this protocol."""
 
     @property
+    def capabilities(self) -> frozenset[str]:
+        """What distinguishes it: "confirms" of single publishes, "channels" or "sessions", "requests"."""
+
+    @property
     def framing(self) -> Framing:
         """How frames are put into bytes."""
 
@@ -105,7 +110,7 @@ class ProtocolRow(Protocol):
 
     @property
     def trace(self) -> Any:
-        """The protocol's `fakeamqp.trace.reading.Reader`."""
+        """The protocol's `fakeamqp.trace.frame_readers.FrameReader`."""
 
     @property
     def method_names(self) -> tuple[str, ...]:
@@ -140,6 +145,11 @@ def protocol_named(name: str) -> ProtocolRow:
 def protocol_of(header: bytes) -> str | None:
     """The name of the protocol that a client selects with these eight bytes; None if there is none."""
     return next((row.name for row in _rows.values() if header in row.headers), None)
+
+
+def protocols_with(capability: str) -> tuple[str, ...]:
+    """The names of the protocols that have a capability; see `ProtocolRow.capabilities`."""
+    return tuple(name for name, row in _rows.items() if capability in row.capabilities)
 
 
 def default_protocol() -> ProtocolRow:

@@ -124,7 +124,7 @@ def soak(rounds: int, seed: int = 1, *, publishes: int = 50) -> Trace:
 def _publish(chance: Random, client: Client) -> None:
     client.publish(
         b"x" * chance.choice([0, 20, 90, 200]),
-        routing_key=chance.choice(["plain", "plain", "urgent", "sturdy", "brief", "nowhere"]),
+        routing_key=chance.choice(["event_to_json", "event_to_json", "urgent", "sturdy", "brief", "nowhere"]),
         priority=chance.choice([None, None, 1, 3]),
         message_id=f"{chance.getrandbits(64):x}",
     )

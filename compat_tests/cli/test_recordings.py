@@ -103,7 +103,7 @@ def test_a_broker_that_is_not_there(recording, capsys):
     [
         (["trace", "no-such.jsonl"], "no-such.jsonl"),
         (["replay", "no-such.jsonl"], "no-such.jsonl"),
-        (["trace", __file__], "it is no recording of fakeamqp"),
+        (["trace", __file__], "this is not a recording of fakeamqp"),
         (["trace", "RECORDING", "--connection", "c3"], "no connection 'c3'; there are c1, 127.0.0.1:"),
         (["trace", "RECORDING", "--limit", "0"], "'0' is not a number of events"),
         (["replay", "RECORDING", "--personality", "rabbitmq-4.x2"], "rabbitmq-4.2"),
@@ -112,7 +112,7 @@ def test_a_broker_that_is_not_there(recording, capsys):
             ["replay", "RECORDING", "--url", "amqp://x/", "--personality", "spec"],
             "--personality configures a new broker",
         ),
-        (["replay", "RECORDING", "--url", "x"], "no URL of a broker"),
+        (["replay", "RECORDING", "--url", "x"], "not a URL of a broker"),
         (["replay", "RECORDING", "--timeout", "0"], "is not a number above 0"),
         (["trace"], "FILE"),
     ],

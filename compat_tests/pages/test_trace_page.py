@@ -140,7 +140,7 @@ def test_the_header_says_what_it_is(show: Show):
     dom = show(story()).dom
     for name, value in (
         ("Events", "11"),
-        ("Older, no longer kept", "5"),
+        ("Dropped older events", "5"),
         ("Connections", "2"),
         ("Duration", "2.50 s"),
         ("Clock", "virtual"),

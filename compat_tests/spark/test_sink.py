@@ -124,7 +124,7 @@ def test_what_cannot_be_written_is_refused_before_a_task_starts(
 def test_messages_are_never_overwritten(spark, amqp_broker):
     rows = spark.range(1).selectExpr("'a' AS value")
     writer = rows.write.format("amqp").options(**{"amqp.url": amqp_broker.url, "routingKey": "q"})
-    with pytest.raises(Exception, match="messages can only be added, not overwritten"):
+    with pytest.raises(Exception, match="the sink only appends"):
         writer.mode("overwrite").save()
 
 

@@ -11,10 +11,9 @@ import pytest
 
 from compat_tests.docs.pages import ROOT
 from compat_tests.unit.faults.server import FaultServer
-from compat_tests.unit.spark.trace_records import lines
+from compat_tests.unit.trace.records import lines
 from fakeamqp.spark import traces
-from fakeamqp.spark.traces import twins
-from fakeamqp.trace import RecordingError, Trace
+from fakeamqp.trace import RecordingError, Trace, checks
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +107,7 @@ def test_a_fault_shows_as_a_violation(spark, recording, folder):
     assert [(row["rule"], row["broken_by"], row["name"]) for row in found] == [
         ("delivery-made-up", "broker", "basic.deliver")
     ]
-    assert [{**row, "run": ""} for row in found] == twins.conformance(lines(recording))
+    assert [{**row, "run": ""} for row in found] == checks.conformance(lines(recording))
 
 
 def test_numbers_of_a_queue(spark, folder):
@@ -171,14 +170,14 @@ def test_damaged_lines_are_left_out_and_kept(spark, folder, tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("odd.jsonl", '{"log": "x"}\n', "its first line does not say so"),
+        ("odd.jsonl", '{"log": "x"}\n', "the first line is not its header"),
         ("odd.jsonl", "", "the file is empty"),
         (
             "odd.jsonl",
             json.dumps({"format": "fakeamqp trace", "version": 2}) + "\n",
-            "of version 2; 1 can be",
+            "has version 2; only 1 can be",
         ),
-        ("odd.txt", "", "say so with format='jsonl'"),
+        ("odd.txt", "", "set format='jsonl'"),
     ],
 )
 def test_what_is_no_recording_is_refused(spark, tmp_path, name, text, words):

@@ -369,12 +369,12 @@ def test_replay_leaves_it_out_and_says_so(server: Server, recorder: Recorder) ->
     found = replay(recorder.trace())
     assert not found.same
     assert [(each.alias, each.skipped) for each in found.connections] == [
-        ("c1", "it speaks AMQP 0-9, and only 0-9-1 can be replayed"),
+        ("c1", "it uses AMQP 0-9; replay supports only 0-9-1"),
         ("c2", ""),
     ]
 
 
 def test_replay_of_nothing_else_is_refused(server: Server, recorder: Recorder) -> None:
     server.client()
-    with pytest.raises(ReplayError, match="speak AMQP 0-9, and only 0-9-1 can be"):
+    with pytest.raises(ReplayError, match="use AMQP 0-9; replay supports only 0-9-1"):
         replay(recorder.trace())

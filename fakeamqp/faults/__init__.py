@@ -8,12 +8,14 @@ draws faults at random. This package knows codecs; broker and connections are ha
 
 from __future__ import annotations
 
+from typing import Any
+
+from fakeamqp.adapters import default_protocol
 from fakeamqp.faults.alarms import Alarm, Flow, Starvation
 from fakeamqp.faults.api import Faults
 from fakeamqp.faults.errors import FaultError, FaultNotSeen, UnusedFault
 from fakeamqp.faults.frame_group import FrameGroup
 from fakeamqp.faults.handle import Handle
-from fakeamqp.faults.malformed import MALFORMATIONS
 from fakeamqp.faults.rule import Rule
 
 __all__ = [
@@ -29,3 +31,10 @@ __all__ = [
     "Starvation",
     "UnusedFault",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`MALFORMATIONS`, which loads the codec of the most common protocol."""
+    if name == "MALFORMATIONS":
+        return default_protocol().faults.malformations
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

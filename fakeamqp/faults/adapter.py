@@ -85,6 +85,10 @@ class FaultAdapter(Protocol):
         """
 
     @property
+    def reply_names(self) -> Mapping[int, str]:
+        """The names of its reply codes or error codes, as its close methods and exceptions show them."""
+
+    @property
     def malformations(self) -> Mapping[str, Malformation]:
         """By name: the ways to send a frame group malformed."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.adapters import default_protocol
 from fakeamqp.errors import near_match
 from fakeamqp.faults.adapter import adapter_named
 from fakeamqp.faults.alarms import Alarm, Flow, Starvation
@@ -263,7 +264,9 @@ class Faults:
             FieldError: a value does not fit its field.
         """
         octets = bytes(what) if isinstance(what, bytes | bytearray | memoryview) else None
-        here = dict.fromkeys(("0-9-1", *(tapped.protocol for tapped in self._context.connections())))
+        here = dict.fromkeys(
+            (default_protocol().name, *(tapped.protocol for tapped in self._context.connections()))
+        )
         known = (*(name for each in here for name in adapter_named(each).properties), "headers")
         for name in properties:
             if name not in known:

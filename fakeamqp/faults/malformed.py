@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from fakeamqp.adapters import default_protocol
 from fakeamqp.faults.adapter import Malformation, adapter_named
-from fakeamqp.protocols.framed.faults.malformed import MALFORMATIONS
 
-__all__ = ["MALFORMATIONS", "malformations"]
+__all__ = ["malformations", "usual_malformations"]
 
 
 def malformations(protocols: Iterable[str]) -> dict[str, Mapping[str, Malformation]]:
@@ -17,3 +17,8 @@ def malformations(protocols: Iterable[str]) -> dict[str, Mapping[str, Malformati
         for name, malformation in adapter_named(protocol).malformations.items():
             found.setdefault(name, {})[protocol] = malformation
     return dict(found)
+
+
+def usual_malformations() -> Mapping[str, Malformation]:
+    """By name: the malformations of the most common protocol."""
+    return adapter_named(default_protocol().name).malformations

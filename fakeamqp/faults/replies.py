@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fakeamqp.adapters import default_protocol, protocol_named, protocols_with
 from fakeamqp.errors import near_match
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.protocols.amqp_0_9_1.codec.constants import REPLY_NAMES
 
 __all__ = ["error_code", "reply_text"]
 
@@ -21,19 +21,21 @@ def reply_text(code: int, text: str | None, name: str | None = None) -> str:
         if not isinstance(text, str):
             raise FaultError(f"a reply text is a str, not {text!r}")
         return text
-    name = name or REPLY_NAMES.get(code)
+    name = name or default_protocol().faults.reply_names.get(code)
     return f"{name} - a fault that the test asked for" if name else "a fault that the test asked for"
 
 
 def error_code(code: int | str) -> tuple[int, str | None]:
-    """An error code of 0-10 and its name, found by either; unknown numbers have no name.
+    """An error code of a protocol with sessions and its name, found by either; unknown numbers have no name.
 
     Raises:
         FaultError: there is no such name.
     """
-    from fakeamqp.protocols.amqp_0_10.codec.constants import ErrorCode
-
-    names = {each.name.lower().replace("_", "-"): int(each) for each in ErrorCode}
+    names = {
+        name: number
+        for protocol in protocols_with("sessions")
+        for number, name in protocol_named(protocol).faults.reply_names.items()
+    }
     if isinstance(code, str):
         if code not in names:
             raise FaultError(f"there is no error code {code!r}{near_match(code, names)}")

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
-from fakeamqp.adapters import protocol_names
+from fakeamqp.adapters import protocol_named, protocol_names, protocols_with
 from fakeamqp.errors import near_match
 from fakeamqp.faults.adapter import adapter_named, check_protocol
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.frame_group import HEARTBEAT
-from fakeamqp.faults.names import names_in
 
 if TYPE_CHECKING:
     from fakeamqp.faults.adapter import FaultAdapter, MethodInfo
@@ -22,8 +21,8 @@ __all__ = ["CONFIRM", "Subject", "subject_of"]
 CONFIRM = "confirm"
 """The name for a basic.ack or basic.nack by which the broker confirms one publish."""
 _INSTEAD = {
-    "0-10": ": publishers learn of completion instead: on('session.completed', direction='sent')",
-    "0-9": ": publishers learn of responses instead: on('message.ok', direction='sent')",
+    "sessions": ": publishers learn of completion instead: on('session.completed', direction='sent')",
+    "requests": ": publishers learn of responses instead: on('message.ok', direction='sent')",
 }
 """By protocol: what a publisher gets in place of confirms."""
 _HEARTBEAT_CONTROL = "connection.heartbeat"
@@ -106,12 +105,11 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
             raise FaultError(
                 "'confirm' cannot be combined with other names and is always sent; make another rule for them"
             )
-        if "0-9-1" not in known:
-            raise FaultError(
-                f"there are no publisher confirms in {protocol}{_INSTEAD.get(protocol or '', '')}"
-            )
-        names = adapter_named("0-9-1").confirms
-        return Subject(said, names, "sent", frozenset(("0-9-1",)), True, protocol)
+        confirming = [each for each in known if each in protocols_with("confirms")]
+        if not confirming:
+            raise FaultError(f"there are no publisher confirms in {protocol}{_instead(known)}")
+        names = frozenset().union(*(adapter_named(each).confirms for each in confirming))
+        return Subject(said, names, "sent", frozenset(confirming), True, protocol)
     named = [name for each in said for name in _named(each, known)]
     if direction is None:
         direction = "received" if any(_goes(name, "received", known) for name in named) else "sent"
@@ -119,8 +117,18 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
     if not going:
         other = "sent" if direction == "received" else "received"
         raise FaultError(f"{' or '.join(said)} is never {direction} by a broker, only {other}")
-    among = frozenset(each for each in known if HEARTBEAT in going or not going.isdisjoint(names_in(each)))
+    among = frozenset(
+        each
+        for each in known
+        if HEARTBEAT in going or not going.isdisjoint(protocol_named(each).method_names)
+    )
     return Subject(said, going, "received" if direction == "received" else "sent", among, only=protocol)
+
+
+def _instead(known: tuple[str, ...]) -> str:
+    """The hint on what publishers see in protocols without confirms."""
+    hints = (_INSTEAD.get(each, "") for name in known for each in protocol_named(name).capabilities)
+    return "".join(hints)
 
 
 def _named(pattern: str, known: tuple[str, ...]) -> Iterable[str]:
@@ -129,7 +137,7 @@ def _named(pattern: str, known: tuple[str, ...]) -> Iterable[str]:
         raise FaultError(f"a method's name is a str such as 'basic.publish', not {pattern!r}")
     if pattern in (HEARTBEAT, _HEARTBEAT_CONTROL):
         return (HEARTBEAT,)
-    names = tuple(dict.fromkeys(name for each in known for name in names_in(each)))
+    names = tuple(dict.fromkeys(name for each in known for name in protocol_named(each).method_names))
     if pattern in names:
         return (pattern,)
     found = [name for name in names if fnmatchcase(name, pattern)] if "*" in pattern else []
@@ -144,5 +152,5 @@ def _goes(name: str, direction: str, known: tuple[str, ...]) -> bool:
     """True if a method goes in a direction, in any protocol that has it."""
     if name == HEARTBEAT:
         return True
-    having = (adapter_named(each) for each in known if name in names_in(each))
+    having = (adapter_named(each) for each in known if name in protocol_named(each).method_names)
     return any(direction in each.kinds[name].directions for each in having)

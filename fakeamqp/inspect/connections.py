@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from fakeamqp.adapters import default_protocol, protocol_named
 from fakeamqp.inspect.frozen import FrozenDict, frozen
 from fakeamqp.inspect.sessions import SessionView, session_views
 from fakeamqp.inspect.topology import ConsumerView, consumer_view
@@ -87,9 +88,9 @@ class ConnectionView:
         if self.client:
             words.append(f"from {self.client!r}")
         words.append(f"user={self.user!r} virtual_host={self.virtual_host!r}")
-        if self.protocol != "0-9-1":
+        if self.protocol != default_protocol().name:
             words.append(f"protocol={self.protocol!r}")
-        if self.protocol == "0-10":
+        if "sessions" in protocol_named(self.protocol).capabilities:
             words.append(f"sessions={len(self.sessions)}")
         else:
             words.append(f"channels={len(self.channels)}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.adapter import FaultAdapter
     from fakeamqp.model.message import Message
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.trace.reading import Reader
+    from fakeamqp.trace.frame_readers import FrameReader
 
 __all__ = ["PROTOCOLS", "Row", "by_header", "named"]
 
@@ -32,10 +32,11 @@ class Row:
         name: as users write it, such as "0-9-1".
         headers: the protocol headers that select it; the first is the one that a client should send.
         package: the name of its package in `fakeamqp.protocols`.
+        capabilities: see `fakeamqp.adapters.ProtocolRow`.
         connection: makes a server-side connection of a broker, a peer address, a callback and a header.
         framing: its `Framing`.
         faults: its `FaultAdapter`.
-        trace: its `Reader` of traces.
+        trace: its `FrameReader`.
         method_names: a tuple with the names of its methods.
         check_message: raises WireError for a message that this protocol cannot carry.
         public: makes what `Broker` shows of this protocol alone, of an engine and a broker.
@@ -46,17 +47,19 @@ class Row:
         name: str,
         headers: tuple[bytes, ...],
         package: str,
+        capabilities: tuple[str, ...],
         *,
         connection: str,
         framing: str = "codec.framing:FRAMING",
         faults: str = "faults:ADAPTER",
         trace: str = "trace:READER",
-        method_names: str = "faults.method_names:METHOD_NAMES",
+        method_names: str = "method_names:METHOD_NAMES",
         check_message: str = "",
         public: str = "",
     ) -> None:
         self.name = name
         self.headers = headers
+        self.capabilities = frozenset(capabilities)
         self._package = f"{__package__}.{package}"
         self._entry_points = {
             "connection": connection,
@@ -96,9 +99,9 @@ class Row:
         return adapter
 
     @cached_property
-    def trace(self) -> Reader:
+    def trace(self) -> FrameReader:
         """What traces ask of the protocol."""
-        reader: Reader = self._load("trace")
+        reader: FrameReader = self._load("trace")
         return reader
 
     @cached_property
@@ -125,6 +128,7 @@ PROTOCOLS = (
         "0-9-1",
         (b"AMQP\x00\x00\x09\x01",),
         "amqp_0_9_1",
+        ("channels", "confirms"),
         connection="server_connection:Amqp091Connection",
         check_message="publishing:check_message",
     ),
@@ -132,12 +136,14 @@ PROTOCOLS = (
         "0-10",
         (b"AMQP\x01\x01\x00\x0a",),
         "amqp_0_10",
+        ("sessions",),
         connection="server_connection:Amqp010Connection",
     ),
     Row(
         "0-9",
         (b"AMQP\x01\x01\x00\x09",),
         "amqp_0_9",
+        ("channels", "requests"),
         connection="server_connection:Amqp09Connection",
         public="public:Amqp09",
     ),
@@ -145,11 +151,12 @@ PROTOCOLS = (
         "0-8",
         (b"AMQP\x01\x01\x08\x00", b"AMQP\x01\x01\x09\x01"),
         "amqp_0_9",
+        ("channels",),
         connection="version_0_8:connection",
         framing="codec.framing_0_8:FRAMING",
         faults="faults.version_0_8:ADAPTER",
         trace="trace.version_0_8:READER",
-        method_names="faults.method_names:METHOD_NAMES_0_8",
+        method_names="method_names:METHOD_NAMES_0_8",
     ),
 )
 """The most common first: its header answers clients that ask for none of them."""

@@ -1,7 +1,9 @@
-"""Feed the client side of a recording to a broker, and compare its answers with those of then."""
+"""Replays the client side of a recording on a broker, and compares the answers with the recorded ones."""
 
 from __future__ import annotations
 
-from fakeamqp.replay.replaying import Comparison, Difference, NoBroker, Replay, ReplayError, replay
+from fakeamqp.replay.errors import NoBroker, ReplayError
+from fakeamqp.replay.outcome import Comparison, Difference, Replay
+from fakeamqp.replay.player import replay
 
 __all__ = ["Comparison", "Difference", "NoBroker", "Replay", "ReplayError", "replay"]

@@ -1,4 +1,4 @@
-"""What clients of a recording have logged in with."""
+"""Reads and replaces the logins of recorded clients."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["MECHANISMS", "read_login", "wrong_login"]
 
 
 def read_login(mechanism: str, response: bytes) -> tuple[str, str] | None:
-    """User and password, or None where they cannot be told."""
+    """User and password, or None if the response does not contain them."""
     read = _READERS.get(mechanism)
     return None if read is None else read(response)
 
 
 def wrong_login(mechanism: str, response: bytes) -> bytes:
-    """The same response with a password that nobody has.
+    """The response with a random password.
 
-    In a recording passwords are asterisks, so a wrong one can look like the right one. A response that cannot
-    be read stays as it is.
+    Passwords in a recording are asterisks, so a wrong password can look like the right one. A response that
+    cannot be decoded is returned unchanged.
     """
     login = read_login(mechanism, response)
     if login is None:
@@ -47,7 +47,7 @@ def _amqplain(response: bytes) -> tuple[str, str] | None:
 
 
 _TABLE_SIZE = 4
-"""How many bytes before a table tell its size; there are none in an AMQPLAIN response."""
+"""The bytes of the size before a table. An AMQPLAIN response has no size."""
 _READERS: dict[str, Callable[[bytes], tuple[str, str] | None]] = {"PLAIN": _plain, "AMQPLAIN": _amqplain}
 MECHANISMS = tuple(_READERS)
-"""Those that can be read."""
+"""The mechanisms whose responses can be decoded."""

@@ -1,16 +1,16 @@
-"""One client that does again what another one did."""
+"""One client of a replay: sends the recorded frames and collects the replies."""
 
 from __future__ import annotations
 
 import contextlib
-import socket
 import ssl
 from collections import defaultdict, deque
 from dataclasses import dataclass
+from socket import socket as Socket
 from typing import Any
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.trace import WORDS
+from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
 from fakeamqp.protocols.framed.codec.frames import (
     CONTENT_HEADER,
     FRAME_CONTENT_HEADER,
@@ -22,46 +22,46 @@ from fakeamqp.protocols.framed.codec.frames import (
 )
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.replay.logins import wrong_login
-from fakeamqp.replay.replies import Assembler, Names, Reply, Strand
+from fakeamqp.replay.replies import Assembler, Names, OrderKey, Reply
 
 __all__ = ["Login", "Peer"]
 
 _NAMES = ("queue", "exchange", "source", "destination", "routing_key", "consumer_tag", "arguments")
-"""Fields in which a name may be that the broker has made up."""
+"""Fields that may have a name that the broker generated."""
 _SETTLING = (m.BasicAck, m.BasicNack, m.BasicReject)
 _MOST = 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Login:
-    """With what the clients of a recording log in, by PLAIN; None leaves it as it was recorded.
+    """Replaces recorded logins by PLAIN with this user; None leaves them as recorded.
 
-    `spares` are mechanisms of which the recorded login is left as it is all the same.
+    Recorded logins with a mechanism in `keeps` are never replaced.
     """
 
     user: str | None = None
     password: str = ""
     virtual_host: str | None = None
-    spares: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
 
 
 class Peer:
-    """A connection to the broker under trial, and what has come over it.
+    """A connection to the broker under test, and the replies that arrived on it.
 
     Args:
-        line: a connected socket; the peer closes it.
-        login: with what to log in.
-        names: what the broker has made up, shared by all peers.
-        header: the protocol header to begin with.
-        refused: the other client was not let in, so this one must not be either.
+        socket: a connected socket; the peer closes it.
+        login: replaces the recorded login.
+        names: the names that the brokers generated, shared by all peers.
+        header: the protocol header.
+        refused: the recorded login was refused, so this one must be refused as well.
     """
 
     def __init__(
-        self, line: socket.socket, login: Login, names: Names, header: bytes, *, refused: bool = False
+        self, socket: Socket, login: Login, names: Names, header: bytes, *, refused: bool = False
     ) -> None:
-        self.line = line
-        self.ended = False
-        self.arrived: dict[tuple[int, Strand], deque[Reply]] = defaultdict(deque)
+        self.socket = socket
+        self.closed = False
+        self.arrived: dict[tuple[int, OrderKey], deque[Reply]] = defaultdict(deque)
         self.tags: dict[tuple[int, int], int] = {}
         """Delivery tags by channel and recorded tag."""
         self._login = login
@@ -73,9 +73,9 @@ class Peer:
         self.send_bytes(header)
 
     def send(self, frame_type: int, channel: int, payload: bytes) -> None:
-        """Send what the other client sent, with the names and numbers that this broker knows."""
+        """Send a recorded frame, with the names and delivery tags of this broker."""
         if frame_type == FRAME_METHOD:
-            method = WORDS.decode_method(payload)
+            method = FRAME_TEXT.decode_method(payload)
             changes = {} if method is None else self._changes(channel, method)
             if method is not None and changes:
                 for name, value in changes.items():
@@ -86,21 +86,21 @@ class Peer:
         self.send_bytes(frame(frame_type, channel, payload))
 
     def send_bytes(self, octets: bytes) -> None:
-        """Send; what the broker does not want any more is lost. That it has gone is seen when reading."""
+        """Send bytes. A closed connection is not an error here; `receive` detects it."""
         with contextlib.suppress(OSError):
-            self.line.sendall(octets)
+            self.socket.sendall(octets)
 
     def receive(self) -> None:
-        """Take what has come; to be called when something has."""
+        """Read what has arrived. Call it when the socket is readable."""
         try:
-            octets = self.line.recv(_MOST)
-            self.ended = not octets
-            # What TLS has read ahead no selector sees.
-            while isinstance(self.line, ssl.SSLSocket) and self.line.pending():
-                octets += self.line.recv(_MOST)
+            octets = self.socket.recv(_MOST)
+            self.closed = not octets
+            # A selector does not see bytes that TLS has already read.
+            while isinstance(self.socket, ssl.SSLSocket) and self.socket.pending():
+                octets += self.socket.recv(_MOST)
         except OSError:
             octets = b""
-            self.ended = True
+            self.closed = True
         self._buffer += octets
         while len(self._buffer) >= FRAME_OVERHEAD:
             frame_type, channel, size = FRAME_HEADER.unpack_from(self._buffer)
@@ -114,18 +114,18 @@ class Peer:
             for reply in self._assembler.feed(frame_type, channel, payload):
                 if isinstance(reply.method, m.ConnectionTune):
                     self._tune = reply.method
-                self.arrived[channel, reply.strand].append(reply)
+                self.arrived[channel, reply.order_key].append(reply)
 
     def close(self) -> None:
-        """End, without a word."""
-        self.ended = True
-        self.line.close()
+        """Close the socket without connection.close."""
+        self.closed = True
+        self.socket.close()
 
     def _changes(self, channel: int, method: Method) -> dict[str, Any]:
         if isinstance(method, m.ConnectionStartOk):
             if self._refused:
                 return {"response": wrong_login(method.mechanism, method.response)}
-            if self._login.user is None or method.mechanism in self._login.spares:
+            if self._login.user is None or method.mechanism in self._login.keeps:
                 return {}
             response = f"\0{self._login.user}\0{self._login.password}".encode()
             return {"mechanism": "PLAIN", "response": response}
@@ -139,11 +139,11 @@ class Peer:
         for name in _NAMES:
             if hasattr(method, name):
                 changes[name] = self._names.of(getattr(method, name))
-        # What stays as it was keeps its bytes.
+        # Without a change the method keeps its recorded bytes.
         return {name: value for name, value in changes.items() if getattr(method, name) != value}
 
     def _tuned(self, asked: m.ConnectionTuneOk) -> dict[str, Any]:
-        """No more than this broker offers, and no heartbeats: nobody here sends any in time."""
+        """Limits that this broker offers, and no heartbeats, because the replay sends none."""
         tune = self._tune or m.ConnectionTune()
         limits = {"channel_max": tune.channel_max, "frame_max": tune.frame_max}
         changes: dict[str, Any] = {"heartbeat": 0}
@@ -153,7 +153,7 @@ class Peer:
         return changes
 
     def _header(self, payload: bytes) -> bytes:
-        header = WORDS.decode_header(payload)
+        header = FRAME_TEXT.decode_header(payload)
         if header is None or header[1].reply_to is None:
             return payload
         properties = header[1]

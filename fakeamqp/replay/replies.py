@@ -1,4 +1,4 @@
-"""What a broker has said to a client: frames put together to replies, and replies compared."""
+"""The replies of a broker: assembled from frames, and compared."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, TypeAlias
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.amqp_0_9_1.trace import WORDS
+from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
 from fakeamqp.protocols.framed.codec.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_METHOD
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.protocols.framed.codec.tables import Timestamp
-from fakeamqp.trace.parts import Cut, full_size
+from fakeamqp.trace.truncation import Truncated, full_size
 
-__all__ = ["Assembler", "Names", "Reply", "Strand", "same"]
+__all__ = ["Assembler", "Names", "OrderKey", "Reply", "same"]
 
-Strand: TypeAlias = "tuple[object, ...]"
-"""What comes in one order: the answers on a channel, the deliveries to a consumer, each confirm by itself."""
+OrderKey: TypeAlias = "tuple[object, ...]"
+"""Replies with the same key are in order: answers on a channel, deliveries to a consumer, one confirm."""
 
-_OF_ITS_OWN = (
+_UNSOLICITED = (
     m.BasicReturn,
     m.BasicCancel,
     m.ChannelFlow,
@@ -28,30 +28,30 @@ _OF_ITS_OWN = (
     m.ConnectionUnblocked,
 )
 _GENERATED = "amq."
-"""What names begin with that only a broker may give."""
+"""The prefix of names that a broker generates."""
 _IGNORED = {
     m.ConnectionStart: ("server_properties", "mechanisms", "locales"),
     m.BasicDeliver: ("delivery_tag",),
     m.BasicGetOk: ("delivery_tag",),
 }
-"""Fields that say who the broker is, or that are dealt with elsewhere."""
+"""Fields that describe the broker, or that are compared elsewhere."""
 
 
 @dataclass
 class Reply:
-    """A method from the broker, with its content where it has one."""
+    """A method from the broker, with its content if it has one."""
 
     channel: int
-    strand: Strand
+    order_key: OrderKey
     method: Method | None
     text: str
     properties: BasicProperties | None = None
     body: list[bytes] = field(default_factory=list)
-    """By frame; of a long one perhaps only the beginning."""
+    """The payloads of the body frames; long ones may be truncated."""
 
     @property
     def body_size(self) -> int:
-        """How many bytes the body has."""
+        """The size of the whole body in bytes."""
         return sum(map(full_size, self.body))
 
     def __str__(self) -> str:
@@ -59,25 +59,25 @@ class Reply:
 
 
 class Names:
-    """The names that one broker made up in the recording, and those that the other makes up instead."""
+    """Names that the recorded broker generated, and the names of the broker under test in their places."""
 
     def __init__(self) -> None:
-        self._other: dict[str, str] = {}
+        self._replayed: dict[str, str] = {}
 
     def learn(self, recorded: object, replayed: object) -> None:
-        """Two names that stand in the same place."""
+        """Remember two names from the same place of two replies, if both are generated."""
         if not isinstance(recorded, str) or not isinstance(replayed, str) or recorded == replayed:
             return
         if recorded.startswith(_GENERATED) and replayed.startswith(_GENERATED):
-            self._other.setdefault(recorded, replayed)
+            self._replayed.setdefault(recorded, replayed)
 
     def of(self, value: Any) -> Any:
-        """The value with every name in it that was made up replaced by the other one."""
+        """The value with each recorded name replaced by the replayed one."""
         if isinstance(value, str):
-            if value in self._other:
-                return self._other[value]
+            if value in self._replayed:
+                return self._replayed[value]
             if _GENERATED in value:
-                for recorded, replayed in self._other.items():
+                for recorded, replayed in self._replayed.items():
                     value = value.replace(recorded, replayed)
             return value
         if isinstance(value, Timestamp):
@@ -90,23 +90,23 @@ class Names:
 
 
 class Assembler:
-    """Puts the frames of one connection's broker together."""
+    """Assembles replies from the frames that the broker sent on one connection."""
 
     def __init__(self) -> None:
         self._unfinished: dict[int, tuple[Reply, int]] = {}
         self._confirmed: dict[int, tuple[int, set[int]]] = defaultdict(lambda: (0, set()))
 
     def feed(self, frame_type: int, channel: int, payload: bytes) -> Iterator[Reply]:
-        """Take a frame; what is complete with it."""
+        """Add a frame. Yields the replies that it completes."""
         if frame_type == FRAME_METHOD:
-            method = WORDS.decode_method(payload)
-            text = WORDS.describe(frame_type, payload)
+            method = FRAME_TEXT.decode_method(payload)
+            text = FRAME_TEXT.describe(frame_type, payload)
             if isinstance(method, (m.BasicAck, m.BasicNack)):
                 yield from self._confirms(channel, method)
                 return
             if isinstance(method, m.ChannelOpenOk):
                 self._confirmed.pop(channel, None)
-            reply = Reply(channel, _strand(method), method, text)
+            reply = Reply(channel, _order_key(method), method, text)
             if method is not None and method.HAS_CONTENT:
                 self._unfinished[channel] = (reply, -1)
             else:
@@ -117,19 +117,21 @@ class Assembler:
                 reply.body.append(payload)
                 missing -= full_size(payload)
             else:
-                header = WORDS.decode_header(payload)
+                header = FRAME_TEXT.decode_header(payload)
                 missing = int.from_bytes(payload[4:12], "big")
                 reply.properties = None if header is None else header[1]
-                reply.text += f", {WORDS.describe(frame_type, payload)}"
+                reply.text += f", {FRAME_TEXT.describe(frame_type, payload)}"
             if missing > 0:
                 self._unfinished[channel] = (reply, missing)
             else:
                 yield reply
         elif frame_type in (FRAME_CONTENT_HEADER, FRAME_BODY):
-            yield Reply(channel, ("answer",), None, f"{WORDS.frame_name(frame_type, payload)} out of place")
+            yield Reply(
+                channel, ("answer",), None, f"{FRAME_TEXT.frame_name(frame_type, payload)} out of place"
+            )
 
     def _confirms(self, channel: int, method: m.BasicAck | m.BasicNack) -> Iterator[Reply]:
-        """One for each publish: how many are settled at once is chance."""
+        """One reply for each publish, because the number of confirms in one method varies."""
         below, beyond = self._confirmed[channel]
         last = method.delivery_tag
         tags = range(below + 1, last + 1) if method.multiple else (last,)
@@ -146,16 +148,16 @@ class Assembler:
         self._confirmed[channel] = (below, beyond)
 
 
-def _strand(method: Method | None) -> Strand:
+def _order_key(method: Method | None) -> OrderKey:
     if isinstance(method, m.BasicDeliver):
         return "delivery", method.consumer_tag
-    if isinstance(method, _OF_ITS_OWN):
+    if isinstance(method, _UNSOLICITED):
         return (method.NAME,)
     return ("answer",)
 
 
 def same(recorded: Reply, replayed: Reply, names: Names) -> bool:
-    """Whether a broker has given the same answer, but for what differs between any two."""
+    """True if two replies are equal, except for values that differ between any two brokers."""
     one, other = recorded.method, replayed.method
     if type(one) is not type(other) or one is None or other is None:
         return False
@@ -174,7 +176,7 @@ def _learn(recorded: Reply, replayed: Reply, names: Names) -> None:
     if isinstance(one, m.BasicConsumeOk) and isinstance(other, m.BasicConsumeOk):
         names.learn(one.consumer_tag, other.consumer_tag)
     if recorded.properties is not None and replayed.properties is not None:
-        # Direct reply-to: the broker puts a name of its own in the place of the pseudo-queue's.
+        # Direct reply-to: the broker replaces the name of the pseudo-queue by a generated one.
         names.learn(recorded.properties.reply_to, replayed.properties.reply_to)
 
 
@@ -183,26 +185,27 @@ def _same_properties(recorded: Reply, replayed: Reply, names: Names) -> bool:
     if one is None or other is None:
         return one is other
     return all(
-        _timeless(names.of(getattr(one, name))) == _timeless(getattr(other, name)) for name, _ in one.LAYOUT
+        _without_instants(names.of(getattr(one, name))) == _without_instants(getattr(other, name))
+        for name, _ in one.LAYOUT
     )
 
 
-def _timeless(value: Any) -> Any:
-    """Without the instants that brokers write into headers."""
+def _without_instants(value: Any) -> Any:
+    """The value without the instants that brokers write into headers."""
     if isinstance(value, Timestamp):
         return "some time"
     if isinstance(value, dict):
-        return {name: _timeless(item) for name, item in value.items()}
+        return {name: _without_instants(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_timeless(item) for item in value]
+        return [_without_instants(item) for item in value]
     return value
 
 
 def _same_body(recorded: Reply, replayed: Reply) -> bool:
     if recorded.body_size != replayed.body_size:
         return False
-    if not any(isinstance(part, Cut) for part in recorded.body):
+    if not any(isinstance(part, Truncated) for part in recorded.body):
         return b"".join(recorded.body) == b"".join(replayed.body)
-    # What was cut when it was recorded was filled up when it was published again: only the beginning is real.
+    # The replay published a truncated body with zeros at its end, so only the beginning is compared.
     beginning = bytes(recorded.body[0])
     return b"".join(replayed.body).startswith(beginning)

@@ -1,4 +1,4 @@
-"""The columns of the source, with their types on both sides of the border to Spark."""
+"""The columns of the source, with their types in Spark and in Arrow."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PROPERTIES = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the source: its name, its type in Spark's DDL and in Arrow, and what is in it."""
+    """A column of the source: its name, its type in Spark's DDL and in Arrow, and its meaning."""
 
     name: str
     ddl: str
@@ -58,21 +58,21 @@ _STRUCT = ", ".join(f"{name}: {_SPELLED[arrow]}" for name, arrow in PROPERTIES.i
 
 SOURCE_COLUMNS = (
     Column("value", "BINARY", pa.binary(), "the body"),
-    Column("routing_key", "STRING", pa.string(), "the routing key it was published with"),
-    Column(
-        "exchange", "STRING", pa.string(), "the exchange it was published to; empty for the default exchange"
-    ),
+    Column("routing_key", "STRING", pa.string(), "the routing key of the publish"),
+    Column("exchange", "STRING", pa.string(), "the exchange of the publish; empty for the default exchange"),
     Column("queue", "STRING", pa.string(), "the queue or stream it was read from"),
     Column(
         "offset",
         "BIGINT",
         pa.int64(),
-        "its place in the spool or in the stream; in a batch read of a queue, in it",
+        "the position in the spool or stream; for a batch read of a queue, in the queue",
     ),
     Column("timestamp", "TIMESTAMP", _TIME, "the property, in whole seconds; null if there is none"),
     Column("message_id", "STRING", pa.string(), "the property; null if there is none"),
-    Column("redelivered", "BOOLEAN", pa.bool_(), "whether the broker had delivered it before, to anyone"),
-    Column("received_at", "TIMESTAMP", _TIME, "when it came to Spark, by the wall clock"),
+    Column(
+        "redelivered", "BOOLEAN", pa.bool_(), "whether the broker had delivered it before, to any consumer"
+    ),
+    Column("received_at", "TIMESTAMP", _TIME, "when Spark received it, by the wall clock"),
     Column(
         "headers", "MAP<STRING, STRING>", pa.map_(pa.string(), pa.string()), "strings as is, others as JSON"
     ),
@@ -108,7 +108,7 @@ def chosen_columns(options: ReadOptions) -> tuple[Column, ...]:
 
 
 def wanted_columns(schema: StructType, options: ReadOptions) -> tuple[Column, ...]:
-    """The columns of a schema that Spark wants read, be it ours or one that the user has given.
+    """The columns of the schema that Spark reads: ours, or one that the user gave.
 
     Raises:
         ColumnError: if there is no such column, or it has another type.
@@ -118,7 +118,7 @@ def wanted_columns(schema: StructType, options: ReadOptions) -> tuple[Column, ..
         ours = column.ddl.lower().replace(" ", "")
         if field.dataType.simpleString() != ours:
             raise ColumnError(
-                f"column {column.name!r} is {ours}, and the schema that was given says "
+                f"column {column.name!r} is {ours}, and the given schema has "
                 f"{field.dataType.simpleString()}; leave schema() out, or cast the column afterwards"
             )
     return columns

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Link"]
 
-# How long a goodbye may take: the broker is asked for an answer, and not waited for at all costs.
+# The maximum time for closing: connection.close waits for its answer at most that long.
 _GOODBYE = 2.0
 
 
@@ -64,7 +64,7 @@ class Link:
         """Connect and log in.
 
         Raises:
-            BrokerUnreachable: if no broker lets the client in, with what each of them said.
+            BrokerUnreachable: no broker accepts the connection; the text has the reason of each.
         """
         refusals = []
         self._loop.activate_poller()
@@ -78,7 +78,7 @@ class Link:
         raise BrokerUnreachable("cannot connect to " + "; ".join(refusals))
 
     def channel(self) -> Channel:
-        """A new channel, open.
+        """Open a channel.
 
         Raises:
             ConnectionLost: if the connection ends before, or the broker does not answer in time.
@@ -99,11 +99,11 @@ class Link:
 
     @property
     def unsent(self) -> int:
-        """How many bytes wait to be taken by the network."""
+        """The number of bytes that wait to be sent."""
         return int(self._services.transport.get_write_buffer_size())
 
     def send(self, octets: bytes) -> None:
-        """Send whole frames of the caller's making, after what pika has to send and before what comes next.
+        """Send whole frames, after the frames that pika has to send already.
 
         pika does not see them, which is well for methods that it keeps no account of, such as basic.publish.
         """
@@ -111,7 +111,7 @@ class Link:
             self._services.transport.write(octets)
 
     def wait_for(self, done: Callable[[], bool], timeout: float, what: str) -> None:
-        """Turn the loop until something is done.
+        """Run the loop until a condition holds.
 
         Raises:
             ConnectionLost: if the connection or a channel ends before, or `timeout` seconds pass.
@@ -137,7 +137,7 @@ class Link:
         return answers[0]
 
     def check(self) -> None:
-        """Raise what has ended the connection or a channel.
+        """Raise the error that has ended the connection or a channel.
 
         Raises:
             ConnectionLost: if anything has.
@@ -147,7 +147,7 @@ class Link:
 
     @property
     def broker_version(self) -> tuple[int, int]:
-        """The first two numbers of the version that a RabbitMQ, or a broker like one, tells; else 0, 0."""
+        """The first two numbers of the version of RabbitMQ, from the server properties; otherwise 0, 0."""
         told = (self._connection and self._connection.server_properties) or {}
         numbers = re.match(r"(\d+)\.(\d+)", str(told.get("version", "")))
         if told.get("product") != "RabbitMQ" or numbers is None:
@@ -155,7 +155,7 @@ class Link:
         return int(numbers[1]), int(numbers[2])
 
     def close_channel(self, channel: Channel) -> None:
-        """Close a channel, if it is open, and wait for the answer: what it held is back in its queues.
+        """Close a channel, if it is open, and wait for the answer: its messages are in their queues again.
 
         Raises:
             ConnectionLost: as `wait_for`.
@@ -177,11 +177,11 @@ class Link:
         self._loop.process_timeouts()
 
     def wake(self) -> None:
-        """End a `turn` that is waiting. Any thread may call it."""
+        """Wake a waiting `turn`. Any thread may call it."""
         self._loop.add_callback_threadsafe(_nothing)
 
     def close(self) -> None:
-        """Say goodbye, wait for the answer for a moment, and let go of the socket. May be called again."""
+        """Close the connection, wait briefly for the answer, and close the socket. May be called again."""
         connection, self._closing = self._connection, True
         if connection is None:
             return
@@ -197,7 +197,7 @@ class Link:
         self._release()
 
     def _open(self, url: str) -> str | None:
-        """Why the broker of this URL does not let the client in; None once it has."""
+        """The reason why the broker of this URL refuses the client; None if it accepts it."""
         outcome: list[str | None] = []
         self.lost = None
         self._connection = pika.SelectConnection(
@@ -248,7 +248,7 @@ class Link:
             self.lost = f"the broker closed the channel: {_in_words(error)}"
 
     def _let_go(self) -> None:
-        """Close the socket of a connection whose peer does not answer: pika waits on, with no call for it."""
+        """Close the socket of a connection whose peer does not answer; pika has no call for that."""
         transport = getattr(self._connection, "_transport", None)
         if transport is not None:
             self._closing = True
@@ -265,7 +265,7 @@ class Link:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Have pika not log each refusal six times over, with stack traces: the error says it once."""
+    """Silence the log of pika, which reports each refusal six times with stack traces."""
     logger = logging.getLogger("pika")
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -276,7 +276,7 @@ def _quiet() -> Iterator[None]:
 
 
 class _Services(SelectorIOServicesAdapter):  # type: ignore[misc]  # pika has no types
-    """pika's input and output on a loop, with the transport of the last connection in reach."""
+    """pika's I/O services on a loop, with access to the transport of the last connection."""
 
     transport: Any = None
 
@@ -308,7 +308,7 @@ def _tls(options: ConnectionOptions) -> ssl.SSLContext:
 
 
 def _in_words(error: BaseException | str) -> str:
-    """What pika's exception is about: several of them have no text, and wrap the one that has."""
+    """The text of an exception of pika. Several have none, and wrap the one that has it."""
     if isinstance(error, (pika.exceptions.ConnectionClosed, pika.exceptions.ChannelClosed)):
         return f"{error.reply_code} {error.reply_text}"
     wrapped = getattr(error, "exceptions", None) or getattr(error, "args", ())

@@ -1,4 +1,4 @@
-"""What can go wrong between Spark and a broker. A stack trace in Spark shows the text only."""
+"""Errors between Spark and a broker. A stack trace in Spark shows only their texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
 
 
 class SparkError(FakeAMQPError):
-    """Base class of what the Spark source, sink and fixtures raise."""
+    """Base class of the errors of the Spark source, sink and fixtures."""
 
 
 class OptionError(SparkError):
@@ -29,19 +29,19 @@ class ColumnError(SparkError):
 
 
 class BrokerUnreachable(SparkError):
-    """No broker of `amqp.url` could be reached, or none of them let the client in."""
+    """No broker of `amqp.url` could be reached, or all of them refused the connection."""
 
 
 class ConnectionLost(SparkError):
-    """A connection or channel ended, and could not be had again in time."""
+    """A connection or channel ended, and could not be opened again in time."""
 
 
 class DataLoss(SparkError):
-    """Messages that Spark's checkpoint counts on are gone: a spool is missing, a stream was truncated."""
+    """Messages that Spark's checkpoint refers to are lost: a spool is missing, or a stream was truncated."""
 
 
 class PublishError(SparkError):
-    """A row cannot be a message, or a message was not taken: returned, refused, or not confirmed in time."""
+    """A row cannot become a message, or a message was returned, refused, or not confirmed in time."""
 
 
 class SpoolError(SparkError):

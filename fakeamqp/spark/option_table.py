@@ -1,6 +1,7 @@
-"""Every option of the source and of the sink: one table, of which parsing, errors and documentation are made.
+"""The table of all options of the source and the sink. Parsing, errors and documentation are made from it.
 
-Names follow the Kafka source's where the two mean the same; what goes to the connection begins with `amqp.`.
+Options with the meaning of an option of the Kafka source have its name. Options of the connection begin with
+`amqp.`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _BOTH = (READ, WRITE)
 
 @dataclass(frozen=True)
 class Option:
-    """One option: its key as documented, the field it fills, what its text means and what it is for."""
+    """One option: its documented key, the field it fills, its parser, its meaning and its uses."""
 
     key: str
     field: str
@@ -35,7 +36,7 @@ OPTIONS = (
         "amqp.url",
         "urls",
         values.names,
-        "where the broker is: `amqp://` or `amqps://` URLs, tried in their order",
+        "the broker: one or more `amqp://` or `amqps://` URLs, tried in order",
         uses=_BOTH,
     ),
     Option(
@@ -58,21 +59,19 @@ OPTIONS = (
         "amqp.connectionTimeout",
         "connect_timeout",
         values.duration,
-        "how long opening a connection may take",
+        "the timeout for opening a connection",
         10.0,
         _BOTH,
         "10s",
     ),
-    Option("amqp.username", "username", values.text, "user, in place of the URL's", uses=_BOTH),
-    Option("amqp.password", "password", values.text, "password, in place of the URL's", uses=_BOTH),
-    Option(
-        "amqp.virtualHost", "virtual_host", values.text, "virtual host, in place of the URL's", uses=_BOTH
-    ),
+    Option("amqp.username", "username", values.text, "user; overrides the URL", uses=_BOTH),
+    Option("amqp.password", "password", values.text, "password; overrides the URL", uses=_BOTH),
+    Option("amqp.virtualHost", "virtual_host", values.text, "virtual host; overrides the URL", uses=_BOTH),
     Option(
         "amqp.caFile",
         "ca_file",
         values.text,
-        "PEM file of the authorities that an `amqps` broker may be signed by",
+        "PEM file of the certificate authorities for `amqps`",
         uses=_BOTH,
     ),
     Option("amqp.certFile", "cert_file", values.text, "PEM file of the client's certificate", uses=_BOTH),
@@ -81,14 +80,14 @@ OPTIONS = (
         "amqp.verify",
         "verify",
         values.boolean,
-        "whether an `amqps` broker's certificate is checked",
+        "whether to verify the certificate of an `amqps` broker",
         True,
         _BOTH,
         "true",
     ),
-    Option("queue", "queues", values.names, "the queue to read, or several; it must exist", ()),
+    Option("queue", "queues", values.names, "one or more queues to read; they must exist", ()),
     Option(
-        "stream", "streams", values.names, "the stream queue (`x-queue-type=stream`) to read, or several", ()
+        "stream", "streams", values.names, "one or more stream queues (`x-queue-type=stream`) to read", ()
     ),
     Option(
         "startingOffsets",
@@ -107,22 +106,28 @@ OPTIONS = (
         "endingOffsets",
         "ending_offsets",
         values.text,
-        'streams, batch: where to end, exclusive: `latest`, or JSON such as `{"events": 99}`',
+        'streams, batch: the end, exclusive: `latest`, or JSON such as `{"events": 99}`',
         "latest",
     ),
-    Option("maxMessagesPerTrigger", "max_messages", values.count(), "most messages in a micro-batch", 10_000),
+    Option(
+        "maxMessagesPerTrigger",
+        "max_messages",
+        values.count(),
+        "the maximum number of messages in a micro-batch",
+        10_000,
+    ),
     Option(
         "maxBytesPerTrigger",
         "max_bytes",
         values.octets,
-        "most bytes of bodies in a micro-batch, at least one message",
+        "the maximum bytes of bodies in a micro-batch, but at least one message",
         shown_default="no limit",
     ),
     Option(
         "prefetch",
         "prefetch",
         values.count(1, 65535),
-        "most messages on their way to Spark without an ack",
+        "the maximum number of unacknowledged messages",
         shown_default="twice maxMessagesPerTrigger, at most 65535",
     ),
     Option(
@@ -136,29 +141,35 @@ OPTIONS = (
         "spoolDir",
         "spool_folder",
         values.text,
-        "folder for what was acknowledged and not processed yet; needed by `ackMode=spool`",
+        "folder for messages that are acknowledged and not processed yet; required by `ackMode=spool`",
     ),
     Option(
         "spoolSync",
         "spool_sync",
         values.choice("fsync", "none"),
-        "whether segments are on the disk before they are acknowledged",
+        "whether segments are synced to the disk before messages are acknowledged",
         "fsync",
     ),
     Option(
         "spoolMaxBytes",
         "spool_max_bytes",
         values.octets,
-        "how much the spool may hold unprocessed before messages are left in the queue",
+        "the size of unprocessed messages in the spool above which messages stay in the queue",
         256 << 20,
         shown_default="256m",
     ),
-    Option("spoolFlushRows", "spool_flush_rows", values.count(), "most messages of a segment", 10_000),
+    Option(
+        "spoolFlushRows",
+        "spool_flush_rows",
+        values.count(),
+        "the maximum number of messages in a segment",
+        10_000,
+    ),
     Option(
         "spoolFlushInterval",
         "spool_flush_interval",
         values.duration,
-        "how long a message may wait for its segment to be written",
+        "the maximum time before a message is written to a segment",
         0.1,
         shown_default="100ms",
     ),
@@ -173,28 +184,28 @@ OPTIONS = (
         "dedupe",
         "dedupe",
         values.choice("message_id", "none"),
-        "whether messages that come again with a known message id are dropped",
+        "whether redelivered messages with a known message id are dropped",
         "message_id",
     ),
     Option(
         "minPartitions",
         "min_partitions",
         values.count(),
-        "least number of tasks that a large batch is read by",
+        "the minimum number of tasks for a large batch",
         shown_default="processors of the driver",
     ),
     Option(
         "columns",
         "columns",
         values.column_names,
-        "the columns to read; fewer are faster, since Spark prunes none for Python sources",
+        "the columns to read; fewer are faster, because Spark prunes no columns of Python sources",
         shown_default="see the table of columns",
     ),
     Option(
         "includeHeaders",
         "include_headers",
         values.boolean,
-        "whether there is a column `headers`",
+        "whether to add the column `headers`",
         True,
         shown_default="true",
     ),
@@ -202,7 +213,7 @@ OPTIONS = (
         "includeProperties",
         "include_properties",
         values.boolean,
-        "whether there is a column `properties`",
+        "whether to add the column `properties`",
         False,
         shown_default="false",
     ),
@@ -217,7 +228,7 @@ OPTIONS = (
         "failOnDataLoss",
         "fail_on_data_loss",
         values.boolean,
-        "whether messages that are gone fail the query, or are logged and skipped",
+        "whether lost messages fail the query, or are logged and skipped",
         True,
         shown_default="true",
     ),
@@ -225,7 +236,7 @@ OPTIONS = (
         "reconnectTimeout",
         "reconnect_timeout",
         values.duration,
-        "how long a lost connection is tried again before the query fails",
+        "the time to retry a lost connection before the query fails",
         60.0,
         shown_default="60s",
     ),
@@ -233,7 +244,7 @@ OPTIONS = (
         "idleTimeout",
         "idle_timeout",
         values.duration,
-        "how long to wait for messages that the queue counts and another consumer may have",
+        "the time to wait for ready messages, which another consumer may get",
         2.0,
         shown_default="2s",
     ),
@@ -259,7 +270,7 @@ OPTIONS = (
         "maxInFlight",
         "max_in_flight",
         values.count(),
-        "most messages of a task without a confirm",
+        "the maximum number of unconfirmed messages of a task",
         1000,
         (WRITE,),
     ),
@@ -267,7 +278,7 @@ OPTIONS = (
         "confirmTimeout",
         "confirm_timeout",
         values.duration,
-        "how long a confirm may take",
+        "the timeout for a confirm",
         30.0,
         (WRITE,),
         "30s",
@@ -276,7 +287,7 @@ OPTIONS = (
         "mandatory",
         "mandatory",
         values.boolean,
-        "whether a message that no queue gets comes back",
+        "whether the broker returns messages that it cannot route",
         True,
         (WRITE,),
         "true",
@@ -285,7 +296,7 @@ OPTIONS = (
         "onReturn",
         "on_return",
         values.choice("fail", "drop"),
-        "what a returned message does: fail the task, or be logged",
+        "a returned message fails the task, or is logged and dropped",
         "fail",
         (WRITE,),
     ),
@@ -293,7 +304,7 @@ OPTIONS = (
         "ignoreUnknownColumns",
         "ignore_unknown_columns",
         values.boolean,
-        "whether columns that the sink does not know are left out",
+        "whether unknown columns are ignored",
         False,
         (WRITE,),
         "false",
@@ -302,7 +313,7 @@ OPTIONS = (
         "messageId",
         "message_id",
         values.choice("auto", "column", "deterministic"),
-        "where message ids come from",
+        "the source of message ids",
         "auto",
         (WRITE,),
     ),

@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """How to reach a broker. `urls` are tried in their order."""
+    """The options of a connection. `urls` are tried in order."""
 
     urls: tuple[str, ...]
     heartbeat: int | None
@@ -45,7 +45,7 @@ class ConnectionOptions:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a reader has to know. Times in seconds, sizes in bytes.
+    """The options of a reader. Times in seconds, sizes in bytes.
 
     One of `queues` and `streams` is empty. `ack_mode` is `spool`, `commit` or `none`.
     """
@@ -79,7 +79,7 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """What a writer has to know. Times in seconds, sizes in bytes."""
+    """The options of a writer. Times in seconds, sizes in bytes."""
 
     connection: ConnectionOptions
     exchange: str
@@ -127,17 +127,17 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
     said, found = _parse(given, READ)
     if bool(found.queues) == bool(found.streams):
         raise OptionError(
-            "say what to read: option 'queue' for classic and quorum queues, or 'stream' for stream queues"
+            "set the option 'queue' for classic and quorum queues, or 'stream' for stream queues"
             + (", not both" if found.queues else "")
         )
     if found.queues:
         for key in said.intersection(map(str.lower, _ONLY_STREAMS)):
             raise OptionError(
                 f"option {_BY_KEY[key].key!r} is for 'stream': a queue has no offsets to start from, "
-                "for what is acknowledged is gone"
+                "because acknowledged messages are deleted"
             )
     elif "ackmode" in said:
-        raise OptionError("option 'ackMode' is for 'queue': reading a stream takes nothing out of it")
+        raise OptionError("option 'ackMode' is for 'queue': reading a stream removes no messages")
     if streaming and found.queues and found.ack_mode == "spool" and not found.spool_folder:
         raise OptionError(
             "option 'spoolDir' is missing: a folder that outlives the query, beside its checkpoint, for what "
@@ -165,7 +165,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
 
 
 def _parse(given: Mapping[str, str], use: str) -> tuple[set[str], SimpleNamespace]:
-    """The keys that were said, in lower case, and a value for every field."""
+    """The given keys in lower case, and a value for every field."""
     said = {key.lower() for key in given} - _SPARKS_OWN
     found = SimpleNamespace(**{option.field: option.default for option in OPTIONS})
     for key, value in given.items():

@@ -70,7 +70,7 @@ def poison_split(
         df: what the source gives, or anything with a column of bodies.
         schema: the fields of the body, as a StructType or as DDL.
         body: the name of the column with the bodies, BINARY or STRING.
-        rules: what else makes a message poison: for each reason, in words for people, its condition, a Column
+        rules: further reasons for poison, each a text with its condition: a Column
             or SQL. Conditions are asked about messages that could be read, and see fields and other columns.
         options: further options of `from_json`, such as `timestampFormat`.
 

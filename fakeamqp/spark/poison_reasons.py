@@ -1,4 +1,4 @@
-"""How a body is read as JSON, whether that went well, and in words for people, why it did not.
+"""Parsing of a body as JSON, and the text of the reason if it fails.
 
 All of it is expressions of Spark, so nothing here sees a message. A body is read once to know whether it is
 poison; the words cost one more reading for each field, and only for bodies that are.
@@ -73,7 +73,7 @@ def is_broken(text: Column, parsed: Column, fields: StructType, options: Mapping
 def complaints(
     octets: Column, text: Column, parsed: Column, fields: StructType, options: Mapping[str, str]
 ) -> Column:
-    """What is wrong with a broken body, in words."""
+    """The text of the problem of a body."""
     names = F.from_json(text, "map<string,string>", {**options, **_PERMISSIVE})
     of_fields = F.concat_ws("; ", *_complaints(text, parsed, fields, options, ""))
     return (

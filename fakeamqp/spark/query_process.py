@@ -1,4 +1,4 @@
-"""The process that Spark gives to the source of a streaming query, and how it ends.
+"""The process of the source of a streaming query, and its end.
 
 Spark ends it with SIGTERM and never calls `stop`. So the signal is made into an exception, which PySpark's
 loop lets out by way of `stop`.
@@ -15,9 +15,9 @@ __all__ = ["exit_on_sigterm"]
 
 
 def exit_on_sigterm() -> Callable[[], None]:
-    """Have the process end in an orderly way when Spark ends the query.
+    """End the process in an orderly way when Spark ends the query.
 
-    Nothing happens outside of a main thread, or where somebody has a handler of their own.
+    This has no effect outside the main thread, or if there is another handler.
 
     Returns:
         what puts things back as they were.
@@ -28,7 +28,7 @@ def exit_on_sigterm() -> Callable[[], None]:
         return _nothing
 
     def leave(number: int, _frame: FrameType | None) -> None:
-        # A second one follows at once; this one's work has to be done all the same.
+        # A second signal follows at once, and must not interrupt the work of the first.
         signal.signal(number, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
@@ -42,4 +42,4 @@ def exit_on_sigterm() -> Callable[[], None]:
 
 
 def _nothing() -> None:
-    """There is nothing to put back."""
+    """The handler is not restored."""

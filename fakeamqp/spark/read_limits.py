@@ -1,4 +1,4 @@
-"""What PySpark calls the limits of a micro-batch; versions before 4.2 do not know them."""
+"""PySpark's classes for the limits of a micro-batch, with replacements for versions before 4.2."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["AvailableNow", "default_limit", "most_rows"]
 if TYPE_CHECKING:
 
     class AvailableNow:
-        """Marks a reader that knows the trigger AvailableNow."""
+        """Marks a reader that supports the trigger AvailableNow."""
 
 else:
     try:
@@ -17,18 +17,18 @@ else:
     except ImportError:
 
         class AvailableNow:
-            """Marks a reader that knows the trigger AvailableNow; for this PySpark no reader does."""
+            """Marks a reader that supports the trigger AvailableNow; this PySpark has no such readers."""
 
 
 def default_limit(rows: int) -> Any:
-    """At most so many rows."""
+    """A limit of the number of rows."""
     from pyspark.sql.streaming.datasource import ReadMaxRows
 
     return ReadMaxRows(rows)
 
 
 def most_rows(limit: Any, otherwise: int) -> int | None:
-    """How many rows a limit allows, None for all there are; limits of other things allow `otherwise`."""
+    """The number of rows that a limit allows, None for all; `otherwise` for limits that do not count rows."""
     if type(limit).__name__ == "ReadAllAvailable":
         return None
     rows = getattr(limit, "max_rows", None)

@@ -1,4 +1,4 @@
-"""From deliveries to Arrow: one list per column, made when a batch is complete, of columns that are wanted.
+"""From deliveries to Arrow: one list for each selected column, made when a batch is complete.
 
 No message may keep a batch from being made: a query that dies of a message dies of it again after every
 restart. What Arrow or Spark cannot hold is replaced: lone bytes by U+FFFD, times out of range by null.
@@ -24,7 +24,7 @@ _LAST_SECOND = 253_402_300_799
 
 
 class Delivered(NamedTuple):
-    """One message as pika hands it over, and where it came from.
+    """One message as pika delivers it, and its origin.
 
     `offset` is its place in the queue's snapshot, the spool or the stream; `received_at` is in microseconds
     since 1970.
@@ -50,7 +50,7 @@ def _array(column: Column, messages: Sequence[Delivered]) -> pa.Array:
     try:
         return pa.array(values, column.arrow)
     except (TypeError, UnicodeEncodeError, pa.ArrowException):
-        # Short strings that are no UTF-8 come from pika as bytes.
+        # pika returns short strings that are not UTF-8 as bytes.
         return pa.array([_readable(value) for value in values], column.arrow)
 
 
@@ -102,11 +102,11 @@ _MAKERS: dict[str, Callable[[Sequence[Delivered]], list[Any]]] = {
 
 
 def _json(value: object) -> str | None:
-    """A field value as JSON: null for None, bytes as text where they are UTF-8, else as base64."""
+    """A field value as JSON: null for None, bytes as text if they are UTF-8, otherwise in base64."""
     if value is None:
         return None
     if type(value) is int:
-        # Most headers that are no text; an encoder costs ten times as much.
+        # Most headers that are not text; an encoder costs ten times as much.
         return str(value)
     import json
 
@@ -142,7 +142,7 @@ def _plain(value: object) -> object:
 
 
 def _readable(value: Any) -> Any:
-    """The value with bytes as text, and what cannot be text replaced, however deep it is."""
+    """The value with bytes as text at any depth; bytes that are not text are replaced."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, str):

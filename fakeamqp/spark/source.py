@@ -1,7 +1,7 @@
-"""The data source that Spark finds under the format name `amqp`, and what each use of it is made of.
+"""The data source with the format name `amqp`, and its readers and writers.
 
 Spark imports this module whenever it looks for data sources, in every session of a machine where it is
-installed, so it needs nothing but PySpark until somebody reads or writes.
+installed, so it needs only PySpark until the first read or write.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class AmqpDataSource(DataSource):
         super().__init__(dict(options.items()))
 
     def schema(self) -> str:
-        """The columns that the options ask for, as DDL.
+        """The columns that the options select, as DDL.
 
         Raises:
             OptionError: if an option is unknown, missing or malformed.
@@ -53,7 +53,7 @@ class AmqpDataSource(DataSource):
         return ddl(chosen_columns(read_options(self.options)))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reads queues without taking anything out, or a range of streams."""
+        """Reads queues without removing messages, or a range of streams."""
         from fakeamqp.spark.columns import wanted_columns
 
         options = read_options(self.options)
@@ -67,7 +67,7 @@ class AmqpDataSource(DataSource):
         return BrowseReader(options, columns)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Consumes queues by way of a spool, or follows streams."""
+        """Consumes queues through a store, or follows streams."""
         from fakeamqp.spark.columns import wanted_columns
 
         options = read_options(self.options, streaming=True)
@@ -98,6 +98,5 @@ class AmqpDataSource(DataSource):
 def _appends(overwrite: bool) -> None:
     if overwrite:
         raise OptionError(
-            "messages can only be added, not overwritten: use mode('append'), and for a stream "
-            "outputMode('append') or 'update'"
+            "the sink only appends: use mode('append'), and for a stream outputMode('append') or 'update'"
         )

@@ -1,4 +1,4 @@
-"""What the values of options mean: Spark hands all of them over as text."""
+"""Parsers of option values, which Spark passes as text."""
 
 from __future__ import annotations
 

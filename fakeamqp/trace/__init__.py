@@ -1,8 +1,8 @@
-"""What happened in a broker, in order: a recorder on the tap, and the record it keeps.
+"""The trace of a broker: all frames, connection events and model events, in order.
 
-`Recorder` is installed as the broker's tap and stores what it is given, undecoded. `Trace` is the record at
-one moment: typed events, a timeline as text, and files for other tools. Nothing is decoded before somebody
-looks. `load` reads a recording back.
+`Recorder` is installed as the broker's tap and stores what passes, undecoded. `Trace` is a snapshot of the
+record: typed events, a timeline as text, checks, and files for other tools. Events are decoded when they are
+read. `load` reads a recording from a file.
 """
 
 from __future__ import annotations

@@ -1,134 +1,326 @@
-"""What a recorder stores, and the events that it stands for.
+"""The entries that a recorder keeps, and the events that they stand for.
 
-An entry is a tuple, because nothing is made and kept faster; its length says what it is. A peer is (name,
-short name, protocol), instants are on the broker's clock.
+Each kind of entry is a named tuple. The recorder keeps a *packed* entry, a plain tuple of the name of the
+kind and its values: `("Frame", instant, peer, "sent", 1, 0, payload)`. A plain tuple takes a fifth of the
+time that a named tuple takes (0.1 and 0.5 microseconds on CPython 3.11), and most entries are dropped
+before a trace is read. The garbage collector also stops tracking plain tuples of text, numbers and bytes,
+so entries refer to kinds by name, and peers are plain tuples. `unpack` makes the named tuple.
 
-| Length | Entry |
-|---|---|
-| 3 | bytes sent in one piece: instant, peer, bytes |
-| 4 | of a connection: instant, peer, event, detail; of the model: instant, None, event, facts |
-| 5 | a publish: instant, None, message, outcome, name of the virtual host |
-| 6 | one frame: instant, peer, direction, type, channel, payload |
-| 8 | a settlement: instant, peer, event, message, queue, consumer, channel, delivery tag |
-| 9 | a delivery: the same, with "delivered" for the event, and whether it is redelivered |
-| 6, 8, 9 | without a peer, a message's end: instant, None, event, and the facts that `_ENDS` names |
+Instants are on the broker's clock, in seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from fakeamqp.adapters import protocol_named
+from fakeamqp.adapters import default_protocol, protocol_named
+from fakeamqp.trace.event_text import publisher_name
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
-from fakeamqp.trace.model_events import publisher_name
-from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.peers import Peer
+from fakeamqp.trace.truncation import Truncated
 
-__all__ = ["Entry", "frames_in", "typed"]
+__all__ = [
+    "ConnectionChange",
+    "DeadLettered",
+    "Delivered",
+    "Dropped",
+    "Entry",
+    "Expired",
+    "Frame",
+    "ModelChange",
+    "Packed",
+    "Published",
+    "SentFrames",
+    "Settled",
+    "events_of",
+    "frames_in",
+    "unpack",
+]
 
-Entry: TypeAlias = "tuple[Any, ...]"
-"""One of the above."""
+Packed: TypeAlias = "tuple[Any, ...]"
+"""The name of the kind of an entry, and its values."""
+Aliases: TypeAlias = MutableMapping[str, str]
+"""Short names of connections, by their names."""
+Facts: TypeAlias = "dict[str, Any]"
 
-_ENDS = {
-    "expired": ("message", "queue", "virtual_host"),
-    "dropped": ("message", "queue", "reason", "detail", "virtual_host"),
-    "dead-lettered": ("message", "queue", "reason", "exchange", "outcome", "virtual_host"),
+
+class Entry(Protocol):
+    """What all kinds of entries have."""
+
+    @property
+    def instant(self) -> float:
+        """When it happened."""
+
+    def events(self, time: float, aliases: Aliases) -> Iterable[Event]:
+        """The events that the entry stands for.
+
+        Args:
+            time: of these events, in seconds since the trace began.
+            aliases: the short names known so far. An entry of a connection adds its own.
+        """
+
+
+# --- frames and connections -----------------------------------------------------------------------------
+
+
+class Frame(NamedTuple):
+    """One frame."""
+
+    instant: float
+    peer: Peer
+    direction: Literal["received", "sent"]
+    type: int
+    channel: int
+    payload: bytes
+
+    def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
+        """See `Entry`."""
+        name, alias, protocol = _introduced(self.peer, aliases)
+        yield FrameEvent(time, name, alias, self.direction, self.type, self.channel, self.payload, protocol)
+
+
+class SentFrames(NamedTuple):
+    """Whole frames that the broker sent in one piece."""
+
+    instant: float
+    peer: Peer
+    octets: bytes
+
+    def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
+        """See `Entry`."""
+        name, alias, protocol = _introduced(self.peer, aliases)
+        for kind, channel, payload in frames_in(self.octets, protocol):
+            yield FrameEvent(time, name, alias, "sent", kind, channel, payload, protocol)
+
+
+class ConnectionChange(NamedTuple):
+    """A connection was opened, closed, blocked, ..."""
+
+    instant: float
+    peer: Peer
+    event: str
+    detail: str
+
+    def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
+        """See `Entry`."""
+        name, alias, _ = _introduced(self.peer, aliases)
+        yield ConnectionEvent(time, name, alias, self.event, self.detail)
+
+
+# --- deliveries -----------------------------------------------------------------------------------------
+
+
+class Delivered(NamedTuple):
+    """A message went from a queue to a client; `consumer` is None for a get."""
+
+    instant: float
+    peer: Peer
+    message: Any
+    queue: str
+    consumer: str | None
+    channel: int
+    delivery_tag: int
+    redelivered: bool
+
+    def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
+        """See `Entry`."""
+        facts = {**_delivery_facts(self), "redelivered": bool(self.redelivered)}
+        yield _delivery_event(time, self.peer, aliases, "delivered", facts)
+
+
+class Settled(NamedTuple):
+    """A delivery was settled: `event` is "acked", "rejected" or "requeued"."""
+
+    instant: float
+    peer: Peer
+    event: str
+    message: Any
+    queue: str
+    consumer: str | None
+    channel: int
+    delivery_tag: int
+
+    def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
+        """See `Entry`."""
+        yield _delivery_event(time, self.peer, aliases, self.event, _delivery_facts(self))
+
+
+# --- messages and all else of the model -----------------------------------------------------------------
+
+
+class Published(NamedTuple):
+    """A message was published and routed."""
+
+    instant: float
+    message: Any
+    outcome: Any
+    virtual_host: str
+
+    def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
+        """See `Entry`."""
+        return _routed_events(time, aliases, "published", _facts(self))
+
+
+class Expired(NamedTuple):
+    """The time to live of a message ended in a queue."""
+
+    instant: float
+    message: Any
+    queue: str
+    virtual_host: str
+
+    def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
+        """See `Entry`."""
+        yield _model_event(time, aliases, "expired", _facts(self))
+
+
+class DeadLettered(NamedTuple):
+    """A message left a queue as a dead letter, and an exchange routed it."""
+
+    instant: float
+    message: Any
+    queue: str
+    reason: str
+    exchange: str
+    outcome: Any
+    virtual_host: str
+
+    def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
+        """See `Entry`."""
+        return _routed_events(time, aliases, "dead-lettered", _facts(self))
+
+
+class Dropped(NamedTuple):
+    """A message was discarded; `queue` is None if it was in no queue."""
+
+    instant: float
+    message: Any
+    queue: str | None
+    reason: str
+    detail: str
+    virtual_host: str
+
+    def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
+        """See `Entry`."""
+        yield _model_event(time, aliases, "dropped", _facts(self))
+
+
+class ModelChange(NamedTuple):
+    """Any other event of the model."""
+
+    instant: float
+    event: str
+    facts: Facts
+
+    def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
+        """See `Entry`."""
+        if self.event == "delay over":
+            return _routed_events(time, aliases, self.event, self.facts)
+        return iter((_model_event(time, aliases, self.event, self.facts),))
+
+
+_KINDS: dict[str, Callable[..., Entry]] = {
+    kind.__name__: kind
+    for kind in (
+        Frame,
+        SentFrames,
+        ConnectionChange,
+        Delivered,
+        Settled,
+        Published,
+        Expired,
+        DeadLettered,
+        Dropped,
+        ModelChange,
+    )
 }
-_ROUTED = ("published", "dead-lettered", "delay over")
-"""Events that tell which queues a message went to."""
 
 
-def typed(entries: Iterable[Entry], began: float, known: Mapping[str, str]) -> Iterator[Event]:
-    """The events that the entries stand for; times are counted from `began`.
+# --- from entries to events -----------------------------------------------------------------------------
 
-    Short names that no entry tells are among the `known`, by the names of their connections.
 
-    What happens to a delivery is the client's whose it is. Other events of the model are of the connection
-    they name, or that of the publisher.
+def unpack(packed: Packed) -> Entry:
+    """The entry as a named tuple."""
+    kind, *values = packed
+    return _KINDS[kind](*values)
 
-    Time does not run back: of frames that came together the first has the instant at which they came, the
-    others that at which the broker turned to them.
+
+def events_of(entries: Iterable[Packed], began: float, aliases: Mapping[str, str]) -> Iterator[Event]:
+    """The events that packed entries stand for.
+
+    Time never runs backwards. Of frames that arrived together, the first has the instant of their arrival,
+    the others have the instants at which the broker handled them.
+
+    Args:
+        entries: in order.
+        began: the instant that times are counted from.
+        aliases: short names of connections, for those that no entry introduces.
     """
-    aliases = dict(known)
+    known = dict(aliases)
     latest = began
-    for instant, peer, *rest in entries:
-        latest = max(latest, instant)
-        time = latest - began
-        if peer is None:
-            event, facts = _happened(*rest)
-            client = _client(facts)
-            alias = aliases.get(client or "", "")
-            yield ModelEvent(time, client, alias, event, facts)
-            if event in _ROUTED:
-                yield from _enqueued(time, client, alias, facts)
-            continue
-        name, alias, protocol = peer
-        aliases[name] = alias
-        if len(rest) == 1:
-            for kind, channel, payload in frames_in(rest[0], protocol):
-                yield FrameEvent(time, name, alias, "sent", kind, channel, payload, protocol)
-        elif len(rest) == 2:
-            yield ConnectionEvent(time, name, alias, *rest)
-        elif len(rest) == 4:
-            direction, kind, channel, payload = rest
-            yield FrameEvent(time, name, alias, direction, kind, channel, payload, protocol)
-        else:
-            yield ModelEvent(time, name, alias, rest[0], _delivery(name, *rest[1:]))
+    for packed in entries:
+        entry = unpack(packed)
+        latest = max(latest, entry.instant)
+        yield from entry.events(latest - began, known)
 
 
-def _client(facts: Mapping[str, object]) -> str | None:
-    """The name of the connection that an event of the model has to do with."""
-    name = facts.get("connection")
-    return name if isinstance(name, str) else publisher_name(facts)
+def frames_in(octets: bytes, protocol: str | None = None) -> Iterator[tuple[int, int, bytes]]:
+    """Type, channel and payload of each frame. A frame that is not complete has a `Truncated` payload."""
+    framing = (default_protocol() if protocol is None else protocol_named(protocol)).framing
+    for kind, channel, payload, size in framing.cut(octets):
+        yield kind, channel, payload if len(payload) == size else Truncated.of(payload, size)
 
 
-def _happened(first: Any, *rest: Any) -> tuple[str, dict[str, object]]:
-    """An event of the model, and its facts."""
-    if len(rest) == 1:
-        return first, rest[0]
-    if len(rest) == 2:
-        outcome, virtual_host = rest
-        return "published", {"message": first, "outcome": outcome, "virtual_host": virtual_host}
-    return first, dict(zip(_ENDS[first], rest, strict=True))
+def _introduced(peer: Peer, aliases: Aliases) -> Peer:
+    """The peer, whose short name is known from here on."""
+    name, alias, _ = peer
+    aliases[name] = alias
+    return peer
 
 
-def _delivery(
-    connection: str,
-    message: object,
-    queue: str,
-    consumer: str | None,
-    channel: int,
-    tag: int,
-    redelivered: bool | None = None,
-) -> dict[str, object]:
-    facts: dict[str, object] = {
-        "message": message,
-        "queue": queue,
-        "consumer": consumer,
-        "connection": connection,
-        "channel": channel,
-        "delivery_tag": tag,
-    }
-    if redelivered is not None:
-        facts["redelivered"] = bool(redelivered)
+def _facts(entry: Published | Expired | DeadLettered | Dropped) -> Facts:
+    """The values of an entry by their names, without the instant."""
+    facts = entry._asdict()
+    del facts["instant"]
     return facts
 
 
-def _enqueued(time: float, name: str | None, alias: str, facts: dict[str, Any]) -> Iterator[Event]:
-    """One event for each queue that has taken the message."""
+def _delivery_facts(entry: Delivered | Settled) -> Facts:
+    return {
+        "message": entry.message,
+        "queue": entry.queue,
+        "consumer": entry.consumer,
+        "connection": entry.peer[0],
+        "channel": entry.channel,
+        "delivery_tag": entry.delivery_tag,
+    }
+
+
+def _delivery_event(time: float, peer: Peer, aliases: Aliases, event: str, facts: Facts) -> ModelEvent:
+    """An event of the connection of the consumer."""
+    name, alias, _ = _introduced(peer, aliases)
+    return ModelEvent(time, name, alias, event, facts)
+
+
+def _model_event(time: float, aliases: Aliases, event: str, facts: Facts) -> ModelEvent:
+    """An event of the connection that the facts name, or else of the publisher's."""
+    name = facts.get("connection")
+    connection = name if isinstance(name, str) else publisher_name(facts)
+    return ModelEvent(time, connection, aliases.get(connection or "", ""), event, facts)
+
+
+def _routed_events(time: float, aliases: Aliases, event: str, facts: Facts) -> Iterator[Event]:
+    """An event about a message that was routed, and "enqueued" for each queue that accepted it."""
+    routed = _model_event(time, aliases, event, facts)
+    yield routed
     outcome = facts.get("outcome")
     if getattr(outcome, "unconsumed", False):
         return
     refused = getattr(outcome, "refused", ())
     for queue in getattr(outcome, "queues", ()):
         if queue not in refused:
-            about = {"message": facts.get("message"), "queue": queue.name}
+            enqueued = {"message": facts.get("message"), "queue": queue.name}
             if "virtual_host" in facts:
-                about["virtual_host"] = facts["virtual_host"]
-            yield ModelEvent(time, name, alias, "enqueued", about)
-
-
-def frames_in(octets: bytes, protocol: str = "0-9-1") -> Iterator[tuple[int, int, bytes]]:
-    """Kind, channel and payload of each frame. Of one that is not all there, what there is of it."""
-    for kind, channel, payload, size in protocol_named(protocol).framing.cut(octets):
-        yield kind, channel, payload if len(payload) == size else Cut.of(payload, size)
+                enqueued["virtual_host"] = facts["virtual_host"]
+            yield ModelEvent(time, routed.connection, routed.alias, "enqueued", enqueued)

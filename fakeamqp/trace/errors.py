@@ -1,4 +1,4 @@
-"""What can go wrong with recordings."""
+"""Errors of recordings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["PyarrowMissing", "RecordingError"]
 
 
 class RecordingError(FakeAMQPError):
-    """A file is no recording, or not one that can be read."""
+    """The file is not a recording, is damaged, or has a version that cannot be read."""
 
 
 class PyarrowMissing(FakeAMQPError):

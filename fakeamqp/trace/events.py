@@ -1,17 +1,18 @@
-"""What can happen, as typed records. Bytes are decoded when somebody asks."""
+"""The events of a trace, as typed records. Frames are decoded when an attribute needs it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from fakeamqp.trace import model_events
-from fakeamqp.trace.parts import full_size
+from fakeamqp.adapters import default_protocol
+from fakeamqp.trace import event_text
+from fakeamqp.trace.truncation import full_size
 
 if TYPE_CHECKING:
     from fakeamqp.adapters import Part
-    from fakeamqp.trace.reading import Reader
+    from fakeamqp.trace.frame_readers import FrameReader
 
 __all__ = ["ConnectionEvent", "Event", "FrameEvent", "ModelEvent", "protocol_header"]
 
@@ -20,12 +21,12 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened.
+    """Base class of all events.
 
     Args:
         time: seconds on the broker's clock since the trace began.
-        connection: the name of the connection it happened on, or None where no connection had to do with it.
-        alias: a short name for that connection, the same through the whole trace; "" without one.
+        connection: the name of the connection, or None for an event without one.
+        alias: the short name of that connection, unique in the trace; "" without a connection.
     """
 
     time: float
@@ -34,12 +35,12 @@ class Event:
 
     @property
     def name(self) -> str:
-        """What happened, in a word or two."""
+        """The kind of event, such as "basic.publish" or "queue declared"."""
         raise NotImplementedError
 
     @property
     def text(self) -> str:
-        """What happened, in one line."""
+        """The event in one line."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -48,7 +49,7 @@ class Event:
 
 @dataclass(frozen=True)
 class FrameEvent(Event):
-    """A frame went over the wire.
+    """A frame that the broker received or sent.
 
     Args:
         direction: "received" by the broker, or "sent" by it.
@@ -56,7 +57,7 @@ class FrameEvent(Event):
             response and others; in 0-10 the flags and the type of the segment, `flags << 8 | type`: see
             `fakeamqp.adapters`.
         channel: its number.
-        payload: what it held; of a long one only the beginning.
+        payload: of the frame; a long one is truncated.
         protocol: "0-8", "0-9", "0-9-1" or "0-10".
     """
 
@@ -64,40 +65,40 @@ class FrameEvent(Event):
     type: int
     channel: int
     payload: bytes
-    protocol: str = "0-9-1"
+    protocol: str = field(default_factory=lambda: default_protocol().name)
 
     @property
     def size(self) -> int:
-        """How many bytes the payload had."""
+        """The size of the whole payload in bytes."""
         return full_size(self.payload)
 
     @property
     def part(self) -> Part:
-        """What it holds: "method" (in 0-10 a command or a control), "header", "body", "heartbeat", or "".
+        """The part that the frame is: "method", "header", "body", "heartbeat", or "" for any other.
 
-        A request or a response of 0-9 holds a method.
+        Commands and controls of 0-10 are methods, as are requests and responses of 0-9.
         """
         return self._reader.part(self.type, self.payload)
 
     @property
     def name(self) -> str:
-        """The method's name, such as "basic.publish" or "message.transfer"; or what kind of frame it is."""
+        """The name of the method, such as "basic.publish" or "message.transfer", or of the kind of frame."""
         return self._reader.name(self.type, self.payload)
 
     @property
     def method(self) -> Any:
-        """The method, decoded: `protocols.framed.codec.method.Method`, in 0-10 `protocols.amqp_0_10.codec.packed.Packed`.
+        """The decoded method: `protocols.framed.codec.method.Method`, in 0-10 `protocols.amqp_0_10.codec.packed.Packed`.
 
-        None for other frames and for one that cannot be read.
+        None for other frames, and for a frame that cannot be decoded.
         """
         return self._reader.method(self.type, self.payload)
 
     @property
     def properties(self) -> Any:
-        """The properties in a content header: `BasicProperties`, in 0-9 also those of other classes, in 0-10
-        `TransferProperties`.
+        """The decoded properties of a content header: `BasicProperties`, in 0-9 also the properties of other
+        classes, in 0-10 `TransferProperties`.
 
-        None for other frames and for one that cannot be read.
+        None for other frames, and for a frame that cannot be decoded.
         """
         return self._reader.properties(self.type, self.payload)
 
@@ -108,23 +109,26 @@ class FrameEvent(Event):
 
     @property
     def redacted(self) -> FrameEvent:
-        """The same without passwords: this is what is shown. `method` and `payload` have them."""
+        """The event without passwords;
+
+        `text` and exports use it. `method` and `payload` have the passwords.
+        """
         payload = self._reader.redacted(self.type, self.payload, self.channel)
         return self if payload is self.payload else replace(self, payload=payload)
 
     @property
-    def _reader(self) -> Reader:
-        from fakeamqp.trace.reading import reader_of
+    def _reader(self) -> FrameReader:
+        from fakeamqp.trace.frame_readers import frame_reader
 
-        return reader_of(self.protocol)
+        return frame_reader(self.protocol)
 
 
 @dataclass(frozen=True)
 class ConnectionEvent(Event):
-    """Something happened to a connection: `event` is "connected", "opened", "closed", "blocked", ...
+    """A change of a connection: `event` is "connected", "opened", "closed", "blocked", ...
 
-    "connected" means that the client has sent its protocol header; `detail` says which, as "AMQP 0-0-9-1",
-    and `protocol_header` what that is in bytes. One that sent something else was "refused".
+    "connected" means that the client has sent its protocol header. `detail` has its numbers, as
+    "AMQP 0-0-9-1", and `protocol_header` its bytes. A client that sent anything else was "refused".
     """
 
     event: str
@@ -132,32 +136,32 @@ class ConnectionEvent(Event):
 
     @property
     def name(self) -> str:
-        """What happened."""
+        """The same as `event`."""
         return self.event
 
     @property
     def text(self) -> str:
-        """What happened, and why or where."""
-        return model_events.connection_text(self.event, self.connection or "", self.detail)
+        """The event and its detail."""
+        return event_text.connection_text(self.event, self.connection or "", self.detail)
 
     @property
     def protocol_header(self) -> bytes:
-        """The eight bytes that the client began with, of the event "connected"; else none."""
+        """The eight bytes of the client's protocol header for the event "connected", otherwise b""."""
         return protocol_header(self.detail) if self.event == "connected" else b""
 
 
 @dataclass(frozen=True)
 class ModelEvent(Event):
-    """Something became of a message or an entity. `facts` is what the broker said about it, by name.
+    """A change of a message or an entity of the broker. `facts` has the details by name.
 
-    Of a message `event` is "published", "enqueued" (in one queue), "delivered" (to a consumer or a get),
-    "acked", "rejected", "requeued", "expired", "dead-lettered", "delay over", "dropped" or "returned". Of
-    other things it is "queue declared", "queue deleted", "queue purged", "exchange declared", "exchange
-    deleted", "bound", "unbound", "consumer added" or "consumer ended"; of a 0-10 session "session attached",
-    "session detached" or "session failed".
+    The events of messages are "published", "enqueued" (in one queue), "delivered" (to a consumer or a get),
+    "acked", "rejected", "requeued", "expired", "dead-lettered", "delay over", "dropped" and "returned". The
+    other events are "queue declared", "queue deleted", "queue purged", "exchange declared", "exchange
+    deleted", "bound", "unbound", "consumer added" and "consumer ended"; of a 0-10 session "session attached",
+    "session detached" and "session failed".
 
-    `connection` is that of the client it happens through: of a delivery and what becomes of it, that of the
-    consumer; of a message otherwise, that of its publisher.
+    `connection` is the connection of the consumer for deliveries and their settlement. For other events of a
+    message it is the connection of the publisher.
     """
 
     event: str
@@ -165,27 +169,27 @@ class ModelEvent(Event):
 
     @property
     def name(self) -> str:
-        """What happened."""
+        """The same as `event`."""
         return self.event
 
     @property
     def text(self) -> str:
-        """What happened, in words."""
-        return model_events.model_text(self.event, self.facts, self.alias)
+        """The event as a sentence."""
+        return event_text.model_text(self.event, self.facts, self.alias)
 
     @property
     def queue(self) -> str | None:
-        """The name of the one queue that it is about; None where there is none, or more than one."""
+        """The name of the queue; None if the event has none, or several."""
         return self._fact("queue", str)
 
     @property
     def consumer(self) -> str | None:
-        """The tag of the consumer that it is about; None where there is none, as with a get."""
+        """The tag of the consumer; None if there is none, as for a get."""
         return self._fact("consumer", str)
 
     @property
     def channel(self) -> int | None:
-        """The number of the channel it happens on; None where that is not said."""
+        """The number of the channel, or None."""
         return self._fact("channel", int)
 
     def _fact(self, name: str, kind: type[_T]) -> _T | None:
@@ -194,7 +198,7 @@ class ModelEvent(Event):
 
 
 def protocol_header(detail: str) -> bytes:
-    """The protocol header that a detail such as "AMQP 0-0-9-1" stands for; of any other text none."""
+    """The protocol header for a detail such as "AMQP 0-0-9-1"; b"" for any other text."""
     letters, _, numbers = detail.partition(" ")
     parts = numbers.split("-")
     if (

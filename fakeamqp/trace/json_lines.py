@@ -1,10 +1,10 @@
-"""A trace as JSON Lines, and back: a recording.
+"""Recordings: a trace as a file of JSON Lines.
 
-The first line is about the recording: `format`, `version`, `clock` ("real", "virtual" or "wall"), `began`
-(the wall time of instant 0, in seconds since 1970, or null), `dropped` (how many earlier events are not in
-it), `events` (how many are) and `redacted` (whether passwords were replaced). Each further line is an event
-as `plain` says it, with its `number`: its place in the trace, from 0. A frame also has its payload as
-`octets`, in base64, and that is what is read back.
+The first line describes the recording: `format`, `version`, `clock` ("real", "virtual" or "wall"), `began`
+(the wall time of instant 0, in seconds since 1970, or null), `dropped` (the number of earlier events that are
+not in the file), `events` (the number that are) and `redacted` (true if passwords were replaced). Each
+further line is an event as `event_to_json` returns it, with its `number`: its position in the trace, from 0.
+A frame also has its payload in base64 as `octets`; `read` decodes the frame from that.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.adapters import default_protocol
 from fakeamqp.trace.errors import RecordingError
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
-from fakeamqp.trace.parts import Cut
-from fakeamqp.trace.pictures import value_of
-from fakeamqp.trace.plain import plain
+from fakeamqp.trace.json_form import event_to_json
+from fakeamqp.trace.loaded_values import value_from_json
+from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
     import os
@@ -28,7 +29,7 @@ __all__ = ["FORMAT", "VERSION", "read", "write"]
 
 FORMAT = "fakeamqp trace"
 VERSION = 1
-"""Goes up when a reader of the former version could not read a recording any more."""
+"""Increases when a reader of the previous version could not read a new recording."""
 
 
 def write(trace: Trace, path: str | os.PathLike[str], *, redact: bool) -> None:
@@ -49,7 +50,7 @@ def write(trace: Trace, path: str | os.PathLike[str], *, redact: bool) -> None:
 
 
 def _line(number: int, event: Event, redact: bool) -> dict[str, Any]:
-    said = {"number": number, **plain(event)}
+    said = {"number": number, **event_to_json(event)}
     if isinstance(event, FrameEvent):
         octets = event.redacted.payload if redact else event.payload
         said["octets"] = base64.b64encode(octets).decode()
@@ -60,8 +61,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Event]]:
     """The first line of a recording, and its events.
 
     Raises:
-        RecordingError: it is no recording, or a line of it is damaged; the text says which.
-        OSError: it cannot be opened.
+        RecordingError: the file is not a recording, or a line is damaged; the text names the line.
+        OSError: the file cannot be opened.
     """
     header: dict[str, Any] = {}
     events = []
@@ -79,9 +80,9 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Event]]:
         except RecordingError as problem:
             raise RecordingError(f"{path}: {problem}") from None
     if not header:
-        raise RecordingError(f"{path}: the file is empty, so it is no recording")
+        raise RecordingError(f"{path}: the file is empty, so it is not a recording")
     if header["events"] != len(events):
-        raise RecordingError(f"{path}: {header['events']} events are due and {len(events)} are there")
+        raise RecordingError(f"{path}: {header['events']} events are expected and {len(events)} were found")
     return header, events
 
 
@@ -91,9 +92,9 @@ def _header(line: str) -> dict[str, Any]:
     except ValueError:
         said = None
     if not isinstance(said, dict) or said.get("format") != FORMAT:
-        raise RecordingError("it is no recording of fakeamqp: its first line does not say so")
+        raise RecordingError("this is not a recording of fakeamqp: the first line is not its header")
     if said.get("version") != VERSION:
-        raise RecordingError(f"it is a recording of version {said.get('version')!r}; {VERSION} can be read")
+        raise RecordingError(f"the recording has version {said.get('version')!r}; only {VERSION} can be read")
     return {name: said[name] for name in ("clock", "began", "dropped", "events", "redacted")}
 
 
@@ -103,14 +104,19 @@ def _event(said: dict[str, Any]) -> Event:
     if kind == "frame":
         payload = base64.b64decode(said["octets"])
         if said["cut"]:
-            payload = Cut.of(payload, said["size"])
+            payload = Truncated.of(payload, said["size"])
         return FrameEvent(
-            *where, said["direction"], said["type"], said["channel"], payload, said.get("protocol", "0-9-1")
+            *where,
+            said["direction"],
+            said["type"],
+            said["channel"],
+            payload,
+            said.get("protocol", default_protocol().name),
         )
     if kind == "connection":
         return ConnectionEvent(*where, said["event"], said["detail"])
     if kind == "model":
         return ModelEvent(
-            *where, said["event"], {name: value_of(each) for name, each in said["facts"].items()}
+            *where, said["event"], {name: value_from_json(each) for name, each in said["facts"].items()}
         )
-    raise ValueError(f"no event is of kind {kind!r}")
+    raise ValueError(f"there is no event of kind {kind!r}")

@@ -1,10 +1,10 @@
 """A trace as a Parquet file: one row per event, for SQL and data frames.
 
-| Column | Type | What it is |
+| Column | Type | Value |
 |---|---|---|
-| `number` | int64 | the place of the event in the trace, from 0 |
+| `number` | int64 | the position of the event in the trace, from 0 |
 | `time` | double | seconds on the broker's clock since the trace began |
-| `wall_time` | timestamp[us, UTC] | the broker's wall time, where it is known |
+| `wall_time` | timestamp[us, UTC] | the broker's wall time, if known |
 | `connection`, `alias` | string | the connection's name and its short name |
 | `kind` | string | "frame", "connection" or "model" |
 | `name` | string | "basic.publish", "content header", "connected", "published", ... |
@@ -14,18 +14,18 @@
 | `exchange`, `routing_key`, `queue`, `consumer_tag` | string | of the method, or of the message and queue |
 | `delivery_tag` | uint64 | |
 | `redelivered` | bool | |
-| `message` | int64 | of an event of the model: the number of the message; the same wherever it goes |
+| `message` | int64 | of a model event: the number of the message, the same in all queues |
 | `message_id` | string | of the message; see below |
 | `body_size` | uint64 | bytes in the body of the message |
 | `reply_code` | int32 | of a close or a return |
 | `text` | string | the event in one line |
 | `fields` | string | JSON: a method's fields, the properties, the body, the detail, or the facts |
 
-What does not apply is null. A method that brings a message, such as basic.publish or message.transfer, has
-the `message_id` and the `body_size` of the content that follows it, so that one row tells of one message. In
-0-10 `exchange` and `routing_key` are those of the destination and the header of a transfer, `consumer_tag` is
-the destination of a subscription, and `reply_code` the code of a close or an exception. The schema of
-`fields` is in `fakeamqp.trace.plain`.
+A column that does not apply is null. A method with a message, such as basic.publish or message.transfer, has
+the `message_id` and the `body_size` of the content that follows it, so that one row describes one message. In
+0-10 `exchange` is the destination of a transfer, `routing_key` comes from its header, `consumer_tag` is the
+destination of a subscription, and `reply_code` is the code of a close or an exception. The schema of `fields`
+is in `fakeamqp.trace.json_form`.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.trace.errors import PyarrowMissing
 from fakeamqp.trace.events import Event, FrameEvent
-from fakeamqp.trace.plain import plain, plain_value
-from fakeamqp.trace.reading import reader_of
+from fakeamqp.trace.frame_readers import frame_reader
+from fakeamqp.trace.json_form import event_to_json, value_to_json
 
 if TYPE_CHECKING:
     import os
@@ -91,7 +91,7 @@ def _rows(events: Iterable[Event], wall_time: float | None) -> list[dict[str, An
     awaiting: dict[tuple[object, ...], dict[str, Any]] = {}
     growing: dict[tuple[object, ...], dict[str, Any]] = {}
     for number, event in enumerate(events):
-        said = plain(event)
+        said = event_to_json(event)
         row: dict[str, Any] = {
             "number": number,
             "wall_time": None if wall_time is None else round((wall_time + event.time) * 1e6),
@@ -141,22 +141,22 @@ def _of_method(event: Event) -> dict[str, Any]:
     method = event.method
     if method is None:
         return {}
-    said = reader_of(event.protocol).columns(method, event.direction)
-    return {name: _column(plain_value(value)) for name, value in said.items()}
+    said = frame_reader(event.protocol).columns(method, event.direction)
+    return {name: _column(value_to_json(value)) for name, value in said.items()}
 
 
 def _of_header(event: Event) -> dict[str, Any]:
-    """The columns that a header fills, and those of its method that it fills."""
+    """The columns that a header fills, in its own row and in the row of its method."""
     assert isinstance(event, FrameEvent)
     redacted = event.redacted
-    said = reader_of(event.protocol).columns_of_content(event.type, redacted.payload, event.direction)
-    return {name: _column(plain_value(value)) for name, value in said.items()}
+    said = frame_reader(event.protocol).columns_of_content(event.type, redacted.payload, event.direction)
+    return {name: _column(value_to_json(value)) for name, value in said.items()}
 
 
 def _of_facts(facts: dict[str, Any]) -> dict[str, Any]:
-    """The columns that an event of the model fills: its own facts first, then those of the message."""
+    """The columns that a model event fills. Its own facts take precedence over those of the message."""
     fact = facts.get("message")
-    # A table of several fields is none that `plain` has marked as a message.
+    # Only an object with one key is a message; a table may have a field of that name among others.
     message = fact.get("message") if isinstance(fact, dict) and len(fact) == 1 else None
     row: dict[str, Any] = {}
     if isinstance(message, dict):
@@ -189,7 +189,7 @@ def _of_facts(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _column(value: Any) -> Any:
-    """A value as a column can have it: text is UTF-8, and what JSON has no word for is JSON."""
+    """A value as a column can have it: text is valid UTF-8, lists and tables are JSON."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     return json.dumps(value) if isinstance(value, (dict, list)) else value

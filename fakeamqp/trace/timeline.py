@@ -1,10 +1,10 @@
-"""The record of what happened, as typed events and as text."""
+"""The trace: typed events, and views of them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.trace.entries import typed
+from fakeamqp.trace.entries import events_of
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent
 
 if TYPE_CHECKING:
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from fakeamqp.trace.entries import Entry
+    from fakeamqp.trace.checks import Finding
+    from fakeamqp.trace.entries import Packed
 
 __all__ = ["Trace"]
 
@@ -21,23 +22,23 @@ _ARROWS = {"received": "->", "sent": "<-"}
 
 
 class Trace:
-    """What a recorder had at one moment; immutable.
+    """An immutable snapshot of a recorder.
 
     Args:
-        entries: as recorded; see `fakeamqp.trace.entries`.
-        dropped: how many older entries are no longer kept.
+        entries: as the recorder packed them; see `fakeamqp.trace.entries`.
+        dropped: the number of older entries that are no longer kept.
         began: the instant that times are counted from.
-        capacity: how many events there are at most, the latest, or None for all that the entries stand for.
-        aliases: short names of connections by their names, where the entries may not tell them.
-        wall_time: what time it was then, in seconds since 1970, or None if that is not known.
-        clock: whose time that is: "real", "virtual" or "wall".
+        capacity: the number of latest events to keep, or None for all events of the entries.
+        aliases: short names of connections by their names, for those that no entry introduces.
+        wall_time: the wall time of that instant, in seconds since 1970, or None if unknown.
+        clock: the mode of the clock: "real", "virtual" or "wall".
     """
 
     __slots__ = ("_aliases", "_began", "_capacity", "_dropped", "_entries", "_events", "clock", "wall_time")
 
     def __init__(
         self,
-        entries: tuple[Entry, ...],
+        entries: tuple[Packed, ...],
         dropped: int = 0,
         began: float = 0.0,
         *,
@@ -64,18 +65,18 @@ class Trace:
         wall_time: float | None = None,
         clock: str = "real",
     ) -> Self:
-        """A trace of these events, such as a part of another one's."""
+        """A trace of these events, such as some events of another trace."""
         trace = cls((), dropped, wall_time=wall_time, clock=clock)
         trace._events = tuple(events)
         return trace
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `jsonl` has written. Messages and outcomes are pictures of what they were.
+        """Read a file that `jsonl` wrote. Messages and outcomes become objects with the same attributes.
 
         Raises:
-            RecordingError: the file is no recording, or it is damaged; the text says where.
-            OSError: it cannot be opened.
+            RecordingError: the file is not a recording, or it is damaged; the text names the line.
+            OSError: the file cannot be opened.
         """
         from fakeamqp.trace.json_lines import read
 
@@ -83,14 +84,14 @@ class Trace:
         return cls.of(events, header["dropped"], wall_time=header["began"], clock=header["clock"])
 
     def __len__(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         return len(self.events)
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Everything that is kept, in order."""
+        """All events, in order."""
         if self._events is None:
-            events = tuple(typed(self._entries, self._began, self._aliases))
+            events = tuple(events_of(self._entries, self._began, self._aliases))
             more = 0 if self._capacity is None else max(0, len(events) - self._capacity)
             self._events = events[more:]
             self._dropped += more
@@ -99,20 +100,20 @@ class Trace:
 
     @property
     def dropped(self) -> int:
-        """How many older events are no longer kept, at least: frames sent in one piece may count as one."""
-        # How many events the oldest entries stand for, and so how many are left out, is known once they are
-        # made.
+        """The least number of older events that are no longer kept: frames sent in one piece count as one."""
+        # The events must be made first: only then it is known how many of them exceed the capacity.
         _ = self.events
         return self._dropped
 
     def jsonl(self, path: str | os.PathLike[str], *, redact: bool = True) -> None:
-        """Write it to a file as JSON Lines: a recording, which `load` and `fakeamqp replay` read.
+        """Write a recording: a file of JSON Lines, which `load` and `fakeamqp replay` read.
 
-        The schema is in `fakeamqp.trace.json_lines` and `fakeamqp.trace.plain`. Bodies of messages are in it.
+        The schema is in `fakeamqp.trace.json_lines` and `fakeamqp.trace.json_form`. A recording has the
+        bodies of messages.
 
         Args:
-            path: of the file; one that is there is replaced.
-            redact: put asterisks in the place of passwords. With False the file holds what clients sent.
+            path: of the file; an existing file is replaced.
+            redact: replace passwords by asterisks. With False the file has what clients sent.
 
         Raises:
             OSError: the file cannot be written.
@@ -122,14 +123,14 @@ class Trace:
         write(self, path, redact=redact)
 
     def pcapng(self, path: str | os.PathLike[str], *, redact: bool = True) -> None:
-        """Write it to a file that Wireshark opens: one TCP stream per connection, dissected as AMQP.
+        """Write a capture file for Wireshark: one TCP stream per connection, dissected as AMQP.
 
-        What happened to connections and messages is in comments on the packets. The broker's port is written
-        as 5672, so that Wireshark knows what it sees; what went over TLS is written in plain.
+        Connection events and model events are comments on the packets. The broker's port is written as 5672,
+        so that Wireshark chooses the right dissector. Frames that went over TLS are written decrypted.
 
         Args:
-            path: of the file; one that is there is replaced.
-            redact: put asterisks in the place of passwords.
+            path: of the file; an existing file is replaced.
+            redact: replace passwords by asterisks.
 
         Raises:
             OSError: the file cannot be written.
@@ -139,15 +140,15 @@ class Trace:
         write(self, path, redact=redact)
 
     def parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a Parquet file, a row for each event; `fakeamqp.trace.parquet` describes the columns.
+        """Write a Parquet file with one row per event; `fakeamqp.trace.parquet` describes the columns.
 
-        Passwords are not in it, bodies of messages are. Needs pyarrow (extra `trace`).
+        The file has the bodies of messages and no passwords. Needs pyarrow (extra `trace`).
 
         Args:
-            path: of the file; one that is there is replaced.
+            path: of the file; an existing file is replaced.
 
         Raises:
-            PyarrowMissing: it is not installed.
+            PyarrowMissing: pyarrow is not installed.
             OSError: the file cannot be written.
         """
         from fakeamqp.trace.parquet import write
@@ -155,14 +156,14 @@ class Trace:
         write(self, path)
 
     def html(self, path: str | os.PathLike[str] | None = None, *, title: str = "") -> str:
-        """One self-contained page: a sequence diagram with filter and search. It loads nothing from anywhere.
+        """A self-contained HTML page: a sequence diagram with filter and search. It loads no other resource.
 
-        `page.html#e123` opens it at `events[123]`. Passwords are not in it; bodies of messages are, of a long
-        one its first 16 KiB.
+        `page.html#e123` opens the page at `events[123]`. The page has the first 16 KiB of each body and no
+        passwords.
 
         Args:
-            path: also write it to this file; one that is there is replaced.
-            title: what the trace is of, such as the name of a test.
+            path: also write the page to this file; an existing file is replaced.
+            title: of the page, such as the name of a test.
 
         Raises:
             OSError: the file cannot be written.
@@ -175,14 +176,33 @@ class Trace:
                 file.write(text)
         return text
 
-    def timeline(self, limit: int | None = None, connection: str | None = None) -> str:
-        """What happened, one line per event: time, connection, direction, channel, and what it was.
+    def check(self, *names: str) -> tuple[Finding, ...]:
+        """Violations of the protocol, by clients or by the broker, in the order of the events; () if none.
 
-        `->` is what the broker received and `<-` what it sent. Times are seconds since the broker was made.
+        The rules are those of 0-9-1: connections that use another protocol are not checked. Events that are no
+        longer in the trace cause no findings.
 
         Args:
-            limit: show only so many of the latest events.
-            connection: show only what concerns this one, by its name or its short name.
+            names: the checks to run; without names all of them. "conformance" checks rules of the protocol
+                (tags, settlements, confirms, closed channels, contents), "fifo" checks the order of first
+                deliveries, and "prefetch" the limits of basic.qos.
+
+        Raises:
+            UnknownCheck: there is no check of this name.
+        """
+        from fakeamqp.trace.checks import check
+
+        return check(self.events, *names)
+
+    def timeline(self, limit: int | None = None, connection: str | None = None) -> str:
+        """One line per event: time, connection, direction, channel, text.
+
+        `->` marks frames that the broker received, `<-` frames that it sent. Times are seconds since the
+        trace began.
+
+        Args:
+            limit: show only this number of latest events.
+            connection: show only events of this connection, by its name or its short name.
         """
         events = list(self.events)
         if connection is not None:
@@ -202,7 +222,7 @@ class Trace:
 
 
 def _introductions(events: list[Event]) -> Iterator[str]:
-    """Who is who, where the line that tells it is not among those shown."""
+    """The names of connections whose "connected" line is not shown."""
     told = set()
     for event in events:
         if not event.alias or event.alias in told:

@@ -20,7 +20,7 @@ from fakeamqp.faults import Faults, Rule
 from fakeamqp.faults.malformed import malformations
 from fakeamqp.trace import FrameEvent
 from fakeamqp.trace.html import page
-from fakeamqp.trace.plain import plain
+from fakeamqp.trace.json_form import event_to_json
 
 _WAYS = sorted(malformations(["0-10"]))
 _RECEIVED: tuple[Callable[[Rule], object], ...] = (
@@ -105,7 +105,7 @@ def _check_trace(server: FaultServer) -> None:
     trace = server.recorder.trace()
     assert bool(trace.timeline()) == bool(len(trace))
     events = trace.events
-    json.dumps([plain(event) for event in events])
+    json.dumps([event_to_json(event) for event in events])
     assert page(events)
     framing = protocol_named("0-10").framing
     for event in events:

@@ -23,7 +23,7 @@ from fakeamqp.faults import Faults, Rule
 from fakeamqp.faults.malformed import malformations
 from fakeamqp.trace import FrameEvent
 from fakeamqp.trace.html import page
-from fakeamqp.trace.plain import plain
+from fakeamqp.trace.json_form import event_to_json
 
 _RECEIVED: tuple[Callable[[Rule], object], ...] = (
     lambda rule: rule.drop(),
@@ -119,7 +119,7 @@ def _check_trace(server: FaultServer) -> None:
     trace = server.recorder.trace()
     assert bool(trace.timeline()) == bool(len(trace))
     events = trace.events
-    json.dumps([plain(event) for event in events])
+    json.dumps([event_to_json(event) for event in events])
     assert page(events)
     for event in events:
         if isinstance(event, FrameEvent) and event.size == len(event.payload):

@@ -12,7 +12,7 @@ from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.protocols.framed.codec.tables import Timestamp
 from fakeamqp.replay.replies import Assembler, Names, Reply, same
-from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.truncation import Truncated
 
 
 def feed(*frames: tuple[int, bytes], assembler: Assembler | None = None) -> list[Reply]:
@@ -45,7 +45,7 @@ def test_confirms_are_the_same_however_they_are_gathered(steps, data):
         frames.append((1, m.BasicAck(delivery_tag=below, multiple=True).encode()))
     gathered = feed(*frames)
     assert sorted(map(str, gathered)) == sorted(map(str, singly))
-    assert {reply.strand for reply in gathered} == {("confirm", tag) for tag in range(1, last + 1)}
+    assert {reply.order_key for reply in gathered} == {("confirm", tag) for tag in range(1, last + 1)}
 
 
 def test_confirms_begin_anew_with_the_channel():
@@ -53,7 +53,7 @@ def test_confirms_begin_anew_with_the_channel():
     ack = (1, m.BasicAck(delivery_tag=1, multiple=True).encode())
     assert len(feed(ack, ack, assembler=assembler)) == 1
     again = feed((1, m.ChannelOpenOk().encode()), ack, assembler=assembler)
-    assert [reply.strand for reply in again] == [("answer",), ("confirm", 1)]
+    assert [reply.order_key for reply in again] == [("answer",), ("confirm", 1)]
 
 
 def test_a_nack_is_no_ack():
@@ -61,12 +61,12 @@ def test_a_nack_is_no_ack():
         feed((1, m.BasicAck(delivery_tag=1).encode())),
         feed((1, m.BasicNack(delivery_tag=1).encode())),
     )
-    assert ack.strand == nack.strand and not same(ack, nack, Names())
+    assert ack.order_key == nack.order_key and not same(ack, nack, Names())
 
 
 def test_a_reply_is_complete_with_its_content():
     reply = delivery(b"ab", b"c", message_id="m1")
-    assert (reply.strand, reply.body, reply.body_size) == (("delivery", "t"), [b"ab", b"c"], 3)
+    assert (reply.order_key, reply.body, reply.body_size) == (("delivery", "t"), [b"ab", b"c"], 3)
     assert reply.properties is not None and reply.properties.message_id == "m1"
     assert delivery().body == []
 
@@ -85,9 +85,9 @@ def test_octets_out_of_place_are_replies_of_their_own():
         (delivery(b"a", message_id="1"), delivery(b"a", message_id="2"), False),
         (delivery(b"a", headers={"at": Timestamp(1)}), delivery(b"a", headers={"at": Timestamp(2)}), True),
         (delivery(b"a", headers={"x": [{"at": Timestamp(1)}]}), delivery(b"a", headers={"x": [{}]}), False),
-        (delivery(Cut(b"abcd", 2), size=4), delivery(b"ab\0\0"), True),
-        (delivery(Cut(b"abcd", 2), size=4), delivery(b"ax\0\0"), False),
-        (delivery(Cut(b"abcd", 2), size=4), delivery(b"ab\0"), False),
+        (delivery(Truncated(b"abcd", 2), size=4), delivery(b"ab\0\0"), True),
+        (delivery(Truncated(b"abcd", 2), size=4), delivery(b"ax\0\0"), False),
+        (delivery(Truncated(b"abcd", 2), size=4), delivery(b"ab\0"), False),
     ],
 )
 def test_contents(one: Reply, other: Reply, equal: bool):

@@ -85,7 +85,7 @@ def test_sizes(value, octets):
     ("given", "said"),
     [
         ({}, "option 'amqp.url' is missing"),
-        ({"amqp.url": URL}, "say what to read"),
+        ({"amqp.url": URL}, "set the option 'queue' for classic"),
         ({**QUEUE, **STREAM}, "not both"),
         ({**QUEUE, "prefech": "1"}, "no option 'prefech'; did you mean 'prefetch'?"),
         ({**QUEUE, "AMQP.HEARTBEET": "1"}, "did you mean 'amqp.heartbeat'?"),

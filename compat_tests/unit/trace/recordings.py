@@ -12,8 +12,14 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.framed.codec.tables import Timestamp
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent
-from fakeamqp.trace.parts import Cut
-from fakeamqp.trace.pictures import DelayPicture, MessagePicture, Named, Other, OutcomePicture
+from fakeamqp.trace.loaded_values import (
+    LoadedDelay,
+    LoadedMessage,
+    LoadedObject,
+    LoadedOutcome,
+    LoadedPublisher,
+)
+from fakeamqp.trace.truncation import Truncated
 
 __all__ = ["EVENTS", "FRAMES", "same"]
 
@@ -52,7 +58,7 @@ _HEADER = st.builds(
     st.none() | _TEXT,
 )
 _OCTETS = st.binary(max_size=32)
-_CUT = st.builds(Cut.of, _OCTETS, st.integers(33, 100_000))
+_CUT = st.builds(Truncated.of, _OCTETS, st.integers(33, 100_000))
 _WHERE = st.sampled_from(
     [("127.0.0.1:50000 -> 127.0.0.1:5672", "c1"), ("[::1]:7 -> [::1]:5672", "c2"), ("x", "c3")]
 )
@@ -75,27 +81,27 @@ FRAMES = st.builds(
     | st.tuples(st.sampled_from([1, 2, 3, 4, 8]), _OCTETS | _CUT),
 )
 _MESSAGE = st.builds(
-    MessagePicture,
+    LoadedMessage,
     _NAME,
     _NAME,
-    _OCTETS | st.text(min_size=1, max_size=4).map(lambda text: Cut.of(text.encode(), 5000)),
-    st.none() | st.builds(Named, _TEXT),
+    _OCTETS | st.text(min_size=1, max_size=4).map(lambda text: Truncated.of(text.encode(), 5000)),
+    st.none() | st.builds(LoadedPublisher, _TEXT),
     st.builds(
         BasicProperties, message_id=st.none() | _NAME, headers=st.none() | st.dictionaries(_TEXT, _FIELD)
     ),
     st.integers(0, 9),
 )
 _OUTCOME = st.builds(
-    OutcomePicture,
+    LoadedOutcome,
     _NAME,
     st.lists(_NAME, max_size=2).map(tuple),
     st.lists(_NAME, max_size=2).map(tuple),
     st.booleans(),
-    st.lists(st.builds(DelayPicture, _NAME, st.floats(0, 9)), max_size=1).map(tuple),
+    st.lists(st.builds(LoadedDelay, _NAME, st.floats(0, 9)), max_size=1).map(tuple),
 )
 _FACTS = st.dictionaries(
     st.sampled_from(["queue", "reason", "message", "outcome", "exchange", "virtual_host", "n"]),
-    _FIELD | _MESSAGE | _OUTCOME | st.builds(Other, _NAME),
+    _FIELD | _MESSAGE | _OUTCOME | st.builds(LoadedObject, _NAME),
     max_size=4,
 )
 EVENTS = st.lists(

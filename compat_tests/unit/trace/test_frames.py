@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.amqp_0_9_1.trace import WORDS
+from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.framed.codec.method import Method
-from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.truncation import Truncated
 
 
 def header(body_size: int, octets: bytes, class_id: int = 60) -> bytes:
@@ -63,14 +63,14 @@ def header(body_size: int, octets: bytes, class_id: int = 60) -> bytes:
     ],
 )
 def test_methods(method: Method, words: str):
-    assert WORDS.describe(1, method.encode()) == words
-    assert WORDS.decode_method(method.encode()) == method
-    assert WORDS.frame_name(1, method.encode()) == words.split()[0]
+    assert FRAME_TEXT.describe(1, method.encode()) == words
+    assert FRAME_TEXT.decode_method(method.encode()) == method
+    assert FRAME_TEXT.frame_name(1, method.encode()) == words.split()[0]
 
 
 def test_a_reply_text_is_shown_whole():
     text = "PRECONDITION_FAILED - " + "x" * 230
-    assert text in WORDS.describe(1, m.ChannelClose(reply_code=406, reply_text=text).encode())
+    assert text in FRAME_TEXT.describe(1, m.ChannelClose(reply_code=406, reply_text=text).encode())
 
 
 @pytest.mark.parametrize(
@@ -82,25 +82,25 @@ def test_a_reply_text_is_shown_whole():
     ],
 )
 def test_secrets_are_not_shown(method: Method):
-    assert "swordfish" not in WORDS.describe(1, method.encode())
-    assert "bytes)" in WORDS.describe(1, method.encode())
+    assert "swordfish" not in FRAME_TEXT.describe(1, method.encode())
+    assert "bytes)" in FRAME_TEXT.describe(1, method.encode())
 
 
 @pytest.mark.parametrize("kind", m.METHODS.values(), ids=lambda kind: kind.NAME)
 def test_every_method_has_its_name_first(kind: type[Method]):
     payload = kind().encode()
-    assert WORDS.describe(1, payload).split()[0] == kind.NAME == WORDS.frame_name(1, payload)
+    assert FRAME_TEXT.describe(1, payload).split()[0] == kind.NAME == FRAME_TEXT.frame_name(1, payload)
 
 
 def test_content_headers():
     octets = BasicProperties(delivery_mode=2, headers={"shop": "north"}, message_id="m").encode()
     payload = header(10, octets)
-    assert WORDS.describe(2, payload) == (
+    assert FRAME_TEXT.describe(2, payload) == (
         "content header body_size=10 headers={'shop': 'north'} delivery_mode=2 message_id='m'"
     )
-    assert WORDS.decode_header(payload) == (10, BasicProperties.decode(octets, 0, _grammar()))
-    assert WORDS.describe(2, header(0, b"\0\0")) == "content header body_size=0"
-    assert WORDS.describe(2, header(1, b"\0\0", class_id=50)) == "content header class_id=50 body_size=1"
+    assert FRAME_TEXT.decode_header(payload) == (10, BasicProperties.decode(octets, 0, _grammar()))
+    assert FRAME_TEXT.describe(2, header(0, b"\0\0")) == "content header body_size=0"
+    assert FRAME_TEXT.describe(2, header(1, b"\0\0", class_id=50)) == "content header class_id=50 body_size=1"
 
 
 def _grammar():
@@ -113,14 +113,17 @@ def test_a_table_of_the_published_grammar_can_be_read():
     short_string = b"\x01as\x03abc"  # Tag s is a short string there, two bytes in RabbitMQ's.
     table = len(short_string).to_bytes(4, "big") + short_string
     payload = header(0, b"\x20\x00" + table)
-    assert WORDS.describe(2, payload) == "content header body_size=0 headers={'a': 'abc'}"
+    assert FRAME_TEXT.describe(2, payload) == "content header body_size=0 headers={'a': 'abc'}"
 
 
 def test_bodies_and_heartbeats():
-    assert WORDS.describe(3, b"two apples") == "content body b'two apples'"
-    assert WORDS.describe(3, b"x" * 100) == f"content body b'{'x' * 60}'... (100 bytes)"
-    assert WORDS.describe(3, Cut(b"x" * 10_000, 4096)) == f"content body b'{'x' * 60}'... (10000 bytes)"
-    assert WORDS.describe(8, b"") == "heartbeat"
+    assert FRAME_TEXT.describe(3, b"two apples") == "content body b'two apples'"
+    assert FRAME_TEXT.describe(3, b"x" * 100) == f"content body b'{'x' * 60}'... (100 bytes)"
+    assert (
+        FRAME_TEXT.describe(3, Truncated(b"x" * 10_000, 4096))
+        == f"content body b'{'x' * 60}'... (10000 bytes)"
+    )
+    assert FRAME_TEXT.describe(8, b"") == "heartbeat"
 
 
 @pytest.mark.parametrize(
@@ -136,18 +139,22 @@ def test_bodies_and_heartbeats():
         (2, header(1, b""), "content header: "),
         (8, b"x", "heartbeat: cannot be read (1 bytes: 78)"),
         (77, b"x", "unknown frame type 77: cannot be read (1 bytes: 78)"),
-        (1, Cut(m.BasicAck(delivery_tag=1).encode(), 6), "basic.ack: too long to be kept whole (13 bytes)"),
+        (
+            1,
+            Truncated(m.BasicAck(delivery_tag=1).encode(), 6),
+            "basic.ack: too long to be kept whole (13 bytes)",
+        ),
     ],
 )
 def test_malformed_frames_have_a_line_too(frame_type: int, payload: bytes, start: str):
-    line = WORDS.describe(frame_type, payload)
+    line = FRAME_TEXT.describe(frame_type, payload)
     assert line.startswith(start)
     assert line.isprintable()
 
 
 def test_the_reason_of_a_malformed_frame_names_the_field():
     payload = m.QueueDeclare(queue="orders").encode()[:8]
-    assert "field queue" in WORDS.describe(1, payload)
+    assert "field queue" in FRAME_TEXT.describe(1, payload)
 
 
 @given(
@@ -163,4 +170,4 @@ def test_the_reason_of_a_malformed_frame_names_the_field():
     ),
 )
 def test_any_octets_have_one_printable_line(frame_type: int, payload: bytes):
-    assert WORDS.describe(frame_type, payload).isprintable()
+    assert FRAME_TEXT.describe(frame_type, payload).isprintable()

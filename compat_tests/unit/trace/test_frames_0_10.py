@@ -20,8 +20,8 @@ from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.trace import FrameEvent, Trace
-from fakeamqp.trace.parts import Cut
-from fakeamqp.trace.plain import plain
+from fakeamqp.trace.json_form import event_to_json
+from fakeamqp.trace.truncation import Truncated
 
 WHOLE_CONTROL, WHOLE_COMMAND = 0x0F00, 0x0F01
 HEADER, BODY = 0x0302, 0x0703
@@ -125,14 +125,18 @@ def test_header_and_body() -> None:
         (0x0E01, x.TxSelect().encode(), "tx.select: a part of its segment (6 bytes)"),
         (0x0D01, b"rest", "command, continued: a part of its segment (4 bytes)"),
         (HEADER, b"\0\0\0\x09", "header: malformed: "),
-        (WHOLE_CONTROL, Cut(x.TxSelect().encode() * 20, 7), "unknown control 5.1: too long to be kept whole"),
+        (
+            WHOLE_CONTROL,
+            Truncated(x.TxSelect().encode() * 20, 7),
+            "unknown control 5.1: too long to be kept whole",
+        ),
     ],
 )
 def test_what_cannot_be_read(kind: int, payload: bytes, words: str) -> None:
     seen = event(kind, payload)
     assert seen.text.startswith(words)
     assert (seen.method, seen.properties) == (None, None)
-    assert plain(seen)["readable"] is False
+    assert event_to_json(seen)["readable"] is False
 
 
 @given(
@@ -148,20 +152,20 @@ def test_there_is_a_line_for_any_octets(kind: int, payload: bytes) -> None:
     seen = event(kind, payload)
     assert seen.text.startswith(seen.name) and seen.text.isprintable()
     assert len(seen.redacted.payload) == len(payload)
-    json.dumps(plain(seen))
+    json.dumps(event_to_json(seen))
 
 
 # --- values -------------------------------------------------------------------------------------------
 
 
 def test_a_command_as_values() -> None:
-    said = plain(of(x.MessageReject(transfers=SequenceSet.of(1, 2, 9), code=1, text="no"), sync=True))
+    said = event_to_json(of(x.MessageReject(transfers=SequenceSet.of(1, 2, 9), code=1, text="no"), sync=True))
     assert said["protocol"] == "0-10" and said["part"] == "method" and said["sync"] is True
     assert said["fields"] == {"transfers": "1-2,9", "code": 1, "text": "no"}
 
 
 def test_a_header_as_values() -> None:
-    said = plain(
+    said = event_to_json(
         header(
             structs.DeliveryProperties(routing_key="q", priority=4),
             structs.MessageProperties(
@@ -206,7 +210,7 @@ def test_passwords_are_hidden_and_nothing_else(control: Control) -> None:
     seen = of(control)
     hidden = seen.redacted
     assert PASSWORD not in hidden.payload and len(hidden.payload) == len(seen.payload)
-    assert PASSWORD.decode() not in json.dumps(plain(seen)) + seen.text
+    assert PASSWORD.decode() not in json.dumps(event_to_json(seen)) + seen.text
     readable = hidden.method
     assert type(readable) is type(control)
     for name in ("mechanism", "locale"):
@@ -278,7 +282,11 @@ def test_protocols_are_known_by_their_headers() -> None:
 
 
 def test_a_recording_is_read_back(tmp_path: Any) -> None:
-    events = (of(x.TxSelect(), sync=True), event(BODY, Cut(b"b" * 5000, 4096)), of(c.ConnectionHeartbeat()))
+    events = (
+        of(x.TxSelect(), sync=True),
+        event(BODY, Truncated(b"b" * 5000, 4096)),
+        of(c.ConnectionHeartbeat()),
+    )
     path = tmp_path / "trace.jsonl"
     Trace.of(events).jsonl(path)
     read = Trace.load(path).events

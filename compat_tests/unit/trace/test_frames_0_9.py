@@ -20,9 +20,9 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
 )
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.trace.events import FrameEvent
-from fakeamqp.trace.parts import Cut
-from fakeamqp.trace.plain import plain
-from fakeamqp.trace.reading import reader_of
+from fakeamqp.trace.frame_readers import frame_reader
+from fakeamqp.trace.json_form import event_to_json
+from fakeamqp.trace.truncation import Truncated
 
 PASSWORD = b"swordfish"
 TRANSFER = m.MessageTransfer(
@@ -131,20 +131,22 @@ def test_the_parts_of_frames() -> None:
 
 
 def test_as_values() -> None:
-    said = plain(request(TRANSFER))
+    said = event_to_json(request(TRANSFER))
     assert said["request"] == {"id": 7, "response_mark": 6}
     assert said["fields"]["body"] == "two apples"
     assert said["fields"]["security_token"] == {"secret": 9}
     assert (said["readable"], said["part"], said["protocol"]) == (True, "method", "0-9")
-    said = plain(request(m.MessageTransfer(body=Body(b"r1", by_reference=True))))
+    said = event_to_json(request(m.MessageTransfer(body=Body(b"r1", by_reference=True))))
     assert (said["fields"]["reference"], "body" in said["fields"]) == ("r1", False)
-    said = plain(response(m.MessageOk(), 4))
+    said = event_to_json(response(m.MessageOk(), 4))
     assert said["response"] == {"id": 3, "request_id": 7, "batch_offset": 4}
-    assert plain(frame(9, b""))["readable"] is False
-    said = plain(frame(2, encode_header(ContentHeader(70, 2, 5, FileProperties(filename="f").encode()))))
+    assert event_to_json(frame(9, b""))["readable"] is False
+    said = event_to_json(
+        frame(2, encode_header(ContentHeader(70, 2, 5, FileProperties(filename="f").encode())))
+    )
     assert (said["class_id"], said["weight"], said["body_size"]) == (70, 2, 5)
     assert said["properties"] == {"filename": "f"}
-    assert plain(frame(7, b"look here"))["octets"] == "look here"
+    assert event_to_json(frame(7, b"look here"))["octets"] == "look here"
 
 
 # --- secrets ------------------------------------------------------------------------------------------
@@ -178,7 +180,7 @@ def test_secrets_are_hidden_and_all_else_is_left(make: object, method: Method, l
     assert event.redacted.method == left
     assert len(event.redacted.payload) == len(event.payload)
     assert "swordfish" not in event.text
-    assert "swordfish" not in str(plain(event))
+    assert "swordfish" not in str(event_to_json(event))
 
 
 def test_what_cannot_be_read_hides_everything() -> None:
@@ -200,15 +202,15 @@ def test_a_method_without_secrets_is_left_alone() -> None:
 def test_a_transfer_of_which_the_end_is_missing() -> None:
     transfer = m.MessageTransfer(destination="e", security_token=PASSWORD, body=Body(b"x" * 100_000))
     whole = encode_request(Request(7, 6, transfer.encode()))
-    event = frame(9, Cut(whole, 4096))
+    event = frame(9, Truncated(whole, 4096))
     assert (
         event.text
         == f"message.transfer (request 7, mark 6): too long to be kept whole ({len(whole) - 20} bytes)"
     )
     hidden = event.redacted.payload
-    assert isinstance(hidden, Cut)
+    assert isinstance(hidden, Truncated)
     assert (hidden.size, PASSWORD in hidden, b"xxx" in hidden) == (len(whole), False, True)
-    payload, remark = reader_of("0-9").filled(9, hidden)
+    payload, remark = frame_reader("0-9").filled(9, hidden)
     assert remark == "its fields are not shown"
     filled = decode_request(payload)
     assert (filled.request_id, filled.response_mark) == (7, 6)
@@ -219,15 +221,15 @@ def test_a_transfer_of_which_the_end_is_missing() -> None:
 def test_any_frame_has_a_line(protocol: str, kind: int, payload: bytes, more: int) -> None:
     for event in (
         frame(kind, payload, protocol=protocol),
-        frame(kind, Cut.of(payload, len(payload) + more + 1), channel=0, protocol=protocol),
+        frame(kind, Truncated.of(payload, len(payload) + more + 1), channel=0, protocol=protocol),
     ):
         assert event.text.isprintable()
         assert event.name
-        assert plain(event)["part"] == event.part
+        assert event_to_json(event)["part"] == event.part
         assert len(event.redacted.payload) == len(event.payload)
         assert event.properties is None or event.part == "header"
-        reader = reader_of(protocol)
-        if isinstance(event.payload, Cut):
+        reader = frame_reader(protocol)
+        if isinstance(event.payload, Truncated):
             octets, remark = reader.filled(kind, event.payload)
             assert octets is not None and remark
 

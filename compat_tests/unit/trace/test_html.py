@@ -19,7 +19,7 @@ from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.protocols.framed.codec.tables import Timestamp
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent, Recorder, Trace
-from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.truncation import Truncated
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -112,7 +112,7 @@ class TestRows:
         assert row.body == octets
 
     def test_of_a_body_that_is_not_kept_whole_only_the_beginning_is_shown(self):
-        cut = Cut("grün".encode() * 3000, 4098)  # in the middle of a character
+        cut = Truncated("grün".encode() * 3000, 4098)  # in the middle of a character
         [row] = rows(frame(PUBLISH), header(20_000), body(cut), body(b"the end " * 625))
         assert row.body == ("grün" * 820)[: len(row.body or "")]
         assert len(str(row.body).encode()) == 4097
@@ -313,7 +313,7 @@ class TestSafety:
                 body(octets),
                 ModelEvent(0, said, said, said, {said: said, "queue": said}),
             )
-            for said in ("plain", text.replace("\0", ""))
+            for said in ("event_to_json", text.replace("\0", ""))
             for octets in [said.encode("utf-8", "surrogateescape")]
         )
         assert elements_of(hostile).found == elements_of(plain).found

@@ -13,7 +13,7 @@ from compat_tests.protocol.driver import Server
 from compat_tests.unit.trace.recordings import EVENTS, same
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.trace import FrameEvent, Recorder, RecordingError, Trace, load
-from fakeamqp.trace.plain import plain
+from fakeamqp.trace.json_form import event_to_json
 
 ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
@@ -47,7 +47,7 @@ def test_every_line_is_an_object_and_the_first_tells_what_it_is(tmp_path, events
     for number, (line, event) in enumerate(zip(lines, events, strict=True)):
         line.pop("octets", None)
         assert line.pop("number") == number
-        assert line == json.loads(json.dumps(plain(event)))
+        assert line == json.loads(json.dumps(event_to_json(event)))
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_recording_says_the_same_as_the_trace(busy: Trace, tmp_path: Path):
     busy.jsonl(tmp_path / "trace.jsonl")
     again = load(tmp_path / "trace.jsonl")
     assert again.timeline() == busy.timeline()
-    assert [plain(event) for event in again.events] == [plain(event) for event in busy.events]
+    assert [event_to_json(event) for event in again.events] == [event_to_json(event) for event in busy.events]
     assert {"published", "dead-lettered"} <= {event.name for event in again.events}
     again.jsonl(tmp_path / "again.jsonl")
     assert (tmp_path / "again.jsonl").read_text() == (tmp_path / "trace.jsonl").read_text()
@@ -90,15 +90,18 @@ def test_passwords_are_left_out_unless_they_are_asked_for(busy: Trace, tmp_path:
     ("text", "words"),
     [
         ("", "the file is empty"),
-        ("\x89PNG\n", "no recording of fakeamqp"),
-        ("[]\n", "no recording of fakeamqp"),
-        ('{"format": "HAR"}\n', "no recording of fakeamqp"),
-        ('{"format": "fakeamqp trace", "version": 2}\n', "version 2; 1 can be read"),
+        ("\x89PNG\n", "not a recording of fakeamqp"),
+        ("[]\n", "not a recording of fakeamqp"),
+        ('{"format": "HAR"}\n', "not a recording of fakeamqp"),
+        ('{"format": "fakeamqp trace", "version": 2}\n', "version 2; only 1 can be read"),
         ('{"format": "fakeamqp trace", "version": 1}\n', "line 1 is damaged"),
-        ("HEADER\n", "1 events are due and 0 are there"),
+        ("HEADER\n", "1 events are expected and 0 were found"),
         ('HEADER\n{"kind": "frame"', "line 2 is damaged"),
         ('HEADER\n{"kind": "frame"}\n', "line 2 is damaged"),
-        ('HEADER\n{"kind": "x", "time": 0, "connection": null, "alias": ""}\n', "no event is of kind 'x'"),
+        (
+            'HEADER\n{"kind": "x", "time": 0, "connection": null, "alias": ""}\n',
+            "there is no event of kind 'x'",
+        ),
         (
             'HEADER\n{"kind": "model", "time": 0, "connection": null, "alias": "", "event": "e", '
             '"facts": {"message": {"message": 1}}}\n',

@@ -18,7 +18,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, HEARTBEAT_FRAME, frame
 from fakeamqp.protocols.framed.codec.tables import RABBITMQ
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent, Trace
-from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.truncation import Truncated
 
 ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 NAME = "127.0.0.1:50000 -> 127.0.0.1:39481"
@@ -239,10 +239,10 @@ def test_what_was_cut_does_not_put_the_stream_out_of_step(tmp_path):
     method = m.QueueDeclare(queue="q", arguments={"x": "y" * 70_000}).encode()
     header = CONTENT_HEADER.pack(60, 0, 7) + b"\x20\x00" + bytes(70_000)
     events = [
-        received(1, Cut(method, 4096)),
-        received(2, Cut(header, 4096)),
-        received(3, Cut(b"x" * 5000, 4096)),
-        received(1, Cut(b"\xff" * 70_000, 4096)),
+        received(1, Truncated(method, 4096)),
+        received(2, Truncated(header, 4096)),
+        received(3, Truncated(b"x" * 5000, 4096)),
+        received(1, Truncated(b"\xff" * 70_000, 4096)),
         received(8, b""),
     ]
     file = written(tmp_path, events)
@@ -304,7 +304,7 @@ def test_sequence_numbers_follow_each_other(tmp_path, events):
             assert each.acknowledged == next_number[back]
         next_number[way] = (each.sequence + len(each.data) + bool(each.flags & (SYN | FIN))) % 2**32
     frames = [each for each in events if isinstance(each, FrameEvent)]
-    if not any(isinstance(each.payload, Cut) for each in frames):
+    if not any(isinstance(each.payload, Truncated) for each in frames):
         headers = sum(each.flags == SYN for each in file.segments)
         octets = sum(each.size + 8 for each in frames) + 8 * headers
         assert sum(len(each.data) for each in file.segments) == octets

@@ -110,7 +110,7 @@ def test_no_more_events_than_asked_for_however_many_an_entry_stands_for(server: 
     assert [event.name for event in trace.events] == names
     assert len(trace) == 4
     # Four entries are kept, for seven events: "published", "enqueued" and "basic.get" are left out.
-    assert trace.dropped == recorder._count() - 4 + 3
+    assert trace.dropped == recorder._count - 4 + 3
 
 
 def test_deliveries_that_end_together_are_no_more_than_is_kept(clock: Clock):
@@ -331,7 +331,7 @@ def test_short_names_of_connections_long_gone_take_no_memory(clock: Clock):
     recorder.frame("alive", "sent", 8, 0, b"")
     assert recorder.trace().events[-1].alias == "c1"
     assert len(recorder._peers) < 1500
-    assert len(recorder._ended) < 1500
+    assert len(recorder._peers._closed) < 1500
 
 
 # --- off ----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.framed.codec.frames import HEARTBEAT_FRAME, method_frame
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Recorder
 from fakeamqp.trace.entries import frames_in
-from fakeamqp.trace.parts import full_size
+from fakeamqp.trace.truncation import full_size
 
 
 @pytest.fixture

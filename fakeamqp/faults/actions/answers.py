@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fakeamqp.adapters import protocols_with
 from fakeamqp.faults.actions.action import Action
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.replies import error_code, reply_text
@@ -54,7 +55,7 @@ class Nack(Action):
 class CommandException(Action):
     """Answers a command of 0-10 with execution.exception."""
 
-    protocols = frozenset(("0-10",))
+    protocols = frozenset(protocols_with("sessions"))
 
     def __init__(self, code: int | str, text: str | None, field_index: int | None) -> None:
         self._code, name = error_code(code)
@@ -67,7 +68,7 @@ class CommandException(Action):
     def check(self, subject: Subject, part: str | None) -> None:
         """See `Action`."""
         super().check(subject, part)
-        if "0-10" not in subject.among:
+        if self.protocols.isdisjoint(subject.among):
             raise FaultError(
                 f"exception() is for commands of AMQP 0-10, not for {subject}: use close_channel()"
             )

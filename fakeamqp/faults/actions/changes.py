@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.errors import near_match
 from fakeamqp.faults.actions.action import Action, one_of
 from fakeamqp.faults.errors import FaultError, check_channel
-from fakeamqp.faults.malformed import MALFORMATIONS, malformations
+from fakeamqp.faults.malformed import malformations, usual_malformations
 
 if TYPE_CHECKING:
     from fakeamqp.faults.adapter import Malformation
@@ -123,7 +123,7 @@ class Malform(Action):
 
     def __init__(self, how: str) -> None:
         self._how = how
-        known = MALFORMATIONS.get(how)
+        known = usual_malformations().get(how)
         self.words = f"malform it: {how if known is None else known.words}"
 
     def check(self, subject: Subject, part: str | None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fakeamqp.adapters import protocol_named
 from fakeamqp.faults import actions
 from fakeamqp.faults.chaos.actions import CancelConsumers, Deferred, ResetLater, Restart
 from fakeamqp.faults.replies import reply_text
@@ -26,17 +27,17 @@ class ChaosFault(NamedTuple):
         methods: what it can happen to.
         make: draws its actions.
         direction: the direction of the methods, if it matters.
-        only: the protocols in which it happens; empty for all.
+        needs: the capability of the protocols in which it happens; empty for all.
     """
 
     methods: tuple[str, ...]
     make: Callable[[Random], list[Action]]
     direction: str | None = None
-    only: tuple[str, ...] = ()
+    needs: str = ""
 
     def happens_in(self, protocol: str) -> bool:
         """True if it can happen on connections of a protocol."""
-        return not self.only or protocol in self.only
+        return not self.needs or self.needs in protocol_named(protocol).capabilities
 
 
 def _when(draw: Random) -> actions.When:
@@ -114,7 +115,6 @@ def _flow(faults: Faults, group: FrameGroup) -> object:
     return faults.channel_flow(connection=group.port.name, channel=group.channel)
 
 
-_FAMILY = ("0-9-1", "0-9", "0-8")
 _WORK_0_9_1 = ("basic.publish", "basic.ack", "basic.get", "basic.consume", "queue.declare", "queue.bind")
 _WORK_0_9_X = (*_WORK_0_9_1, "message.transfer", "message.consume", "message.get")
 _WORK_0_10 = (
@@ -131,9 +131,9 @@ _PUBLISHES = ("basic.publish", "message.transfer")
 _DELIVERIES = ("basic.deliver", "message.transfer")
 
 FAULTS: dict[str, ChaosFault] = {
-    "nack": ChaosFault(("basic.publish",), lambda draw: [actions.Nack()], only=("0-9-1",)),
+    "nack": ChaosFault(("basic.publish",), lambda draw: [actions.Nack()], needs="confirms"),
     "rejected-transfer": ChaosFault(
-        ("message.transfer",), lambda draw: [actions.Nack()], "received", only=("0-9",)
+        ("message.transfer",), lambda draw: [actions.Nack()], "received", needs="requests"
     ),
     "return": ChaosFault(("basic.publish",), lambda draw: [actions.ReturnMessage(312, "NO_ROUTE")]),
     "lost-publish": ChaosFault(_PUBLISHES, _drop, "received"),
@@ -155,7 +155,7 @@ FAULTS: dict[str, ChaosFault] = {
     "lost-confirm": ChaosFault((CONFIRM,), _drop),
     "late-confirm": ChaosFault((CONFIRM,), _delay),
     "false-nack": ChaosFault((CONFIRM,), lambda draw: [actions.Nack()]),
-    "late-completion": ChaosFault(("session.completed",), _delay, "sent", only=("0-10",)),
+    "late-completion": ChaosFault(("session.completed",), _delay, "sent", needs="sessions"),
     "late-delivery": ChaosFault(_DELIVERIES, _delay, "sent"),
     "duplicate-delivery": ChaosFault(_DELIVERIES, lambda draw: [actions.Duplicate(1)], "sent"),
     "cut-delivery": ChaosFault(
@@ -176,10 +176,10 @@ FAULTS: dict[str, ChaosFault] = {
     "flow": ChaosFault(("basic.publish",), _for_a_while("stop its channel", _flow)),
     "cancel-consumers": ChaosFault(("basic.ack",), lambda draw: [CancelConsumers()], "received"),
     "restart": ChaosFault(_PUBLISHES, lambda draw: [Restart()], "received"),
-    "close-channel": ChaosFault(_WORK_0_9_X, _close_channel, "received", only=_FAMILY),
-    "close-connection": ChaosFault(_WORK_0_9_X, _close_connection, "received", only=_FAMILY),
-    "failed-command": ChaosFault(_WORK_0_10, _exception, "received", only=("0-10",)),
-    "forced-close": ChaosFault(_WORK_0_10, _force_close, "received", only=("0-10",)),
+    "close-channel": ChaosFault(_WORK_0_9_X, _close_channel, "received", needs="channels"),
+    "close-connection": ChaosFault(_WORK_0_9_X, _close_connection, "received", needs="channels"),
+    "failed-command": ChaosFault(_WORK_0_10, _exception, "received", needs="sessions"),
+    "forced-close": ChaosFault(_WORK_0_10, _force_close, "received", needs="sessions"),
     "crash": ChaosFault(_PUBLISHES, lambda draw: [actions.Crash(_when(draw), True)], "received"),
     "malformed": ChaosFault(
         ("basic.deliver", "basic.get-ok"),
@@ -189,7 +189,7 @@ FAULTS: dict[str, ChaosFault] = {
         ("message.transfer",),
         lambda draw: [actions.Malform(draw.choice(("bad-flags", "unknown-type", "unknown-method")))],
         "sent",
-        only=("0-10",),
+        needs="sessions",
     ),
 }
 """The faults by name."""

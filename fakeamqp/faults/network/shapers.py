@@ -9,7 +9,7 @@ from collections import deque
 from random import Random
 from typing import Literal, Protocol, TypeAlias
 
-from fakeamqp.adapters import protocol_named, protocol_of
+from fakeamqp.adapters import Framing, default_protocol, protocol_named, protocol_of
 
 __all__ = ["Bandwidth", "ByteQueue", "Cut", "DelayBuffer", "How", "Latency", "Slices"]
 
@@ -225,7 +225,7 @@ class Cut:
         self.passed = 0
         self._octets = octets
         self._frames = frames
-        self._framing = protocol_named(protocol or "0-9-1").framing
+        self._framing = _framing(protocol)
         self._header = b""
         self._rest = 0
         self._lost = False
@@ -264,7 +264,7 @@ class Cut:
                 return position
             header, self._header = self._header, b""
             if of_protocol:
-                self._framing = protocol_named(protocol_of(header) or "0-9-1").framing
+                self._framing = _framing(protocol_of(header))
             else:
                 self._rest = framing.length(header) - size
                 self.passed += not self._rest
@@ -274,3 +274,8 @@ class Cut:
         if not self._rest:
             self.passed += 1
         return position + count
+
+
+def _framing(protocol: str | None) -> Framing:
+    """The framing of a protocol; of the most common one if it is unknown."""
+    return (default_protocol() if protocol is None else protocol_named(protocol)).framing

@@ -48,7 +48,7 @@ class BrowseReader(DataSourceReader):
         """The queues, each of them seen to exist: tasks would be tried several times before they say so.
 
         Raises:
-            BrokerUnreachable: if there is no connection to be had.
+            BrokerUnreachable: no connection can be opened.
             ConnectionLost: if a queue does not exist, or may not be read.
         """
         from fakeamqp.spark.connection import Link
@@ -67,7 +67,7 @@ class BrowseReader(DataSourceReader):
 
         Raises:
             OptionError: if the queue is a stream.
-            BrokerUnreachable: if there is no connection to be had.
+            BrokerUnreachable: no connection can be opened.
             ConnectionLost: if it ends before everything is read.
             SparkError: if the broker keeps back messages that it counts.
         """

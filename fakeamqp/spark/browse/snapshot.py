@@ -35,7 +35,7 @@ def snapshot(options: ReadOptions, queue: str, rows: int, octets: int) -> Iterat
 
     Raises:
         OptionError: if the queue is a stream.
-        BrokerUnreachable: if there is no connection to be had.
+        BrokerUnreachable: no connection can be opened.
         ConnectionLost: if it ends before everything is read.
         SparkError: if the broker keeps back messages that it counts.
     """
@@ -122,7 +122,7 @@ class _Held:
         return left > 0 or self._look()
 
     def take(self) -> list[Delivered]:
-        """What has come since the last call."""
+        """The messages that arrived since the last call."""
         messages, self.messages, self.octets = self.messages, [], 0
         return messages
 
@@ -172,7 +172,7 @@ class _Held:
         self._link.lost = f"queue {self._queue!r} was deleted while it was read"
 
     def _look(self) -> bool:
-        """Nothing has come for a while: whether it is to be waited for."""
+        """True if the task should wait on although no message has arrived for a while."""
         options, missing = self._options, self.missing
         channel = self._channels[-1][0]
         ready = 0

@@ -1,11 +1,11 @@
-"""A Spark session for tests: small, quiet, on this machine only, and gone without a trace when it ends.
+"""A Spark session for tests: small, quiet, on this machine only. It leaves nothing behind.
 
 >>> from fakeamqp.spark import local_session
 >>> with local_session() as spark:
 ...     spark.range(3).count()
 
-What it sets is a table with the reason beside each entry: `fakeamqp.spark.session.settings`. PySpark is
-imported when a session is asked for, and not before.
+`fakeamqp.spark.session.settings` is the table of its settings with reasons. PySpark is imported when a
+session is started.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why there can be no Spark session here. The texts say what to install or to set."""
+"""Errors of Spark sessions. The texts say what to install or to set."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ class SessionError(SparkError):
 
 
 class SessionRunning(SessionError):
-    """This process has a session already, and Spark allows for one at a time."""
+    """This process has a session already, and Spark allows one at a time."""
 
 
 class SparkMissing(SessionError):
-    """PySpark is not installed, or not in a version that has what the AMQP source needs."""
+    """PySpark is not installed, or too old for the AMQP source."""
 
 
 class JavaMissing(SessionError):
-    """There is no Java that this Spark could run on."""
+    """There is no Java that this Spark supports."""
 
 
 class FastModeWarning(UserWarning):
-    """Fast mode was asked for and cannot be had; the session is the usual one."""
+    """Fast mode is not possible; the session starts as usual."""

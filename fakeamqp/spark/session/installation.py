@@ -1,4 +1,4 @@
-"""What is installed here: which PySpark, where its Spark is, and which Java it would run on."""
+"""The installed software: the version of PySpark, its Spark home, and the Java that it uses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Installation:
 
     @property
     def label(self) -> str:
-        """Versions in words that can be part of a file name."""
+        """The versions as text for a file name."""
         return f"spark-{'.'.join(map(str, self.spark))}-java-{self.java_version}"
 
     def jars(self, prefix: str) -> list[Path]:

@@ -12,7 +12,7 @@ patience = 10.0
 
 
 def is_running() -> bool:
-    """Whether this process has a Java to talk to, be it with or without a session."""
+    """True if this process has a Java process, with or without a session."""
     from pyspark import SparkContext
 
     return SparkContext._gateway is not None

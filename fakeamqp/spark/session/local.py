@@ -1,4 +1,4 @@
-"""The session itself."""
+"""The local session."""
 
 from __future__ import annotations
 
@@ -46,24 +46,25 @@ def local_session(
 
     Two shuffle partitions, loopback only, no UI, UTC in Spark, in its workers and in this process, Java tuned
     for short runs, errors only in the log, tables and temporary files in a folder of its own. The whole list
-    with reasons is in `fakeamqp.spark.session.settings`. When the block ends, the session and its Java end,
-    the folder is deleted, and time zone and environment are as before. Nothing is left in the working
-    directory.
+    with reasons is in `fakeamqp.spark.session.settings`. At the end of the block, the session and its Java
+    process end, the folder is deleted, and time zone and environment are restored. Nothing is left in the
+    working directory.
 
-    It costs about three seconds to start, one to stop, and with its workers about 1 GB of memory.
+    It takes about three seconds to start, one to stop, and with its workers about 1 GB of memory.
 
     Args:
-        app_name: what the session is called.
-        master: where it runs. Tasks are tried again only where it says so: `local[2,4]` tries four times.
-        fast: use what `fakeamqp.spark.session.fast` keeps in the user's cache, and make it if need be, which
-            takes about 15 seconds once. Where that cannot be had, there is a warning, and the usual session.
-        config: more settings of Spark. They win over the tuned ones, except that Java options add to them.
-        folder: where tables and temporary files are, in place of a temporary folder. It is not deleted.
+        app_name: the name of the session.
+        master: Spark's master. Tasks are retried only if it allows it: `local[2,4]` tries four times.
+        fast: use the cache of `fakeamqp.spark.session.fast`, and create it if necessary, which
+            takes about 15 seconds once. If that is not possible, there is a warning and the session starts as
+            usual.
+        config: further settings of Spark. They override the tuned ones; Java options are added to them.
+        folder: for tables and temporary files, instead of a temporary folder. It is not deleted.
 
     Raises:
-        SessionRunning: if this process has a session already.
-        SparkMissing: if PySpark is missing or older than 4.0.
-        JavaMissing: if there is no Java 17 or later.
+        SessionRunning: this process has a session already.
+        SparkMissing: PySpark is missing or older than 4.0.
+        JavaMissing: there is no Java 17 or later.
     """
     installation = find_installation()
     _refuse_second_session()
@@ -110,7 +111,7 @@ def _fitted(installation: Installation) -> Fast | None:
 
 
 def _start_fast(settings: Mapping[str, str], fitted: Fast) -> SparkSession | None:
-    """None if it does not start this way; it has left nothing behind then."""
+    """The session, or None if it does not start this way; nothing is left then."""
     options = " ".join([settings[_JAVA_OPTIONS], *fitted.java_options])
     os.environ[_HOME] = str(fitted.home)
     try:
@@ -128,7 +129,7 @@ def _warn(reason: str) -> None:
 
 
 def _settings(installation: Installation, place: Path, more: Mapping[str, str]) -> dict[str, str]:
-    names = {"folder": place, "room": Path(__file__).parent}
+    names = {"folder": place, "module": Path(__file__).parent}
     manager = checkpoint_file_manager(installation)
     table = [*SETTINGS, *([manager] if manager else [])]
     java = [
@@ -161,5 +162,5 @@ def _refuse_second_session() -> None:
 
 
 def _as_text(value: object) -> str:
-    """As Spark writes it: true and false, not True and False."""
+    """The value in Spark's form: true and false, not True and False."""
     return str(value).lower() if isinstance(value, bool) else str(value)

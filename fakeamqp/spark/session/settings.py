@@ -1,6 +1,6 @@
-"""What a session for tests sets, and why. Figures were measured on two processors with PySpark 4.3.
+"""The settings of a session for tests, with reasons. Figures: two processors, PySpark 4.3.
 
-In a value, `{folder}` is the folder of the session and `{room}` that of this module.
+In a value, `{folder}` is the folder of the session and `{module}` that of this module.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ JAVA_OPTIONS = (
     Setting("-XX:+UseSerialGC", "", "no threads of a collector on a small heap"),
     Setting("-XX:-UsePerfData", "", "no file in /tmp/hsperfdata"),
     Setting(
-        "-Dlog4j2.configurationFile", "file:{room}/log4j2.properties", "errors only, without Spark's banner"
+        "-Dlog4j2.configurationFile", "file:{module}/log4j2.properties", "errors only, without Spark's banner"
     ),
     Setting(
         "-Djava.io.tmpdir", "{folder}/tmp", "what Java and its native libraries unpack goes with the session"

@@ -30,7 +30,7 @@ _IN_HEADERS = {*_TEXT, *_WHOLE, "binary", "boolean", "float", "double", "decimal
 
 @dataclass(frozen=True)
 class SinkColumn:
-    """A column that the sink knows: its name, the types it may have, in words too, and what becomes of it."""
+    """A column of the sink: its name, its types, their documented form, and its meaning."""
 
     name: str
     types: tuple[str, ...]
@@ -45,28 +45,28 @@ def _property(name: str) -> SinkColumn:
 
 
 _MEANINGS = {
-    "delivery_mode": "the property: 1 transient, 2 persistent; where null, as the option `persistent` says",
+    "delivery_mode": "the property: 1 transient, 2 persistent; null means the option `persistent`",
     "priority": "the property, 0 to 255",
     "expiration": "the property: milliseconds, as text",
 }
 
 SINK_COLUMNS = (
     SinkColumn("value", ("binary", *_TEXT), "BINARY or STRING", "the body; null is an empty body. Required"),
-    SinkColumn("routing_key", _TEXT, "STRING", "the routing key; where null, the option `routingKey`"),
+    SinkColumn("routing_key", _TEXT, "STRING", "the routing key; null means the option `routingKey`"),
     SinkColumn(
         "exchange",
         _TEXT,
         "STRING",
-        "the exchange; where null, the option `exchange`. An empty text is the default exchange",
+        "the exchange; null means the option `exchange`. An empty string is the default exchange",
     ),
     SinkColumn(
         "headers",
         ("map", "struct", *_TEXT),
         "MAP<STRING, ...>, STRUCT, or STRING of a JSON object",
-        "the header table; a null in a map is sent as such, a null field of a struct is left out",
+        "the header table; a null in a map is sent as void, a null field of a struct is not sent",
     ),
     SinkColumn("message_id", _TEXT, "STRING", "the property; see the option `messageId`"),
-    SinkColumn("timestamp", ("timestamp",), "TIMESTAMP", "the property, cut to whole seconds"),
+    SinkColumn("timestamp", ("timestamp",), "TIMESTAMP", "the property, truncated to whole seconds"),
     *map(_property, PROPERTIES),
     SinkColumn(
         "properties",
@@ -76,7 +76,7 @@ SINK_COLUMNS = (
     ),
 )
 
-#: What the source tells of a message's way to Spark. It is no part of a message and not sent on.
+#: Columns of the source that are not part of a message. The sink does not send them.
 NOT_SENT = ("queue", "offset", "redelivered", "received_at")
 
 _BY_NAME = {column.name: column for column in SINK_COLUMNS}
@@ -139,7 +139,7 @@ def _check_type(field: StructField, column: SinkColumn, within: str = "") -> Non
 
 
 def _check_header(kind: DataType, name: str, outermost: bool = False) -> None:
-    """Refuse what a header table cannot hold, however deep it is."""
+    """Refuse types that a header table cannot have, at any depth."""
     if isinstance(kind, types.MapType):
         if kind.keyType.typeName() not in _TEXT:
             raise ColumnError(f"column {name!r} has keys of {_spelled(kind.keyType)}; they have to be STRING")

@@ -1,4 +1,4 @@
-"""From Arrow to header tables: whole columns at a time, however deep they are nested.
+"""From Arrow to header tables: whole columns at a time, at any depth.
 
 The types are those that RabbitMQ and its clients agree on: `S` for text, `x` for bytes, `t`, `I` and `l`
 for what fits, `d` for floating point, `D`, `T` in whole seconds, `A`, `F`, and `V` for null.
@@ -38,7 +38,7 @@ def header_tables(array: pa.Array) -> list[bytes | None]:
     """The header table of every row with its size in front; None where the row is null.
 
     Raises:
-        ValueError: if a value does not fit, with the value in words.
+        ValueError: a value does not fit; the text contains it.
     """
     if is_text(array.type):
         return [None if text is None else _table_of_json(text) for text in array.to_pylist()]

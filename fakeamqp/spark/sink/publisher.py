@@ -35,7 +35,7 @@ _log = logging.getLogger("fakeamqp.spark.sink")
 
 # How many of several messages an error or a line of the log shows.
 _SHOWN = 3
-# What a broker that closes the channel has against a message, and what to do.
+# Hints for the reply codes with which a broker closes the channel because of a message.
 _REFUSALS = {
     403: "The user may not publish there",
     404: "Declare the exchange first: the sink declares nothing",
@@ -84,7 +84,7 @@ class Publisher:
         """Publish messages, and return once the broker has confirmed them all.
 
         Raises:
-            BrokerUnreachable: if there is no connection to be had.
+            BrokerUnreachable: no connection can be opened.
             ConnectionLost: if it ends before everything is confirmed.
             PublishError: if a message is returned, refused or not confirmed in time, or the broker closes
                 the channel for what is wrong with one.

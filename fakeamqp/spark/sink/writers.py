@@ -1,4 +1,4 @@
-"""What Spark calls to write: one object on the driver, a copy of it in every task."""
+"""The writers that Spark calls: one object on the driver, and a copy of it in every task."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 
 @dataclass(frozen=True)
 class Written(spark.WriterCommitMessage):
-    """What a task has done: how many messages were confirmed, and how many of them no queue got."""
+    """The result of a task: the number of confirmed messages, and of those that were unroutable."""
 
     partition: int
     confirmed: int
@@ -48,7 +48,7 @@ class _Writer:
         """Publish the rows of one partition and wait until the broker has confirmed them all.
 
         Raises:
-            BrokerUnreachable: if there is no connection to be had.
+            BrokerUnreachable: no connection can be opened.
             ConnectionLost: if it ends on the way.
             PublishError: if a row cannot be a message, or a message is returned, refused or not confirmed.
         """

@@ -1,4 +1,4 @@
-"""The store of `ackMode=commit`: the broker keeps messages until Spark is through with them."""
+"""The store of `ackMode=commit`: the broker keeps messages until Spark has processed them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UntilCommit(MemoryStore):
     It promises less than the spool:
 
     - At least once. Spark commits a batch when it plans the next one, so the last batch of a query is never
-      acknowledged, and comes again after every restart.
+      acknowledged, and is redelivered after every restart.
     - A batch that Spark wrote down and did not finish before a crash is empty when it is repeated, and its
       messages come in a later one: an offset means nothing to another channel. They are never taken from what
       happens to be in the queue, since a sink that knows the batch's number would leave those out.
@@ -44,14 +44,14 @@ class UntilCommit(MemoryStore):
         self._tags: dict[int, int] = {}
 
     def add(self, messages: Sequence[Delivered]) -> None:
-        """Keep messages, and what to acknowledge them by."""
+        """Keep messages with their delivery tags."""
         with self._lock:
             tags = (message.deliver.delivery_tag for message in messages)
             self._tags.update(zip(range(self.next, self.next + len(messages)), tags, strict=True))
             super().add(messages)
 
     def commit(self, end: int) -> None:
-        """Forget the rows before `end`, and have their messages acknowledged."""
+        """Remove the rows before `end`, and acknowledge their messages."""
         with self._lock:
             for row in range(self.committed, min(end, self.next)):
                 tag = self._tags.pop(row, 0)
@@ -61,11 +61,11 @@ class UntilCommit(MemoryStore):
 
     @property
     def full(self) -> bool:
-        """Never: the broker sends no more than `prefetch`."""
+        """Always False: the broker sends at most `prefetch` messages."""
         return False
 
     def new_channel(self) -> None:
-        """All that is not acknowledged comes again: what Spark has not got yet is forgotten."""
+        """All unacknowledged messages are redelivered, so those that Spark does not have yet are removed."""
         with self._lock:
             self._truncate(max(self._handed, self.committed))
             self._tags = {}

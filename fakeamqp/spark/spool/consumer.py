@@ -1,8 +1,8 @@
-"""The thread that consumes: from the broker into a store, for as long as the query lives.
+"""The consumer thread: from the broker into a store, for the lifetime of the query.
 
-It runs beside Spark's calls so that heartbeats are answered and messages acknowledged however long a
-micro-batch takes, and so that the end of a channel is noticed when it happens. Spark's thread asks it
-questions through `Consumer.barrier` and otherwise looks at the store.
+It runs beside Spark's calls. So heartbeats are answered and messages are acknowledged however long a
+micro-batch takes, and the end of a channel is noticed at once. Spark's thread calls `Consumer.barrier`, and
+otherwise reads the store.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from dataclasses import dataclass
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, SparkError
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.spool.intake import Course, Intake, QueueRefused, Standing
+from fakeamqp.spark.spool.backlog import Backlog
+from fakeamqp.spark.spool.channel import ConsumingChannel, QueueRefused, SharedState, SpoolStatus
 from fakeamqp.spark.spool.store import Store, log
-from fakeamqp.spark.spool.target import Target
 
 __all__ = ["Consumer"]
 
-# Also how long a connection has to last so that the end of it is not one more failure of the last attempt.
+# A connection that lasts longer than the longest pause counts as a success: retries start again.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _GOODBYE = 8.0
 
 
 @dataclass
 class _Question:
-    target: Target | None = None
-    answer: Standing | None = None
+    backlog: Backlog | None = None
+    answer: SpoolStatus | None = None
 
 
 class Consumer:
@@ -44,7 +44,7 @@ class Consumer:
         self._failure: BaseException | None = None
         self._stopping = False
         self._flush_at_end = True
-        self._course = Course()
+        self._shared = SharedState()
         self._shown_arrived = 0
         self._proven = False
         self._consumed_once = False
@@ -52,23 +52,24 @@ class Consumer:
         self._thread = threading.Thread(target=self._run, name="amqp consumer", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     # --- Spark's thread -------------------------------------------------------------------------------
 
-    def barrier(self, target: Target | None = None) -> Standing:
-        """Have everything in the store that was confirmed to its publisher before, as far as there is room.
+    def barrier(self, backlog: Backlog | None = None) -> SpoolStatus:
+        """Wait until the store has all messages that were confirmed to publishers before.
 
         Args:
-            target: is given what is in the queues now, to know when it has come; nothing beyond it is taken
-                in until it is forgotten.
+            backlog: starts counting the messages that are in the queues now. Later messages are not stored
+            until
+                `forget`.
 
         Raises:
-            ConnectionLost: if the connection was lost and could not be had again in time.
-            SparkError: whatever else has ended the consumer.
+            ConnectionLost: the connection was lost and could not be opened again in time.
+            SparkError: the consumer has ended for another reason.
         """
-        question = _Question(target)
+        question = _Question(backlog)
         with self._state:
             self._questions.append(question)
         self.poke()
@@ -78,20 +79,20 @@ class Consumer:
                 self._state.wait()
         return question.answer
 
-    def forget(self, target: Target) -> None:
-        """Take in again what is beyond a target."""
+    def forget(self, backlog: Backlog) -> None:
+        """Remove the limit of a backlog."""
         with self._state:
-            if self._course.target is target:
-                self._course.target = None
+            if self._shared.backlog is backlog:
+                self._shared.backlog = None
         self.poke()
 
     def limit(self, limited: bool) -> None:
-        """Whether to leave messages with the broker when the store is full."""
-        self._course.unlimited = not limited
+        """Choose whether messages are left to the broker when the store is full."""
+        self._shared.unlimited = not limited
         self.poke()
 
     def wait_for_more(self, arrived: int, timeout: float) -> bool:
-        """Wait until more messages have come than `arrived`; whether they have within `timeout` seconds.
+        """Wait until more messages than `arrived` were received. Returns False after `timeout` seconds.
 
         Raises:
             SparkError: as `barrier`.
@@ -102,17 +103,17 @@ class Consumer:
             return self._shown_arrived > arrived
 
     def poke(self) -> None:
-        """Have the thread look again: there is something to do, or room in the store."""
+        """Wake the thread: there is work, or space in the store."""
         self._poked.set()
         with self._state:
             if self._link is not None:
                 self._link.wake()
 
     def stop(self, *, flush: bool = True) -> bool:
-        """End. What has come is stored and acknowledged, or left to the broker without `flush`.
+        """Stop. With `flush`, received messages are stored and acknowledged first.
 
         Returns:
-            whether the thread has ended; a broker that does not answer can keep it.
+            True if the thread has ended. A broker that does not answer can delay that.
         """
         self._flush_at_end = flush
         self._stopping = True
@@ -151,7 +152,7 @@ class Consumer:
                 self._consume()
             except (ConnectionLost, BrokerUnreachable) as error:
                 if not self._consumed_once and isinstance(error, (QueueRefused, BrokerUnreachable)):
-                    # A mistake in the options, most likely: waiting will not help.
+                    # Most likely an error in the options, which a retry does not fix.
                     raise
                 now = time.monotonic()
                 since = self._consuming_since
@@ -170,35 +171,35 @@ class Consumer:
         """Consume until the reader is stopped.
 
         Raises:
-            BrokerUnreachable: if there is no connection to be had.
+            BrokerUnreachable: no connection can be opened.
             ConnectionLost: when the connection, the channel or a consumer ends.
         """
         with Link(self._options.connection) as link:
             try:
                 with self._state:
                     self._link = link
-                intake = Intake(link, self._options, self._store, self._course)
+                channel = ConsumingChannel(link, self._options, self._store, self._shared)
                 self._consuming_since = time.monotonic()
                 self._consumed_once = True
                 while not self._stopping:
                     link.check()
-                    self._answer(intake)
-                    intake.keep_up()
-                    link.turn(intake.patience())
-                    if self._course.arrived != self._shown_arrived:
+                    self._answer(channel)
+                    channel.run_due_work()
+                    link.turn(channel.idle_limit())
+                    if self._shared.arrived != self._shown_arrived:
                         self._show_arrived()
                 if self._flush_at_end:
-                    intake.flush()
+                    channel.flush()
             finally:
                 with self._state:
                     self._link = None
 
-    def _answer(self, intake: Intake) -> None:
+    def _answer(self, channel: ConsumingChannel) -> None:
         while self._questions:
             question = self._questions[0]
-            if question.target is not None:
-                self._course.target = question.target
-            answer = intake.ask(question.target)
+            if question.backlog is not None:
+                self._shared.backlog = question.backlog
+            answer = channel.ask(question.backlog)
             self._proven = True
             self._show_arrived()
             with self._state:
@@ -208,5 +209,5 @@ class Consumer:
 
     def _show_arrived(self) -> None:
         with self._state:
-            self._shown_arrived = self._course.arrived
+            self._shown_arrived = self._shared.arrived
             self._state.notify_all()

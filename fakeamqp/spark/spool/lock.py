@@ -1,4 +1,4 @@
-"""One query per spool: a lock that the system releases when its holder dies, however it dies."""
+"""One query per spool: a lock that the system releases when its process ends in any way."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from fakeamqp.spark.errors import SpoolError
 
 __all__ = ["FolderLock"]
 
-# A query that is ending still flushes and says goodbye to the broker.
+# A query that is stopping still flushes and closes its connection.
 _PATIENCE = 10.0
 _BETWEEN = 0.02
 
 
 class FolderLock:
-    """A lock on a folder, held from now until `release`, or until the process ends.
+    """A lock on a folder, held until `release` or until the process ends.
 
     Args:
         folder: the folder, which exists.
-        patience: how many seconds to wait for a holder that is just ending.
+        patience: the seconds to wait for a holder that is just ending.
 
     Raises:
         SpoolError: if another query holds it all that time, with its process id; or if it cannot be locked.
@@ -41,7 +41,7 @@ class FolderLock:
             raise
 
     def release(self) -> None:
-        """Let the next one in. May be called again."""
+        """Release the lock. May be called again."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -1,4 +1,4 @@
-"""What the stores of `ackMode=commit` and `none` share: rows in memory, gone with the query."""
+"""The common part of the stores of `ackMode=commit` and `none`: rows in memory, lost with the query."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["MemoryStore"]
 
 
 class MemoryStore(Store):
-    """Rows in memory. Offsets of an earlier life of the query mean rows that are not there any more."""
+    """Rows in memory. Offsets of an earlier run of the query stand for rows that no longer exist."""
 
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
         super().__init__(columns, options.spool_max_bytes, options.fail_on_data_loss)
@@ -28,14 +28,14 @@ class MemoryStore(Store):
             self._append(MemoryBlock(batch, self.next, self.next + batch.num_rows, batch.nbytes))
 
     def commit(self, end: int) -> None:
-        """Forget the rows before `end`."""
+        """Remove the rows before `end`."""
         with self._lock:
             self.committed = max(self.committed, min(end, self.next))
             self._blocks = [block for block in self._blocks if block.end > self.committed]
             self.processed(self.committed)
 
     def position(self, offset: dict[str, Any]) -> int:
-        """The row that an offset means; one of an earlier life is before everything that there is."""
+        """The row of an offset; one of an earlier run is before all rows."""
         row = offset.get("next")
         if offset.get("spool") == self.id and isinstance(row, int):
             return row
@@ -46,7 +46,7 @@ class MemoryStore(Store):
         return super().pieces(max(start, self.committed), end) if end > self.committed else []
 
     def _truncate(self, end: int) -> None:
-        """Forget the rows from `end` on."""
+        """Remove the rows from `end` on."""
         kept = []
         for block in self._blocks:
             if block.first < end:
@@ -54,6 +54,6 @@ class MemoryStore(Store):
                 batch = block.batch.slice(0, rows)
                 kept.append(MemoryBlock(batch, block.first, block.first + rows, batch.nbytes))
         if end < self.next:
-            log.info("%d messages that were not handed out come again", self.next - end)
+            log.info("%d messages that Spark did not get are redelivered", self.next - end)
         self._blocks, self.next = kept, end
         self._waiting_bytes = sum(block.octets for block in kept if block.end > self._processed)

@@ -12,7 +12,7 @@ __all__ = ["AtMostOnce"]
 
 
 class AtMostOnce(MemoryStore):
-    """Rows in memory, whose messages are acknowledged before anything is done with them.
+    """Rows in memory, whose messages are acknowledged before they are processed.
 
     At most once: what is in memory is lost when the query ends or fails, and no message is processed twice.
     To hold that, Spark gets rows only once the broker has answered a question that came after their
@@ -28,14 +28,14 @@ class AtMostOnce(MemoryStore):
 
     @property
     def visible(self) -> int:
-        """Up to where the broker knows that messages were acknowledged."""
+        """The end of the rows whose acknowledgements the broker has processed."""
         return self._settled
 
     def settled(self) -> None:
-        """The broker knows all acknowledgements sent so far."""
+        """Note that the broker has processed all acknowledgements sent so far."""
         self._settled = self.next
 
     def new_channel(self) -> None:
-        """What is not known to have been acknowledged may come again: it is forgotten."""
+        """Messages that may be unacknowledged are redelivered, so they are removed."""
         with self._lock:
             self._truncate(max(self._settled, self.committed))

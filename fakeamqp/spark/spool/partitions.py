@@ -1,4 +1,4 @@
-"""How the rows of a micro-batch are cut into tasks, and how they get there.
+"""The split of a micro-batch into tasks, and the transport of rows to them.
 
 A task costs Spark 10 to 20 milliseconds, so there are few; Spark warns of tasks larger than 1000 KiB, so rows
 that travel inside are cut by size too. Executors unpickle this module: it needs no AMQP.
@@ -54,7 +54,7 @@ class FilePartition(InputPartition):
 def inline_partitions(
     pieces: Sequence[Piece], columns: Sequence[Column], least: int, missing_is_null: bool
 ) -> list[InputPartition]:
-    """The rows of pieces, inside of tasks."""
+    """The rows of pieces, inside tasks."""
     schema = arrow_schema(columns)
     return [
         InlinePartition(_stream(task, schema, missing_is_null)) for task in cut(pieces, least, _TASK_OCTETS)
@@ -64,7 +64,7 @@ def inline_partitions(
 def file_partitions(
     pieces: Sequence[Piece], columns: Sequence[Column], least: int, missing_is_null: bool
 ) -> list[InputPartition]:
-    """The rows of pieces, as places in the files of a spool."""
+    """The rows of pieces, as positions in the files of a spool."""
     schema = arrow_schema(columns)
     for piece in pieces:
         pick(piece.block.load().slice(0, 0), schema, missing_is_null)
@@ -77,7 +77,7 @@ def file_partitions(
 
 
 def cut(pieces: Sequence[Piece], least: int, most_bytes: int | None) -> list[list[Piece]]:
-    """The pieces, cut further and put together, so that each list is a task.
+    """The pieces, split and grouped, so that each list is a task.
 
     Args:
         pieces: the rows of a batch.
@@ -164,6 +164,6 @@ def _stream(task: Sequence[Piece], schema: pa.Schema, missing_is_null: bool) -> 
         if len(batches) == 1:
             writer.write_batch(batches[0])
         else:
-            # Segments may be many and small; Spark has a price for every batch.
+            # Segments may be many and small, and each batch costs Spark time.
             writer.write_table(pa.Table.from_batches(batches, schema).combine_chunks())
     return bytes(sink.getvalue())

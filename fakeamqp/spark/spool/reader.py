@@ -21,15 +21,15 @@ from fakeamqp.spark.spool import partitions as cutting
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fakeamqp.spark.spool.admission import Admission
     from fakeamqp.spark.spool.consumer import Consumer
+    from fakeamqp.spark.spool.planner import BatchPlanner
     from fakeamqp.spark.spool.store import Store
 
 __all__ = ["QueueStreamReader"]
 
 
 class QueueStreamReader(DataSourceStreamReader, AvailableNow):
-    """Reads queues micro-batch by micro-batch, by way of the store of an acknowledgement mode.
+    """Reads queues in micro-batches through the store of an acknowledgement mode.
 
     Offsets are `{"spool": id, "next": row}`: the store, and the number of the next row.
     """
@@ -44,7 +44,7 @@ class QueueStreamReader(DataSourceStreamReader, AvailableNow):
         return {**self.__dict__, "_running": None}
 
     def initialOffset(self) -> dict[str, Any]:
-        """The oldest row that no query is through with."""
+        """The oldest row that is not processed."""
         store = self._life().store
         return store.offset(store.committed)
 
@@ -53,17 +53,17 @@ class QueueStreamReader(DataSourceStreamReader, AvailableNow):
         return default_limit(self._options.max_messages)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Read what is in the queues at this moment, and nothing that comes later."""
-        self._life().admission.prepare_available_now()
+        """Limit the query to the messages that are in the queues now."""
+        self._life().planner.prepare_available_now()
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        """Where the next micro-batch ends.
+        """The end of the next micro-batch.
 
         PySpark before 4.2 gives no limit, and asks only once when the trigger is AvailableNow: so the first
         answer is then everything that there is.
 
         Raises:
-            ConnectionLost: if the connection was lost and could not be had again in time.
+            ConnectionLost: the connection was lost and could not be opened again in time.
             SparkError: whatever else keeps messages from coming.
         """
         life = self._life()
@@ -73,11 +73,11 @@ class QueueStreamReader(DataSourceStreamReader, AvailableNow):
             self._asked_without_limit = True
         else:
             most = most_rows(limit, self._options.max_messages)
-        end = life.admission.everything(row) if most is None else life.admission.latest(row, most)
+        end = life.planner.all_available(row) if most is None else life.planner.latest(row, most)
         return life.store.offset(end)
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        """The newest row that has come, for the progress of the query."""
+        """The newest row, for the progress of the query."""
         store = self._life().store
         return store.offset(store.visible)
 
@@ -90,7 +90,7 @@ class QueueStreamReader(DataSourceStreamReader, AvailableNow):
         """
         life, options = self._life(), self._options
         first, stop = life.store.position(start), life.store.position(end)
-        life.admission.planned(stop)
+        life.planner.planned(stop)
         if first >= stop:
             return []
         plan = cutting.inline_partitions
@@ -104,13 +104,13 @@ class QueueStreamReader(DataSourceStreamReader, AvailableNow):
         return cutting.read_partition(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Spark is through with everything before `end`."""
+        """Note that Spark has processed all rows before `end`."""
         life = self._life()
         life.store.commit(life.store.position(end))
         life.consumer.poke()
 
     def stop(self) -> None:
-        """Store and acknowledge what has come, and let go of the connection and the store."""
+        """Store and acknowledge received messages, and close the connection and the store."""
         running, self._running = self._running, None
         if running is not None:
             running.end()
@@ -122,15 +122,15 @@ class QueueStreamReader(DataSourceStreamReader, AvailableNow):
 
 
 class _Running:
-    """What runs from the first call to the last one."""
+    """The resources of a running query."""
 
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
-        from fakeamqp.spark.spool.admission import Admission
         from fakeamqp.spark.spool.consumer import Consumer
+        from fakeamqp.spark.spool.planner import BatchPlanner
 
         self.store: Store = _store(options.ack_mode)(options, columns)
         self.consumer: Consumer = Consumer(options, self.store)
-        self.admission: Admission = Admission(options, self.store, self.consumer)
+        self.planner: BatchPlanner = BatchPlanner(options, self.store, self.consumer)
         self._restore_signal = exit_on_sigterm()
         self.consumer.start()
 

@@ -1,4 +1,4 @@
-"""The files of a spool: what was acknowledged, as Arrow, and how far Spark is through with it.
+"""The files of a spool: acknowledged messages in Arrow's format, and how far Spark has processed them.
 
 A file appears under its name only when it is complete: it is written under another one, brought to the disk,
 renamed, and the folder is brought to the disk. What a crash leaves under the other name was not
@@ -49,14 +49,14 @@ class Segment:
 
 @dataclass(frozen=True)
 class State:
-    """Which spool this is, and the first row that Spark is not through with."""
+    """The id of the spool, and the first row that Spark has not processed."""
 
     spool: str
     committed: int
 
 
 class SpoolFolder:
-    """The folder of a spool. Whoever uses it holds its lock.
+    """The folder of a spool. Its user holds the lock.
 
     Args:
         path: the folder, which exists.
@@ -95,7 +95,7 @@ class SpoolFolder:
         return state
 
     def save(self, state: State) -> None:
-        """Make this the state.
+        """Write the state.
 
         Raises:
             SpoolError: if it cannot be written.
@@ -135,7 +135,7 @@ class SpoolFolder:
         return Segment(str(self.path / name), first, first + batch.num_rows, octets)
 
     def remove(self, segments: list[Segment]) -> None:
-        """Remove segments. One that cannot be removed stays, and is no harm."""
+        """Remove segments. One that cannot be removed stays; that is harmless."""
         for segment in segments:
             try:
                 os.unlink(segment.path)
@@ -143,7 +143,7 @@ class SpoolFolder:
                 continue
 
     def _put(self, name: str, content: Callable[[Any], Any]) -> int:
-        """Write a file so that it is there completely or not at all; its size in bytes."""
+        """Write a file atomically. Returns its size in bytes."""
         path = self.path / name
         unfinished = path.with_name(name + ".tmp")
         try:

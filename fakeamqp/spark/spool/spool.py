@@ -29,7 +29,7 @@ class Spool(Store):
 
     A message that was spooled, and whose acknowledgement did not reach the broker before a crash, comes
     again. With `dedupe` it is recognised by its queue and message id, and dropped; so committed segments are
-    kept for as long as a message in them may come again.
+    kept for as long as a message in them may be redelivered.
 
     Raises:
         SpoolError: if the folder cannot be used, or another query has it.
@@ -77,12 +77,12 @@ class Spool(Store):
                 self._ids.update(_identities(batch))
 
     def known(self, queue: str, message_id: str) -> bool:
-        """Whether the spool has such a message, as far back as one may come again."""
+        """True if the spool has such a message, as far back as one may be redelivered."""
         if not self._dedupe:
             return False
         with self._lock:
             if self._ids is None:
-                # Only now: most queries never see a message again.
+                # Loaded on demand: most queries get no redelivered message.
                 self._ids = set()
                 for segment in self._blocks:
                     if not segment.broken:
@@ -90,7 +90,7 @@ class Spool(Store):
             return (queue, message_id) in self._ids
 
     def commit(self, end: int) -> None:
-        """Remove what is not needed any more."""
+        """Remove segments that are no longer needed."""
         with self._lock:
             if end <= self.committed:
                 return
@@ -109,7 +109,7 @@ class Spool(Store):
                 self._folder.remove(removed)
 
     def position(self, offset: dict[str, Any]) -> int:
-        """The row that an offset means.
+        """The row of an offset.
 
         Raises:
             DataLoss: if this is not the spool that the checkpoint was written with, or it is an older state
@@ -126,13 +126,13 @@ class Spool(Store):
         if self._fail_on_data_loss:
             raise DataLoss(
                 f"{what}; bring back the spool that belongs to the checkpoint, start with a new checkpoint, "
-                "or say failOnDataLoss=false to go on with what there is"
+                "or set failOnDataLoss=false to continue with the remaining messages"
             )
-        log.warning("%s; going on with what there is, as failOnDataLoss=false says", what)
+        log.warning("%s; continuing with the remaining messages (failOnDataLoss=false)", what)
         return self.committed
 
     def close(self) -> None:
-        """Let the next query in."""
+        """Release the lock of the folder."""
         self._lock_of_folder.release()
 
     def _recover(self, segment: Segment) -> None:
@@ -147,7 +147,7 @@ class Spool(Store):
 
 
 def _folder(said: str) -> Path:
-    """The folder that an option names, made if need be.
+    """The folder of the option, created if necessary.
 
     Raises:
         SpoolError: if it cannot be.

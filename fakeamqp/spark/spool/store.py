@@ -1,4 +1,4 @@
-"""Rows between the broker and Spark, numbered in the order of their arrival.
+"""Rows between the broker and Spark, numbered in the order of arrival.
 
 There is one store per acknowledgement mode. The consumer's thread adds rows, Spark's asks for ranges of
 them and says what it is through with.
@@ -56,13 +56,13 @@ class Piece:
 
     @property
     def octets(self) -> int:
-        """About how large the rows are."""
+        """The approximate size of the rows in bytes."""
         block = self.block
         return int(block.octets * len(self) / max(block.end - block.first, 1))
 
 
 class Store:
-    """What the stores of all acknowledgement modes share. Rows live in blocks, oldest first.
+    """The common part of the stores of all acknowledgement modes. Rows are in blocks, oldest first.
 
     Attributes:
         id: which store the numbers belong to; offsets carry it.
@@ -94,43 +94,43 @@ class Store:
     # --- the consumer's side --------------------------------------------------------------------------
 
     def add(self, messages: Sequence[Delivered]) -> None:
-        """Take messages in, numbered from `next` on; they are as safe as the mode promises on return."""
+        """Add messages, numbered from `next` on. On return they are as safe as the mode guarantees."""
         raise NotImplementedError
 
     def new_channel(self) -> None:
-        """A channel was opened in place of one that is gone, with all that it had not acknowledged."""
+        """Note a new channel. The unacknowledged messages of the previous one are redelivered."""
 
     def settled(self) -> None:
-        """The broker knows all acknowledgements sent so far."""
+        """Note that the broker has processed all acknowledgements sent so far."""
 
     def known(self, _queue: str, _message_id: str) -> bool:
-        """Whether a message of this queue and id is in the store, and a second one is a repetition."""
+        """True if the store has a message of this queue and id, so that another one is a repetition."""
         return False
 
     @property
     def visible(self) -> int:
-        """Up to where there are rows that Spark may have."""
+        """The end of the rows that Spark may have."""
         return self.next
 
     @property
     def full(self) -> bool:
-        """Whether there is enough waiting for Spark; never when nothing is."""
+        """True if enough rows wait for Spark; never without any rows."""
         return self._waiting_bytes >= self._max_bytes and self.next > self._processed
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
 
     # --- Spark's side ---------------------------------------------------------------------------------
 
     def hand_out(self, end: int) -> int:
-        """Note that Spark gets rows up to `end`, or as far as there are any; where that is."""
+        """Note that Spark gets rows up to `end`, or to the last row. Returns that end."""
         with self._lock:
             end = min(end, self.visible)
             self._handed = max(self._handed, end)
             return end
 
     def processed(self, end: int) -> None:
-        """Spark asks for what comes after `end`: what is before makes room for more."""
+        """Note that Spark asks for rows after `end`, so earlier rows no longer count for the size limit."""
         with self._lock:
             end = min(end, self.next)
             if end <= self._processed:
@@ -139,11 +139,11 @@ class Store:
             self._waiting_bytes = sum(block.octets for block in self._blocks if block.end > self._processed)
 
     def commit(self, end: int) -> None:
-        """Spark will never ask for rows before `end` again."""
+        """Note that Spark never asks for rows before `end` again."""
         raise NotImplementedError
 
     def position(self, offset: dict[str, Any]) -> int:
-        """The row that an offset means.
+        """The row of an offset.
 
         Raises:
             DataLoss: if it is none of this store and that fails the query.
@@ -151,7 +151,7 @@ class Store:
         raise NotImplementedError
 
     def offset(self, row: int) -> dict[str, Any]:
-        """The offset that means this row."""
+        """The offset of a row."""
         return {"spool": self.id, "next": row}
 
     def pieces(self, start: int, end: int) -> list[Piece]:
@@ -180,7 +180,7 @@ class Store:
         return found
 
     def within(self, start: int, end: int, max_bytes: int) -> int:
-        """How far rows from `start` on have bodies of at most so many bytes together; at least one row."""
+        """The end of the rows from `start` whose bodies have at most this many bytes; at least one row."""
         import pyarrow.compute as pc
 
         left = max_bytes
@@ -199,10 +199,10 @@ class Store:
     def _lost(self, what: str) -> None:
         if self._fail_on_data_loss:
             raise DataLoss(
-                f"{what}; they were acknowledged, so the broker has them no more. Bring the spool back, or "
+                f"{what}; they were acknowledged, so the broker no longer has them. Bring the spool back, or "
                 "say failOnDataLoss=false to go on without them"
             )
-        log.warning("%s; going on without them, as failOnDataLoss=false says", what)
+        log.warning("%s; continuing without them (failOnDataLoss=false)", what)
 
     def _append(self, block: Block) -> None:
         self._blocks.append(block)

@@ -1,4 +1,4 @@
-"""Stream queues: read by offset, in batch and micro-batch by micro-batch, as often as one likes."""
+"""Stream queues: read by offset in batches and micro-batches, any number of times."""
 
 from __future__ import annotations
 

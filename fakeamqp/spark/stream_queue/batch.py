@@ -30,7 +30,7 @@ class StreamBatchReader(DataSourceReader):
 
         Raises:
             OptionError: if one is no stream, or the options say no range.
-            BrokerUnreachable: if there is no connection to be had.
+            BrokerUnreachable: no connection can be opened.
             ConnectionLost: if a stream does not exist, or may not be read.
         """
         from fakeamqp.spark.stream_queue.positions import ends, starts
@@ -47,7 +47,7 @@ class StreamBatchReader(DataSourceReader):
                     "only; see the options 'startingOffsets' and 'endingOffsets'"
                 )
         ranges = [Range(stream, start[stream], stop[stream]) for stream in options.streams]
-        # Spark makes a task of its own for no partitions at all, and that one asks for none of them.
+        # Without partitions Spark makes one task that reads none of them.
         return cut(ranges, options.min_partitions) or [StreamPartition(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

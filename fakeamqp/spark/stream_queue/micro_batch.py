@@ -57,7 +57,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         return {**self.__dict__, "_tails": None, "_restore_signal": None}
 
     def initialOffset(self) -> dict[str, int]:
-        """Where `startingOffsets` or `startingTimestamp` says, for every stream.
+        """The offsets of `startingOffsets` or `startingTimestamp`, for every stream.
 
         Raises:
             OptionError: if one is no stream, or the options say no start.
@@ -73,17 +73,17 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         return default_limit(self._options.max_messages)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Read up to where the streams end at this moment, and nothing that comes later."""
+        """Limit the query to the messages that are in the streams now."""
         self._available = self._ends(self._last or {})
 
     def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:
-        """Where the next micro-batch ends.
+        """The end of the next micro-batch.
 
         PySpark before 4.2 gives no limit, and asks only once when the trigger is AvailableNow: so the first
         answer is then everything that there is.
 
         Raises:
-            ConnectionLost: if the connection was lost and could not be had again in time.
+            ConnectionLost: the connection was lost and could not be opened again in time.
             DataLoss: if a stream ends before it was read up to, and that is an error.
         """
         begin = (self._last if start is None else start) or {}
@@ -97,7 +97,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         return dict(self._last)
 
     def reportLatestOffset(self) -> dict[str, int] | None:
-        """Where the streams ended when they were last asked, for the progress of the query."""
+        """The ends of the streams at the last request, for the progress of the query."""
         return (self._tails.known or None) if self._tails is not None else None
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
@@ -120,10 +120,10 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         return read(self._options, self._columns, partition)
 
     def commit(self, end: dict[str, int]) -> None:
-        """Nothing to do: streams keep what has been read."""
+        """Nothing to do: streams keep messages that are read."""
 
     def stop(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         tails, self._tails = self._tails, None
         if tails is not None:
             tails.stop()
@@ -151,11 +151,11 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
                     self._options, streams=(stream,), starting_offsets=EARLIEST, starting_timestamp=None
                 )
                 first = starts(only)[stream]
-            # It was declared anew: what is in it now has not been read.
+            # The stream was declared again: its messages are unread.
             yield stream, 0 if first > stop else first, stop
 
     def _ends(self, begin: dict[str, int]) -> dict[str, int]:
-        """Where the streams end, and not before it is clear that one does so too early."""
+        """The ends of the streams, asked again if one ends before the position of the query."""
         ends = self._ask()
         deadline = time.monotonic() + self._options.idle_timeout
         while _too_early(begin, ends) and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Where reading begins and ends, as the options say it: in words, as offsets, or as a time."""
+"""The start and the end of reading, from options: a word such as `earliest`, offsets, or a time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parse_offsets(key: str, text: str, streams: Sequence[str], words: Sequence[s
 
 
 def parse_timestamp(text: str) -> datetime:
-    """A time, in whole seconds and not after the one that is said: brokers take no fractions.
+    """A time, rounded down to whole seconds, because brokers accept no fractions.
 
     Raises:
         OptionError: if the text is none.
@@ -58,7 +58,7 @@ def parse_timestamp(text: str) -> datetime:
         if text.strip().isdecimal():
             time = datetime.fromtimestamp(int(text) // 1000, timezone.utc)
         else:
-            # Python 3.10 does not know the Z.
+            # Python 3.10 does not parse the Z.
             time = datetime.fromisoformat(text.strip().replace("Z", "+00:00").replace("z", "+00:00"))
     except (ValueError, OverflowError, OSError):
         raise OptionError(
@@ -71,7 +71,7 @@ def parse_timestamp(text: str) -> datetime:
 
 
 def starts(options: ReadOptions) -> dict[str, int]:
-    """The offset to start with, for every stream. Asks the broker where it has to.
+    """The offset to start with, for every stream. Asks the broker if necessary.
 
     Raises:
         OptionError: if one is no stream, or the options say no start.
@@ -85,7 +85,7 @@ def starts(options: ReadOptions) -> dict[str, int]:
 
 
 def ends(options: ReadOptions) -> dict[str, int]:
-    """The offset behind the last one to read, for every stream of a batch read.
+    """The offset after the last one to read, for every stream of a batch read.
 
     Raises:
         OptionError: as `starts`.
@@ -126,7 +126,7 @@ def _ask(options: ReadOptions, link: Link, stream: str, position: str | datetime
     if position == EARLIEST:
         first = first_offset(link, stream, "first", patience, sure=True)
     else:
-        # Nothing comes if nothing is as new as that, and the broker does not say so.
+        # If no message is as new as this time, the broker sends nothing.
         first = first_offset(link, stream, position, options.idle_timeout, sure=False)
     return end if first is None else first
 

@@ -1,4 +1,4 @@
-"""Ranges of offsets: which part of a backlog is the next batch, and how a batch is cut into tasks.
+"""Ranges of offsets: the part of a backlog for the next batch, and the split of a batch into tasks.
 
 A range is a stream with its first offset and the one behind its last. Not every offset of a range has a
 message: brokers keep notes of their own in streams, which take offsets and are not delivered.
@@ -14,7 +14,7 @@ from pyspark.sql.datasource import InputPartition
 
 __all__ = ["Range", "StreamPartition", "admitted", "cut"]
 
-# A task costs Spark 10 to 20 ms, and a connection; so many messages take ten times that.
+# A task costs Spark 10 to 20 ms and a connection; this many messages take ten times as long.
 _TASK_ROWS = 2500
 
 
@@ -27,19 +27,19 @@ class Range(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many offsets these are."""
+        """The number of offsets."""
         return self.stop - self.start
 
 
 @dataclass
 class StreamPartition(InputPartition):
-    """What one task reads."""
+    """The ranges of one task."""
 
     ranges: tuple[Range, ...]
 
 
 def cut(ranges: Iterable[Range], least: int) -> list[InputPartition]:
-    """The ranges as tasks of about the same size: `least` of them, or fewer if those would be tiny."""
+    """The ranges as tasks of about the same size: at least `least`, or fewer if those would be tiny."""
     ranges = [each for each in ranges if each.size > 0]
     left = sum(each.size for each in ranges)
     if not left:
@@ -47,26 +47,26 @@ def cut(ranges: Iterable[Range], least: int) -> list[InputPartition]:
     tasks: list[InputPartition] = []
     pieces: list[Range] = []
     count = max(1, min(least, left // _TASK_ROWS))
-    room = -(-left // count)
+    space = -(-left // count)
     for stream, start, stop in ranges:
         while start < stop:
-            piece = Range(stream, start, min(stop, start + room))
+            piece = Range(stream, start, min(stop, start + space))
             pieces.append(piece)
             start = piece.stop
             left -= piece.size
-            room -= piece.size
-            if not room and left:
+            space -= piece.size
+            if not space and left:
                 tasks.append(StreamPartition(tuple(pieces)))
                 pieces, count = [], count - 1
-                room = -(-left // count)
+                space = -(-left // count)
     return [*tasks, StreamPartition(tuple(pieces))]
 
 
 def admitted(start: Mapping[str, int], end: Mapping[str, int], most: int | None) -> dict[str, int]:
-    """Where a batch from `start` ends that has at most `most` messages of what there is up to `end`.
+    """The end of a batch from `start` with at most `most` messages of those before `end`.
 
-    Every stream gives in proportion to its backlog, and at least one message if it has any, even if there
-    are more streams than messages allowed: none waits for ever.
+    Streams share the limit in proportion to their backlogs; each gives at least one message if it has any,
+    even if there are more streams than messages allowed: none waits for ever.
     """
     backlogs = {stream: end[stream] - start.get(stream, 0) for stream in end}
     left = sum(backlog for backlog in backlogs.values() if backlog > 0)

@@ -1,4 +1,4 @@
-"""Reads ranges of streams, in executors: every message in them once, or an error.
+"""Reads ranges of streams in executors: every message of a range once, or an error.
 
 Nothing is taken on trust. An offset that does not follow the one before may be a note of the broker's own, or
 messages that retention has dropped; the two are told apart by where the stream begins by then.
@@ -31,11 +31,11 @@ log = logging.getLogger("fakeamqp.spark.stream_queue")
 # Messages of a record batch, and bytes of their bodies.
 _ROWS = 10_000
 _OCTETS = 8 << 20
-# RabbitMQ 3.10 reads a whole window of a stream before it sends the first message of it. Measured, until that
-# one came: 0.03 s for a window of 1 000, 0.3 s for 5 000, 3.6 s for 20 000, 18 s for 50 000.
+# RabbitMQ 3.10 reads a whole window of a stream before it sends its first message. Measured time to that
+# message: 0.03 s for a window of 1 000, 0.3 s for 5 000, 3.6 s for 20 000, 18 s for 50 000.
 _WINDOW = 1000
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
-# Seconds: a task answers no heartbeats while Spark works on a batch that it gave.
+# Seconds: a task answers no heartbeats while Spark processes a record batch.
 _HEARTBEAT = 600
 
 
@@ -58,7 +58,9 @@ def read_ranges(options: ReadOptions, ranges: Iterable[Range]) -> Iterator[list[
                 while left:
                     for messages in left[0].read(link):
                         yield messages
-                        moved_at = time.monotonic()  # Not when it was given: Spark took its time with it.
+                        moved_at = (
+                            time.monotonic()
+                        )  # Not the time when the batch was returned: Spark may be slow.
                     left.popleft()
         except (ConnectionLost, BrokerUnreachable) as error:
             if isinstance(error, ConnectionLost) and not left[0].served:
@@ -78,7 +80,7 @@ class _Reading:
 
     Attributes:
         next: the first offset that has not been read.
-        served: whether the broker has taken a consumer, so that its errors are none of ours.
+        served: True once the broker has accepted a consumer.
     """
 
     def __init__(self, options: ReadOptions, wanted: Range) -> None:
@@ -94,16 +96,16 @@ class _Reading:
         self._last_tag = 0
 
     def read(self, link: Link) -> Iterator[list[Delivered]]:
-        """What is left of the range.
+        """The unread rest of the range.
 
         Raises:
             OptionError, ConnectionLost, DataLoss: as `read_ranges`.
         """
         self._last_tag = acked = 0
-        if self._gap is not None:  # The connection was lost before that was clear.
+        if self._gap is not None:  # The connection was lost before the cause was known.
             self._look_into_gap(link)
         if self.next < self._stop:
-            # As many messages as there can be, and none of what follows: a broker sends what it is let send.
+            # The window covers the range only, so that the broker sends no later messages.
             allowed = window = min(self._options.prefetch, _WINDOW, self._stop - self.next)
             channel = consume(link, self._stream, self.next, window, self._receive)
             self.served = True
@@ -124,7 +126,7 @@ class _Reading:
                         channel.basic_ack(acked, multiple=True)
                 if len(self._messages) >= _ROWS or self._octets >= _OCTETS:
                     yield self._take()
-                    seen = 0  # Spark took its time, and nobody has waited for messages.
+                    seen = 0  # Spark was busy, so this was no wait for messages.
                 now = time.monotonic()
                 if self._last_tag != seen:
                     moved_at = looked_at = now
@@ -141,7 +143,7 @@ class _Reading:
     def _receive(
         self, _channel: Channel, deliver: Basic.Deliver, properties: BasicProperties, body: bytes
     ) -> None:
-        """A delivery. It runs for every message: keep it flat."""
+        """The callback for deliveries. It runs for every message, so it calls little."""
         self._last_tag = deliver.delivery_tag
         headers = properties.headers
         if not headers or OFFSET not in headers:
@@ -171,7 +173,7 @@ class _Reading:
         return messages
 
     def _look_into_gap(self, link: Link) -> None:
-        """Tell offsets without a message from messages that are gone."""
+        """Distinguish offsets without a message from lost messages."""
         assert self._gap is not None
         missing, found = self._gap
         patience = self._options.connection.connect_timeout
@@ -185,7 +187,7 @@ class _Reading:
             )
 
     def _look_whether_it_comes(self, link: Link, idle: float) -> None:
-        """Nothing has come for a while: wait on, unless the stream has nothing to give.
+        """No message has arrived for a while: wait on, unless the stream has no more messages.
 
         Raises:
             ConnectionLost: if the broker has given nothing for as long as it may take to connect.

@@ -1,7 +1,7 @@
-"""Where a stream begins and ends. AMQP 0-9-1 has no method that says so: only deliveries tell offsets.
+"""The first and the last offset of a stream. Only deliveries tell offsets in AMQP 0-9-1.
 
-A consumer at the end of the stream is held open, so that finding nothing new costs no more than a question
-and an answer. It has a small window and acknowledges only when it is asked, so that however much is
+A consumer at the end of the stream stays open, so that a check for new messages costs one request and its
+answer. It has a small window and acknowledges only when it is asked, so that however much is
 published, few messages travel here for nothing; if the window has become full meanwhile, the end is
 somewhere else, and the consumer begins anew with the last chunk there is.
 
@@ -31,13 +31,13 @@ __all__ = ["OFFSET", "Tail", "check_is_stream", "consume", "first_offset", "not_
 OFFSET = "x-stream-offset"
 
 _WINDOW = 8192
-# A chunk has at most 65535 entries: after so many windows the one that was the last is through.
+# A chunk has at most 65535 entries: after this many windows the last chunk has been delivered.
 _ROUNDS = 65535 // _WINDOW + 1
 _ANSWERS = 2
 
 
 class Tail:
-    """The end of one stream, by a consumer of its own.
+    """The end of one stream, from its own consumer.
 
     Attributes:
         end: the offset behind the last message that is known; None if none is.
@@ -74,13 +74,13 @@ class Tail:
         return self.end
 
     def acknowledge(self) -> None:
-        """Let the broker send more. It closes channels that wait too long with that."""
+        """Acknowledge, so that the broker does not close the channel because of a timeout."""
         if self._last_tag > self._open_tag:
             self._channel.basic_ack(self._last_tag, multiple=True)
             self._open_tag = self._last_tag
 
     def close(self) -> None:
-        """Ask no more.
+        """Stop.
 
         Raises:
             ConnectionLost: if the connection is gone.
@@ -106,13 +106,13 @@ class Tail:
             self.end = offset + 1
 
     def _listen(self) -> None:
-        """Have everything here that the broker has sent."""
+        """Wait until all messages that the broker has sent have arrived."""
         count = 0
         for _ in range(_ANSWERS):
             answer = self._link.call(self._channel.queue_declare, self._stream, passive=True)
             count = answer.method.message_count
         if count and not self._last_tag:
-            # There is something, so a consumer that began with the last chunk gets it.
+            # The stream has messages, so a consumer that began with the last chunk gets some.
             self._link.wait_for(lambda: self._last_tag > 0, self._patience, "deliver from the stream")
         if self._foreign:
             raise not_a_stream(self._stream)
@@ -158,7 +158,7 @@ def first_offset(
 
 
 def check_is_stream(options: ConnectionOptions, stream: str) -> None:
-    """See to it that a queue in which nothing is found is a stream: only those insist on a prefetch count.
+    """Check that an empty queue is a stream: only streams require a prefetch count.
 
     Raises:
         OptionError: if it is none.
@@ -176,7 +176,7 @@ def check_is_stream(options: ConnectionOptions, stream: str) -> None:
 
 
 def not_a_stream(name: str) -> OptionError:
-    """What to say of a queue of another type."""
+    """The error for a queue of another type."""
     return OptionError(
         f"{name!r} is no stream (x-queue-type=stream), and has no offsets: say option 'queue' in place of "
         "'stream' to read it"
@@ -184,7 +184,7 @@ def not_a_stream(name: str) -> OptionError:
 
 
 def consume(link: Link, stream: str, start: str | int | datetime, window: int, receive: object) -> Channel:
-    """A channel of its own with a consumer, which may get `window` messages before it acknowledges.
+    """Open a channel with a consumer, which gets `window` messages before it acknowledges.
 
     Raises:
         ConnectionLost: if the broker refuses, or the connection ends.
@@ -199,7 +199,7 @@ def consume(link: Link, stream: str, start: str | int | datetime, window: int, r
         link.call(channel.basic_qos, prefetch_count=window)
         link.call(channel.basic_consume, stream, receive, arguments={OFFSET: start})
     except ConnectionLost as error:
-        if OFFSET in str(error):  # RabbitMQ since 4.0: the argument is none that other queues know.
+        if OFFSET in str(error):  # RabbitMQ since 4.0: other queues refuse the argument.
             raise not_a_stream(stream) from error
         raise ConnectionLost(f"cannot read stream {stream!r}: {error}") from error
     return channel

@@ -1,6 +1,6 @@
-"""Keeps the ends of all streams of a query at hand, in a thread of its own for as long as the query lives.
+"""Follows the ends of all streams of a query, in its own thread for the lifetime of the query.
 
-The thread answers heartbeats however long Spark is busy with a batch, and connects again when the connection
+The thread answers heartbeats while Spark is busy with a batch, and connects again when the connection
 is lost. Spark's thread asks it.
 """
 
@@ -21,7 +21,7 @@ log = logging.getLogger("fakeamqp.spark.stream_queue")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _GOODBYE = 5.0
-# Seconds. RabbitMQ closes channels that owe an acknowledgement for half an hour.
+# Seconds. RabbitMQ closes channels with a delivery that is unacknowledged for half an hour.
 _ACKNOWLEDGED_EVERY = 60.0
 
 
@@ -41,14 +41,14 @@ class Tails:
         self._thread = threading.Thread(target=self._run, name="amqp tails", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def ask(self) -> dict[str, int]:
-        """The offset behind the last message of every stream in which there is one.
+        """The offset after the last message of every stream that is not empty.
 
         Raises:
-            ConnectionLost: if the connection was lost and could not be had again in time.
+            ConnectionLost: the connection was lost and could not be opened again in time.
             SparkError: whatever else keeps the thread from knowing.
         """
         with self._state:
@@ -63,12 +63,12 @@ class Tails:
 
     @property
     def known(self) -> dict[str, int]:
-        """What the last answer was."""
+        """The last answer."""
         with self._state:
             return dict(self._ends)
 
     def stop(self) -> None:
-        """End."""
+        """Stop the thread."""
         self._stopped.set()
         with self._state:
             if self._link is not None:
@@ -146,7 +146,7 @@ class Tails:
             link.turn(max(acknowledge_at - now, 0.0) if self._asked <= self._answered else 0.0)
 
     def _check(self, ends: dict[str, int | None]) -> None:
-        """Once: queues of other types look like streams as long as they are empty."""
+        """Check once that the queues are streams: empty queues of other types look the same."""
         if not self._checked:
             for stream, end in ends.items():
                 if end is None:

@@ -1,6 +1,6 @@
-"""A streaming job under test: started, run to the end of what there is, crashed and restarted.
+"""A streaming job under test: started, run to its end, crashed and restarted.
 
-The fixture `amqp_stream` is an `AmqpStream` with a temporary folder; outside of pytest, make one yourself.
+The fixture `amqp_stream` is an `AmqpStream` with a temporary folder. Without pytest, create one yourself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reads which micro-batches a checkpoint knows of.
+"""Reads the micro-batches of a checkpoint.
 
-Spark notes a batch twice: in `offsets/<number>` before it runs, and in `commits/<number>` when its rows are
-in the sink. A batch with the first and without the second is run again.
+Spark writes `offsets/<number>` before it runs a batch, and `commits/<number>` when its rows are in the sink.
+A batch without the second file runs again.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ class Checkpoint:
 
     @property
     def committed(self) -> int:
-        """Number of the last batch that was finished, or -1."""
+        """The number of the last committed batch, or -1."""
         return _last(self.path / "commits")
 
     def offset(self, batch: int) -> Path:
-        """Where Spark notes that the batch was begun."""
+        """The file that Spark writes before the batch."""
         return self.path / "offsets" / str(batch)
 
     def commit(self, batch: int) -> Path:
-        """Where Spark notes that the batch was finished."""
+        """The file that Spark writes after the batch."""
         return self.path / "commits" / str(batch)
 
 
 def _last(folder: Path) -> int:
     if not folder.is_dir():
         return -1
-    # What is no plain file is no note of Spark's: see `crashes`.
+    # Anything but a regular file is not a log entry of Spark: see `crashes`.
     found = (int(path.name) for path in folder.iterdir() if path.name.isdecimal() and not path.is_symlink())
     return max(found, default=-1)

@@ -1,12 +1,12 @@
-"""Crashes of a query: what `kill -9` would leave behind, without the end of the Java that all tests share.
+"""Crashes of a query with the effects of `kill -9`, without ending the Java process that all tests share.
 
-**Between sink and commit log.** Spark refuses to note a batch as finished if that note is there already, and
-fails then, with the rows in the sink. So the note `commits/<n>` is put there in advance, as a link to
-`offsets/<n>`: Spark writes that when it begins the batch, so the link leads nowhere when a query starts and
-looks for the last batch that was finished, and leads somewhere when the batch is. No time has to be hit.
+**Between sink and commit log.** Spark fails if the commit of a batch exists already, after the rows are in
+the sink. So the file `commits/<n>` is created in advance, as a link to `offsets/<n>`. Spark writes
+`offsets/<n>` when it begins the batch. The link is broken when a query starts and looks for the last
+committed batch, and valid when the batch is finished. So this needs no exact timing.
 
-**The source's process.** Every query with a Python source has a process for it, a child of Java, which is
-where the consumer of a queue lives. It is killed.
+**The process of the source.** Every query with a Python source has a process for it, a child of Java, which
+runs the consumer of a queue. It is killed.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 __all__ = ["Crash", "block_commit", "is_of_commit"]
 
 _MARK = "CONCURRENT_STREAM_LOG_UPDATE"
-"""What Spark calls it when a note is there already."""
+"""The error class of Spark for a log entry that exists already."""
 
 
 class Crash:
-    """A crash that is going to happen, or has. As a context manager it waits for it at the end of the block.
+    """A planned or past crash. As a context manager it waits for the crash at the end of the block.
 
     Attributes:
         how: `commit` or `source`.
-        error: what the query failed with; None until it did.
+        error: the error of the query; None before the crash.
     """
 
     def __init__(self, stream: AmqpStream, how: str, link: Path | None = None) -> None:
@@ -57,14 +57,14 @@ class Crash:
         if error is None:
             self.wait()
             return False
-        return error is self.error  # `run_available` inside the block has run into it.
+        return error is self.error  # `run_available` inside the block has raised it.
 
     def wait(self, timeout: float = 60) -> Exception:
-        """Wait until it has happened, and return what the query failed with.
+        """Wait until the crash has happened, and return the error of the query.
 
         Raises:
-            NotACrash: if the query fails of something else, or ends without it.
-            QueryTimeout: if it does not happen within `timeout` seconds.
+            NotACrash: the query fails for another reason, or ends without the crash.
+            QueryTimeout: it does not happen within `timeout` seconds.
         """
         if self.error is None:
             self._stream.wait_failed(timeout)
@@ -73,22 +73,22 @@ class Crash:
         return self.error
 
     def happened(self, error: Exception) -> None:
-        """The query has failed with it. What was put into the checkpoint is taken out again."""
+        """Remove what was put into the checkpoint, after the query has failed because of it."""
         self.error = error
         self.undo()
 
     def undo(self) -> None:
-        """Leave the checkpoint as Spark made it."""
+        """Remove the link from the checkpoint."""
         if self._link is not None and self._link.is_symlink():
             self._link.unlink()
 
 
 def block_commit(checkpoint: Checkpoint, running: bool) -> Path:
-    """Let the next batch that is going to be finished fail to be noted; returns what has to be deleted after.
+    """Block the commit of the next batch. Returns the links to delete afterwards.
 
     Raises:
-        CrashNotPossible: if a batch is unfinished that no running query is at: Spark would take the link for
-            its commit.
+        CrashNotPossible: a batch is unfinished and no query is running: Spark would take the link for its
+            commit.
     """
     while True:
         batch = checkpoint.committed + 1
@@ -101,10 +101,10 @@ def block_commit(checkpoint: Checkpoint, running: bool) -> Path:
         try:
             os.symlink(os.path.join("..", "offsets", str(batch)), link)
         except FileExistsError:
-            continue  # Spark was quicker: then it is the next.
+            continue  # Spark was faster: block the next batch.
         return link
 
 
 def is_of_commit(error: Exception) -> bool:
-    """Whether a query failed with it because its commit was blocked."""
+    """True if the error was caused by the blocked commit."""
     return _MARK in str(error)

@@ -1,4 +1,4 @@
-"""What a test can get wrong about its streaming job, or find wrong with it."""
+"""Errors of tests of streaming jobs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["CrashNotPossible", "NotACrash", "NotStarted", "QueryTimeout", "Strea
 
 
 class StreamTestError(SparkError):
-    """Base class of what `AmqpStream` raises. Failures of a query are raised as Spark does."""
+    """Base class of the errors of `AmqpStream`. Failures of a query are raised as Spark's errors."""
 
 
 class NotStarted(StreamTestError):
@@ -16,12 +16,12 @@ class NotStarted(StreamTestError):
 
 
 class QueryTimeout(StreamTestError, AssertionError):
-    """A query did not come to its end, or did not fail, in time; the text says how far it was."""
+    """A query did not end, or did not fail, in time; the text has its progress."""
 
 
 class CrashNotPossible(StreamTestError):
-    """A query cannot be crashed this way now."""
+    """The query cannot be crashed in this way now."""
 
 
 class NotACrash(StreamTestError, AssertionError):
-    """The crash that was asked for did not come about."""
+    """The requested crash did not happen."""

@@ -17,25 +17,25 @@ _USES = {option.key.lower(): option.uses for option in OPTIONS}
 
 
 def of_source(given: Mapping[str, object]) -> dict[str, str]:
-    """Those for reading, as text.
+    """The options of the source, as text.
 
     Raises:
-        OptionError: if there is no such option, neither of the source nor of the sink.
+        OptionError: neither the source nor the sink has such an option.
     """
     return _of(READ, given)
 
 
 def of_sink(given: Mapping[str, object]) -> dict[str, str]:
-    """Those for writing, as text.
+    """The options of the sink, as text.
 
     Raises:
-        OptionError: if there is no such option, neither of the source nor of the sink.
+        OptionError: neither the source nor the sink has such an option.
     """
     return _of(WRITE, given)
 
 
 def as_text(value: object) -> str:
-    """An option's value as Spark takes it: lists with commas, truth in lower case."""
+    """The value of an option in Spark's form: lists with commas, booleans in lower case."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""What a test hands over as its job, and the query that is made of it."""
+"""The job that a test passes, and the query that is made from it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Pipeline: TypeAlias = Callable[["DataFrame"], Made] | Made
 def writer_of(
     pipeline: Pipeline, source: DataFrame | None, make_writer: Callable[[DataFrame], DataStreamWriter]
 ) -> DataStreamWriter:
-    """The writer that the job is: its own, or that of `make_writer` for the rows that it makes.
+    """The writer of a job: its own, or that of `make_writer` for its rows.
 
     Raises:
-        StreamTestError: if it is no job, or has no source and needs one.
+        StreamTestError: it is not a valid job, or it needs a source.
     """
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter

@@ -1,4 +1,4 @@
-"""Finds the process in which a query's source lives, among the children of Java."""
+"""Finds the process of a query's source among the children of Java."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kill_source(session: Any, spool: Path) -> None:
     """Kill the process with the source of the query that uses this spool.
 
     Raises:
-        CrashNotPossible: if it cannot be told which one that is.
+        CrashNotPossible: the process cannot be determined.
     """
     processes = _of_sources(session)
     if len(processes) > 1:

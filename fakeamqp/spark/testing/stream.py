@@ -30,7 +30,7 @@ _FORMAT = "amqp"
 
 @dataclass(frozen=True)
 class _Start:
-    """All that it takes to start a query once more."""
+    """The values that are needed to start a query again."""
 
     pipeline: Pipeline
     queue: str | list[str] | None
@@ -42,20 +42,20 @@ class _Start:
 
 
 class AmqpStream:
-    """Runs a streaming job against a broker, the way a test wants to: to its end, into crashes, once more.
+    """Runs a streaming job on a broker in a test: to its end, into crashes, and again.
 
-    A *pipeline* is a function that takes the source's DataFrame. What it returns is written to `exchange` if
-    that is a DataFrame, and gathered in `rows` where there is no exchange; if it is a `df.writeStream...`, it
-    is started as it is. In either case it gets the checkpoint of this object, and its queue is read by way of
-    the spool of this object: whatever is started here goes on where the one before has ended.
+    A *pipeline* is a function that takes the source's DataFrame and returns one of these: a DataFrame, which
+    is written to `exchange`, or collected in `rows` without an exchange; or a `df.writeStream...`, which is
+    started as it is. Both use the checkpoint and the spool of this object, so each query continues where the
+    previous one ended.
 
-    A failure of a query that nobody has seen is raised by `stop` and `close`.
+    `stop` and `close` raise a failure of a query that the test has not handled.
 
     Attributes:
         checkpoint: folder of the checkpoint.
         spool: folder of the spool, inside of it.
         query: the `StreamingQuery` that was started last, or None.
-        error: what that failed with, as far as it is known here.
+        error: the error of that query, if it is known.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class AmqpStream:
         folder: str | os.PathLike[str],
         connection: Mapping[str, object] | None = None,
     ) -> None:
-        """Start nothing yet.
+        """Set up without starting a query.
 
         Args:
             session: the Spark session to use.
-            url: where the broker is.
-            folder: where to keep checkpoint and spool.
-            connection: more options for every connection, such as `amqp.caFile`.
+            url: of the broker.
+            folder: for checkpoint and spool.
+            connection: further options for every connection, such as `amqp.caFile`.
         """
         self.checkpoint = Path(folder, "checkpoint")
         self.spool = self.checkpoint / "spool"
@@ -91,17 +91,17 @@ class AmqpStream:
 
     @property
     def rows(self) -> list[Row]:
-        """The rows of all batches, in order, of a pipeline whose DataFrame is written to no exchange.
+        """The rows of all batches, in order, of a pipeline without an exchange.
 
-        A batch that is run again takes the place of the first attempt, so no row is here twice for it.
+        A batch that runs again replaces its first attempt, so it causes no duplicates.
         """
         return [row for number in sorted(self._batches) for row in self._batches[number]]
 
     def options(self, **more: object) -> dict[str, str]:
-        """Options for a reader or writer that the job makes itself: `.format("amqp").options(**...)`.
+        """Options for a reader or writer of the job itself: `.format("amqp").options(**...)`.
 
-        They lead to the broker. With `queue=...` among them, the spool is named as well. Names are those of
-        the source and sink; `True` and lists are written as Spark wants them.
+        They include the URL of the broker and, with `queue=...`, the spool. Names are those of the source and
+        the sink; `True` and lists are converted to Spark's form.
         """
         return self._options({key: sorting.as_text(value) for key, value in more.items()})
 
@@ -112,10 +112,10 @@ class AmqpStream:
         stream: str | list[str] | None = None,
         **options: object,
     ) -> DataFrame:
-        """A streaming DataFrame of a queue or stream. Starts nothing.
+        """A streaming DataFrame of a queue or stream, without starting a query.
 
         Raises:
-            OptionError: if neither `queue` nor `stream` is named, or both, or an option is unknown.
+            OptionError: neither `queue` nor `stream` is given, or both, or an option is unknown.
         """
         named = {"queue": queue, "stream": stream}
         given = {**options, **{key: value for key, value in named.items() if value is not None}}
@@ -138,19 +138,19 @@ class AmqpStream:
         """Start the pipeline, which runs until it is stopped, with Spark's default trigger or its own.
 
         Args:
-            pipeline: see above. A streaming DataFrame, or a `df.writeStream...`, will do as well where the
-                job has a source already, made with `options`.
-            queue: the queue to read, or several.
-            stream: the stream queue to read, or several, in place of `queue`.
-            exchange: where rows are published to; "" is the default exchange.
+            pipeline: see above. A job with its own source, made with `options`, can also be a streaming
+                DataFrame or a `df.writeStream...`.
+            queue: one or more queues to read.
+            stream: one or more stream queues to read, instead of `queue`.
+            exchange: the exchange for the rows; "" is the default exchange.
             output_mode: of a DataFrame: `append`, `update` or `complete`.
-            options: of the source and of the sink, under their names: `maxMessagesPerTrigger=100`,
-                `routingKey="orders"`; where there is a dot in one, `**{"amqp.heartbeat": 5}`.
+            options: of the source and the sink, by their names: `maxMessagesPerTrigger=100`,
+                `routingKey="orders"`, and for names with a dot `**{"amqp.heartbeat": 5}`.
 
         Raises:
-            NotStarted: if a query of this object is running.
-            OptionError: if an option is unknown, or source or sink is missing for it.
-            StreamTestError: if the pipeline is none.
+            NotStarted: a query of this object is running.
+            OptionError: an option is unknown, or its source or sink is missing.
+            StreamTestError: the pipeline is not valid.
         """
         return self._start(_Start(pipeline, queue, stream, exchange, output_mode, options, False))
 
@@ -165,13 +165,13 @@ class AmqpStream:
         timeout: float = 120,
         **options: object,
     ) -> StreamingQuery:
-        """Start the pipeline on what is there now, and wait until it is through with that.
+        """Start the pipeline on the available messages, and wait until it has processed them.
 
         Arguments are those of `start`; `timeout` is in seconds.
 
         Raises:
-            StreamingQueryException: if the query fails.
-            QueryTimeout: if it takes longer. It is stopped then.
+            StreamingQueryException: the query fails.
+            QueryTimeout: it takes longer. The query is stopped.
             NotStarted, OptionError, StreamTestError: as `start` does.
         """
         query = self._start(_Start(pipeline, queue, stream, exchange, output_mode, options, True))
@@ -179,12 +179,12 @@ class AmqpStream:
         return query
 
     def process_all(self, timeout: float = 120) -> None:
-        """Wait until the query is through with all that was published and confirmed before.
+        """Wait until the query has processed all messages that were confirmed before.
 
         Raises:
-            StreamingQueryException: if the query fails, or has failed.
-            QueryTimeout: if it takes longer than `timeout` seconds. It is stopped then.
-            NotStarted: if there is no query.
+            StreamingQueryException: the query fails, or has failed.
+            QueryTimeout: it takes longer than `timeout` seconds. The query is stopped.
+            NotStarted: there is no query.
         """
         query, start = self._started()
         call = query.awaitTermination if start.available_now else query.processAllAvailable
@@ -196,11 +196,11 @@ class AmqpStream:
             raise self._failed(error) from None
 
     def wait_failed(self, timeout: float = 60) -> Exception:
-        """Wait until the query has failed, and return what with.
+        """Wait until the query has failed, and return its error.
 
         Raises:
-            QueryTimeout: if it has not within `timeout` seconds, or has ended without a failure.
-            NotStarted: if there is no query.
+            QueryTimeout: the query has not failed within `timeout` seconds, or has ended without a failure.
+            NotStarted: there is no query.
         """
         query, _ = self._started()
         return self._failed(waiting.until_failed(query, timeout))
@@ -208,10 +208,10 @@ class AmqpStream:
     def restart(self) -> StreamingQuery:
         """Start the query again: the same pipeline, options and trigger on the same checkpoint and spool.
 
-        One that is running is stopped first. Follow it with `process_all`.
+        A running query is stopped first. Call `process_all` afterwards.
 
         Raises:
-            NotStarted: if there was none.
+            NotStarted: there was no query.
         """
         query, start = self._started()
         if query.isActive:
@@ -222,17 +222,17 @@ class AmqpStream:
         return self._start(start)
 
     def crash(self, how: str = "commit") -> Crash:
-        """Let the query crash as `kill -9` would, without an end to the Java that all tests share.
+        """Crash the query like `kill -9`, without ending the Java process that all tests share.
 
         Args:
-            how: `commit`: the next batch is written, and then the query fails before Spark notes that it
-                was; so it is run again after `restart`. As a context manager, it waits for that. May be said
-                before the query is started. `source`: kills the process that consumes the queue, at once, and
-                waits until the query has failed of it.
+            how: `commit` makes the query fail after the next batch is written and before Spark commits it, so
+                that the batch runs again after `restart`. As a context manager it waits for the crash. It can
+                be called before the query is started. `source` kills the process that consumes the queue at
+                once, and waits until the query has failed.
 
         Raises:
-            CrashNotPossible: if there is nothing to crash, or nothing that could be found.
-            NotStarted: if the source of a query shall crash, and there is no query.
+            CrashNotPossible: there is nothing to crash, or the process was not found.
+            NotStarted: `source` without a query.
         """
         if how == "commit":
             if self._crash is not None and self._crash.error is None:
@@ -247,7 +247,7 @@ class AmqpStream:
         """Stop the query, if it is running.
 
         Raises:
-            StreamingQueryException: if it has failed before, and nobody has asked so far.
+            StreamingQueryException: the query has failed, and the test has not handled the failure.
         """
         if self.query is None:
             return
@@ -258,11 +258,11 @@ class AmqpStream:
             raise self._failed(error)
 
     def close(self) -> None:
-        """Stop the query; what the test has not noticed comes to light.
+        """Stop the query, and raise failures that the test has not handled.
 
         Raises:
-            StreamingQueryException: if it has failed, and nobody has asked.
-            NotACrash: if a crash was to come and never came.
+            StreamingQueryException: the query has failed, and the test has not handled the failure.
+            NotACrash: an expected crash did not happen.
         """
         self.stop()
         crash, self._crash = self._crash, None

@@ -1,4 +1,4 @@
-"""Waits for a query with a limit, which Spark's own `processAllAvailable` does not have."""
+"""Waits for a query with a timeout, which Spark's `processAllAvailable` does not have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def until_done(query: StreamingQuery, call: Callable[[], object], timeout: float
     """Wait for `call`, which waits for the query.
 
     Raises:
-        QueryTimeout: if it takes longer than `timeout` seconds. The query is stopped then.
+        QueryTimeout: it takes longer than `timeout` seconds. The query is stopped.
     """
     failures: list[Exception] = []
 
@@ -34,7 +34,7 @@ def until_done(query: StreamingQuery, call: Callable[[], object], timeout: float
     waiting.join(timeout)
     if waiting.is_alive():
         text = _progress(query)
-        query.stop()  # Which ends the call, and with it the thread.
+        query.stop()  # This ends the call, and with it the thread.
         waiting.join()
         raise QueryTimeout(f"the query was not through in {timeout:g} s; {text}")
     if failures:
@@ -42,10 +42,10 @@ def until_done(query: StreamingQuery, call: Callable[[], object], timeout: float
 
 
 def until_failed(query: Any, timeout: float) -> Exception:
-    """Wait for the query to fail, and return what with.
+    """Wait for the query to fail, and return its error.
 
     Raises:
-        QueryTimeout: if it has not within `timeout` seconds, or has ended without a failure.
+        QueryTimeout: it has not failed within `timeout` seconds, or has ended without a failure.
     """
     try:
         ended = query.awaitTermination(timeout)

@@ -1,4 +1,4 @@
-"""Broker traces as tables: latency, redelivery, order and conformance, asked with SQL that is shipped.
+"""Broker traces as tables, with SQL queries for latency, redelivery, order and conformance.
 
 >>> from fakeamqp.spark import traces
 >>> t = traces.load(spark, "soak/*.jsonl")
@@ -6,7 +6,7 @@
 >>> t.conformance().count()
 0
 
-`twins` asks the same of violations without Spark.
+`fakeamqp.trace.checks` has the reference implementations of the checks; they need no Spark.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The columns of the view `trace`, and where a recording has them.
+"""The columns of the view `trace`, and their places in a recording.
 
-One row is one event. JSON Lines keep what a method says under `fields` and what an event of the model says
-under `facts`; Parquet files of the recorder have both as JSON in a column `fields`. Either way the schemas
-here name what is read of it.
+One row is one event. JSON Lines have the fields of a method under `fields` and the facts of a model event
+under `facts`; Parquet files of the recorder have both as JSON in a column `fields`. The schemas here name the
+parts that are read.
 """
 
 from __future__ import annotations
@@ -13,23 +13,25 @@ __all__ = ["COLUMNS", "FACTS", "FIELDS", "LINES", "Column"]
 
 
 class Column(NamedTuple):
-    """A column of the view, its type in Spark, and what it says."""
+    """A column of the view: its type in Spark and its meaning."""
 
     type: str
-    says: str
+    meaning: str
 
 
 COLUMNS: dict[str, Column] = {
     "run": Column("STRING", "the file of the recording; numbers, times and names hold within a run"),
-    "number": Column("BIGINT", "the place of the event in its run, from 0"),
+    "number": Column("BIGINT", "the position of the event in its run, from 0"),
     "time": Column("DOUBLE", "seconds on the broker's clock since the trace began"),
     "connection": Column("STRING", "the connection's name"),
-    "alias": Column("STRING", "its short name, which no other connection of the run has; '' for none"),
+    "alias": Column("STRING", "its short name, unique in the run; '' without a connection"),
     "kind": Column("STRING", "'frame', 'connection' or 'model'"),
-    "name": Column("STRING", "the method, or what happened"),
+    "name": Column("STRING", "the name of the method or event"),
     "direction": Column("STRING", "of a frame: 'received' by the broker, or 'sent' by it"),
     "channel": Column("INT", "its number"),
-    "session": Column("INT", "which opening of that channel it is, from 1; 0 where none is in the trace"),
+    "session": Column(
+        "INT", "the count of openings of the channel, from 1; 0 if the opening is not in the trace"
+    ),
     "size": Column("BIGINT", "of a frame: bytes of payload"),
     "virtual_host": Column("STRING", "that of the queue, the exchange or the connection"),
     "exchange": Column("STRING", "of a method or a message"),
@@ -42,11 +44,11 @@ COLUMNS: dict[str, Column] = {
     "redelivered": Column("BOOLEAN", "of a delivery"),
     "no_ack": Column("BOOLEAN", "of basic.get, basic.consume and 'consumer added'"),
     "no_wait": Column("BOOLEAN", "of a method"),
-    "prefetch": Column("INT", "messages in advance: of basic.qos, or a consumer's own; 0 is no limit"),
+    "prefetch": Column("INT", "the prefetch count of basic.qos, or of a consumer; 0 is no limit"),
     "shared": Column(
-        "BOOLEAN", "`global` of basic.qos; of a consumer: whether a limit of the channel binds it"
+        "BOOLEAN", "`global` of basic.qos; of a consumer: whether a limit of the channel applies to it"
     ),
-    "message": Column("BIGINT", "of the model: the number of the message, the same wherever it goes"),
+    "message": Column("BIGINT", "of a model event: the number of the message, the same in all queues"),
     "message_id": Column("STRING", "the property"),
     "priority": Column("INT", "the property"),
     "body_size": Column("BIGINT", "bytes of the whole body"),
@@ -58,18 +60,18 @@ COLUMNS: dict[str, Column] = {
 FIELDS = """consumer_tag STRING, delivery_tag BIGINT, multiple BOOLEAN, requeue BOOLEAN, redelivered BOOLEAN,
     no_ack BOOLEAN, no_wait BOOLEAN, `global` BOOLEAN, prefetch_count INT, queue STRING, exchange STRING,
     routing_key STRING, reply_code INT, virtual_host STRING"""
-"""What is read of a method's fields."""
+"""The schema of a method's fields, as far as they are read."""
 
 FACTS = """queue STRING, consumer STRING, channel INT, delivery_tag BIGINT, redelivered BOOLEAN,
     exchange STRING, routing_key STRING, code INT, virtual_host STRING, no_ack BOOLEAN, prefetch INT,
     shares_prefetch BOOLEAN,
     message STRUCT<message: STRUCT<number: BIGINT, exchange: STRING, routing_key: STRING, size: BIGINT,
     properties: STRUCT<message_id: STRING, priority: INT>>>"""
-"""What is read of an event's facts."""
+"""The schema of an event's facts, as far as they are read."""
 
 LINES = f"""run STRING, number BIGINT, time DOUBLE, connection STRING, alias STRING, kind STRING, name STRING,
     direction STRING, channel INT, size BIGINT, body_size BIGINT,
     properties STRUCT<message_id: STRING, priority: INT>, text STRING,
     fields STRUCT<{FIELDS}>, facts STRUCT<{FACTS}>,
     format STRING, version INT, damage STRING"""
-"""What is read of a line. `damage` is a line that is none, `format` is only in the first."""
+"""The schema of a line. `damage` is the text of a damaged line; only the first line has `format`."""

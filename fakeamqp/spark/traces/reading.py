@@ -1,4 +1,4 @@
-"""Recordings as the view `trace`: files of the recorder, in JSON Lines or Parquet, or of `save`."""
+"""Reads recordings as the view `trace`: files of the recorder in JSON Lines or Parquet, or of `save`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     format: Format | None,
 ) -> tuple[DataFrame, DataFrame]:
-    """What the view `trace` shows of recordings, and the lines that are damaged; see `traces.load`."""
+    """The rows of the view `trace`, and the damaged lines; see `traces.load`."""
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     names = [located(spark, each) for each in given]
     if not names:
@@ -56,21 +56,21 @@ def read(
 
 
 def located(spark: SparkSession, path: str | os.PathLike[str]) -> str:
-    """The path as Spark finds it: on one machine, Java may have started in another folder than this one."""
+    """The path for Spark: with a local master, Java may have another working directory."""
     name = os.fspath(path)
     local = (spark.conf.get("spark.master", "") or "").startswith("local")
     return os.path.abspath(name) if local and not _URL.match(name) else name
 
 
 def viewed(raw: DataFrame) -> DataFrame:
-    """The view `trace` over what a recording says."""
+    """The view `trace` over the rows of a recording."""
     return raw.sparkSession.sql(text_of("trace"), raw=raw).selectExpr(
         *(f"CAST({name} AS {column.type}) AS {name}" for name, column in COLUMNS.items())
     )
 
 
 def _format(names: list[str]) -> Format:
-    """By how the names end; of folders, by what is in them."""
+    """The format by the extensions of the names, or of the files in the folders."""
     found = {_ending(name) for name in names}
     if found == {None}:
         found = {
@@ -81,14 +81,14 @@ def _format(names: list[str]) -> Format:
             for _, _, files in os.walk(folder)
             for each in files
         } - {None}
-        # A folder may have the same traces in several formats; this one is read faster.
+        # A folder may have the same traces in both formats; Parquet is faster.
         found = {"parquet"} if "parquet" in found else found
     if len(found) == 1 and (chosen := found.pop()) is not None:
         return chosen
     said = ", ".join(names)
     raise RecordingError(
         f"cannot tell whether {said} has traces as JSON Lines (.jsonl) or Parquet (.parquet); "
-        "say so with format='jsonl' or format='parquet'"
+        "set format='jsonl' or format='parquet'"
     )
 
 
@@ -112,7 +112,7 @@ def _parquet(table: DataFrame, names: list[str]) -> tuple[DataFrame, DataFrame]:
         raise RecordingError(
             f"{', '.join(names)}: no traces of fakeamqp are there: columns {', '.join(missing)} are missing"
         )
-    # What an event of the model says and what a method says are in one column, as JSON.
+    # The facts of model events and the fields of methods are in one column, as JSON.
     details = {
         "fields": ("kind = 'frame' AND name LIKE '%.%'", FIELDS),
         "facts": ("kind = 'model'", FACTS),
@@ -121,7 +121,7 @@ def _parquet(table: DataFrame, names: list[str]) -> tuple[DataFrame, DataFrame]:
     raw = table.selectExpr(
         _run(table),
         *(name for name in _FROM_PARQUET if name not in ("body_size", "fields")),
-        # A method has there what its header says.
+        # A method has the value of its content header there.
         "IF(name = 'content header', body_size, NULL) AS body_size",
         *(
             f"from_json(IF({which}, fields, NULL), '{_one_line(schema)}') AS {name}"
@@ -135,12 +135,14 @@ def _lines(lines: DataFrame, names: list[str]) -> tuple[DataFrame, DataFrame]:
     first = lines.select("format", "version", "kind", "damage").head()
     where = ", ".join(names)
     if first is None:
-        raise RecordingError(f"{where}: the file is empty, so it is no recording")
+        raise RecordingError(f"{where}: the file is empty, so it is not a recording")
     if first["format"] != FORMAT and first["kind"] is None:
-        raise RecordingError(f"{where}: it is no recording of fakeamqp: its first line does not say so")
+        raise RecordingError(
+            f"{where}: this is not a recording of fakeamqp: the first line is not its header"
+        )
     if first["version"] not in (None, VERSION):
         raise RecordingError(
-            f"{where}: it is a recording of version {first['version']}; {VERSION} can be read"
+            f"{where}: the recording has version {first['version']}; only {VERSION} can be read"
         )
     raw = lines.where("kind IS NOT NULL").selectExpr(
         _run(lines), *(name for name in lines.columns if name not in ("run", "format", "version", "damage"))

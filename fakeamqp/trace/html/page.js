@@ -1,11 +1,11 @@
 "use strict";
-// Everything a peer has sent arrives here as data and reaches the page through text nodes alone.
+// Data from peers reaches the page through text nodes only.
 (() => {
-  // What is at which place of a row; see rows.py.
+  // The indexes of values in a row; see rows.py.
   const IDS = 0, TIME = 1, CONNECTION = 2, KIND = 3, DIRECTION = 4, CHANNEL = 5, NAME = 6, TEXT = 7, QUEUES = 8,
     PROBLEM = 9, FIELDS = 10, PROPERTIES = 11, BODY = 12, SIZE = 13;
   const TITLES = { method: "Methods", frame: "Other frames", heartbeat: "Heartbeats", model: "Model", connection: "Connections", fault: "Faults" };
-  const MOST_LANES = 8;   // more connections than that share one lane
+  const MOST_LIFELINES = 8; // more connections than that share one lifeline
   const OVERSCAN = 8;     // rows made beyond what is visible
   const ENCODER = new TextEncoder();
 
@@ -15,7 +15,7 @@
   const { rows, pool, connections, kinds } = data;
   const list = $("list"), canvas = $("canvas"), detail = $("detail"), root = document.documentElement;
 
-  // --- small things --------------------------------------------------------------------------------------
+  // --- helpers --------------------------------------------------------------------------------------------
 
   function element(tag, name, ...children) {
     const made = document.createElement(tag);
@@ -34,12 +34,12 @@
   const number = (value) => value.toLocaleString("en-US");
   const octets = (value) => (value === 1 ? "1 octet" : `${number(value)} octets`);
 
-  // What cannot be seen, or turns the text around it, is shown by its code.
+  // Invisible characters, and those that change the direction of text, are shown by their codes.
   const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
   function code(character) {
     const value = character.charCodeAt(0);
-    // A lone surrogate of this range stands for an octet that was no UTF-8.
+    // A lone surrogate of this range stands for an octet that is not UTF-8.
     const small = value < 256 ? value : value >= 0xdc80 && value <= 0xdcff ? value - 0xdc00 : -1;
     return small >= 0 ? `\\x${small.toString(16).padStart(2, "0")}` : `\\u${value.toString(16).padStart(4, "0")}`;
   }
@@ -141,7 +141,7 @@
     canvas.style.height = `${shown.length * rowHeight}px`;
     layout();
     $("empty").hidden = shown.length > 0;
-    $("empty").textContent = rows.length ? "No event passes the filter." : "Nothing was recorded.";
+    $("empty").textContent = rows.length ? "No event matches the filter." : "The trace has no events.";
     $("shown").textContent = shown.length === rows.length ? `${number(rows.length)} rows` : `${number(shown.length)} of ${number(rows.length)} rows`;
     document.body.dataset.shown = shown.length;
     $("reset").hidden = !(state.kinds.size < kinds.length || state.direction >= 0 || state.channel >= 0 || state.name >= 0 || state.queue >= 0 || state.query);
@@ -163,7 +163,7 @@
   // --- the list: only rows that are near the visible ones are in the document ------------------------------
 
   let rowHeight = 36;
-  let lanes = [];          // connection: x of its lifeline
+  let lifelines = [];          // connection: x of its lifeline
   let broker = 0;
   const made = new Map();  // place in `shown`: element
 
@@ -176,11 +176,11 @@
     const notes = shown.some((index) => kinds[rows[index][KIND]] === "model");
     const arrows = shown.some((index) => kinds[rows[index][KIND]] !== "model");
     broker = Math.round(small ? width - 16 : notes === arrows ? width * 0.6 : notes ? width * 0.3 : Math.min(width - 60, 1100));
-    const together = state.connection >= 0 || connections.length > MOST_LANES;
+    const together = state.connection >= 0 || connections.length > MOST_LIFELINES;
     const count = together ? 1 : Math.max(1, connections.length);
     const step = Math.min(84, (broker * (small ? 0.4 : 0.5)) / count);
-    lanes = connections.map((_, index) => 10 + (together ? 0 : Math.round(index * step)));
-    const unique = [...new Set(lanes.length ? lanes : [10])];
+    lifelines = connections.map((_, index) => 10 + (together ? 0 : Math.round(index * step)));
+    const unique = [...new Set(lifelines.length ? lifelines : [10])];
     const line = (x, size) => `linear-gradient(var(--rail), var(--rail)) ${gutter + x - size / 2}px 0 / ${size}px 100% no-repeat`;
     canvas.style.setProperty("--rails", [...unique.map((x) => line(x, 1)), line(broker, 2)].join(", "));
     canvas.style.setProperty("--broker-x", `${broker}px`);
@@ -195,7 +195,7 @@
       const one = connections[state.connection];
       head(one ? `client ${one.alias}` : "clients", 10, true);
     } else {
-      connections.forEach((connection, index) => head(step >= 24 || index === 0 ? connection.alias : "", lanes[index], index === 0));
+      connections.forEach((connection, index) => head(step >= 24 || index === 0 ? connection.alias : "", lifelines[index], index === 0));
     }
     head("broker", Math.min(broker, width - 30), false);
   }
@@ -229,7 +229,7 @@
     made.setAttribute("aria-label", sentence(row));
     made.style.top = `${at * rowHeight}px`;
     const connection = connections[row[CONNECTION]];
-    made.style.setProperty("--from-x", `${row[CONNECTION] >= 0 ? lanes[row[CONNECTION]] : 10}px`);
+    made.style.setProperty("--from-x", `${row[CONNECTION] >= 0 ? lifelines[row[CONNECTION]] : 10}px`);
 
     const delta = at ? row[TIME] - rows[shown[at - 1]][TIME] : 0;
     made.append(element("span", "time", seconds(row[TIME])));
@@ -262,7 +262,7 @@
     const last = Math.min(shown.length, Math.ceil((list.scrollTop + list.clientHeight) / rowHeight) + OVERSCAN);
     const wanted = place.get(state.picked);
     for (const [at, old] of made) {
-      // The chosen row stays: assistive technology is told of it by its id.
+      // The chosen row stays, because assistive technology refers to its id.
       if ((at < first || at >= last) && at !== wanted) {
         old.remove();
         made.delete(at);
@@ -551,14 +551,14 @@
       made.addEventListener("click", () => choose(at));
       $("tabs").append(made);
     };
-    tab(-1, [element("b", "", "All"), element("i", "", number(data.events))], "Every connection, in one order");
+    tab(-1, [element("b", "", "All"), element("i", "", number(data.events))], "All connections in one order");
     connections.forEach((connection, at) => {
       tab(at, [element("b", "", ...seen(connection.alias)), ...seen(client(connection)), element("i", "", number(connection.events))], connection.name);
     });
 
     const stat = (name, ...value) => $("stats").append(element("div", "", element("dt", "", name), element("dd", "", ...value)));
     stat("Events", number(data.events));
-    if (data.dropped) stat("Older, no longer kept", number(data.dropped));
+    if (data.dropped) stat("Dropped older events", number(data.dropped));
     stat("Connections", number(connections.length));
     stat("Duration", span(Math.max(0, data.ended - data.began)));
     if (data.clock) stat("Clock", ...seen(data.clock));
@@ -566,7 +566,7 @@
     if (wrong) {
       $("problem").hidden = false;
       $("problem").textContent = wrong === 1 ? "1 problem" : `${number(wrong)} problems`;
-      $("problem").title = "Go to the next one";
+      $("problem").title = "Go to the next problem";
       $("problem").setAttribute("aria-keyshortcuts", "p");
       $("problem").addEventListener("click", () => problems(1));
     }
@@ -606,7 +606,7 @@
     state.query = text.toLowerCase();
     filter();
     if (!state.query || hit.has(state.picked)) return;
-    // Show the first match from here on, without choosing it.
+    // Show the next match from here, without choosing it.
     const from = shown[Math.floor(list.scrollTop / rowHeight)] || 0;
     const next = hits.find((index) => index >= from);
     const near = next === undefined ? hits[0] : next;
@@ -800,7 +800,7 @@
         element("td", "", seconds(row[TIME])),
         element("td", "", `${connection ? connection.alias : ""} ${way} ${row[CHANNEL] >= 0 ? row[CHANNEL] : ""}`), what));
     }
-    const head = element("thead", "", element("tr", "", element("th", "", "Time, s"), element("th", "", "Connection, channel"), element("th", "", "What happened")));
+    const head = element("thead", "", element("tr", "", element("th", "", "Time, s"), element("th", "", "Connection, channel"), element("th", "", "Event")));
     const who = connections.map((one) => element("p", "", ...seen(`${one.alias}: ${client(one)}, ${one.name}`)));
     $("paper").replaceChildren(...who, element("table", "", head, body));
   }

@@ -1,4 +1,4 @@
-"""Puts the page together: template, style, script and data in one file."""
+"""Builds the page: template, style, script and data in one file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def page(events: Iterable[Event], dropped: int = 0, title: str = "", clock: str 
     """The whole page.
 
     Args:
-        events: what to show, in order.
-        dropped: how many older events are no longer kept.
-        title: what the trace is of, such as the name of a test; "" says just that it is a trace.
-        clock: the mode of the broker's clock where it is known.
+        events: the events to show, in order.
+        dropped: the number of older events that are no longer kept.
+        title: of the page, such as the name of a test; "" means "AMQP trace".
+        clock: the mode of the broker's clock, or "" if unknown.
     """
     import json
     from html import escape
@@ -41,7 +41,7 @@ def page(events: Iterable[Event], dropped: int = 0, title: str = "", clock: str 
         "pool": rows.pool,
         "rows": rows.rows,
     }
-    # Within a script element only "<" can begin anything but text, be it an end tag or a comment.
+    # In a script element only "<" can start an end tag or a comment.
     written = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     style, script = _asset("page.css"), _asset("page.js")
     return Template(_asset("page.html")).substitute(
@@ -61,7 +61,7 @@ def _asset(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What names `text` in a content security policy."""
+    """The source expression for `text` in a content security policy."""
     from base64 import b64encode
     from hashlib import sha256
 

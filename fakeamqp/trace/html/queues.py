@@ -1,6 +1,4 @@
-"""Which queues a method has to do with, also where it names none: a delivery by its consumer, an ack by its
-tag.
-"""
+"""The queues of each method, also if it names none: a delivery by its consumer, an ack by its tag."""
 
 from __future__ import annotations
 
@@ -15,19 +13,19 @@ Place: TypeAlias = tuple[int, int, int]
 _MOST_WAITING = 200
 _CONSUMES = frozenset(("basic.consume", "file.consume", "stream.consume"))
 _CONSUMED = frozenset(f"{name}-ok" for name in _CONSUMES)
-_TOLD_BY_TAG = frozenset(
+_WITH_CONSUMER_TAG = frozenset(
     f"{content}.{method}"
     for content in ("basic", "file", "stream")
     for method in ("deliver", "cancel", "cancel-ok")
 )
 _UNSETTLED = frozenset(("basic.deliver", "basic.get-ok", "file.deliver"))
 _SETTLES = frozenset(("basic.ack", "basic.nack", "basic.reject", "file.ack", "file.reject"))
-_DESTINES = frozenset(("message.subscribe", "message.consume", "message.get"))
-"""What names a destination, and the queue that its messages come from."""
+_WITH_DESTINATION = frozenset(("message.subscribe", "message.consume", "message.get"))
+"""Commands with a destination and the queue that its messages come from."""
 
 
 def queues_of(facts: Mapping[str, object]) -> list[str]:
-    """The names of the queues in what the broker says about an event."""
+    """The names of the queues in the facts of an event."""
     found: dict[str, None] = {}
     for value in (facts.get("queue"), *(getattr(facts.get("outcome"), "queues", None) or ())):
         name = value if isinstance(value, str) else getattr(value, "name", None)
@@ -37,7 +35,7 @@ def queues_of(facts: Mapping[str, object]) -> list[str]:
 
 
 class Queues:
-    """Follows consumers and deliveries, one method after the other."""
+    """The state of consumers and deliveries, updated method by method."""
 
     def __init__(self) -> None:
         self._declared: dict[tuple[int, int], str] = {}
@@ -47,7 +45,7 @@ class Queues:
         self._publishes: dict[int, list[tuple[object, object, list[Any]]]] = {}
 
     def seen(self, place: Place, method: Any) -> list[str]:
-        """The queues that `method` has to do with."""
+        """The queues of `method`."""
         connection, channel, _ = place
         here = (connection, channel)
         name = method.NAME
@@ -69,13 +67,13 @@ class Queues:
             queue = self._asked.get(here)
         elif name in _CONSUMED:
             queue = self._consumers.setdefault(consumer, self._asked.get(here, ""))
-        elif name in _TOLD_BY_TAG:
+        elif name in _WITH_CONSUMER_TAG:
             queue = self._consumers.get(consumer) or queue
         elif name in _SETTLES and place[2] == 0:
             return self._settled(here, tag, bool(getattr(method, "multiple", False)))
         elif name.startswith("message.") and hasattr(method, "destination"):
             consumer = (*here, method.destination or "")
-            if name in _DESTINES and queue:
+            if name in _WITH_DESTINATION and queue:
                 self._consumers[consumer] = queue
             elif name != "message.transfer" or place[2] == 1:
                 queue = self._consumers.get(consumer)
@@ -88,7 +86,7 @@ class Queues:
         tags = [other for other in unsettled if other <= tag or not tag] if multiple else [tag]
         return list(dict.fromkeys(unsettled.pop(other) for other in tags if other in unsettled))
 
-    # --- where a publish went, which only the event that follows it can say -------------------------------
+    # --- the queues of a publish, which only the event after it tells ---------------------------------
 
     def published(self, place: Place, method: Any, row: list[Any]) -> None:
         """Remember the row of a publish until its outcome is known."""
@@ -97,7 +95,7 @@ class Queues:
         waiting.append((getattr(method, "exchange", ""), getattr(method, "routing_key", ""), row))
 
     def outcome(self, connection: int, message: object) -> list[Any] | None:
-        """The row of the oldest publish that `message` may have come from, which no longer waits then."""
+        """Remove and return the row of the oldest publish that `message` may come from."""
         address = (getattr(message, "exchange", None), getattr(message, "routing_key", None))
         waiting = self._publishes.get(connection, [])
         for index, (*published, row) in enumerate(waiting):

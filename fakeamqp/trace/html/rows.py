@@ -1,24 +1,24 @@
-"""What the page shows, as data: one row per event, but one for a method with all of its content.
+"""The data of the page: one row per event, and one row for a method with all of its content.
 
-The form is as small as can be, for a page may hold many thousands of rows: rows are lists, and what many of
-them say alike is in the pool once and referred to by its number.
+The form is compact, because a page may have many thousands of rows. Rows are lists. Values that repeat are in
+the pool once, and rows refer to them by number.
 
-| place | in a row |
+| index | value |
 |---|---|
-| 0 | numbers of its events, the first of which names it |
+| 0 | numbers of its events; the first one identifies the row |
 | 1 | time in seconds |
 | 2 | number of the connection, or -1 |
 | 3 | number of the kind in `KINDS` |
-| 4 | direction: 0 received by the broker, 1 sent by it, -1 neither |
+| 4 | direction: 0 received by the broker, 1 sent by it, -1 none |
 | 5 | channel, or -1 |
 | 6 | name: pool |
 | 7 | the rest of its line: pool |
-| 8 | names of queues it has to do with: pool |
-| 9 | 1 where something went wrong, else 0 |
+| 8 | names of its queues: pool |
+| 9 | 1 for a problem, otherwise 0 |
 | 10 | fields or facts: pool |
 | 11 | properties: pool, or -1 |
 | 12 | body: pool, or -1 |
-| 13 | bytes in the body, or -1 where there is none |
+| 13 | bytes in the body, or -1 without a body |
 
 Fields are lists of (depth, name, value, type); types are "s" text, "n" number, "b" bit, "x" bytes in hex,
 "t" a table or array whose fields follow one level deeper, "z" void, "h" hidden, "o" anything else. A body is
@@ -32,12 +32,12 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, ClassVar, TypeAlias
 
-from fakeamqp.protocols.framed.codec.tables import Timestamp
+from fakeamqp.timestamps import Timestamp
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
+from fakeamqp.trace.frame_readers import RedactedValue, frame_reader
 from fakeamqp.trace.html.queues import Queues, queues_of
-from fakeamqp.trace.parts import full_size
-from fakeamqp.trace.reading import Hidden, reader_of
-from fakeamqp.trace.words import one_line, short
+from fakeamqp.trace.rendering import one_line, short
+from fakeamqp.trace.truncation import full_size
 
 __all__ = ["Rows"]
 
@@ -49,16 +49,16 @@ _MOST_BODY = 16_384
 _MOST_TEXT = 4096
 _MOST_FIELDS = 500
 _DIRECTIONS = {"received": 0, "sent": 1}
-_BAD_ENDS = frozenset(("aborted", "lost", "blocked"))
-_BAD_NEWS = frozenset(("dropped", "returned"))
+_BAD_CONNECTION_EVENTS = frozenset(("aborted", "lost", "blocked"))
+_BAD_MODEL_EVENTS = frozenset(("dropped", "returned"))
 _REFUSALS = frozenset(
     ("basic.nack", "basic.return", "basic.cancel", "connection.blocked", "message.reject", "message.stop")
 )
-"""What only goes to a client when something went wrong, or is about to."""
+"""Methods that the broker sends only in case of a problem."""
 
 
 class _Content:
-    """A method whose content is still coming: its row, and what is due of it where a header says so."""
+    """The incomplete content of a method: the row of the method, and the rest that its headers announce."""
 
     __slots__ = ("has_header", "kept", "levels", "row", "whole")
 
@@ -66,36 +66,36 @@ class _Content:
         self.row = row
         self.has_header = False
         self.levels: list[list[int]] = []
-        """How many contents and how many bytes are due: of the content, of one in it, and so on."""
+        """Missing nested contents and missing octets: of the content, of the one inside it, and so on."""
         self.kept = bytearray()
         self.whole = True
 
     def announce(self, within: int, size: int) -> None:
-        """A header has come, of the content or of the next one in it."""
+        """Add a header, of the content or of the next one inside it."""
         if self.levels:
             self.levels[-1][0] -= 1
         self.levels.append([within, size])
 
     def expects_header(self) -> bool:
-        """Whether a header may come."""
+        """True if a header may follow."""
         return not self.has_header or bool(self.levels and self.levels[-1][0])
 
     def take(self, size: int) -> bool:
-        """So many bytes of a body have come. False: they were not due."""
+        """Count bytes of a body. Returns False if they are not expected."""
         if not self.levels or self.levels[-1][0] or size > self.levels[-1][1]:
             return False
         self.levels[-1][1] -= size
         return True
 
     def settle(self) -> bool:
-        """Leave what is whole. True: so is all of it."""
+        """Remove the levels that are complete. Returns True if the whole content is complete."""
         while self.levels and not any(self.levels[-1]):
             self.levels.pop()
         return not self.levels
 
 
 class Rows:
-    """Rows, and what they refer to, made from events.
+    """The rows of events, and the values that they refer to.
 
     Args:
         events: in order.
@@ -142,7 +142,7 @@ class Rows:
         direction = _DIRECTIONS[event.direction]
         place = (connection, event.channel, direction)
         part = event.part
-        reader = reader_of(event.protocol)
+        reader = frame_reader(event.protocol)
         if part in ("header", "body") and self._add_content(number, event, place):
             return
         method = event.method if part == "method" else None
@@ -154,7 +154,7 @@ class Rows:
             row[10] = self._put(_bounded(_frame_fields(event)))
             return
         row[8] = [self._put(name) for name in self._queues.seen(place, method)]
-        row[9] = int(_went_wrong(method, direction))
+        row[9] = int(_is_problem(method, direction))
         row[10] = self._put(_bounded(_fields(reader.values(method))))
         if method.NAME == "connection.start-ok":
             self.connections[connection].update(_client(getattr(method, "client_properties", None) or {}))
@@ -171,11 +171,11 @@ class Rows:
             self._contents[place] = _Content(row)
 
     def _add_content(self, number: int, event: FrameEvent, place: tuple[int, int, int]) -> bool:
-        """Put a header or body frame with the method before it. False: there is none that waits for it."""
+        """Add a header or body frame to the row of its method. Returns False if no method expects it."""
         content = self._contents.get(place)
         if content is None:
             return False
-        reader = reader_of(event.protocol)
+        reader = frame_reader(event.protocol)
         ends = reader.ends_content(event.type)
         row = content.row
         outermost = len(content.levels) <= 1
@@ -216,7 +216,7 @@ class Rows:
     def _add_connection_event(self, number: int, event: ConnectionEvent, connection: int) -> None:
         kind = _FAULT if event.event == "fault" else _CONNECTION
         row = self._row(number, event, connection, kind)
-        row[9] = int(kind == _FAULT or event.event in _BAD_ENDS)
+        row[9] = int(kind == _FAULT or event.event in _BAD_CONNECTION_EVENTS)
         self.rows.append(row)
 
     def _add_model_event(self, number: int, event: ModelEvent, connection: int) -> None:
@@ -224,7 +224,7 @@ class Rows:
         row = self._row(number, event, connection, _MODEL, -1, channel if isinstance(channel, int) else -1)
         queues = queues_of(event.facts)
         row[8] = [self._put(name) for name in queues]
-        row[9] = int(event.event in _BAD_NEWS or _unroutable(event))
+        row[9] = int(event.event in _BAD_MODEL_EVENTS or _unroutable(event))
         row[10] = self._put(_bounded(_facts(event.facts)))
         body = getattr(event.facts.get("message"), "body", None)
         if isinstance(body, bytes):
@@ -241,9 +241,10 @@ class Rows:
         self, number: int, event: Event, connection: int, kind: int, direction: int = -1, channel: int = -1
     ) -> list[Any]:
         name, text = event.name, event.text
-        text = (
-            _foremost(event, text) if isinstance(event, ModelEvent) else text.removeprefix(name).lstrip(": ")
-        )
+        if isinstance(event, ModelEvent):
+            text = _outcome_first(event, text)
+        else:
+            text = text.removeprefix(name).lstrip(": ")
         time = round(event.time, 6)
         pooled = self._put(one_line(name)), self._put(text)
         nothing = self._put(())
@@ -252,8 +253,8 @@ class Rows:
     # --- what rows refer to ---------------------------------------------------------------------------
 
     def _put(self, value: object) -> int:
-        """The place of `value` in the pool."""
-        # 1, 1.0 and True are equal and are not written alike, but only text and tuples with types come here.
+        """Add `value` to the pool and return its number."""
+        # 1, 1.0 and True are equal but differ in JSON; all values here are text, or tuples with their types.
         place = self._pooled.get(value)
         if place is None:
             place = self._pooled[value] = len(self.pool)
@@ -272,8 +273,10 @@ class Rows:
         return number
 
     def _sort_connections(self) -> None:
-        """In the order they came in, also where the beginning is no longer kept."""
-        order = sorted(range(len(self.connections)), key=lambda at: _counted(self.connections[at]["alias"]))
+        """Sort by short name: the order of connecting, also if the first events are no longer kept."""
+        order = sorted(
+            range(len(self.connections)), key=lambda at: _alias_order(self.connections[at]["alias"])
+        )
         place = {before: now for now, before in enumerate(order)}
         self.connections = [self.connections[before] for before in order]
         for row in self.rows:
@@ -284,18 +287,18 @@ class Rows:
 
 
 def _fields(values: Iterable[tuple[str, Any]], absent: bool = True) -> Iterator[Field]:
-    """Every field, or those that are there. What proves who somebody is stays hidden."""
+    """All fields, or with `absent=False` those that have a value. Secrets are hidden."""
     for name, value in values:
         if value is None and not absent:
             continue
-        if isinstance(value, Hidden):
+        if isinstance(value, RedactedValue):
             yield 0, name, f"{value.size} bytes, not shown", "h"
         else:
             yield from _flat(0, name, value)
 
 
 def _bounded(fields: Iterator[Field]) -> tuple[Field, ...]:
-    """Not more of them than anybody reads."""
+    """At most 500 fields, with a note if there are more."""
     shown = tuple(islice(fields, _MOST_FIELDS))
     if next(fields, None) is not None:
         shown += ((0, "...", f"only the first {_MOST_FIELDS} are shown", "h"),)
@@ -303,7 +306,7 @@ def _bounded(fields: Iterator[Field]) -> tuple[Field, ...]:
 
 
 def _flat(depth: int, name: str, value: object) -> Iterator[Field]:
-    """A value, and behind it what is in it."""
+    """A value, followed by the values inside it."""
     if isinstance(value, Mapping):
         yield depth, name, f"table of {len(value)}", "t"
         for key, item in value.items():
@@ -351,15 +354,15 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}... ({len(text)} characters)"
 
 
-def _counted(alias: str) -> tuple[bool, int]:
-    """Short names by their numbers, others behind them as they are."""
+def _alias_order(alias: str) -> tuple[bool, int]:
+    """Sort key: short names by their numbers, then other names in their order."""
     digits = alias[1:]
     known = alias[:1] == "c" and digits.isdecimal() and digits.isascii() and len(digits) < 10
     return (not known, int(digits) if known else 0)
 
 
-def _foremost(event: ModelEvent, text: str) -> str:
-    """What became of it first, then what it is about: there is not much room in a note."""
+def _outcome_first(event: ModelEvent, text: str) -> str:
+    """The outcome first, then the message and queue: the width of a note is small."""
     outcome = event.facts.get("outcome")
     ending = "" if outcome is None else f": {one_line(str(outcome))}"
     if ending and text.endswith(ending):
@@ -380,7 +383,7 @@ def _foremost(event: ModelEvent, text: str) -> str:
 
 
 def _facts(facts: Mapping[str, object]) -> Iterator[Field]:
-    """What the broker says about an event. Of a message, its address; the body has its own place."""
+    """The fields of facts. A message has its address there; its body is in the row."""
     for name, value in facts.items():
         if name == "message" and hasattr(value, "routing_key"):
             for part in ("exchange", "routing_key"):
@@ -395,16 +398,16 @@ def _facts(facts: Mapping[str, object]) -> Iterator[Field]:
 
 
 def _frame_fields(event: FrameEvent) -> Iterator[Field]:
-    """What can be said of a frame that no method was read from."""
+    """The fields of a frame without a decoded method."""
     yield 0, "frame_type", str(event.type), "n"
     yield 0, "size", str(event.size), "n"
 
 
 def _body(kept: bytes, size: int) -> tuple[str, str]:
-    """A body as text where it is text."""
+    """A body as text, or in base64 if it is not text."""
     from base64 import b64encode
 
-    # The last character of a body that is cut may be cut too.
+    # Truncation may have split the last character.
     for end in (0, 1, 2, 3) if len(kept) < size else (0,):
         try:
             text = kept[: len(kept) - end].decode()
@@ -417,15 +420,15 @@ def _body(kept: bytes, size: int) -> tuple[str, str]:
 
 
 def _client(properties: Mapping[str, object]) -> dict[str, str]:
-    """Who a client says it is."""
+    """The client properties that identify a client."""
     known = ("connection_name", "product", "version", "platform")
     return {name: _plain(properties[name])[0] for name in known if name in properties}
 
 
-# --- what went wrong ----------------------------------------------------------------------------------
+# --- problems ----------------------------------------------------------------------------------------
 
 
-def _went_wrong(method: Any, direction: int) -> bool:
+def _is_problem(method: Any, direction: int) -> bool:
     if method.NAME in ("channel.close", "connection.close"):
         return getattr(method, "reply_code", 200) not in (0, 200)
     if method.NAME == "session.detached":

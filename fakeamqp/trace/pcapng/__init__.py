@@ -1,7 +1,4 @@
-"""A trace as a file for Wireshark and its kin, with the packets as they could have been.
-
-What TLS has hidden on the wire is not hidden here.
-"""
+"""A trace as a capture file for Wireshark, with synthetic packets. TLS connections are shown decrypted."""
 
 from __future__ import annotations
 

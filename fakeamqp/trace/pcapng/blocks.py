@@ -1,4 +1,4 @@
-"""The pcapng file format: blocks, and the few of their options that are needed.
+"""The pcapng file format: blocks and the options that the trace needs.
 
 Source: the IETF draft "PCAP Now Generic (pcapng) Capture File Format".
 """
@@ -26,18 +26,18 @@ _INTERFACE_NAME = 2
 _INTERFACE_DESCRIPTION = 3
 _TIMESTAMP_RESOLUTION = 9
 _LONGEST_OPTION = 4096
-"""Far below the 65535 bytes that an option may have: nobody reads more."""
+"""The most bytes of an option. The format allows 65535; readers do not need more."""
 
 
 def section_header(application: str, comments: Iterable[str] = ()) -> bytes:
-    """What a file begins with: which program has written it."""
+    """The first block of a file, with the name of the program that wrote it."""
     fields = struct.pack("<IHHq", _BYTE_ORDER, 1, 0, _LENGTH_UNKNOWN)
     options = [(_COMMENT, _text(comment)) for comment in comments]
     return _block(_SECTION_HEADER, fields + _options([*options, (_USER_APPLICATION, _text(application))]))
 
 
 def interface(name: str, description: str) -> bytes:
-    """The interface that all packets are said to come from: Ethernet, with times in nanoseconds."""
+    """The block of the interface of all packets: Ethernet, with times in nanoseconds."""
     options = [
         (_INTERFACE_NAME, _text(name)),
         (_INTERFACE_DESCRIPTION, _text(description)),
@@ -47,7 +47,7 @@ def interface(name: str, description: str) -> bytes:
 
 
 def packet(nanoseconds: int, octets: bytes, comments: Iterable[str] = ()) -> bytes:
-    """One packet, seen so many nanoseconds after the beginning of 1970."""
+    """The block of one packet. Its time is in nanoseconds since 1970."""
     fields = struct.pack("<IIIII", 0, nanoseconds >> 32, nanoseconds & 0xFFFFFFFF, len(octets), len(octets))
     options = _options([(_COMMENT, _text(comment)) for comment in comments])
     return _block(_ENHANCED_PACKET, fields + _padded(octets) + options)
@@ -66,7 +66,7 @@ def _options(options: list[tuple[int, bytes]]) -> bytes:
 
 
 def _padded(octets: bytes) -> bytes:
-    """Everything in a block begins at a multiple of four bytes."""
+    """Pad to a multiple of four bytes, as all fields of a block are."""
     return octets + bytes(-len(octets) % 4)
 
 

@@ -1,4 +1,4 @@
-"""From events to packets: a TCP stream per connection, a packet per frame, comments for the rest."""
+"""Events as packets: a TCP stream per connection, a packet per frame, comments for other events."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-from fakeamqp.adapters import protocol_named, protocol_of
+from fakeamqp.adapters import default_protocol, protocol_named, protocol_of
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent
-from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.pcapng import blocks
 from fakeamqp.trace.pcapng.tcp import MOST, Address, Stream
-from fakeamqp.trace.reading import reader_of
+from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
     from fakeamqp.trace.timeline import Trace
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["write"]
 
 _AMQP_PORT = 5672
-"""Dissectors are chosen by port, and AMQP has no other mark that Wireshark would look for. So this is written
-in the place of the broker's own port, which is mostly a random one, and a comment tells the real one."""
+"""Wireshark chooses the dissector of AMQP by the port alone. So this port replaces the broker's own one,
+which is usually random, and a comment has the real one."""
 _FIRST_FREE_PORT = 49_152
 _ENDS = {"closed": "sent", "aborted": "sent", "refused": "sent", "lost": "received"}
-"""Which events end a connection, and whose FIN comes first: that which the server received, or sent."""
+"""The events that end a connection, and the direction of the first FIN."""
 
 
 def write(trace: Trace, path: str | os.PathLike[str], *, redact: bool) -> None:
@@ -40,7 +40,7 @@ def write(trace: Trace, path: str | os.PathLike[str], *, redact: bool) -> None:
     comments = [f"{trace.dropped} earlier events are not in this file"] if trace.dropped else []
     began = _nanoseconds(trace.wall_time or 0.0)
     with open(path, "wb") as file:
-        # Comments for which there was no packet are about the whole.
+        # Comments without a packet belong to the whole file.
         file.write(blocks.section_header(application, comments + capture.early))
         file.write(blocks.interface("fakeamqp", "connections of clients to a broker inside a test"))
         for packet in capture.packets:
@@ -49,7 +49,7 @@ def write(trace: Trace, path: str | os.PathLike[str], *, redact: bool) -> None:
 
 
 def _nanoseconds(seconds: float) -> int:
-    """Whole seconds apart: a float that counts from 1970 has no nanoseconds."""
+    """Converts whole seconds separately: a float since 1970 has no precision of nanoseconds."""
     return int(seconds) * 1_000_000_000 + round(seconds % 1 * 1e9)
 
 
@@ -59,11 +59,11 @@ class _Packet:
     octets: bytes
     comments: list[str] = field(default_factory=list)
     fresh: bool = False
-    """Whether it is what a connection begins with."""
+    """True for the first packet of a connection after the handshake."""
 
 
 class _Capture:
-    """The packets that events stand for."""
+    """The packets of events."""
 
     def __init__(self, events: Iterable[Event], redact: bool) -> None:
         self.packets: list[_Packet] = []
@@ -73,7 +73,7 @@ class _Capture:
         self._streams: dict[str, Stream] = {}
         self._latest: dict[str, _Packet] = {}
         events = tuple(events)
-        ends = _where_they_end(events)
+        ends = _last_positions(events)
         for position, event in enumerate(events):
             self._add(event)
             end = ends.get(position)
@@ -86,9 +86,9 @@ class _Capture:
                 self._open(event)
             octets, comment = _octets(event, self._redact)
             if self._latest[event.alias].fresh and len(octets) > MOST:
-                # Wireshark takes the protocol for another version when its first segment is no whole frame.
+                # Wireshark guesses another version if the first segment is not a whole frame.
                 self._comment(
-                    event.alias, "a heartbeat that never was, for the sake of those who dissect this"
+                    event.alias, "a heartbeat that was not sent; it helps Wireshark to detect the version"
                 )
                 self._write(
                     event,
@@ -103,17 +103,17 @@ class _Capture:
         self._comment(event.alias, event.text)
 
     def _open(self, event: Event) -> None:
-        """Let the connection begin: TCP's handshake and the protocol header.
+        """Add the handshake of TCP and the protocol header.
 
-        Where the trace has lost the beginning there is a header all the same: without one a dissector could
-        but guess what follows. Who was refused has sent none.
+        The header is added even if the trace has lost the beginning of the connection, because dissectors
+        need it. A client that was refused has sent none.
         """
         number = len(self._streams) + 1
-        client, server, remark = _addresses(event.connection or "", number)
+        client, server, note = _addresses(event.connection or "", number)
         stream = self._streams[event.alias] = Stream(client, server, number)
-        self.early.append(f"{event.alias} is {event.connection}{remark}")
+        self.early.append(f"{event.alias} is {event.connection}{note}")
         self._write(event, stream.open())
-        protocol = event.protocol if isinstance(event, FrameEvent) else "0-9-1"
+        protocol = event.protocol if isinstance(event, FrameEvent) else default_protocol().name
         header = protocol_named(protocol).framing.protocol_header
         if isinstance(event, ConnectionEvent):
             header = b"" if event.event == "refused" else event.protocol_header or header
@@ -135,10 +135,10 @@ class _Capture:
         (self.early if packet is None else packet.comments).append(text)
 
 
-def _where_they_end(events: tuple[Event, ...]) -> dict[int, ConnectionEvent]:
-    """Behind which events a connection ends, and the event that says so.
+def _last_positions(events: tuple[Event, ...]) -> dict[int, ConnectionEvent]:
+    """By the position of a connection's last event: the event that reports its end.
 
-    The last frames may come after that event, as the answer to a close does.
+    Frames may follow that event, such as the answer to a close.
     """
     said: dict[str, ConnectionEvent] = {}
     last: dict[str, int] = {}
@@ -152,27 +152,27 @@ def _where_they_end(events: tuple[Event, ...]) -> dict[int, ConnectionEvent]:
 
 
 def _addresses(connection: str, number: int) -> tuple[Address, Address, str]:
-    """Client, server, and what to say where they are not the real ones."""
+    """Client, server, and a comment if the ports are not the real ones."""
     names = connection.split(" -> ")
     try:
         client, server = (_address(name) for name in names)
     except ValueError:  # A pair of sockets has no addresses.
         client, server = (Address(ip_address("127.0.0.1"), 0) for _ in range(2))
-    remarks = []
+    notes = []
     if server.port != _AMQP_PORT:
-        remarks.append(f"port {_AMQP_PORT} stands for {server.port}")
+        notes.append(f"port {_AMQP_PORT} stands for {server.port}")
     port = client.port
     if port <= _AMQP_PORT:
-        # Of two ports that have dissectors the lower one counts.
+        # If both ports have dissectors, Wireshark uses the lower one.
         port = _FIRST_FREE_PORT + number % (65_536 - _FIRST_FREE_PORT)
-        remarks.append(f"port {port} stands for {client.port}")
+        notes.append(f"port {port} stands for {client.port}")
     ip = client.ip if client.ip.version == server.ip.version else server.ip
-    said = f" ({'; '.join(remarks)})" if remarks else ""
+    said = f" ({'; '.join(notes)})" if notes else ""
     return Address(ip, port), Address(server.ip, _AMQP_PORT), said
 
 
 def _address(name: str) -> Address:
-    """Raises ValueError where it is no address."""
+    """The address in a name; raises ValueError if there is none."""
     host, _, port = name.rpartition(":")
     number = int(port)
     if not 0 <= number <= 65_535:
@@ -181,17 +181,17 @@ def _address(name: str) -> Address:
 
 
 def _octets(event: FrameEvent, redact: bool) -> tuple[bytes, str]:
-    """The frame as bytes, and what to say where it is not the one that there was.
+    """The frame as bytes, and a comment if it differs from the real one.
 
-    What was cut for want of memory is filled up, so that every frame is whole: a body with zeros, while of a
-    method or of properties of which the end is missing, nothing but the kind or the body's size is left.
+    A truncated frame is completed: a body with zeros, a method to its id without fields, and a header to the
+    size of the body without properties.
     """
     payload = event.redacted.payload if redact else event.payload
     comment = ""
-    if isinstance(payload, Cut):
+    if isinstance(payload, Truncated):
         comment = f"{event.name} of {payload.size} bytes, of which the trace has {len(payload)}: "
-        payload, remark = reader_of(event.protocol).filled(event.type, payload)
-        comment += remark
-    elif not reader_of(event.protocol).is_dissected(event.type):
+        payload, note = frame_reader(event.protocol).filled(event.type, payload)
+        comment += note
+    elif not frame_reader(event.protocol).is_dissected(event.type):
         comment = event.text
     return protocol_named(event.protocol).framing.frame(event.type, event.channel, payload), comment

@@ -1,4 +1,4 @@
-"""TCP connections that never were: segments in packets in Ethernet frames, with checksums that are right."""
+"""Synthetic TCP connections: segments in packets in Ethernet frames, with correct checksums."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _FIN, _SYN, _PUSH, _ACK = 1, 2, 8, 16
 _TCP = 6
 _TTL = 64
 MOST = 65_535 - 40 - 20
-"""Bytes in a segment: what an IPv6 packet can carry behind both headers."""
+"""The most bytes in a segment: an IPv6 packet without its headers."""
 _SCALE = 7
 _WINDOW = 65_535
 _UNANSWERED = 1024 * 1024
-"""Bytes after which the receiver sends an acknowledgement of its own: well below its window of 8 MiB."""
+"""Bytes after which the receiver sends an acknowledgement: far below its window of 8 MiB."""
 _SYN_OPTIONS = struct.pack(">BBHBBBB", 2, 4, MOST, 1, 3, 3, _SCALE)
 _NO_HARDWARE = bytes(12)
 """Both addresses of an Ethernet frame, as a loopback interface has them."""
@@ -35,7 +35,7 @@ class Address:
 
 
 class _End:
-    """What one end has sent, and how much of it the other has acknowledged."""
+    """The state of one end: bytes sent, and bytes that the other end has not acknowledged."""
 
     def __init__(self, address: Address, sequence: int) -> None:
         self.address = address
@@ -44,12 +44,12 @@ class _End:
 
 
 class Stream:
-    """One TCP connection. Every method gives the packets to be written, as Ethernet frames.
+    """One TCP connection. Each method returns the packets to write, as Ethernet frames.
 
     Args:
-        client: who connects.
-        server: to whom; of the same family of addresses.
-        number: makes the sequence numbers differ from those of other connections.
+        client: the address that connects.
+        server: the address that accepts, of the same family.
+        number: of the connection; it determines the first sequence numbers.
     """
 
     def __init__(self, client: Address, server: Address, number: int) -> None:
@@ -64,7 +64,7 @@ class Stream:
         yield self._packet("received", _ACK)
 
     def data(self, direction: str, octets: bytes) -> Iterator[bytes]:
-        """Bytes that the server "received" or "sent"."""
+        """The packets for bytes that the server "received" or "sent"."""
         for start in range(0, len(octets), MOST):
             segment = octets[start : start + MOST]
             end = self._ends[direction]
@@ -74,7 +74,10 @@ class Stream:
                 yield self._packet(_other(direction), _ACK)
 
     def close(self, direction: str) -> Iterator[bytes]:
-        """The end: "sent" where the server ends first, "received" where the client does."""
+        """The packets of the close.
+
+        `direction` is "sent" if the server closes first, otherwise "received".
+        """
         yield self._packet(direction, _FIN | _ACK)
         yield self._packet(_other(direction), _FIN | _ACK)
         yield self._packet(direction, _ACK)
@@ -109,7 +112,7 @@ def _other(direction: str) -> str:
 
 
 def _pseudo_header(source: IP, target: IP, size: int) -> bytes:
-    """What the checksum of TCP covers beside the segment."""
+    """The bytes that the checksum of TCP covers in addition to the segment."""
     return source.packed + target.packed + struct.pack(">II", size, _TCP)
 
 

@@ -12,7 +12,7 @@ from fakeamqp.protocols.amqp_0_10.codec.packed import NESTED
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.structs import STRUCTS
 from fakeamqp.protocols.amqp_0_10.codec.types import Array
-from fakeamqp.protocols.codec.timestamps import Timestamp
+from fakeamqp.timestamps import Timestamp
 
 LATIN = bytes(range(256)).decode("iso8859-15")
 

@@ -38,7 +38,7 @@ from fakeamqp.protocols.amqp_0_10.codec.writing import (
     encode_map,
     splice_map,
 )
-from fakeamqp.protocols.codec.timestamps import Timestamp
+from fakeamqp.timestamps import Timestamp
 
 rule = pytest.mark.rule
 

@@ -35,8 +35,8 @@ from fakeamqp.protocols.amqp_0_10.codec.properties import (
 )
 from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties, MessageProperties, ReplyTo, Xid
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, Map
-from fakeamqp.protocols.codec.timestamps import Timestamp
 from fakeamqp.protocols.framed.codec.tables import RABBITMQ, encode_table
+from fakeamqp.timestamps import Timestamp
 
 ID = UUID("cbf34e70-07a2-4447-b2aa-a660a88ac96b")
 NAMES = [name for name, _ in BasicProperties.LAYOUT if name != "cluster_id"]

@@ -17,7 +17,7 @@ from fakeamqp.protocols.amqp_0_10.codec.scalars import SCALARS
 from fakeamqp.protocols.amqp_0_10.codec.structs import MessageProperties
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, List, Map, read_map
 from fakeamqp.protocols.amqp_0_10.codec.writing import encode_map, encode_value
-from fakeamqp.protocols.codec.timestamps import Timestamp
+from fakeamqp.timestamps import Timestamp
 
 rule = pytest.mark.rule
 

@@ -23,7 +23,7 @@ from fakeamqp.protocols.codec.property_headers import (
     fits_short_string,
     ttl,
 )
-from fakeamqp.protocols.codec.timestamps import Timestamp
+from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -24,7 +24,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
-from fakeamqp.protocols.codec.timestamps import Timestamp
+from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -39,7 +39,7 @@ from fakeamqp.protocols.amqp_0_10.codec.types import (
     read_array,
     read_list,
 )
-from fakeamqp.protocols.codec.timestamps import Timestamp
+from fakeamqp.timestamps import Timestamp
 
 __all__ = ["code_of", "encode_array", "encode_entries", "encode_list", "encode_map", "encode_struct32"]
 __all__ += ["encode_value", "map_entries", "same", "splice_map"]

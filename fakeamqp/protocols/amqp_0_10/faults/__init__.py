@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.faults.adapter import MethodInfo
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls, structs
+from fakeamqp.protocols.amqp_0_10.codec.constants import ErrorCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import LARGEST_FRAME, control_frame, encode_frames
 from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING, TYPE_MASK
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control
@@ -23,8 +25,6 @@ from fakeamqp.protocols.amqp_0_10.faults.frame_groups import (
 from fakeamqp.protocols.amqp_0_10.faults.malformed import MALFORMATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fakeamqp.faults.fault_port import Direction, FaultPort
 
 __all__ = ["ADAPTER"]
@@ -53,6 +53,9 @@ class _Adapter:
     """0-10; see `FaultAdapter`."""
 
     name = "0-10"
+    reply_names: ClassVar[Mapping[int, str]] = {
+        int(code): code.name.lower().replace("_", "-") for code in ErrorCode
+    }
     framing = FRAMING
     malformations = MALFORMATIONS
     properties = tuple(

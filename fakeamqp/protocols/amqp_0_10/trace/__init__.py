@@ -1,4 +1,4 @@
-"""What a trace knows of 0-10."""
+"""The trace's adapter for 0-10."""
 
 from __future__ import annotations
 

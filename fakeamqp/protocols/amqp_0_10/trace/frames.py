@@ -1,7 +1,7 @@
-"""Frames of 0-10 in words. Whatever the bytes are, there is a line for them.
+"""The text of 0-10 frames. Any bytes have a line.
 
-A segment may be cut into several frames, which is seldom: then only the first names the command, and none is
-decoded.
+A segment that is split into several frames, which is rare, is not decoded; only its first frame has the name
+of the command.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from fakeamqp.protocols.amqp_0_10.codec.framing import OFF_TRACK, TYPE_MASK
 from fakeamqp.protocols.amqp_0_10.codec.packed import Packed
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
 from fakeamqp.protocols.codec.errors import WireError
-from fakeamqp.trace.parts import Cut
-from fakeamqp.trace.words import one_line, short
+from fakeamqp.trace.rendering import one_line, short
+from fakeamqp.trace.truncation import Truncated
 
 __all__ = [
     "BODY",
@@ -51,7 +51,7 @@ _VALUES: dict[str, type[IntEnum]] = {
     "message.reject.code": constants.RejectCode,
     "connection.close.reply_code": constants.CloseCode,
 }
-"""Fields whose numbers have names, by their own name or with that of what they are in."""
+"""Fields whose numbers have names, by the name of the field, or of the method and the field."""
 
 
 def kind_of(kind: int, payload: bytes) -> type[Any] | None:
@@ -78,7 +78,7 @@ def frame_name(kind: int, payload: bytes) -> str:
 
 
 def decode(kind: int, payload: bytes) -> tuple[Any, bool] | None:
-    """The control or command in a frame and whether its sync flag is set; None where it cannot be read."""
+    """The control or command in a frame, and its sync flag; None if it cannot be decoded."""
     if kind_of(kind, payload) is None or not kind >> 8 & LAST_FRAME:
         return None
     try:
@@ -90,7 +90,7 @@ def decode(kind: int, payload: bytes) -> tuple[Any, bool] | None:
 
 
 def read_structs(kind: int, payload: bytes) -> tuple[Any, ...] | None:
-    """The structs in a frame that has all of a header segment; None where they cannot be read."""
+    """The structs in a frame with a whole header segment; None if they cannot be decoded."""
     flags = kind >> 8
     if kind & TYPE_MASK != HEADER or not (flags & FIRST_FRAME and flags & LAST_FRAME):
         return None
@@ -123,15 +123,15 @@ def describe(kind: int, payload: bytes) -> str:
 
 
 def _why_not(kind: int, payload: bytes) -> str:
-    """Why a frame cannot be read, and what it holds."""
+    """Why a frame cannot be decoded, and its first bytes."""
     size = f"{len(payload)} bytes"
-    if isinstance(payload, Cut):
+    if isinstance(payload, Truncated):
         return f"too long to be kept whole ({payload.size} bytes)"
     if kind & TYPE_MASK in _WORDS and not _whole(kind):
         return f"a part of its segment ({size})"
     found = kind_of(kind, payload)
     if found is not None and SECRET_FIELDS & {name for name, _ in found.FIELDS}:
-        # Why would depend on what is hidden.
+        # The reason would depend on hidden bytes.
         return f"malformed ({size})"
     reason = "cannot be read"
     try:
@@ -152,13 +152,13 @@ def _whole(kind: int) -> bool:
 
 
 def _struct_name(struct: Any) -> str:
-    """Without its class, and without what all of them are called."""
+    """Without its class and the suffix "-properties"."""
     name = getattr(struct, "NAME", "")
     return name.rpartition(".")[2].removesuffix("-properties") or "unknown struct"
 
 
 def _fields(record: Any) -> list[str]:
-    """The fields worth showing: not the flags that are off, not what is absent."""
+    """The fields that are present, without flags that are off."""
     if not isinstance(record, Packed):
         return [short(record)]
     words = []
@@ -179,7 +179,7 @@ def _fields(record: Any) -> list[str]:
 
 
 def word(owner: str, name: str, value: Any) -> str:
-    """A value in short: numbers that have names by these, sets of ids by their ranges."""
+    """A value in short: a number by its name, a set of ids by its ranges."""
     named = _VALUES.get(name) or _VALUES.get(f"{owner}.{name}")
     if named is not None and value in tuple(named):
         known = named(value).name.lower().replace("_", "-")

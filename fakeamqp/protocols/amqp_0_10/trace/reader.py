@@ -1,4 +1,4 @@
-"""Reads frames of 0-10; see `fakeamqp.trace.reading.Reader`, which says what each of its methods is for."""
+"""The reader of 0-10 frames; see `fakeamqp.trace.frame_readers.FrameReader` for its methods."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from fakeamqp.protocols.amqp_0_10.trace.frames import (
 )
 from fakeamqp.protocols.amqp_0_10.trace.secrets import redacted
 from fakeamqp.protocols.codec.errors import WireError
-from fakeamqp.trace.parts import Cut
-from fakeamqp.trace.plain import PROPERTIES, bytes_or_text, plain_value
-from fakeamqp.trace.reading import Hidden
+from fakeamqp.trace.frame_readers import RedactedValue
+from fakeamqp.trace.json_form import PROPERTIES, bytes_or_text, value_to_json
+from fakeamqp.trace.truncation import Truncated
 
 __all__ = ["READER"]
 
 _END = LAST_SEGMENT | LAST_FRAME
 _DESTINATION = {"received": "exchange", "sent": "consumer_tag"}
-"""What the destination of a transfer is, by its direction."""
+"""The column for the destination of a transfer, by its direction."""
 
 
 class _Reader:
-    """The reader of 0-10."""
+    """See `FrameReader`."""
 
     def part(self, kind: int, payload: bytes) -> Part:
-        """See `Reader`, here and below."""
+        """See `FrameReader`, here and below."""
         return FRAMING.part(kind, payload)
 
     def name(self, kind: int, payload: bytes) -> str:
@@ -49,7 +49,7 @@ class _Reader:
         return frame_name(kind, payload)
 
     def describe(self, kind: int, payload: bytes) -> str:
-        """In one line."""
+        """One line."""
         return describe(kind, payload)
 
     def method(self, kind: int, payload: bytes) -> Any:
@@ -67,35 +67,35 @@ class _Reader:
             return None
 
     def body_size(self, kind: int, payload: bytes) -> int | None:
-        """message-properties may say it."""
+        """message-properties may have it as content-length."""
         for each in read_structs(kind, payload) or ():
             if isinstance(each, MessageProperties):
                 return each.content_length
         return None
 
     def begins_content(self, kind: int, payload: bytes) -> bool:
-        """A command that another segment follows."""
+        """True for a command that another segment follows."""
         return kind_of(kind, payload) is not None and not kind >> 8 & LAST_SEGMENT
 
     def ends_content(self, kind: int) -> bool | None:
-        """The flags say it."""
+        """The flags tell it."""
         return kind >> 8 & _END == _END
 
     def contents_within(self, kind: int, payload: bytes) -> int:
-        """There is no such thing."""
+        """0-10 has none."""
         return 0
 
     def body_within(self, method: Any) -> bytes | None:
-        """There is no such thing."""
+        """0-10 has none."""
         return None
 
     def values(self, record: Any) -> Iterator[tuple[str, Any]]:
-        """All of a control or a command; of properties the structs, and in them what is there."""
+        """Fields of controls and commands; of properties, the structs with the fields that are present."""
         if isinstance(record, Packed):
             for name, _ in record.FIELDS:
                 value = getattr(record, name)
                 if name in SECRET_FIELDS and value is not None:
-                    yield name, Hidden(len(value))
+                    yield name, RedactedValue(len(value))
                 else:
                     yield name.rstrip("_"), _value(value)
             return
@@ -104,7 +104,7 @@ class _Reader:
                 yield each.NAME.rpartition(".")[2], _present(each)
 
     def columns(self, method: Any, direction: str) -> dict[str, Any]:
-        """A destination is an exchange of what comes, and a subscription of all else."""
+        """The destination of a received transfer is an exchange, any other destination is a subscription."""
         found = {name: getattr(method, name) for name in ("exchange", "queue") if hasattr(method, name)}
         destination = getattr(method, "destination", None)
         if destination is not None:
@@ -119,7 +119,7 @@ class _Reader:
         return found
 
     def columns_of_content(self, kind: int, payload: bytes, direction: str) -> dict[str, Any]:
-        """delivery-properties have the routing key, and on the way to a client the exchange."""
+        """delivery-properties have the routing key, and in sent transfers the exchange."""
         properties = self.properties(kind, payload)
         found = {"message_id": getattr(properties, "message_id", None), "body_size": None}
         delivery = getattr(properties, "delivery", None)
@@ -129,8 +129,12 @@ class _Reader:
                 found["exchange"] = delivery.exchange
         return found
 
-    def plain(self, kind: int, payload: bytes) -> dict[str, Any]:
-        """By the type of its segment."""
+    def make_properties(self, **values: Any) -> TransferProperties:
+        """See `FrameReader`."""
+        raise NotImplementedError("recordings hold properties as 0-9-1 has them")
+
+    def to_json(self, kind: int, payload: bytes) -> dict[str, Any]:
+        """The keys depend on the type of the segment."""
         part = self.part(kind, payload)
         if part in ("method", "heartbeat"):
             read = decode(kind, payload)
@@ -140,12 +144,12 @@ class _Reader:
                 said["sync"] = True
             return said
         if kind & TYPE_MASK == HEADER:
-            return self._plain_header(kind, payload)
+            return self._header_to_json(kind, payload)
         if kind & TYPE_MASK == BODY:
-            return {"readable": not isinstance(payload, Cut), "body": bytes_or_text(payload)}
+            return {"readable": not isinstance(payload, Truncated), "body": bytes_or_text(payload)}
         return {"readable": False}
 
-    def _plain_header(self, kind: int, payload: bytes) -> dict[str, Any]:
+    def _header_to_json(self, kind: int, payload: bytes) -> dict[str, Any]:
         properties = self.properties(kind, payload)
         found = read_structs(kind, payload)
         said: dict[str, Any] = {
@@ -156,7 +160,7 @@ class _Reader:
         }
         if properties is not None:
             common = ((name, getattr(properties, name, None)) for name in PROPERTIES)
-            said["properties"] = {name: plain_value(value) for name, value in common if value is not None}
+            said["properties"] = {name: value_to_json(value) for name, value in common if value is not None}
             said["structs"] = {
                 each.NAME: {name: _plain(value) for name, value in _present(each).items()}
                 for each in found or ()
@@ -169,22 +173,22 @@ class _Reader:
         return redacted(kind, payload)
 
     def is_dissected(self, kind: int) -> bool:
-        """All there are."""
+        """True for all frames."""
         return True
 
-    def filled(self, kind: int, payload: Cut) -> tuple[bytes, str]:
-        """Only bodies are so long."""
+    def filled(self, kind: int, payload: Truncated) -> tuple[bytes, str]:
+        """Only bodies are truncated."""
         return payload + bytes(payload.size - len(payload)), "the others are shown as zeros"
 
 
 def _present(record: Packed) -> dict[str, Any]:
-    """The fields of a struct that are there; of a struct in it, a table."""
+    """The fields of a struct that are present. A nested struct is a table."""
     values = ((name.rstrip("_"), getattr(record, name)) for name, _ in record.FIELDS)
     return {name: _value(value) for name, value in values if value is not None and value is not False}
 
 
 def _value(value: Any) -> Any:
-    """What is not a plain value in one that can stand for it."""
+    """Sets of ids and structs as values that JSON can have."""
     if isinstance(value, (SequenceSet, ByteRanges)):
         return ranges(value)
     if isinstance(value, Packed):
@@ -195,7 +199,7 @@ def _value(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    return bytes_or_text(value) if isinstance(value, bytes) else plain_value(value)
+    return bytes_or_text(value) if isinstance(value, bytes) else value_to_json(value)
 
 
 READER = _Reader()

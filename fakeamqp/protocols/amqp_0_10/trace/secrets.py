@@ -1,4 +1,4 @@
-"""How what clients of 0-10 prove themselves with is kept out of what others may read."""
+"""Redaction of the credentials of 0-10 clients."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import FIRST_FRAME, LAST_FRAME
 from fakeamqp.protocols.amqp_0_10.codec.framing import TYPE_MASK
 from fakeamqp.protocols.codec.errors import WireError
 from fakeamqp.protocols.framed.trace.secrets import hide_in_urls
-from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.truncation import Truncated
 
 __all__ = ["redacted"]
 
@@ -22,18 +22,18 @@ _SECRET = frozenset(
 
 
 def redacted(kind: int, payload: bytes) -> bytes:
-    """The same payload with as many asterisks in the place of what is secret.
+    """The payload with each secret replaced by asterisks of the same length.
 
-    Of a PLAIN response that is the password, of any other all of it; of what a client says of itself,
-    passwords in URLs. Sizes stay as they are. Of a control that has secrets and cannot be read, also because
-    it is but a part of one or came as a command, nothing but its class and code is left.
+    The secret of a PLAIN response is the password, that of any other response is all of it. In client
+    properties the secrets are passwords in URLs. A control with secrets that cannot be decoded keeps only its
+    class and code; so does a part of one, and one that came as a command.
     """
     segment_type = kind & TYPE_MASK
     flags = kind >> 8
     if segment_type not in (_CONTROL, _COMMAND):
         return payload
     if segment_type == _CONTROL and not flags & FIRST_FRAME:
-        hidden = _FILLER * len(payload)  # Of which control nobody knows.
+        hidden = _FILLER * len(payload)  # The control is unknown.
     elif int.from_bytes(payload[:_IDS], "big") not in _SECRET:
         return payload
     elif segment_type == _COMMAND or not flags & LAST_FRAME or not _readable(payload):
@@ -43,11 +43,11 @@ def redacted(kind: int, payload: bytes) -> bytes:
         hidden = (
             hide_in_urls(payload[:about]) + payload[about:start] + _FILLER * (end - start) + payload[end:]
         )
-    return Cut.of(hidden, payload.size) if isinstance(payload, Cut) else hidden
+    return Truncated.of(hidden, payload.size) if isinstance(payload, Truncated) else hidden
 
 
 def _readable(payload: bytes) -> bool:
-    if isinstance(payload, Cut):
+    if isinstance(payload, Truncated):
         return False
     try:
         controls.decode(payload)
@@ -57,7 +57,7 @@ def _readable(payload: bytes) -> bool:
 
 
 def _secret(payload: bytes) -> tuple[int, int, int]:
-    """Where the client's properties end and the secret begins and ends, in a control that can be read."""
+    """The end of the client properties, and the start and end of the secret, in a decodable control."""
     position = about = _IDS + _FLAGS
     flags = payload[_IDS]
     mechanism = b""

@@ -9,6 +9,7 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_METHOD,
     FRAME_REQUEST,
     FRAME_RESPONSE,
+    REPLY_NAMES,
 )
 from fakeamqp.protocols.amqp_0_9.codec.methods import ChannelPing, ChannelPong, MessageTransfer
 from fakeamqp.protocols.amqp_0_9.codec.requests import encode_request
@@ -37,7 +38,7 @@ class Adapter09(FramedAdapter):
     wrapper_prefix = bytes(4)
 
     def __init__(self, name: str, framing: Framing, group: type[MethodGroup09]) -> None:
-        super().__init__(name, framing, group, frozenset((PUBLISH, TRANSFER)), frozenset())
+        super().__init__(name, framing, group, frozenset((PUBLISH, TRANSFER)), frozenset(), REPLY_NAMES)
         if TRANSFER in self.kinds:
             self.kinds[TRANSFER] = method_info(MessageTransfer, hidden=IN_PROPERTIES, has_content=True)
 

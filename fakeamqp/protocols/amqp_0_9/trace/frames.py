@@ -1,4 +1,4 @@
-"""Frames of 0-9 in words: what it has beyond 0-9-1 are requests, responses, trace and out-of-band frames."""
+"""The text of the frames that only 0-9 has: requests, responses, trace and out-of-band frames."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, Response, decode_request, decode_response
 from fakeamqp.protocols.codec.errors import WireError
 from fakeamqp.protocols.framed.codec.tables import RABBITMQ
-from fakeamqp.protocols.framed.trace.frames import Words
+from fakeamqp.protocols.framed.trace.frames import FrameText
 from fakeamqp.protocols.framed.trace.vocabulary import Vocabulary
-from fakeamqp.trace.parts import Cut, full_size
-from fakeamqp.trace.words import short
+from fakeamqp.trace.rendering import short
+from fakeamqp.trace.truncation import Truncated, full_size
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.framed.codec.method import Method, Record
 
-__all__ = ["Held", "Words09", "vocabulary"]
+__all__ = ["Envelope", "FrameText09", "vocabulary"]
 
 
 def vocabulary(methods: Mapping[int, type[Method]]) -> Vocabulary:
-    """That of 0-9, or of 0-8, which has other methods."""
+    """The vocabulary of 0-9, or of 0-8 with its methods."""
     return Vocabulary(
         methods=methods,
         properties=PROPERTIES,
@@ -40,8 +40,8 @@ def vocabulary(methods: Mapping[int, type[Method]]) -> Vocabulary:
     )
 
 
-class Held(NamedTuple):
-    """What a request or a response is about, and the method in it."""
+class Envelope(NamedTuple):
+    """The numbers of a request or a response, and the method in it."""
 
     numbers: Request | Response
     method: bytes
@@ -55,20 +55,20 @@ class Held(NamedTuple):
         return f"(response {numbers.response_id} to {which})"
 
 
-class Words09(Words):
+class FrameText09(FrameText):
     """See the base class.
 
     Args:
         vocabulary: of 0-9 or 0-8.
-        requests: whether there are requests and responses.
+        requests: True if the protocol has requests and responses.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, requests: bool = True) -> None:
         super().__init__(vocabulary)
         self._requests = (FRAME_REQUEST, FRAME_RESPONSE) if requests else ()
 
-    def held(self, frame_type: int, payload: bytes) -> Held | None:
-        """What a request or a response holds; None where it is too short, and for all other frames."""
+    def envelope(self, frame_type: int, payload: bytes) -> Envelope | None:
+        """The content of a request or a response; None if it is too short, and for all other frames."""
         if frame_type not in self._requests:
             return None
         try:
@@ -76,26 +76,28 @@ class Words09(Words):
         except WireError:
             return None
         method = numbers.method
-        if isinstance(payload, Cut):
-            method = Cut.of(method, full_size(payload) - (len(payload) - len(method)))
-        return Held(numbers, method)
+        if isinstance(payload, Truncated):
+            method = Truncated.of(method, full_size(payload) - (len(payload) - len(method)))
+        return Envelope(numbers, method)
 
     def frame_name(self, frame_type: int, payload: bytes) -> str:
         """See the base class; a request and a response have the name of the method in them."""
         if frame_type in self._requests:
-            held = self.held(frame_type, payload)
-            return f"malformed {FRAME_NAMES[frame_type]}" if held is None else self.method_name(held.method)
+            envelope = self.envelope(frame_type, payload)
+            if envelope is None:
+                return f"malformed {FRAME_NAMES[frame_type]}"
+            return self.method_name(envelope.method)
         if frame_type == FRAME_TRACE or frame_type in OUT_OF_BAND:
             return FRAME_NAMES[frame_type].replace("oob-", "out-of-band ")
         return super().frame_name(frame_type, payload)
 
     def describe(self, frame_type: int, payload: bytes) -> str:
         """See the base class."""
-        held = self.held(frame_type, payload)
-        if held is None:
+        envelope = self.envelope(frame_type, payload)
+        if envelope is None:
             return super().describe(frame_type, payload)
-        name = self.method_name(held.method)
-        return f"{name} {held}{super().describe(FRAME_METHOD, held.method).removeprefix(name)}"
+        name = self.method_name(envelope.method)
+        return f"{name} {envelope}{super().describe(FRAME_METHOD, envelope.method).removeprefix(name)}"
 
     def words(self, frame_type: int, payload: bytes) -> list[str] | None:
         """See the base class."""
@@ -114,7 +116,7 @@ class Words09(Words):
         super().check(frame_type, payload)
 
     def worth_showing(self, record: Record, name: str, value: Any) -> bool:
-        """See the base class. A transfer has all of its fields always: what is empty says nothing."""
+        """See the base class. A transfer always has all of its fields; empty ones are left out."""
         if isinstance(record, MessageTransfer) and name != "destination":
             return bool(value.octets if isinstance(value, Body) else value)
         return super().worth_showing(record, name, value)

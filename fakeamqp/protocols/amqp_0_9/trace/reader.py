@@ -1,4 +1,4 @@
-"""Reads frames of 0-9; see `fakeamqp.trace.reading.Reader`, which says what each of its methods is for."""
+"""The reader of 0-9 frames; see `fakeamqp.trace.frame_readers.FrameReader` for its methods."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import Request, encode_request, 
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.framed.codec.framing import PARTS
 from fakeamqp.protocols.framed.trace.reader import FamilyReader
-from fakeamqp.trace.parts import Cut
-from fakeamqp.trace.plain import bytes_or_text
+from fakeamqp.trace.json_form import bytes_or_text
+from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
     from fakeamqp.adapters import Framing
-    from fakeamqp.protocols.amqp_0_9.trace.frames import Held, Words09
+    from fakeamqp.protocols.amqp_0_9.trace.frames import Envelope, FrameText09
 
 __all__ = ["Reader09"]
 
@@ -25,32 +25,34 @@ __all__ = ["Reader09"]
 class Reader09(FamilyReader):
     """The reader of 0-9, and of 0-8."""
 
-    words: Words09
+    words: FrameText09
 
-    def __init__(self, words: Words09, framing: Framing) -> None:
+    def __init__(self, words: FrameText09, framing: Framing) -> None:
         super().__init__(words, framing)
 
     def method(self, kind: int, payload: bytes) -> Any:
-        """A `Method`, also the one in a request or a response."""
-        held = self.words.held(kind, payload)
-        return super().method(kind, payload) if held is None else self.words.decode_method(held.method)
+        """A `Method`, also one in a request or a response."""
+        envelope = self.words.envelope(kind, payload)
+        if envelope is None:
+            return super().method(kind, payload)
+        return self.words.decode_method(envelope.method)
 
     def begins_content(self, kind: int, payload: bytes) -> bool:
-        """A few methods bring one, also as the response to a request."""
-        held = self.words.held(kind, payload)
-        if held is None:
+        """True for a few methods, also as the response to a request."""
+        envelope = self.words.envelope(kind, payload)
+        if envelope is None:
             return super().begins_content(kind, payload)
-        return super().begins_content(FRAME_METHOD, held.method)
+        return super().begins_content(FRAME_METHOD, envelope.method)
 
     def contents_within(self, kind: int, payload: bytes) -> int:
-        """A header has a weight."""
+        """The weight of the header."""
         if kind != FRAME_HEADER or len(payload) < CONTENT_HEADER.size:
             return 0
         weight: int = CONTENT_HEADER.unpack_from(payload)[1]
         return weight
 
     def body_within(self, method: Any) -> bytes | None:
-        """A transfer may have one."""
+        """A transfer may have its body in itself."""
         body = getattr(method, "body", None)
         return body.octets if isinstance(body, Body) and not body.by_reference else None
 
@@ -63,7 +65,7 @@ class Reader09(FamilyReader):
                 yield name, value
 
     def columns(self, method: Any, direction: str) -> dict[str, Any]:
-        """A destination is an exchange of what is published, and a consumer of all else."""
+        """The destination of a received transfer is an exchange, any other destination is a consumer."""
         found = super().columns(method, direction)
         destination = getattr(method, "destination", None)
         if isinstance(method, MessageTransfer):
@@ -76,48 +78,51 @@ class Reader09(FamilyReader):
             found["reply_code"] = method.code
         return found if destination is None else {**found, "consumer_tag": destination}
 
-    def plain(self, kind: int, payload: bytes) -> dict[str, Any]:
+    def to_json(self, kind: int, payload: bytes) -> dict[str, Any]:
         """See the base class; with the numbers of a request or a response, or the weight of a header."""
-        held = self.words.held(kind, payload)
-        if held is not None:
-            return {**self.plain_method(self.method(kind, payload)), **_plain_numbers(held)}
+        envelope = self.words.envelope(kind, payload)
+        if envelope is not None:
+            return {**self.method_to_json(self.method(kind, payload)), **_numbers_to_json(envelope)}
         if kind == FRAME_TRACE:
-            return {"readable": not isinstance(payload, Cut), "octets": bytes_or_text(payload)}
+            return {"readable": not isinstance(payload, Truncated), "octets": bytes_or_text(payload)}
         if kind == FRAME_HEADER:
-            return {**super().plain(kind, payload), "weight": self.contents_within(kind, payload)}
+            return {**super().to_json(kind, payload), "weight": self.contents_within(kind, payload)}
         if self.part(kind, payload) == "method" and kind != FRAME_METHOD:
-            return self.plain_method(None)
-        return super().plain(kind, payload)
+            return self.method_to_json(None)
+        return super().to_json(kind, payload)
 
     def redacted(self, kind: int, payload: bytes, channel: int) -> bytes:
-        """See the base class; what a request or a response holds is a method."""
-        held = self.words.held(kind, payload)
-        if held is None:
+        """See the base class; a request or a response holds a method."""
+        envelope = self.words.envelope(kind, payload)
+        if envelope is None:
             return super().redacted(kind, payload, channel)
-        hidden = super().redacted(FRAME_METHOD, held.method, channel)
-        if hidden is held.method:
+        hidden = super().redacted(FRAME_METHOD, envelope.method, channel)
+        if hidden is envelope.method:
             return payload
         whole = payload[: len(payload) - len(hidden)] + hidden
-        return Cut.of(whole, payload.size) if isinstance(payload, Cut) else whole
+        return Truncated.of(whole, payload.size) if isinstance(payload, Truncated) else whole
 
     def is_dissected(self, kind: int) -> bool:
-        """What 0-9-1 has not, requests and responses above all, it calls unknown (4.0)."""
+        """True for the frames of 0-9-1.
+
+        Wireshark 4.0 calls others unknown, such as requests and responses.
+        """
         return kind in PARTS
 
-    def filled(self, kind: int, payload: Cut) -> tuple[bytes, str]:
+    def filled(self, kind: int, payload: Truncated) -> tuple[bytes, str]:
         """See the base class."""
-        held = self.words.held(kind, payload)
-        if held is None or not isinstance(held.method, Cut):
+        envelope = self.words.envelope(kind, payload)
+        if envelope is None or not isinstance(envelope.method, Truncated):
             return super().filled(kind, payload)
-        method, remark = super().filled(FRAME_METHOD, held.method)
-        numbers = held.numbers
+        method, comment = super().filled(FRAME_METHOD, envelope.method)
+        numbers = envelope.numbers
         if isinstance(numbers, Request):
-            return encode_request(numbers._replace(method=method)), remark
-        return encode_response(numbers._replace(method=method)), remark
+            return encode_request(numbers._replace(method=method)), comment
+        return encode_response(numbers._replace(method=method)), comment
 
 
-def _plain_numbers(held: Held) -> dict[str, Any]:
-    numbers = held.numbers
+def _numbers_to_json(envelope: Envelope) -> dict[str, Any]:
+    numbers = envelope.numbers
     if isinstance(numbers, Request):
         return {"request": {"id": numbers.request_id, "response_mark": numbers.response_mark}}
     answered = {"request_id": numbers.request_id, "batch_offset": numbers.batch_offset}

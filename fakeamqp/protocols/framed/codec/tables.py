@@ -30,8 +30,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union
 
 from fakeamqp.protocols.codec.errors import FieldError, FieldNameError, FrameError
-from fakeamqp.protocols.codec.timestamps import Timestamp
 from fakeamqp.protocols.framed.codec.strings import encode_short_string
+from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:
     from datetime import datetime

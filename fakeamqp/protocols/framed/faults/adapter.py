@@ -41,6 +41,7 @@ class FramedAdapter:
         group: the class of its frame groups.
         publishes: the methods that publish a message.
         confirms: the methods that confirm publishes.
+        reply_names: the names of the reply codes.
     """
 
     malformations = MALFORMATIONS
@@ -58,11 +59,13 @@ class FramedAdapter:
         group: type[MethodGroup],
         publishes: frozenset[str],
         confirms: frozenset[str],
+        reply_names: Mapping[int, str],
     ) -> None:
         self.name = name
         self.framing = framing
         self.publishes = publishes
         self.confirms = confirms
+        self.reply_names = reply_names
         self._unit = group
         self.kinds: dict[str, MethodInfo] = {kind.NAME: method_info(kind) for kind in group.METHODS.values()}
         named = (each for kind in group.PROPERTIES.values() for each, _ in kind.LAYOUT)

@@ -1,4 +1,4 @@
-"""Frames of the family in words. Whatever the bytes are, there is a line for them."""
+"""The text of 0-9-x frames. Any bytes have a line."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from fakeamqp.protocols.framed.codec.frames import (
     FRAME_HEARTBEAT,
     FRAME_METHOD,
 )
-from fakeamqp.trace.parts import Cut
-from fakeamqp.trace.words import one_line, short
+from fakeamqp.trace.rendering import one_line, short
+from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.framed.codec.method import Method, Record
     from fakeamqp.protocols.framed.codec.properties import Properties
     from fakeamqp.protocols.framed.trace.vocabulary import Vocabulary
 
-__all__ = ["Words"]
+__all__ = ["FrameText"]
 
 _WHO = ("connection_name", "product", "version", "platform")
 _OTHERS = {FRAME_CONTENT_HEADER: "content header", FRAME_BODY: "content body", FRAME_HEARTBEAT: "heartbeat"}
 
 
-class Words:
-    """Puts frames into words, and decodes them for that.
+class FrameText:
+    """Decodes frames and makes their text.
 
     Args:
         vocabulary: of the protocol.
@@ -38,7 +38,7 @@ class Words:
         self.vocabulary = vocabulary
 
     def frame_name(self, frame_type: int, payload: bytes) -> str:
-        """What kind of frame it is: the method's name, or "content header", "content body", "heartbeat"."""
+        """The name of the method, or "content header", "content body", "heartbeat"."""
         if frame_type == FRAME_METHOD:
             return self.method_name(payload)
         return _OTHERS.get(frame_type) or f"unknown frame type {frame_type}"
@@ -51,16 +51,16 @@ class Words:
         return self.vocabulary.name(index) or f"unknown method {index >> 16}.{index & 0xFFFF}"
 
     def decode_method(self, payload: bytes) -> Method | None:
-        """The method in a method frame, or None where there is none to be read."""
+        """The method in a method frame, or None if it cannot be decoded."""
         kind = self.vocabulary.methods.get(int.from_bytes(payload[:4], "big"))
         return None if kind is None else self._read(lambda grammar: kind.decode(payload, grammar))
 
     def decode_header(self, payload: bytes) -> tuple[int, Any] | None:
-        """Body size and properties in a content header frame, or None where they cannot be read."""
+        """Body size and properties in a content header frame, or None if they cannot be decoded."""
         if len(payload) < CONTENT_HEADER.size + 2:
             return None
         class_id, _, size = CONTENT_HEADER.unpack_from(payload)
-        kind: Any = self.vocabulary.describing(class_id)
+        kind: Any = self.vocabulary.properties_of(class_id)
         properties = self._read(lambda grammar: kind.decode(payload, CONTENT_HEADER.size, grammar))
         return None if properties is None else (size, properties)
 
@@ -73,7 +73,7 @@ class Words:
         return " ".join((name, *words))
 
     def words(self, frame_type: int, payload: bytes) -> list[str] | None:
-        """What is in a frame; None where it cannot be read."""
+        """The fields of a frame as words of the line; None if it cannot be decoded."""
         if frame_type == FRAME_METHOD and len(payload) >= 4:
             method = self.decode_method(payload)
             return None if method is None else list(self._fields(method))
@@ -85,7 +85,7 @@ class Words:
         return [] if not payload and frame_type == FRAME_HEARTBEAT else None
 
     def header_words(self, payload: bytes) -> Iterator[str]:
-        """What a content header says before its properties."""
+        """The fields of a content header before its properties."""
         class_id, weight, size = CONTENT_HEADER.unpack_from(payload)
         if class_id != next(iter(self.vocabulary.properties)):
             yield f"class_id={class_id}"
@@ -94,7 +94,7 @@ class Words:
         yield f"body_size={size}"
 
     def _read(self, decode: Any) -> Any:
-        """What `decode` makes of the first grammar that it can be read with."""
+        """The result of `decode` with the first grammar that it succeeds with."""
         for grammar in self.vocabulary.grammars:
             try:
                 return decode(grammar)
@@ -103,12 +103,12 @@ class Words:
         return None
 
     def _why_not(self, frame_type: int, payload: bytes) -> str:
-        """Why a frame cannot be read, and what it holds."""
-        if isinstance(payload, Cut):
+        """Why a frame cannot be decoded, and its first bytes."""
+        if isinstance(payload, Truncated):
             return f"too long to be kept whole ({payload.size} bytes)"
         index = int.from_bytes(payload[:4], "big")
         if index in self.vocabulary.secretive:
-            # Why would depend on what is hidden.
+            # The reason would depend on hidden bytes.
             return f"malformed ({len(payload)} bytes)"
         reason = "cannot be read"
         try:
@@ -118,7 +118,7 @@ class Words:
         return f"{reason} ({len(payload)} bytes: {payload[:24].hex()}{'...' if len(payload) > 24 else ''})"
 
     def check(self, frame_type: int, payload: bytes) -> None:
-        """Raise WireError where that tells what is wrong with a frame."""
+        """Raise a WireError that describes the problem, if the frame can be decoded far enough."""
         grammar = self.vocabulary.grammars[0]
         kind: Any
         if frame_type == FRAME_METHOD and len(payload) >= 4:
@@ -126,11 +126,11 @@ class Words:
             if kind is not None:
                 kind.decode(payload, grammar)
         elif frame_type == FRAME_CONTENT_HEADER and len(payload) >= CONTENT_HEADER.size:
-            kind = self.vocabulary.describing(CONTENT_HEADER.unpack_from(payload)[0])
+            kind = self.vocabulary.properties_of(CONTENT_HEADER.unpack_from(payload)[0])
             kind.decode(payload, CONTENT_HEADER.size, grammar)
 
     def _fields(self, record: Record | Properties) -> Iterator[str]:
-        """The fields worth showing: not the reserved ones, not the flags that are off, not what is absent."""
+        """The fields to show: without reserved ones, flags that are off, and absent values."""
         values = {name: getattr(record, name) for name, _ in record.LAYOUT}
         if "reply_code" in values and "class_id" in values:
             index = values.pop("class_id") << 16 | values.pop("method_id")
@@ -141,11 +141,11 @@ class Words:
                 yield self.field_words(name.rstrip("_"), value)
 
     def worth_showing(self, record: Record, name: str, value: Any) -> bool:
-        """Whether a field says anything."""
+        """True if the field is shown."""
         return not name.startswith("reserved_") and value is not None and value is not False and value != {}
 
     def field_words(self, name: str, value: Any) -> str:
-        """One field and what it says."""
+        """One field and its value."""
         if value is True:
             return name
         if name in self.vocabulary.secret_fields:

@@ -1,4 +1,4 @@
-"""Reads frames of the family; see `fakeamqp.trace.reading.Reader`, which says what each method is for."""
+"""The reader of 0-9-x frames; see `fakeamqp.trace.frame_readers.FrameReader` for its methods."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.adapters import Part
+from fakeamqp.protocols.framed.codec.basic import BasicProperties
 from fakeamqp.protocols.framed.codec.frames import (
     CONTENT_HEADER,
     FRAME_BODY,
@@ -13,13 +14,13 @@ from fakeamqp.protocols.framed.codec.frames import (
     FRAME_METHOD,
 )
 from fakeamqp.protocols.framed.trace.secrets import Secrets
-from fakeamqp.trace.parts import Cut
-from fakeamqp.trace.plain import bytes_or_text, plain_value
-from fakeamqp.trace.reading import Hidden
+from fakeamqp.trace.frame_readers import RedactedValue
+from fakeamqp.trace.json_form import bytes_or_text, value_to_json
+from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
     from fakeamqp.adapters import Framing
-    from fakeamqp.protocols.framed.trace.frames import Words
+    from fakeamqp.protocols.framed.trace.frames import FrameText
 
 __all__ = ["FamilyReader"]
 
@@ -39,18 +40,18 @@ class FamilyReader:
     """The reader of one protocol of the family.
 
     Args:
-        words: what puts its frames into words.
-        framing: how it puts frames into bytes.
+        words: makes the text of its frames.
+        framing: its frame format.
     """
 
-    def __init__(self, words: Words, framing: Framing) -> None:
+    def __init__(self, words: FrameText, framing: Framing) -> None:
         self.words = words
         self._framing = framing
         self._vocabulary = words.vocabulary
         self.secrets = Secrets(words.vocabulary)
 
     def part(self, kind: int, payload: bytes) -> Part:
-        """See `Reader`, here and below."""
+        """See `FrameReader`, here and below."""
         return self._framing.part(kind, payload)
 
     def name(self, kind: int, payload: bytes) -> str:
@@ -58,7 +59,7 @@ class FamilyReader:
         return self.words.frame_name(kind, payload)
 
     def describe(self, kind: int, payload: bytes) -> str:
-        """In one line."""
+        """One line."""
         return self.words.describe(kind, payload)
 
     def method(self, kind: int, payload: bytes) -> Any:
@@ -71,72 +72,76 @@ class FamilyReader:
         return None if header is None else header[1]
 
     def body_size(self, kind: int, payload: bytes) -> int | None:
-        """The size is in front of what may be broken."""
+        """The size stands before the properties, which may be malformed."""
         if kind != FRAME_CONTENT_HEADER or len(payload) < CONTENT_HEADER.size:
             return None
         size: int = CONTENT_HEADER.unpack_from(payload)[2]
         return size
 
     def begins_content(self, kind: int, payload: bytes) -> bool:
-        """A few methods bring one."""
+        """True for a few methods."""
         if kind != FRAME_METHOD:
             return False
         method = self._vocabulary.methods.get(int.from_bytes(payload[:4], "big"))
         return method is not None and method.HAS_CONTENT
 
     def ends_content(self, kind: int) -> bool | None:
-        """Frames do not say it."""
+        """The size of the body determines the end."""
         return None
 
     def contents_within(self, kind: int, payload: bytes) -> int:
-        """0-9-1 has no such thing."""
+        """0-9-1 has none."""
         return 0
 
     def body_within(self, method: Any) -> bytes | None:
-        """0-9-1 has no such thing."""
+        """0-9-1 has none."""
         return None
 
     def values(self, record: Any) -> Iterator[tuple[str, Any]]:
-        """All but the reserved ones."""
+        """All fields except reserved ones."""
         secret = self._vocabulary.secret_fields
         for name, _ in record.LAYOUT:
             if name.startswith("reserved_"):
                 continue
             value = getattr(record, name)
-            yield name.rstrip("_"), Hidden(len(value)) if name in secret else value
+            yield name.rstrip("_"), RedactedValue(len(value)) if name in secret else value
 
     def columns(self, method: Any, direction: str) -> dict[str, Any]:
-        """Fields are named like that."""
+        """The columns have the names of the fields."""
         return {name: getattr(method, name) for name in _COLUMNS if hasattr(method, name)}
 
     def columns_of_content(self, kind: int, payload: bytes, direction: str) -> dict[str, Any]:
-        """The size of the body comes first."""
+        """From the properties, and from the size before them."""
         message_id = getattr(self.properties(kind, payload), "message_id", None)
         return {"message_id": message_id, "body_size": self.body_size(kind, payload)}
 
-    def plain(self, kind: int, payload: bytes) -> dict[str, Any]:
-        """By its type."""
+    def make_properties(self, **values: Any) -> BasicProperties:
+        """See `FrameReader`."""
+        return BasicProperties(**values)
+
+    def to_json(self, kind: int, payload: bytes) -> dict[str, Any]:
+        """The keys depend on the type of the frame."""
         if kind == FRAME_METHOD:
-            return self.plain_method(self.method(kind, payload))
+            return self.method_to_json(self.method(kind, payload))
         if kind == FRAME_CONTENT_HEADER:
             properties = self.properties(kind, payload)
             return {
                 "readable": properties is not None,
                 "class_id": int.from_bytes(payload[:2], "big"),
                 "body_size": self.body_size(kind, payload),
-                "properties": None if properties is None else _present(self._plain_fields(properties)),
+                "properties": None if properties is None else _present(self._fields_to_json(properties)),
             }
         if kind == FRAME_BODY:
-            return {"readable": not isinstance(payload, Cut), "body": bytes_or_text(payload)}
+            return {"readable": not isinstance(payload, Truncated), "body": bytes_or_text(payload)}
         return {"readable": not payload}
 
-    def plain_method(self, method: Any) -> dict[str, Any]:
-        """A method, or None where there was none to be read."""
-        return {"readable": method is not None, "fields": method and self._plain_fields(method)}
+    def method_to_json(self, method: Any) -> dict[str, Any]:
+        """The same for a decoded method; None stands for one that cannot be decoded."""
+        return {"readable": method is not None, "fields": method and self._fields_to_json(method)}
 
-    def _plain_fields(self, record: Any) -> dict[str, Any]:
+    def _fields_to_json(self, record: Any) -> dict[str, Any]:
         return {
-            name: bytes_or_text(value) if isinstance(value, bytes) else plain_value(value)
+            name: bytes_or_text(value) if isinstance(value, bytes) else value_to_json(value)
             for name, value in self.values(record)
         }
 
@@ -145,11 +150,11 @@ class FamilyReader:
         return self.secrets.redacted(kind, payload, channel)
 
     def is_dissected(self, kind: int) -> bool:
-        """All that 0-9-1 has."""
+        """True for all frames."""
         return True
 
-    def filled(self, kind: int, payload: Cut) -> tuple[bytes, str]:
-        """A body with zeros; of other frames nothing but the kind or the body's size is left."""
+    def filled(self, kind: int, payload: Truncated) -> tuple[bytes, str]:
+        """A body is filled with zeros. A method keeps its id only, a header the size of the body."""
         if kind == FRAME_METHOD:
             method = self._vocabulary.methods.get(int.from_bytes(payload[:4], "big"))
             if method is not None:

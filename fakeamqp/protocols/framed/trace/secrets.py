@@ -1,4 +1,4 @@
-"""What clients prove themselves with, and how it is kept out of what others may read."""
+"""Redaction of credentials: passwords, tokens and passwords in URLs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.protocols.codec.errors import WireError
 from fakeamqp.protocols.framed.codec.frames import FRAME_METHOD
-from fakeamqp.trace.parts import Cut
+from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.framed.codec.method import Method
@@ -26,13 +26,13 @@ _SIZES = {
     for name, code in {"octet": "B", "short": "H", "long": "I", "longlong": "Q", "timestamp": "Q"}.items()
 }
 _LENGTHS = {"shortstr": 1, "longstr": 4, "table": 4, "content": 4}
-# Some clients tell the broker the URL they have been given. Text of tables stands between bytes that are
-# no text, so a match never goes on into the next field.
+# Some clients send the URL that they connect to. Text in a table stands between bytes that are not text, so
+# a match never runs into the next field.
 _IN_A_URL = re.compile(rb"(?<=://)([^/:@\x00-\x20]*:)([^/\x00-\x20]+)(?=@)")
 
 
 def hide_in_urls(octets: bytes) -> bytes:
-    """Put asterisks in the place of passwords in URLs."""
+    """Replace passwords in URLs by asterisks."""
     return _IN_A_URL.sub(_hidden_password, octets)
 
 
@@ -41,7 +41,7 @@ def _hidden_password(found: re.Match[bytes]) -> bytes:
 
 
 class Secrets:
-    """Knows where the methods of a protocol have secrets.
+    """Finds the secrets in the methods of a protocol.
 
     Args:
         vocabulary: of the protocol.
@@ -51,24 +51,24 @@ class Secrets:
         self._vocabulary = vocabulary
 
     def redacted(self, frame_type: int, payload: bytes, channel: int = 0) -> bytes:
-        """The same payload with as many asterisks in the place of what is secret.
+        """The payload with each secret replaced by asterisks of the same length.
 
-        Of a PLAIN or AMQPLAIN response that is the password, of any other all of it; of what a client says of
-        itself, passwords in URLs. Sizes stay as they are. Of a method that has secrets and cannot be read,
-        also because it came as another type of frame, nothing but its ids is left.
+        The secret of a PLAIN or AMQPLAIN response is the password, that of any other response is all of it.
+        In client properties the secrets are passwords in URLs. A method with secrets that cannot be decoded
+        keeps only its ids; so does one that came in a frame of another type.
         """
         index = int.from_bytes(payload[:_IDS], "big")
-        # Of other types only what came on channel 0: elsewhere it is a message, and it may begin as it likes.
+        # A frame of another type is checked on channel 0 only: on other channels it belongs to a message.
         if index not in self._vocabulary.secretive or (frame_type != FRAME_METHOD and channel):
             return payload
         if frame_type != FRAME_METHOD:
             hidden = payload[:_IDS] + _FILLER * (len(payload) - _IDS)
         else:
             hidden = self.redacted_method(payload)
-        return Cut.of(hidden, payload.size) if isinstance(payload, Cut) else hidden
+        return Truncated.of(hidden, payload.size) if isinstance(payload, Truncated) else hidden
 
     def redacted_method(self, payload: bytes) -> bytes:
-        """The same for an encoded method that may have secrets."""
+        """`redacted` for an encoded method that may have secrets."""
         kind = self._vocabulary.methods[int.from_bytes(payload[:_IDS], "big")]
         if not self._readable(kind, payload):
             return payload[:_IDS] + _FILLER * (len(payload) - _IDS)
@@ -85,12 +85,12 @@ class Secrets:
         return bytes(octets)
 
     def _readable(self, kind: type[Method], payload: bytes) -> bool:
-        """Whether secrets are where they should be.
+        """True if the secrets are at their places in the payload.
 
-        Of a method of which the end is missing that is not known. One that proves who somebody is has nothing
-        else that matters; of others the beginning is worth more.
+        For a truncated method this is unknown. A method of the connection class is then hidden, since it has
+        little else than credentials; other methods are shown.
         """
-        if isinstance(payload, Cut):
+        if isinstance(payload, Truncated):
             return kind.CLASS_ID != _CONNECTION
         for grammar in self._vocabulary.grammars:
             try:
@@ -102,7 +102,7 @@ class Secrets:
 
 
 def _spans(kind: type[Method], payload: bytes) -> Iterator[tuple[str, int, int]]:
-    """Each field but bits, and where its bytes begin and end, those that say its length left out."""
+    """The name, start and end of each field except bits, without the bytes of its length."""
     position = _IDS
     bits = 0
     for name, wire_type in kind.LAYOUT:
@@ -122,7 +122,7 @@ def _spans(kind: type[Method], payload: bytes) -> Iterator[tuple[str, int, int]]
 
 
 def _secret(mechanism: bytes, payload: bytes, start: int, end: int) -> tuple[int, int]:
-    """Where the secret begins and ends in a field that has it."""
+    """The start and end of the secret in a field."""
     response = payload[start:end]
     if mechanism == b"PLAIN" and response.count(b"\0") == 2:
         return start + response.rindex(b"\0") + 1, end
@@ -132,7 +132,7 @@ def _secret(mechanism: bytes, payload: bytes, start: int, end: int) -> tuple[int
 
 
 def _password(response: bytes, offset: int) -> tuple[int, int] | None:
-    """Where the password of an AMQPLAIN response lies: a field of its table."""
+    """The start and end of the password in an AMQPLAIN response; it is a field of the table."""
     found = response.find(_PASSWORD)
     if found < 0 or response.count(_PASSWORD) > 1:
         return None

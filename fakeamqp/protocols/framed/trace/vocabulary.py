@@ -1,4 +1,4 @@
-"""What the protocols of the family have each their own of, as far as it is read."""
+"""The parts of a 0-9-x protocol that its trace reader needs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Vocabulary:
 
     Args:
         methods: class id << 16 | method id -> class.
-        properties: class id -> what describes a content of that class; the first also counts where an id is
-            of no such class.
-        grammars: those that field tables may follow, the likely one first.
+        properties: class id -> properties of a content of that class. The first entry is also used for
+            unknown class ids.
+        grammars: the grammars that field tables may follow, the most likely one first.
         secret_fields: fields of methods that are never shown.
-        fields_with_urls: fields of methods in which URLs may be, and passwords in these.
+        fields_with_urls: fields of methods that may have URLs with passwords.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class Vocabulary:
         self.secretive = frozenset(
             index for index, kind in methods.items() if not hidden.isdisjoint(name for name, _ in kind.LAYOUT)
         )
-        """The methods of which not everything is shown."""
+        """The methods with secrets."""
 
     def name(self, index: int) -> str | None:
-        """The name of a method, or None where there is none of that number."""
+        """The name of a method, or None if it is unknown."""
         kind = self.methods.get(index)
         return None if kind is None else kind.NAME
 
-    def describing(self, class_id: int) -> type[Properties]:
-        """What describes a content of that class."""
+    def properties_of(self, class_id: int) -> type[Properties]:
+        """The properties of a content of that class."""
         return self.properties.get(class_id) or next(iter(self.properties.values()))

@@ -1,12 +1,13 @@
-"""Fast mode: a session that starts sooner, and workers that do, out of the user's cache.
+"""Fast mode: a session and workers that start faster with the user's cache.
 
-- **Class-data archive.** Java reads and checks thousands of Spark's classes at every start. `archive` has it
-  write them down once, in about 15 seconds and 170 MB, the way it needs them in memory.
-- **Worker imports.** Spark's workers take PySpark from `pyspark.zip`, where there is no compiled code, so
-  every worker process compiles it again. `home` is a Spark home whose `pyspark.zip` is a folder that leads
-  to the installed PySpark. Spark does not know of that, so it is for tests.
+- **Class-data archive.** Java reads and verifies thousands of Spark's classes at every start. `archive`
+  stores them once in Java's memory format, in about 15 seconds and 170 MB.
+- **Worker imports.** Spark's workers import PySpark from `pyspark.zip`, which has no compiled code, so every
+  worker process compiles it again. `home` is a Spark home whose `pyspark.zip` is a link to the installed
+  PySpark. Spark does not support that, so it is for tests.
 
-Whatever cannot be had is no error: `prepare` says why, and the session is the usual one.
+If fast mode is not possible, that is not an error: `prepare` returns the reason, and the session starts as
+usual.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ __all__ = ["Fast", "FastModeUnavailable", "prepare"]
 
 @dataclass(frozen=True)
 class Fast:
-    """What makes a session fast: its Spark home, and the archive that its Java reads."""
+    """The parts of fast mode: a Spark home, and the archive for Java."""
 
     home: Path
     archive: Path
 
     @property
     def java_options(self) -> list[str]:
-        """Options for Java. It goes on without an archive that does not fit, and says nothing about it."""
+        """Options for Java. Java silently ignores an archive that does not fit."""
         return [
             f"-XX:SharedArchiveFile={self.archive}",
             "-Xshare:auto",
@@ -44,15 +45,15 @@ class Fast:
         ]
 
     def discard(self) -> None:
-        """Delete the archive, since Java does not start with it. The next session makes it again."""
+        """Delete the archive, because Java does not start with it. The next session creates it again."""
         self.archive.unlink(missing_ok=True)
 
 
 def prepare(installation: Installation) -> Fast:
-    """Find what fast mode needs in the cache, and make what is not there.
+    """Find the parts of fast mode in the cache, and create missing ones.
 
     Raises:
-        FastModeUnavailable: if it cannot be had. The text says why.
+        FastModeUnavailable: fast mode is not possible; the text has the reason.
     """
     if not installation.own_home:
         raise FastModeUnavailable("SPARK_HOME is set, and fast mode needs the Spark of the pyspark package")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["cache_folder", "forget_the_unused", "note_use"]
 
 _KEEP = 30 * 24 * 3600.0
-"""Seconds that an archive is kept which nobody uses."""
+"""The seconds that an unused archive is kept."""
 _USED = "used"
 
 
@@ -38,7 +38,7 @@ def note_use(folder: Path) -> None:
 
 
 def forget_the_unused(folder: Path) -> None:
-    """Delete the folders beside this one that nobody has used for a month."""
+    """Delete the folders beside this one that were not used for a month."""
     for other in folder.parent.iterdir():
         try:
             unused = time.time() - other.joinpath(_USED).stat().st_mtime > _KEEP

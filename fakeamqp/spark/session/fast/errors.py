@@ -8,4 +8,4 @@ __all__ = ["FastModeUnavailable"]
 
 
 class FastModeUnavailable(SessionError):
-    """Fast mode cannot be had here. Sessions are the usual ones then."""
+    """Fast mode is not possible here. Sessions start as usual."""

@@ -32,7 +32,7 @@ def the_home(installation: Installation, folder: Path) -> Path:
         making.chmod(0o755)
         os.rename(making, home)
     except OSError:
-        if not home.is_dir():  # Else somebody has made it meanwhile.
+        if not home.is_dir():  # Otherwise another process has made it meanwhile.
             raise
     finally:
         shutil.rmtree(making, ignore_errors=True)

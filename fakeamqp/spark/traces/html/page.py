@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.spark.traces.sql import QUERIES, Query, text_of
-from fakeamqp.trace.words import one_line
+from fakeamqp.trace.rendering import one_line
 
 if TYPE_CHECKING:
     from fakeamqp.spark.traces.analysis import Traces
@@ -37,7 +37,7 @@ def page(traces: Traces, title: str, rows: int) -> str:
 
 
 def _stats(traces: Traces, answers: Mapping[str, Sequence[Mapping[str, Any]]], rows: int) -> list[str]:
-    """What there is at all, and how much of it is wrong."""
+    """The numbers at the top: events, runs, connections, and violations."""
     (all_of_it,) = traces.sql(
         "SELECT count(*) AS events, count(DISTINCT run) AS runs, count(DISTINCT run, alias) "
         "FILTER (WHERE kind = 'connection') AS connections, max(time) AS seconds FROM trace"
@@ -64,7 +64,7 @@ def _stats(traces: Traces, answers: Mapping[str, Sequence[Mapping[str, Any]]], r
 
 
 def _section(name: str, query: Query, rows: Sequence[Mapping[str, Any]], most: int) -> str:
-    parts = [f'<section id="{name}"><h2>{query.title}</h2>', f'<p class="says">{_says(name)}</p>']
+    parts = [f'<section id="{name}"><h2>{query.title}</h2>', f'<p class="about">{_description(name)}</p>']
     if rows:
         parts.append(_table(name, rows[:most]))
         more = f"The first {most:,} rows; there are more." if len(rows) > most else f"Rows: {len(rows):,}."
@@ -74,8 +74,8 @@ def _section(name: str, query: Query, rows: Sequence[Mapping[str, Any]], most: i
     return "".join((*parts, "</section>"))
 
 
-def _says(name: str) -> str:
-    """What a query is about: the comment that its file begins with, after the name."""
+def _description(name: str) -> str:
+    """The description of a query: the comment at the start of its file, without the name."""
     import re
     from html import escape
 

@@ -9,7 +9,7 @@ __all__ = ["QUERIES", "Query", "text_of"]
 
 
 class Query(NamedTuple):
-    """A query: what its rows are, in words, and whether there should be none."""
+    """A query: its title, and whether a correct broker has no rows."""
 
     title: str
     expects_nothing: bool = False

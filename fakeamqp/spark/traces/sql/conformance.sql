@@ -1,46 +1,46 @@
--- conformance: frames and events that break a rule of the protocol, each with the rule, who broke it (`broken_by`),
--- and the id of the rule in the documents where there is one (`spec`).
+-- conformance: frames and events that violate a rule of the protocol, each with the rule, the peer that violated it
+-- (`broken_by`), and the id of the rule in the specification, if it is in there (`spec`).
 --
--- Connections that speak another protocol than 0-9-1 are left out: these are not their rules.
--- Nothing is said of what cannot be known: of a channel whose opening is not in the trace only closes and contents
--- are judged, and what a client sends once the broker has closed may have been under way.
+-- Connections of other protocols than 0-9-1 are skipped, because these rules do not apply to them. If the opening of a
+-- channel is not in the trace, only closes and contents are checked on it. Settlements that a client sends after the
+-- broker has closed are not checked, because they may have been sent before.
 WITH rules AS (
     SELECT * FROM VALUES
-        ('channel-not-open', '0-9-1/channel/not-open', 'a frame on a channel that nobody has opened'),
-        ('after-channel-close', '0-9-1/channel/grammar', 'a frame from the peer that has closed the channel'),
+        ('channel-not-open', '0-9-1/channel/not-open', 'a frame on a channel that is not open'),
+        ('after-channel-close', '0-9-1/channel/grammar', 'a frame from a peer that has closed the channel'),
         ('after-connection-close', '0-9-1/connection.close/stability',
-            'a frame from the peer that has closed the connection'),
+            'a frame from a peer that has closed the connection'),
         ('content-unannounced', '0-9-1/content/unsolicited-header',
             'a content header without a method, or a body without a header'),
         ('content-overrun', '0-9-1/content/body-overrun', 'more octets of body than the header announced'),
-        ('content-incomplete', '0-9-1/content/incomplete', 'another frame where the rest of a content was due'),
+        ('content-incomplete', '0-9-1/content/incomplete', 'another frame before the content was complete'),
         ('tag-zero', '0-9-1/domain.delivery-tag/non-zero', 'a delivery whose tag is 0'),
-        ('tag-not-increasing', NULL, 'a delivery whose tag is not above those before it on the channel'),
+        ('tag-not-increasing', NULL, 'a delivery whose tag is not above the earlier ones of the channel'),
         ('delivery-without-consumer', '0-9-1/basic.consume/consume-ok-first',
-            'a delivery to a consumer that has not been confirmed'),
+            'a delivery to a consumer before its basic.consume-ok'),
         ('delivery-after-cancel', '0-9-1/basic.cancel/stops', 'a delivery to a consumer that was cancelled'),
-        ('delivery-made-up', NULL, 'the frame of a delivery that no queue made'),
-        ('delivery-not-sent', NULL, 'a queue made a delivery and no frame told the client'),
+        ('delivery-made-up', NULL, 'a delivery frame for which no queue made a delivery'),
+        ('delivery-not-sent', NULL, 'a delivery of a queue that was not sent to the client'),
         ('settles-nothing', '0-9-1/basic.ack/multiple-exists', 'a settlement of a tag that was not delivered'),
         ('settles-no-ack', '0-9-1/domain.no-ack/ack-after-no-ack',
-            'a settlement of a delivery that needed none'),
+            'a settlement of a delivery that needs none (no-ack)'),
         ('settled-twice', '0-9-1/basic.ack/multiple-exists', 'a second settlement of one delivery'),
-        ('settlement-made-up', NULL, 'a message was settled that was not delivered'),
-        ('settlement-repeated', NULL, 'a message was settled again that had been settled'),
-        ('confirm-unknown', NULL, 'a confirm of a publish that there was not'),
+        ('settlement-made-up', NULL, 'a queue settled a message that it had not delivered'),
+        ('settlement-repeated', NULL, 'a queue settled a message for the second time'),
+        ('confirm-unknown', NULL, 'a confirm without a publish'),
         ('confirmed-twice', NULL, 'a second confirm of one publish'),
-        ('unconfirmed', NULL, 'a publish that was not confirmed, while a later one was')
-        AS (rule, spec, says)
+        ('unconfirmed', NULL, 'a publish without a confirm, while a later publish was confirmed')
+        AS (rule, spec, description)
 ),
-strangers AS (
+other_protocols AS (
     SELECT DISTINCT run, alias FROM trace
     WHERE kind = 'connection' AND name = 'connected' AND text LIKE '%AMQP %' AND text NOT LIKE '%AMQP 0-0-9-1%'
 ),
-judged AS (
-    SELECT * FROM trace LEFT ANTI JOIN strangers USING (run, alias)
+checked AS (
+    SELECT * FROM trace LEFT ANTI JOIN other_protocols USING (run, alias)
 ),
 opened AS (
-    SELECT DISTINCT run, alias, TRUE AS opened FROM judged WHERE kind = 'connection' AND name = 'connected'
+    SELECT DISTINCT run, alias, TRUE AS opened FROM checked WHERE kind = 'connection' AND name = 'connected'
 ),
 closes AS (
     SELECT run, alias,
@@ -49,12 +49,12 @@ closes AS (
         min(number) FILTER (WHERE name = 'connection.close' AND direction = 'sent') AS broker_closes,
         min(number) FILTER (WHERE name = 'connection.close-ok' AND direction = 'sent') AS broker_closed,
         min(number) FILTER (WHERE direction = 'sent') AS broker_ends
-    FROM judged
+    FROM checked
     WHERE kind = 'frame' AND name IN ('connection.close', 'connection.close-ok')
     GROUP BY run, alias
 ),
 
--- 1. Frames in the order in which one peer sent them on one channel.
+-- 1. Frames of one peer on one channel, in order.
 frames AS (
     SELECT run, number, time, alias, channel, session, direction, name, delivery_tag, consumer_tag,
         lag(name) OVER (PARTITION BY run, alias, channel, session, direction ORDER BY number) AS before,
@@ -62,7 +62,7 @@ frames AS (
         count_if(name = 'channel.close-ok') OVER earlier > 0 AS closed,
         size, body_size,
         coalesce(sum(IF(name = 'content body', size, 0)) OVER earlier, 0) AS octets
-    FROM judged
+    FROM checked
     WHERE kind = 'frame' AND name <> 'heartbeat'
     WINDOW earlier AS (
         PARTITION BY run, alias, channel, session, direction ORDER BY number
@@ -71,7 +71,7 @@ frames AS (
 ),
 contents AS (
     SELECT *,
-        -- How many octets of the latest content are still due when the frame comes.
+        -- Missing octets of the latest content before this frame.
         last_value(IF(name = 'content header', octets + coalesce(body_size, 0), NULL)) IGNORE NULLS OVER (
             PARTITION BY run, alias, channel, session, direction ORDER BY number
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
@@ -99,7 +99,7 @@ of_frames AS (
     FROM contents LEFT JOIN opened USING (run, alias) LEFT JOIN closes USING (run, alias)
 ),
 
--- 2. Methods of one channel between its opening and its close, and what the queues say of the same deliveries.
+-- 2. Methods of one channel between its opening and its close, and the events of the queues for its deliveries.
 methods AS (
     SELECT run, number, time, alias, channel, session, direction, name, delivery_tag, consumer_tag,
         coalesce(multiple, FALSE) AS multiple, requeue, no_ack, no_wait,
@@ -110,7 +110,7 @@ methods AS (
         kind = 'frame' AND direction = 'received' AND name = 'basic.publish' AS publishes,
         kind = 'model' AND name = 'delivered' AS delivered,
         kind = 'model' AND name IN ('acked', 'rejected', 'requeued') AS settled
-    FROM judged
+    FROM checked
     WHERE session > 0 AND channel > 0 AND (
         kind = 'model' AND name IN ('consumer added', 'delivered', 'acked', 'rejected', 'requeued')
         OR kind = 'frame' AND name IN (
@@ -139,7 +139,7 @@ counted AS (
 ),
 numbered AS (
     SELECT *,
-        -- What a settlement, or a recover, ends up to which tag.
+        -- The tag up to which a settlement, or a recover, settles deliveries.
         max(CASE
             WHEN settles AND multiple THEN IF(delivery_tag = 0, latest_tag, delivery_tag)
             WHEN name IN ('basic.recover', 'basic.recover-async') AND requeue THEN latest_tag
@@ -232,6 +232,6 @@ of_methods AS (
 )
 SELECT run, number, time, alias, channel, session, rule,
     IF(direction = 'received' AND rule <> 'unconfirmed', 'client', 'broker') AS broken_by,
-    spec, says, name, delivery_tag, consumer_tag
+    spec, description, name, delivery_tag, consumer_tag
 FROM (SELECT * FROM of_frames UNION ALL SELECT * FROM of_methods) JOIN rules USING (rule)
 ORDER BY run, number, rule

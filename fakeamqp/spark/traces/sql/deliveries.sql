@@ -1,8 +1,8 @@
--- deliveries: every message that went to a client, in a row, with what became of it there.
+-- deliveries: one row per delivery to a client, with its settlement.
 --
--- A delivery is settled by what comes next under its tag; `settled` is null while the client holds it.
--- `no_ack`, `prefetch` and `shared` are those of the consumer, or of the get; null where neither is in the trace.
--- `consumer` tells consumers apart that have had the same tag one after the other; 0 is a get.
+-- The next event with the same tag settles a delivery; `settled` is null without one.
+-- `no_ack`, `prefetch` and `shared` are those of the consumer or the get; null if neither is in the trace.
+-- `consumer` numbers consecutive consumers with the same tag; 0 is a get.
 WITH steps AS (
     SELECT run, number, time, kind, name, alias, channel, session, virtual_host, queue, consumer_tag,
         delivery_tag, redelivered, message, priority, no_ack, prefetch, shared

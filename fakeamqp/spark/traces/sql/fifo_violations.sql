@@ -1,9 +1,9 @@
--- fifo_violations: first deliveries that came behind one of a message which was enqueued later.
+-- fifo_violations: first deliveries after the delivery of a message that was enqueued later.
 --
--- What is promised (0-9-1/server-model/order-preserved): messages of one priority keep their order from a queue to
--- one channel, unless they are redelivered. So each channel that reads a queue is looked at for itself
--- (0-9-1/server-model/weak-fifo), each priority too, and left out are messages that were delivered before, dead
--- letters, and what an exchange has delayed. `overtaken_by` is the message of the highest place before it.
+-- Messages of one priority keep their order from a queue to one channel, unless they are redelivered
+-- (0-9-1/server-model/order-preserved). So each channel (0-9-1/server-model/weak-fifo) and each priority is checked
+-- on its own. Redeliveries, dead letters and delayed messages are skipped. `overtaken_by` is the latest enqueued
+-- message that was delivered before.
 WITH steps AS (
     SELECT run, number, name, alias, channel, session, queue, consumer_tag, delivery_tag, redelivered, message,
         coalesce(priority, 0) AS priority
@@ -12,15 +12,15 @@ WITH steps AS (
         AND name IN ('enqueued', 'delivered', 'acked', 'rejected', 'requeued', 'dead-lettered', 'delay over')
     DISTRIBUTE BY run, message
 ),
-astray AS (
+rerouted AS (
     SELECT *, count_if(name IN ('dead-lettered', 'delay over')) OVER (
         PARTITION BY run, message ORDER BY number
-    ) > 0 AS astray
+    ) > 0 AS rerouted
     FROM steps
 ),
 places AS (
     SELECT *, lag(name) OVER in_queue AS before, lag(number) OVER in_queue AS place
-    FROM astray
+    FROM rerouted
     WHERE name NOT IN ('dead-lettered', 'delay over')
     WINDOW in_queue AS (PARTITION BY run, message, queue ORDER BY number)
 ),
@@ -30,7 +30,7 @@ firsts AS (
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS ahead
     FROM places
-    WHERE name = 'delivered' AND before = 'enqueued' AND NOT redelivered AND NOT astray
+    WHERE name = 'delivered' AND before = 'enqueued' AND NOT redelivered AND NOT rerouted
 )
 SELECT run, number, alias, channel, session, queue, consumer_tag, delivery_tag, priority, message,
     place AS enqueued_number, ahead.message AS overtaken_by, ahead.number AS overtaken_by_number

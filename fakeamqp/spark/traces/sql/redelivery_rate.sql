@@ -1,4 +1,4 @@
--- redelivery_rate: what part of each queue's deliveries were not the first, and how deliveries ended.
+-- redelivery_rate: the share of redeliveries in the deliveries of each queue, and the settlement of deliveries.
 SELECT virtual_host, queue,
     count_if(name = 'delivered') AS deliveries,
     count_if(name = 'delivered' AND redelivered) AS redelivered,

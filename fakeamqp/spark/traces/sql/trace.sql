@@ -1,4 +1,4 @@
--- trace: what happened, an event in a row. {raw} is what a recording says, as Spark reads it.
+-- trace: one row per event. {raw} is a recording as Spark reads it.
 WITH connections AS (
     SELECT run, alias, max(fields.virtual_host) AS of_connection
     FROM {raw}

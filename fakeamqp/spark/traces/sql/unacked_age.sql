@@ -1,6 +1,7 @@
--- unacked_age: for how many seconds clients held messages of each queue, from the delivery to its settlement.
+-- unacked_age: the seconds from each delivery to its settlement, by queue.
 --
--- `unsettled` are those still held where the trace ends, `oldest_unsettled` how long one of them was by then.
+-- `unsettled` counts deliveries that are unsettled at the end of the trace, `oldest_unsettled` is the highest age of
+-- them.
 WITH ages AS (
     SELECT virtual_host, queue, settled,
         settled_time - deliveries.time AS age,

@@ -1,10 +1,9 @@
--- unacked_high_water: the most messages that each consumer, and all consumers of a channel together, held unsettled.
+-- unacked_high_water: the maximum of unsettled messages of each consumer, and of all consumers of a channel.
 --
--- `scope` is 'consumer' or 'channel'. A consumer's limit is the prefetch it was started with; that of a channel
--- is what the latest basic.qos with `global` said (0-9-1/basic.qos/prefetch-count-01). Gets are under no limit
--- (0-9-1/basic.qos/get-unaffected). What counts is the limit at each delivery: a smaller one that comes later takes
--- nothing back. `exceedances` says how many deliveries were beyond it, `first_exceedance` is the number of the
--- first; 0 and null are what a correct broker shows.
+-- `scope` is 'consumer' or 'channel'. The limit of a consumer is its prefetch at the start; the limit of a channel is
+-- that of the latest basic.qos with `global` (0-9-1/basic.qos/prefetch-count-01). Gets have no limit
+-- (0-9-1/basic.qos/get-unaffected). Each delivery is compared with the limit at its time. `exceedances` counts
+-- deliveries beyond the limit, `first_exceedance` is the number of the first one; a correct broker has 0 and null.
 WITH held AS (
     SELECT run, alias, channel, session, consumer_tag, consumer, coalesce(prefetch, 0) AS prefetch, shared,
         stack(2, number, 1, settled_number, -1) AS (number, step)

@@ -1,10 +1,12 @@
-"""What breaks a rule is found, and what breaks none is not: the twins, which the queries are held against."""
+"""The checks of a trace: they find every violation of a rule, and nothing in a correct trace."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +14,14 @@ import pytest
 from compat_tests.protocol.amqp_0_9.driver import Client as Client09
 from compat_tests.protocol.driver import Client
 from compat_tests.unit.faults.server import FaultServer
-from compat_tests.unit.spark.trace_records import Record, lines
+from compat_tests.unit.trace.records import Record, lines
 from fakeamqp.connection import PeerAddress
+from fakeamqp.errors import FakeAMQPError
 from fakeamqp.protocols.amqp_0_9.codec.methods import StreamPublish
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.spark.traces import twins
 from fakeamqp.spark.traces.sql import QUERIES, text_of
+from fakeamqp.trace import ModelEvent, Trace, checks, load
+from fakeamqp.trace.checks import findings
 
 
 @pytest.fixture
@@ -42,7 +46,7 @@ def recorded(server: FaultServer) -> list[Record]:
 
 def broken(server: FaultServer) -> list[tuple[str, str]]:
     """Which rules are broken, and by whom."""
-    return [(row["rule"], row["broken_by"]) for row in twins.conformance(recorded(server))]
+    return [(row["rule"], row["broken_by"]) for row in checks.conformance(recorded(server))]
 
 
 def test_rules_are_those_of_the_query():
@@ -50,12 +54,12 @@ def test_rules_are_those_of_the_query():
         r"\('([\w-]+)', (NULL|'[^']*'),\s+'([^']*)'\)", text_of("conformance").partition("AS (rule, spec")[0]
     )
     said = {rule: (None if spec == "NULL" else spec.strip("'"), says) for rule, spec, says in table}
-    assert said == {name: tuple(rule) for name, rule in twins.RULES.items()}
+    assert said == {name: tuple(rule) for name, rule in checks.RULES.items()}
 
 
 def test_rules_of_the_documents_are_there(request: pytest.FixtureRequest):
     known = (request.config.rootpath / "spec" / "rules" / "amqp-0-9-1.toml").read_text()
-    for rule in twins.RULES.values():
+    for rule in checks.RULES.values():
         assert rule.spec is None or f'id = "{rule.spec}"' in known
     for name in QUERIES:
         for cited in re.findall(r"0-9-1/[\w./-]+\w", text_of(name)):
@@ -67,7 +71,7 @@ def test_events_and_lines_are_taken_alike(server: FaultServer, client: Client):
     client.ack(7)
     assert server.recorder is not None
     events = server.recorder.trace().events
-    for question in (twins.conformance, twins.unacked_high_water):
+    for question in (checks.conformance, checks.unacked_high_water):
         assert question(events) == question(recorded(server)) != []
 
 
@@ -169,7 +173,7 @@ def test_a_publish_that_is_not_confirmed(server: FaultServer):
     publisher = server.publisher()
     server.faults.on("basic.ack", direction="sent").drop().once()
     publisher.publish(b"1", b"2")
-    found = twins.conformance(recorded(server))
+    found = checks.conformance(recorded(server))
     assert [(row["rule"], row["broken_by"], row["name"]) for row in found] == [
         ("unconfirmed", "broker", "basic.publish")
     ]
@@ -194,10 +198,10 @@ def test_a_delivery_to_a_consumer_that_is_gone(server: FaultServer, client: Clie
     client.delivery()
     client.call(m.BasicCancel(consumer_tag="tag"), m.BasicCancelOk)
     records = recorded(server)
-    assert twins.conformance(records) == []
+    assert checks.conformance(records) == []
     (deliver,) = [record for record in records if record["name"] == "basic.deliver"]
     late = {**deliver, "number": len(records)}
-    assert {row["rule"] for row in twins.conformance([*without(records, "basic.deliver"), late])} >= {
+    assert {row["rule"] for row in checks.conformance([*without(records, "basic.deliver"), late])} >= {
         "delivery-after-cancel"
     }
 
@@ -205,12 +209,12 @@ def test_a_delivery_to_a_consumer_that_is_gone(server: FaultServer, client: Clie
 def test_more_than_the_prefetch(server: FaultServer, client: Client):
     client.fill("q", b"1", b"2", b"3")
     records = recorded(server)
-    of_consumer = [row for row in twins.unacked_high_water(records) if row["scope"] == "consumer"]
+    of_consumer = [row for row in checks.unacked_high_water(records) if row["scope"] == "consumer"]
     assert [(row["high_water"], row["prefetch"], row["exceedances"]) for row in of_consumer] == [(2, 2, 0)]
     for record in records:
         if record["name"] == "consumer added":
             record["facts"]["prefetch"] = 1
-    row = twins.unacked_high_water(records)[0]
+    row = checks.unacked_high_water(records)[0]
     assert (row["scope"], row["high_water"], row["exceedances"]) == ("consumer", 2, 1)
     second = [record for record in records if record["name"] == "delivered"][1]
     assert row["first_exceedance"] == second["number"]
@@ -224,7 +228,7 @@ def test_a_limit_of_the_channel(server: FaultServer):
         client.consume("q", tag)
     client.fill("q", *[b"x"] * 9)
     client.send(m.BasicQos(prefetch_count=1, global_=True))
-    rows = {row["consumer_tag"]: row for row in twins.unacked_high_water(recorded(server))}
+    rows = {row["consumer_tag"]: row for row in checks.unacked_high_water(recorded(server))}
     assert (rows[None]["high_water"], rows[None]["prefetch"], rows[None]["exceedances"]) == (3, 3, 0)
     assert rows["a"]["high_water"] + rows["b"]["high_water"] == 3
 
@@ -236,7 +240,7 @@ def out_of_order(server: FaultServer) -> list[tuple[Any, Any]]:
         record for record in records if record["name"] == "enqueued" and record["facts"]["queue"] == "q"
     ]
     first["number"], second["number"] = second["number"], first["number"]
-    return [(row["message"], row["overtaken_by"]) for row in twins.fifo_violations(records)]
+    return [(row["message"], row["overtaken_by"]) for row in checks.fifo_violations(records)]
 
 
 @pytest.mark.parametrize("reader", ["one", "several", "priorities", "dead letters"])
@@ -257,7 +261,7 @@ def test_when_order_is_promised(server: FaultServer, reader: str):
         client.publish(b"2", routing_key="q", priority=1 if reader == "priorities" else None)
     client.get("q")
     client.get("q", channel=2 if reader == "several" else 1)
-    assert twins.fifo_violations(recorded(server)) == []
+    assert checks.fifo_violations(recorded(server)) == []
     assert out_of_order(server) == ([(2, 1)] if reader == "one" else [])
 
 
@@ -269,7 +273,7 @@ def test_what_comes_again_may_come_later(server: FaultServer):
     assert first is not None
     client.reject(first.method.delivery_tag, requeue=True)
     client.get("q")
-    assert twins.fifo_violations(recorded(server)) == []
+    assert checks.fifo_violations(recorded(server)) == []
     names = [record["name"] for record in recorded(server) if record["kind"] == "model"]
     assert names[-4:] == ["delivered", "delivered", "requeued", "delivered"]
 
@@ -286,7 +290,140 @@ def test_other_protocols_have_other_rules(server: FaultServer, client: Client):
 
 
 def test_they_need_no_spark():
-    program = "import sys\nfrom fakeamqp.spark.traces import load, twins\nprint(*sys.modules)"
+    program = "import sys\nimport fakeamqp.spark.traces, fakeamqp.trace.checks\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     modules = {name.partition(".")[0] for name in done.stdout.split()}
     assert "fakeamqp" in modules and not modules & {"pyspark", "pyarrow", "pika", "py4j"}
+
+
+# --- Trace.check ------------------------------------------------------------------------------------------
+
+
+def trace_of(server: FaultServer) -> Trace:
+    assert server.recorder is not None
+    return server.recorder.trace()
+
+
+def test_a_correct_trace_has_no_findings(server: FaultServer, client: Client):
+    client.publish(routing_key="q")
+    client.ack(1)
+    assert trace_of(server).check() == ()
+
+
+def test_a_finding_describes_the_violation_and_its_place(server: FaultServer, client: Client):
+    client.publish(routing_key="q")
+    server.advance(1.5)
+    client.ack(7)
+    trace = trace_of(server)
+    (finding,) = trace.check()
+    event = trace.events[finding.number]
+    assert finding == checks.Finding(
+        check="conformance",
+        rule="settles-nothing",
+        text="a settlement of a tag that was not delivered: basic.ack delivery_tag=7",
+        number=finding.number,
+        time=1.5,
+        alias="c1",
+        channel=1,
+        broken_by="client",
+        spec="0-9-1/basic.ack/multiple-exists",
+    )
+    assert (event.name, event.time) == ("basic.ack", 1.5)
+    assert str(finding) == (
+        f"event {finding.number} (1.500 s, c1 channel 1): settles-nothing by the client: "
+        "a settlement of a tag that was not delivered: basic.ack delivery_tag=7"
+    )
+    with pytest.raises(AttributeError):
+        finding.rule = "other"  # type: ignore[misc]
+
+
+def test_a_loaded_recording_has_the_same_findings(server: FaultServer, client: Client, tmp_path: Path):
+    client.publish(routing_key="q")
+    client.ack(7)
+    trace = trace_of(server)
+    trace.jsonl(tmp_path / "trace.jsonl")
+    assert load(tmp_path / "trace.jsonl").check() == trace.check() != ()
+
+
+def test_checks_are_chosen_by_name(server: FaultServer, client: Client):
+    client.publish(routing_key="q")
+    client.ack(7)
+    trace = trace_of(server)
+    assert trace.check("fifo") == trace.check("fifo", "prefetch") == ()
+    assert [finding.check for finding in trace.check("prefetch", "conformance")] == ["conformance"]
+
+
+def test_an_unknown_check_is_an_error_that_names_the_nearest(server: FaultServer):
+    with pytest.raises(checks.UnknownCheck) as raised:
+        trace_of(server).check("conformence")
+    assert str(raised.value) == "there is no check 'conformence'; did you mean 'conformance'?"
+    assert isinstance(raised.value, FakeAMQPError)
+    with pytest.raises(checks.UnknownCheck, match="there are 'conformance', 'fifo', 'prefetch'"):
+        trace_of(server).check("x")
+
+
+def swapped(trace: Trace, first: int, second: int) -> Trace:
+    """The trace with two events in each other's place."""
+    events = list(trace.events)
+    events[first], events[second] = events[second], events[first]
+    return Trace.of(events)
+
+
+def with_prefetch(trace: Trace, count: int) -> Trace:
+    """The trace as if its consumers had this prefetch."""
+    return Trace.of(
+        replace(event, facts={**event.facts, "prefetch": count})
+        if isinstance(event, ModelEvent) and event.name == "consumer added"
+        else event
+        for event in trace.events
+    )
+
+
+def test_an_overtaken_message_is_a_finding(server: FaultServer):
+    client = server.client()
+    client.declare("q")
+    client.publish(b"1", routing_key="q")
+    client.publish(b"2", routing_key="q")
+    client.get("q")
+    client.get("q")
+    trace = trace_of(server)
+    enqueued = [number for number, event in enumerate(trace.events) if event.name == "enqueued"]
+    (finding,) = swapped(trace, *enqueued).check("fifo")
+    assert (finding.rule, finding.broken_by, finding.alias, finding.channel) == (
+        "overtaken",
+        "broker",
+        "c1",
+        1,
+    )
+    assert finding.spec == "0-9-1/server-model/order-preserved"
+    assert finding.text.endswith("message b'2' delivered from queue 'q' to a get on c1 channel 1")
+
+
+def test_deliveries_beyond_the_prefetch_are_a_finding(server: FaultServer, client: Client):
+    for number in range(2):
+        client.publish(b"%d" % number, routing_key="q")
+    trace = with_prefetch(trace_of(server), 1)
+    (finding,) = trace.check()
+    assert (finding.check, finding.rule, finding.broken_by) == ("prefetch", "prefetch-exceeded", "broker")
+    assert finding.spec == "0-9-1/basic.qos/prefetch-count-01"
+    text = "message b'1' delivered from queue 'q' to consumer 'tag' on c1 channel 1"
+    assert trace.events[finding.number].text == text
+    assert finding.text == (
+        "consumer 'tag' held up to 2 unsettled messages, the highest prefetch was 1 "
+        "(1 of 2 deliveries exceeded it)"
+    )
+
+
+def test_findings_of_all_checks_are_in_the_order_of_events(server: FaultServer, client: Client):
+    for number in range(2):
+        client.publish(b"%d" % number, routing_key="q")
+    client.ack(9)
+    found = with_prefetch(trace_of(server), 1).check()
+    assert [finding.check for finding in found] == ["prefetch", "conformance"]
+    assert found[0].number < found[1].number
+
+
+def test_every_rule_of_the_findings_is_in_the_documents(request: pytest.FixtureRequest):
+    known = (request.config.rootpath / "spec" / "rules" / "amqp-0-9-1.toml").read_text()
+    for spec in (findings._ORDER, findings._PREFETCH):
+        assert f'id = "{spec}"' in known

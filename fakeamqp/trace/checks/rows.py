@@ -1,4 +1,4 @@
-"""Trace records as rows with the columns of the view `trace`, without Spark."""
+"""Rows with the columns of the Spark view `trace`, made from events or recorded lines."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from fakeamqp.trace import Event
-from fakeamqp.trace.plain import plain
+from fakeamqp.trace.json_form import event_to_json
 
 __all__ = ["Record", "Row", "runs"]
 
 Record: TypeAlias = "Event | Mapping[str, Any]"
-"""An event of a trace, or a line of a recording that `json.loads` has read."""
+"""An event of a trace, or a line of a recording as `json.loads` returns it."""
 
 
 @dataclass(slots=True)
 class Row:
-    """One event; `fakeamqp.spark.traces.COLUMNS` says what each value is."""
+    """One event; `fakeamqp.spark.traces.COLUMNS` describes each value."""
 
     run: str
     number: int
@@ -47,17 +47,17 @@ class Row:
 
     @property
     def received(self) -> bool:
-        """Whether a client has sent it."""
+        """True for a frame from a client."""
         return self.direction == "received"
 
     @property
     def place(self) -> tuple[str, int | None, int]:
-        """One channel from its opening to the next."""
+        """Identifies a channel from its opening to the next one: connection, number, count of openings."""
         return self.alias, self.channel, self.session
 
 
 def runs(records: Iterable[Record]) -> Iterator[list[Row]]:
-    """The rows of each run, in order. What tells them apart is `run`; what has none is of one run."""
+    """The rows of each run, in order. Records without a `run` belong to one run."""
     rows = sorted(
         (_row(number, record) for number, record in enumerate(records)),
         key=lambda row: (row.run, row.number),
@@ -74,23 +74,23 @@ def runs(records: Iterable[Record]) -> Iterator[list[Row]]:
 
 
 def _row(number: int, record: Record) -> Row:
-    said = plain(record) if isinstance(record, Event) else record
-    fields = said.get("fields") or {}
-    facts = said.get("facts") or {}
-    marked = facts.get("message")
-    message = marked.get("message") if isinstance(marked, Mapping) else None
+    line = event_to_json(record) if isinstance(record, Event) else record
+    fields = line.get("fields") or {}
+    facts = line.get("facts") or {}
+    wrapped = facts.get("message")
+    message = wrapped.get("message") if isinstance(wrapped, Mapping) else None
     message = message if isinstance(message, Mapping) else {}
-    channel = said.get("channel")
+    channel = line.get("channel")
     return Row(
-        run=said.get("run") or "",
-        number=said.get("number", number),
-        time=said["time"],
-        alias=said["alias"],
-        kind=said["kind"],
-        name=said["name"],
-        direction=said.get("direction"),
+        run=line.get("run") or "",
+        number=line.get("number", number),
+        time=line["time"],
+        alias=line["alias"],
+        kind=line["kind"],
+        name=line["name"],
+        direction=line.get("direction"),
         channel=facts.get("channel") if channel is None else channel,
-        size=said.get("size") or 0,
+        size=line.get("size") or 0,
         queue=fields.get("queue", facts.get("queue")),
         consumer_tag=fields.get("consumer_tag", facts.get("consumer")),
         delivery_tag=fields.get("delivery_tag", facts.get("delivery_tag")),
@@ -103,6 +103,6 @@ def _row(number: int, record: Record) -> Row:
         shared=fields.get("global", facts.get("shares_prefetch")),
         message=message.get("number") or None,
         priority=(message.get("properties") or {}).get("priority"),
-        body_size=said.get("body_size") or 0,
-        text=said.get("text") or "",
+        body_size=line.get("body_size") or 0,
+        text=line.get("text") or "",
     )

@@ -1,14 +1,14 @@
-"""The beginnings of what is too long to keep."""
+"""Truncation of what is too long to keep: payloads of frames, and messages with long bodies."""
 
 from __future__ import annotations
 
 from typing_extensions import Self
 
-__all__ = ["Cut", "MessagePart", "full_size"]
+__all__ = ["Truncated", "TruncatedMessage", "full_size"]
 
 
-class Cut(bytes):
-    """The first bytes of a payload; `size` is how many there were."""
+class Truncated(bytes):
+    """The first bytes of a payload. `size` is the number of bytes of the whole payload."""
 
     size: int
 
@@ -18,19 +18,19 @@ class Cut(bytes):
 
     @classmethod
     def of(cls, beginning: bytes, size: int) -> Self:
-        """The first bytes of a payload that had `size` of them."""
-        cut = super().__new__(cls, beginning)
-        cut.size = size
-        return cut
+        """The first bytes of a payload of `size` bytes."""
+        truncated = super().__new__(cls, beginning)
+        truncated.size = size
+        return truncated
 
 
-class MessagePart:
-    """Stands in for a message with a long body: what a trace shows of it, and the beginning of its body."""
+class TruncatedMessage:
+    """Replaces a message with a long body. It has the attributes that a trace shows."""
 
     __slots__ = ("body", "exchange", "number", "properties", "publisher", "routing_key")
 
     def __init__(self, message: object, kept: int) -> None:
-        self.body = Cut(getattr(message, "body", b""), kept)
+        self.body = Truncated(getattr(message, "body", b""), kept)
         self.exchange: object = getattr(message, "exchange", None)
         self.routing_key: object = getattr(message, "routing_key", None)
         self.properties: object = getattr(message, "properties", None)
@@ -39,5 +39,5 @@ class MessagePart:
 
 
 def full_size(octets: bytes) -> int:
-    """How many bytes there were before any were cut off."""
-    return octets.size if isinstance(octets, Cut) else len(octets)
+    """The number of bytes before truncation."""
+    return octets.size if isinstance(octets, Truncated) else len(octets)

@@ -1,4 +1,4 @@
-"""The queries about violations, and their twins in plain Python, find the same."""
+"""Each query about violations returns the rows of its reference implementation in plain Python."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hypothesis import given
 from compat_tests.benchmarks.soak import soak
 from compat_tests.fuzz.profile import examples
 from compat_tests.programs.strategies import programs
-from compat_tests.unit.spark.trace_records import TRACES, Record, lines, mutated, played, write_runs
+from compat_tests.unit.trace.records import TRACES, Record, lines, mutated, played, write_runs
 from fakeamqp.spark import traces
-from fakeamqp.spark.traces import twins
+from fakeamqp.trace import checks
 
 VIOLATIONS = ("conformance", "fifo_violations", "unacked_high_water")
 Rows = list[dict[str, Any]]
@@ -69,8 +69,8 @@ def answers(loaded) -> dict[str, dict[str, Rows]]:
 
 
 @pytest.mark.parametrize("question", VIOLATIONS)
-def test_queries_and_twins_find_the_same(runs, answers, question):
-    ask = getattr(twins, question)
+def test_queries_return_the_rows_of_their_references(runs, answers, question):
+    ask = getattr(checks, question)
     differ = []
     for kind in runs:
         for number, records in enumerate(runs[kind]):
@@ -86,7 +86,7 @@ def test_queries_and_twins_find_the_same(runs, answers, question):
 
 def test_enough_has_been_compared(answers):
     rules = Counter(row["rule"] for rows in answers["conformance"].values() for row in rows)
-    assert [rule for rule in twins.RULES if rules[rule] < 2] == []
+    assert [rule for rule in checks.RULES if rules[rule] < 2] == []
     assert len(answers["fifo_violations"]) > 2
     levels = [row for rows in answers["unacked_high_water"].values() for row in rows]
     assert sum(row["exceedances"] > 0 for row in levels) > 10

@@ -1,4 +1,4 @@
-"""One channel that consumes: what comes goes into the store, and is acknowledged when it is safe there."""
+"""One consuming channel: stores messages, and acknowledges them once the store has them safely."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.records import Delivered
+from fakeamqp.spark.spool.backlog import Backlog
 from fakeamqp.spark.spool.store import Store, log
-from fakeamqp.spark.spool.target import Target
 
 if TYPE_CHECKING:
     from pika.channel import Channel
     from pika.spec import Basic, BasicProperties
 
-__all__ = ["Course", "Intake", "QueueRefused", "Standing"]
+__all__ = ["ConsumingChannel", "QueueRefused", "SharedState", "SpoolStatus"]
 
-# A segment is written before it grows beyond this: messages in memory are not safe, and Arrow has limits.
+# The size at which a segment is written: messages in memory are not safe, and Arrow has limits.
 _SEGMENT_OCTETS = 32 << 20
 
 
 class QueueRefused(ConnectionLost):
-    """The broker closed the channel in answer: there is no such queue, or it may not be read."""
+    """The broker closed the channel: the queue does not exist, or the user may not read it."""
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How things stood when the broker answered.
+class SpoolStatus:
+    """The state of queues and store when the broker answered.
 
     Attributes:
-        visible: up to where there are rows that Spark may have.
-        held: how many messages have come and are not visible yet.
-        ready: how many messages were in the queues and not under way to anyone.
-        arrived: how many messages have come in the life of this consumer, for `Consumer.wait_for_more`.
+        visible: the end of the rows that Spark may have.
+        held: the number of messages that arrived and are not visible yet.
+        ready: the number of ready messages in the queues.
+        arrived: the number of messages that this consumer has received so far, for `Consumer.wait_for_more`.
     """
 
     visible: int
@@ -46,35 +46,35 @@ class Standing:
 
 
 @dataclass
-class Course:
-    """What goes on from one channel to the next.
+class SharedState:
+    """State that outlives a channel.
 
     Attributes:
-        target: where to end; nothing beyond it is taken in.
-        unlimited: whether there is always room in the store.
-        arrived: how many messages have come.
+        backlog: the messages to read; later ones are not stored. None means no limit.
+        unlimited: True if the size limit of the store does not apply.
+        arrived: the number of messages received so far.
     """
 
-    target: Target | None = None
+    backlog: Backlog | None = None
     unlimited: bool = False
     arrived: int = 0
 
 
-class Intake:
-    """Consumes the queues of the options on a channel of its own, from now on.
+class ConsumingChannel:
+    """Consumes the queues of the options on a channel of its own, from its construction on.
 
     Raises:
-        QueueRefused: if the broker does not let it.
-        ConnectionLost: if it cannot for another reason. All methods raise it when the connection, the channel
-            or a consumer has ended; what was not in the store then comes again.
+        QueueRefused: the broker refuses a consumer.
+        ConnectionLost: the connection, the channel or a consumer has ended. All methods raise it; messages
+            that are not in the store are redelivered.
     """
 
-    def __init__(self, link: Link, options: ReadOptions, store: Store, course: Course) -> None:
+    def __init__(self, link: Link, options: ReadOptions, store: Store, shared: SharedState) -> None:
         self._link = link
         self._options = options
         self._store = store
-        self._course = course
-        # While half of the window is acknowledged, the other half is on its way.
+        self._shared = shared
+        # Half of the prefetch is acknowledged while the other half arrives.
         self._flush_rows = min(options.spool_flush_rows, max(options.prefetch // 2, 1))
         self._buffer: list[Delivered] = []
         self._octets = 0
@@ -85,9 +85,9 @@ class Intake:
         self._channel: Channel = link.channel()
         link.call(self._channel.basic_qos, prefetch_count=options.prefetch)
         store.new_channel()
-        target = course.target
-        if target is not None:
-            target.starts_again(store.next)
+        backlog = shared.backlog
+        if backlog is not None:
+            backlog.restart(store.next)
         for queue in options.queues:
             try:
                 link.call(self._channel.queue_declare, queue, passive=True)
@@ -96,41 +96,41 @@ class Intake:
                 kind = QueueRefused if self._channel.connection.is_open else ConnectionLost
                 raise kind(f"cannot consume from queue {queue!r}: {error}") from error
         self._channel.add_on_cancel_callback(lambda _frame: _cancelled(link))
-        if target is not None and target.pending:
-            self.ask(target)
+        if backlog is not None and backlog.pending:
+            self.ask(backlog)
 
-    def keep_up(self) -> None:
-        """Do what is due."""
+    def run_due_work(self) -> None:
+        """Acknowledge and flush what is due."""
         if not self._store.acks_on_arrival:
             self._acknowledge(self._store.committed_tag)
         if self._buffer or (self._dropped and self._store.acks_on_arrival):
             self._flush_if_due()
 
-    def ask(self, target: Target | None) -> Standing:
-        """Ask the broker how many messages are ready, and have in the store what it sent before.
+    def ask(self, backlog: Backlog | None) -> SpoolStatus:
+        """Ask the broker for the number of ready messages, and store what it sent before its answer.
 
-        RabbitMQ's channels may answer the count before they send on what a queue gave them earlier, so a
-        second question follows, which they answer after it.
+        A channel of RabbitMQ may answer with the count before it sends messages that a queue delivered
+        earlier. So a second request follows, which the channel answers after those messages.
 
         Args:
-            target: is given what is in the queues now, to know when it has come.
+            backlog: starts counting the messages that are in the queues now.
         """
         counts = self._count()
-        if target is not None:
+        if backlog is not None:
             while self._moving() and any(counts.values()):
-                # What comes now was counted, or was not; what is missing is clear once the window is full.
+                # It is unknown whether arriving messages are in the counts, until the prefetch is used up.
                 counts = self._count()
-            target.expect(counts, self._store.next + len(self._buffer))
+            backlog.expect(counts, self._store.next + len(self._buffer))
         if self._store.shows_when_settled:
             self.flush()
         self._settle()
         self.flush()
         visible = self._store.visible
         held = self._store.next + len(self._buffer) - visible
-        return Standing(visible, held, sum(counts.values()), self._course.arrived)
+        return SpoolStatus(visible, held, sum(counts.values()), self._shared.arrived)
 
     def _count(self) -> dict[str, int]:
-        """How many messages are ready in each queue."""
+        """The number of ready messages in each queue."""
         counts = {}
         for queue in self._options.queues:
             answer = self._link.call(self._channel.queue_declare, queue, passive=True)
@@ -138,28 +138,28 @@ class Intake:
         return counts
 
     def _settle(self) -> None:
-        """Have an answer to something that changes nothing: what was sent and asked before is through."""
+        """Wait for the answer to a request without effect: everything before it has been processed."""
         self._link.call(self._channel.basic_qos, prefetch_count=self._options.prefetch)
         self._store.settled()
 
     def _moving(self) -> bool:
-        """Whether messages come without having been acknowledged for."""
-        arrived = self._course.arrived
+        """True if messages still arrive without further acknowledgements."""
+        arrived = self._shared.arrived
         self._settle()
-        return self._course.arrived != arrived
+        return self._shared.arrived != arrived
 
-    def patience(self) -> float | None:
-        """How long nothing has to be done unless something happens; None for ever."""
+    def idle_limit(self) -> float | None:
+        """The seconds until the next flush is due; None if none is."""
         if self._flush_at is None or self._is_full():
             return None
         return max(self._flush_at - time.monotonic(), 0.0)
 
     def _is_full(self) -> bool:
-        """Whether what comes is left to the broker: there is no room, or nobody will want it."""
-        target = self._course.target
-        if target is not None and target.rows_left(self._store.next) == 0:
+        """True if messages are left to the broker: the store is full, or the backlog is complete."""
+        backlog = self._shared.backlog
+        if backlog is not None and backlog.rows_left(self._store.next) == 0:
             return True
-        return self._store.full and not self._course.unlimited
+        return self._store.full and not self._shared.unlimited
 
     def _flush_if_due(self) -> None:
         now = time.monotonic()
@@ -169,15 +169,15 @@ class Intake:
             self.flush()
 
     def flush(self) -> None:
-        """Store what has come, as far as there is room, and acknowledge what is stored."""
+        """Store received messages, as far as the store has space, and acknowledge them."""
         buffer = self._buffer
         while buffer and not self._is_full():
             segment = buffer[: self._rows_of_segment()]
-            target = self._course.target
-            if target is not None:
-                # Before the rows are visible, so that it is known then whether they are beyond it.
-                target.came_all(segment)
-                segment = segment[: target.rows_left(self._store.next)]
+            backlog = self._shared.backlog
+            if backlog is not None:
+                # Count them before they are visible, so that the end of the backlog is known then.
+                backlog.messages_arrived(segment)
+                segment = segment[: backlog.rows_left(self._store.next)]
             self._store.add(segment)
             self._octets -= sum(len(message.body) for message in segment)
             del buffer[: len(segment)]
@@ -185,7 +185,7 @@ class Intake:
             self._acknowledge(buffer[0].deliver.delivery_tag - 1 if buffer else self._last_tag)
         self._flush_at = None
         if self._dropped:
-            log.info("left out %d messages that came again", self._dropped)
+            log.info("dropped %d redelivered messages that the spool has already", self._dropped)
             self._dropped = 0
 
     def _acknowledge(self, tag: int) -> None:
@@ -207,14 +207,14 @@ class Intake:
         return rows
 
     def _receiver(self, queue: str) -> Callable[..., None]:
-        """The callback for deliveries from a queue. It runs for every message: keep it flat."""
-        buffer, store, course, now = self._buffer, self._store, self._course, time.time_ns
+        """The callback for deliveries from a queue. It runs for every message, so it calls little."""
+        buffer, store, shared, now = self._buffer, self._store, self._shared, time.time_ns
 
         def receive(
             _channel: Channel, deliver: Basic.Deliver, properties: BasicProperties, body: bytes
         ) -> None:
             self._last_tag = deliver.delivery_tag
-            course.arrived += 1
+            shared.arrived += 1
             if deliver.redelivered and properties.message_id and store.known(queue, properties.message_id):
                 self._drop(queue)
                 return
@@ -226,11 +226,11 @@ class Intake:
         return receive
 
     def _drop(self, queue: str) -> None:
-        """Leave out a message that the store has: it will be acknowledged with those around it."""
+        """Drop a message that the store already has. It is acknowledged together with its neighbours."""
         self._dropped += 1
-        target = self._course.target
-        if target is not None:
-            target.came(queue, self._store.next + len(self._buffer))
+        backlog = self._shared.backlog
+        if backlog is not None:
+            backlog.message_arrived(queue, self._store.next + len(self._buffer))
 
 
 def _cancelled(link: Link) -> None:

@@ -1,11 +1,11 @@
-"""Events of the model in words. Facts are known by their names and attributes alone."""
+"""The text of connection events and model events. Facts are read by their names and attributes only."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from fakeamqp.trace.words import one_line, short
+from fakeamqp.trace.rendering import one_line, short
 
 __all__ = ["connection_text", "model_text", "publisher_name"]
 
@@ -31,16 +31,19 @@ _DEATHS = frozenset(("rejected", "expired", "maxlen", "delivery_limit"))
 
 
 def connection_text(event: str, connection: str, detail: str) -> str:
-    """What happened to a connection."""
+    """The line of a connection event."""
     if event == "connected":
         detail = f"{connection} {detail}".rstrip()
     return one_line(f"{event}: {detail}" if detail else event)
 
 
 def model_text(event: str, facts: Facts, alias: str = "") -> str:
-    """What happened in the model, to the client of that short name.
+    """The line of a model event. An unknown event is shown with all of its facts.
 
-    Of an event not known here, everything it says.
+    Args:
+        event: its name.
+        facts: what the broker reported, by name.
+        alias: the short name of the client's connection.
     """
     try:
         say = _WORDS.get(event)
@@ -48,7 +51,7 @@ def model_text(event: str, facts: Facts, alias: str = "") -> str:
             return one_line(say(event, facts, alias))
         words = [event, *(f"{name}={_said(value)}" for name, value in facts.items())]
         return one_line(" ".join(words))
-    except Exception as error:  # A line about a broken fact is worth more than no timeline.
+    except Exception as error:  # One broken fact must not prevent the timeline.
         return f"{one_line(event)} (its facts cannot be shown: {type(error).__name__})"
 
 
@@ -104,7 +107,7 @@ def _died(event: str, facts: Facts, _alias: str) -> str:
         place += f" to exchange {short(facts['exchange'])}"
     why = _REASONS.get(reason, f"of {reason}")
     detail = str(facts.get("detail") or why)
-    # What died might have gone on as a dead letter: `detail` is why it has not.
+    # `detail` tells why the message was not dead-lettered.
     why = f"{why}, and {detail}" if reason in _DEATHS and not detail.startswith(why) else detail
     return f"{_message(facts)} {event}{place}{_elsewhere(facts)} because {why}"
 
@@ -113,7 +116,7 @@ def _returned(event: str, facts: Facts, _alias: str) -> str:
     return f"{_message(facts)} {event} to its publisher: {facts['code']} {facts['text']}"
 
 
-# --- all else -----------------------------------------------------------------------------------------
+# --- other events -----------------------------------------------------------------------------------------
 
 
 def _declared(event: str, facts: Facts, _alias: str) -> str:
@@ -164,7 +167,7 @@ def _message(facts: Facts) -> str:
 
 
 def _on(facts: Facts, alias: str) -> str:
-    """On which connection and channel, as far as that is known."""
+    """The connection and the channel, if known."""
     channel = facts.get("channel")
     words = [alias] if alias else []
     if channel is not None:
@@ -173,13 +176,13 @@ def _on(facts: Facts, alias: str) -> str:
 
 
 def _elsewhere(facts: Facts) -> str:
-    """The virtual host, where it is not the usual one."""
+    """The virtual host, unless it is "/"."""
     name = facts.get("virtual_host", "/")
     return "" if name == "/" else f" in virtual host {short(name)}"
 
 
 def _said(value: object) -> str:
-    """Strings and numbers as they are written, anything else as it calls itself."""
+    """Strings, numbers and collections as source code, any other value by its `str`."""
     return (
         short(value) if isinstance(value, (str, bytes, int, float, list, dict)) else one_line(str(value), 120)
     )

@@ -1,4 +1,4 @@
-"""Events as plain values, for JSON, tables and pages. One schema, written down here.
+"""The JSON form of events, for recordings, tables and pages. This text is the schema.
 
 Every event has
 
@@ -8,47 +8,46 @@ Every event has
 | `connection` | the name of the connection, or null |
 | `alias` | its short name, such as "c1", or "" |
 | `kind` | "frame", "connection" or "model" |
-| `name` | what it is: "basic.publish", "content header", "connected", "published", ... |
-| `text` | the same in one line for people |
+| `name` | the kind of event: "basic.publish", "content header", "connected", "published", ... |
+| `text` | the event in one line |
 
 A frame also has `protocol` ("0-8", "0-9", "0-9-1" or "0-10"), `direction` ("received" by the broker or "sent"
 by it), `channel`, `type` (a number, see `fakeamqp.adapters`), `part` ("method", "header", "body",
-"heartbeat" or "" where it is none of these), `size` (bytes of payload), `cut` (true where only the beginning
-of the payload was kept), `readable` (false where the bytes cannot be decoded, or not all of them are there),
-and
+"heartbeat" or "" for any other), `size` (bytes of payload), `cut` (true if only the beginning of the payload
+was kept), `readable` (false if the bytes cannot be decoded, or are not complete), and
 
-- a method `fields`: {name: value}, all but the reserved ones; null where it cannot be read. In 0-10 that is a
-  control or a command, which may also have `sync`; sets of ids are text such as "0-4,7". In 0-9 one that came
-  as a request has `request`: {"id", "response_mark"}, one that came as a response `response`: {"id",
-  "request_id", "batch_offset"}, and the body of a transfer that is a reference is called `reference`
-- a content header `class_id`, `body_size` and `properties`: {name: value}, those that are present; null where
-  they cannot be read. In 0-10 there is no class id, the size is what message-properties say, properties have
-  the names of 0-9-1, and `structs` has them as they are: {struct: {field: value}}. In 0-9 there is `weight`,
-  how many contents are inside this one
-- a content body `body`: its bytes
-- a trace frame of 0-9 `octets`: what is in it.
+- a method has `fields`: {name: value} without reserved ones, or null if it cannot be decoded. In 0-10 a
+  method is a control or a command, which may also have `sync`; sets of ids are text such as "0-4,7". In 0-9
+  a method in a request has `request`: {"id", "response_mark"}, a method in a response has `response`: {"id",
+  "request_id", "batch_offset"}, and a transfer whose body is a reference has `reference` instead of `body`
+- a content header has `class_id`, `body_size` and `properties`: {name: value} of those that are present, or
+  null if they cannot be decoded. In 0-10 there is no class id, the size is from message-properties,
+  properties have the names of 0-9-1, and `structs` has the structs of 0-10: {struct: {field: value}}. In 0-9
+  there is `weight`, the number of contents inside this one
+- a content body has `body`: its bytes
+- a trace frame of 0-9 has `octets`: its content.
 
-A connection event has `event` and `detail`, an event of the model `event` and `facts`: {name: value}.
+A connection event has `event` and `detail`. A model event has `event` and `facts`: {name: value}.
 
-Numbers, booleans, null, text, lists and tables are what they are in JSON. What JSON has no word for is an
+Numbers, booleans, null, text, lists and tables are written as such in JSON. A value of another type is an
 object with one key:
 
 | Value | Written as |
 |---|---|
-| bytes, where they are not UTF-8, and always as a field of a table | `{"base64": "AP8="}` |
+| bytes that are not UTF-8, and all bytes in tables | `{"base64": "AP8="}` |
 | text whose bytes are not UTF-8 | `{"bytes": "/w=="}`, in base64 |
 | decimal | `{"decimal": "1.50"}` |
 | timestamp in a table, in seconds since 1970 | `{"timestamp": 1700000000}` |
-| infinite or no number | `{"float": "inf"}` |
-| what nobody is to read, such as a password | `{"secret": 12}`, the number of its bytes |
+| infinity or not a number | `{"float": "inf"}` |
+| a secret, such as a password | `{"secret": 12}`, the number of its bytes |
 | a message | `{"message": {…}}` of number, exchange, routing_key, body, size, publisher and properties |
-| what became of a message | `{"outcome": {"text", "queues", "refused", "unconsumed", "delays"}}` |
+| the outcome of a publish | `{"outcome": {"text", "queues", "refused", "unconsumed", "delays"}}` |
 | uuid | `{"uuid": "12345678-…"}` |
-| anything else | `{"object": "as it calls itself"}` |
+| any other object | `{"object": "its str"}` |
 | a table whose only field has one of these names | `{"table": {"decimal": "of the application"}}` |
 
-The number of a message is the same wherever it goes, dead-letter exchanges included; numbers begin with 1,
-and 0 is none. `value_of` reads facts back.
+The number of a message stays the same in all queues, also after dead-lettering. Numbers begin at 1; 0 stands
+for no number. `value_from_json` reads facts back.
 """
 
 from __future__ import annotations
@@ -60,15 +59,29 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from fakeamqp.protocols.framed.codec.basic import BasicProperties
-from fakeamqp.protocols.framed.codec.tables import Timestamp
+from fakeamqp.timestamps import Timestamp
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
-from fakeamqp.trace.parts import Cut, full_size
-from fakeamqp.trace.reading import Hidden, reader_of
+from fakeamqp.trace.frame_readers import RedactedValue, frame_reader
+from fakeamqp.trace.truncation import Truncated, full_size
 
-__all__ = ["PROPERTIES", "bytes_or_text", "plain", "plain_value"]
+__all__ = ["PROPERTIES", "bytes_or_text", "event_to_json", "value_to_json"]
 
-PROPERTIES = tuple(name for name, _ in BasicProperties.LAYOUT)
+PROPERTIES = (
+    "content_type",
+    "content_encoding",
+    "headers",
+    "delivery_mode",
+    "priority",
+    "correlation_id",
+    "reply_to",
+    "expiration",
+    "message_id",
+    "timestamp",
+    "type",
+    "user_id",
+    "app_id",
+    "cluster_id",
+)
 _MARKS = frozenset(
     (
         "base64",
@@ -85,14 +98,11 @@ _MARKS = frozenset(
     )
 )
 _DEEPEST = 250
-"""Beyond the deepest tables there are."""
+"""Deeper than any table that the codec accepts."""
 
 
-def plain(event: Event) -> dict[str, Any]:
-    """An event as values that JSON knows; the module's text is their schema.
-
-    It never fails, and it shows no password.
-    """
+def event_to_json(event: Event) -> dict[str, Any]:
+    """The JSON form of an event; see the text of the module. It never raises and has no passwords."""
     said: dict[str, Any] = {
         "time": event.time,
         "connection": event.connection,
@@ -103,13 +113,15 @@ def plain(event: Event) -> dict[str, Any]:
     }
     if isinstance(event, FrameEvent):
         said.update(kind="frame", protocol=event.protocol, direction=event.direction, channel=event.channel)
-        said.update(type=event.type, part=event.part, size=event.size, cut=isinstance(event.payload, Cut))
-        said.update(reader_of(event.protocol).plain(event.type, event.redacted.payload))
+        said.update(
+            type=event.type, part=event.part, size=event.size, cut=isinstance(event.payload, Truncated)
+        )
+        said.update(frame_reader(event.protocol).to_json(event.type, event.redacted.payload))
     elif isinstance(event, ConnectionEvent):
         said.update(kind="connection", event=event.event, detail=event.detail)
     elif isinstance(event, ModelEvent):
         said.update(kind="model", event=event.event)
-        said["facts"] = {name: plain_value(value) for name, value in event.facts.items()}
+        said["facts"] = {name: value_to_json(value) for name, value in event.facts.items()}
     return said
 
 
@@ -118,23 +130,23 @@ def _present(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def bytes_or_text(octets: bytes) -> Any:
-    """Text where the bytes are UTF-8, else `{"base64": ...}`."""
+    """Text if the bytes are UTF-8, otherwise `{"base64": ...}`."""
     try:
         return octets.decode()
     except UnicodeDecodeError as problem:
-        # What was cut may have been cut in the middle of a character.
-        if isinstance(octets, Cut) and problem.end == len(octets) and problem.start > len(octets) - 4:
+        # Truncation may have split a character.
+        if isinstance(octets, Truncated) and problem.end == len(octets) and problem.start > len(octets) - 4:
             return octets[: problem.start].decode()
         return {"base64": base64.b64encode(octets).decode()}
 
 
-def plain_value(value: object, depth: int = 0) -> Any:
-    """Any value as JSON knows it; see the module's text for those it does not know."""
+def value_to_json(value: object, depth: int = 0) -> Any:
+    """The JSON form of any value; see the text of the module."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
         return _text(value)
-    if isinstance(value, Hidden):
+    if isinstance(value, RedactedValue):
         return {"secret": value.size}
     if isinstance(value, Timestamp):
         return {"timestamp": int(value)}
@@ -149,10 +161,10 @@ def plain_value(value: object, depth: int = 0) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, Mapping) and depth < _DEEPEST:
-        table = {str(name): plain_value(item, depth + 1) for name, item in value.items()}
+        table = {str(name): value_to_json(item, depth + 1) for name, item in value.items()}
         return {"table": table} if len(table) == 1 and not _MARKS.isdisjoint(table) else table
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields") and depth < _DEEPEST:
-        return [plain_value(item, depth + 1) for item in value]
+        return [value_to_json(item, depth + 1) for item in value]
     return _object(value)
 
 
@@ -166,7 +178,7 @@ def _text(value: str) -> Any:
 
 
 def _object(value: object) -> dict[str, Any]:
-    """Objects of the model are known by their attributes alone."""
+    """Objects of the model are recognized by their attributes."""
     try:
         if hasattr(value, "body") and hasattr(value, "routing_key"):
             return {"message": _message(value)}
@@ -179,13 +191,13 @@ def _object(value: object) -> dict[str, Any]:
 
 def _message(message: Any) -> dict[str, Any]:
     properties = getattr(message, "properties", None)
-    values = {name: plain_value(getattr(properties, name, None)) for name in PROPERTIES}
+    values = {name: value_to_json(getattr(properties, name, None)) for name in PROPERTIES}
     publisher = getattr(getattr(message, "publisher", None), "name", None)
     number = getattr(message, "number", 0)
     return {
         "number": number if isinstance(number, int) else 0,
-        "exchange": plain_value(message.exchange),
-        "routing_key": plain_value(message.routing_key),
+        "exchange": value_to_json(message.exchange),
+        "routing_key": value_to_json(message.routing_key),
         "body": bytes_or_text(message.body),
         "size": full_size(message.body),
         "publisher": publisher if isinstance(publisher, str) else None,
@@ -200,7 +212,7 @@ def _outcome(outcome: Any) -> dict[str, Any]:
         "refused": [_called(queue) for queue in outcome.refused],
         "unconsumed": bool(getattr(outcome, "unconsumed", False)),
         "delays": [
-            {"exchange": _called(delay.exchange), "seconds": plain_value(delay.seconds)}
+            {"exchange": _called(delay.exchange), "seconds": value_to_json(delay.seconds)}
             for delay in getattr(outcome, "delays", ())
         ],
     }

@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from fakeamqp.trace.parts import Cut
-from fakeamqp.trace.words import one_line, short
+from fakeamqp.trace.rendering import one_line, short
+from fakeamqp.trace.truncation import Truncated
 
 
 class Silent:
@@ -35,7 +35,7 @@ class Chatty:
         ([[[[[[1]]]]]], "[[[[...]]]]"),
         ("x" * 61, "'" + "x" * 60 + "'..."),
         (b"x" * 61, "b'" + "x" * 60 + "'... (61 bytes)"),
-        (Cut(b"x" * 100_000, 4096), "b'" + "x" * 60 + "'... (100000 bytes)"),
+        (Truncated(b"x" * 100_000, 4096), "b'" + "x" * 60 + "'... (100000 bytes)"),
         (Silent(), "<Silent, whose repr raised RuntimeError>"),
     ],
 )

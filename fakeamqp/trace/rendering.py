@@ -1,11 +1,11 @@
-"""Values in short, so that an event fits one line and no byte from a peer can break it."""
+"""Short text for values. It fits one line, and no byte from a peer can break that line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
 
-from fakeamqp.trace.parts import full_size
+from fakeamqp.trace.truncation import full_size
 
 __all__ = ["one_line", "short"]
 
@@ -15,7 +15,7 @@ _DEEPEST = 4
 
 
 def short(value: object, depth: int = 0) -> str:
-    """`value` as source code would write it, cut where it is long. Never fails, never breaks the line."""
+    """`value` as source code, shortened if it is long. It never raises and has no line breaks."""
     if isinstance(value, bytes):
         shown = repr(bytes(value[:_LONGEST]))
         size = full_size(value)
@@ -38,7 +38,7 @@ def short(value: object, depth: int = 0) -> str:
 
 
 def one_line(text: str, longest: int = 0) -> str:
-    """Text for people, with whatever cannot be printed escaped. `longest` 0 means any length."""
+    """The text with unprintable characters escaped, cut to `longest` characters; 0 means any length."""
     if longest and len(text) > longest:
         text = text[: longest - 3] + "..."
     return text if text.isprintable() else repr(text)[1:-1]

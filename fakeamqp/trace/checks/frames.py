@@ -1,10 +1,10 @@
-"""What one peer sends on one channel, frame after frame; a part of the twin of `conformance.sql`."""
+"""The frames of one peer on one channel; a part of the reference implementation of `conformance.sql`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fakeamqp.spark.traces.twins.records import Row
+from fakeamqp.trace.checks.rows import Row
 
 __all__ = ["Sender"]
 
@@ -14,17 +14,17 @@ _CLOSES = frozenset(("channel.close", "channel.close-ok"))
 
 
 class Sender:
-    """Follows the frames of one peer on one channel."""
+    """The state of one peer on one channel, from the frames that it sends."""
 
     def __init__(self) -> None:
         self._before: str | None = None
         self._due: int | None = None
-        """Bytes of body that the latest header has announced and that have not come."""
+        """Bytes of body that the latest header announced and that are still missing."""
         self._closes = False
         self._closed = False
 
     def broken_by(self, row: Row) -> Iterator[str]:
-        """The rules that this frame breaks, which is the next one."""
+        """The rules that the next frame violates."""
         name, before = row.name, self._before
         if row.channel and (self._closed or (self._closes and name != "channel.close-ok")):
             yield "after-channel-close"

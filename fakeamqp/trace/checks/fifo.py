@@ -1,11 +1,11 @@
-"""First deliveries out of order; the twin of `fifo_violations.sql`."""
+"""First deliveries out of order: the reference implementation of `fifo_violations.sql`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from fakeamqp.spark.traces.twins.records import Record, runs
+from fakeamqp.trace.checks.rows import Record, runs
 
 __all__ = ["fifo_violations"]
 
@@ -13,23 +13,23 @@ _IN_QUEUE = frozenset(("enqueued", "delivered", "acked", "rejected", "requeued")
 
 
 def fifo_violations(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """What `Traces.fifo_violations` returns, as dictionaries."""
+    """The rows of `Traces.fifo_violations`, as dictionaries."""
     found = []
     for run in runs(records):
         latest: dict[tuple[int, str | None], tuple[str, int]] = {}
-        astray: set[int] = set()
+        rerouted: set[int] = set()
         furthest: dict[tuple[Any, ...], tuple[int, int, int]] = {}
         for row in run:
             if row.kind != "model" or row.message is None:
                 continue
             if row.name in ("dead-lettered", "delay over"):
-                astray.add(row.message)
+                rerouted.add(row.message)
             if row.name not in _IN_QUEUE:
                 continue
             before, place = latest.get((row.message, row.queue), ("", -1))
             latest[row.message, row.queue] = (row.name, row.number)
             first = row.name == "delivered" and before == "enqueued" and row.redelivered is False
-            if not first or row.message in astray:
+            if not first or row.message in rerouted:
                 continue
             priority = row.priority or 0
             path = (*row.place, row.queue, priority)

@@ -1,10 +1,10 @@
-"""One channel from its opening to its close; a part of the twin of `conformance.sql`."""
+"""One channel from its opening to its close; a part of the reference implementation of `conformance.sql`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fakeamqp.spark.traces.twins.records import Row
+from fakeamqp.trace.checks.rows import Row
 
 __all__ = ["Channel"]
 
@@ -12,7 +12,7 @@ _SETTLED = frozenset(("acked", "rejected", "requeued"))
 
 
 class Channel:
-    """Follows what both peers and the queues say of one channel."""
+    """The state of one channel, from the frames of both peers and the events of the queues."""
 
     def __init__(self) -> None:
         self._closed = False
@@ -26,7 +26,8 @@ class Channel:
         self._settlements: set[int | None] = set()
         self._settled_up_to: int | None = None
         self._rolled_back = False
-        # Consumers, by tag: whether they may be sent something, and whether they settle. None is a get.
+        # By consumer tag: whether deliveries are allowed, and whether they are no-ack. A get has the tag
+        # None.
         self._consuming: dict[str | None, bool] = {}
         self._needs_no_ack: dict[str | None, bool] = {}
         # Publishes and their confirms.
@@ -35,17 +36,20 @@ class Channel:
         self._confirms: set[int] = set()
         self._confirmed_up_to = 0
 
-    def broken_by(self, row: Row, *, unheard: bool) -> Iterator[str]:
-        """The rules that this event breaks. `unheard`: the broker listens to the connection no longer."""
+    def broken_by(self, row: Row, *, ignored: bool) -> Iterator[str]:
+        """The rules that this event violates.
+
+        `ignored` is True once the broker has closed the connection and ignores what the client sends.
+        """
         if row.kind == "model":
             yield from self._model(row)
         elif row.kind == "frame" and row.direction == "sent":
             yield from self._sent(row)
         elif row.kind == "frame":
-            yield from self._received(row, unheard)
+            yield from self._received(row, ignored)
 
     def left_open(self) -> Iterator[tuple[Row, str]]:
-        """The events to which the rest of the trace has no answer, and the rules that this breaks."""
+        """The events that need a later event which is not in the trace, and the rules that this violates."""
         for tag, rows in self._made.items():
             if not self._frames.get(tag):
                 for row in rows:
@@ -104,9 +108,9 @@ class Channel:
         if row.multiple:
             self._confirmed_up_to = max(self._confirmed_up_to, tag)
 
-    def _received(self, row: Row, unheard: bool) -> Iterator[str]:
+    def _received(self, row: Row, ignored: bool) -> Iterator[str]:
         if row.name in ("basic.ack", "basic.nack", "basic.reject"):
-            yield from self._settlement(row, row.delivery_tag or 0, unheard)
+            yield from self._settlement(row, row.delivery_tag or 0, ignored)
         elif row.name in ("basic.recover", "basic.recover-async") and row.requeue:
             self._settle_up_to(self._latest_tag)
         elif row.name == "tx.rollback":
@@ -120,9 +124,9 @@ class Channel:
         elif row.name == "basic.publish" and self._confirming:
             self._publishes.append(row)
 
-    def _settlement(self, row: Row, tag: int, unheard: bool) -> Iterator[str]:
+    def _settlement(self, row: Row, tag: int, ignored: bool) -> Iterator[str]:
         everything = row.multiple and tag == 0
-        if not (everything or self._closed or unheard):
+        if not (everything or self._closed or ignored):
             up_to = self._settled_up_to
             settled = tag in self._settlements or (up_to is not None and tag <= up_to)
             if not self._frames.get(tag):

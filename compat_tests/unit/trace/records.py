@@ -15,7 +15,7 @@ from compat_tests.programs import program as p
 from compat_tests.programs.player import Player
 from compat_tests.protocol.driver import Server
 from fakeamqp.trace import Recorder, Trace
-from fakeamqp.trace.plain import plain
+from fakeamqp.trace.json_form import event_to_json
 
 __all__ = ["TRACES", "Record", "lines", "mutated", "played", "write_runs"]
 
@@ -290,7 +290,7 @@ _CHANGED = ("no_ack", "prefetch", "prefetch_count", "delivery_tag", "multiple", 
 
 def lines(trace: Trace) -> list[Record]:
     """What a recording of this trace says, an event in a line."""
-    return [{"number": number, **plain(event)} for number, event in enumerate(trace.events)]
+    return [{"number": number, **event_to_json(event)} for number, event in enumerate(trace.events)]
 
 
 def write_runs(path: Path, runs: Mapping[str, list[Record]]) -> None:

@@ -17,8 +17,8 @@ from fakeamqp.protocols.amqp_0_9_1.trace import READER
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.framed.codec.tables import RABBITMQ, Timestamp, encode_table
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent
-from fakeamqp.trace.parts import Cut, MessagePart
-from fakeamqp.trace.plain import plain, plain_value
+from fakeamqp.trace.json_form import event_to_json, value_to_json
+from fakeamqp.trace.truncation import Truncated, TruncatedMessage
 
 PASSWORD = "swordfish"
 AMQPLAIN = encode_table({"LOGIN": "guest", "PASSWORD": PASSWORD})[4:]
@@ -30,7 +30,7 @@ def frame(frame_type: int, payload: bytes, direction: str = "received") -> Frame
 
 def test_a_method():
     event = frame(1, m.BasicPublish(exchange="e", routing_key="k", mandatory=True).encode())
-    assert plain(event) == {
+    assert event_to_json(event) == {
         "time": 1.5,
         "connection": "a -> b",
         "alias": "c1",
@@ -50,7 +50,7 @@ def test_a_method():
 
 
 def test_fields_bear_the_names_that_amqp_gives_them():
-    assert plain(frame(1, m.BasicQos(prefetch_count=3, global_=True).encode()))["fields"] == {
+    assert event_to_json(frame(1, m.BasicQos(prefetch_count=3, global_=True).encode()))["fields"] == {
         "prefetch_size": 0,
         "prefetch_count": 3,
         "global": True,
@@ -59,7 +59,7 @@ def test_fields_bear_the_names_that_amqp_gives_them():
 
 def test_a_content_header():
     properties = BasicProperties(message_id="m1", headers={"n": 1, "at": Timestamp(7), "x": b"a"}).encode()
-    said = plain(frame(2, CONTENT_HEADER.pack(60, 0, 3) + properties))
+    said = event_to_json(frame(2, CONTENT_HEADER.pack(60, 0, 3) + properties))
     assert (said["class_id"], said["body_size"], said["readable"]) == (60, 3, True)
     assert said["properties"] == {
         "message_id": "m1",
@@ -75,15 +75,15 @@ def test_a_content_header():
         ("grün".encode(), "grün"),
         (b"\x00\xff", {"base64": "AP8="}),
         # Cut in the middle of a character, and bytes that are no text wherever they are cut.
-        (Cut("grü".encode(), 3), "gr"),
-        (Cut(b"\xff\xffabcdef", 4), {"base64": "//9hYg=="}),
+        (Truncated("grü".encode(), 3), "gr"),
+        (Truncated(b"\xff\xffabcdef", 4), {"base64": "//9hYg=="}),
     ],
 )
 def test_a_body(octets: bytes, body: object):
-    said = plain(frame(3, octets))
+    said = event_to_json(frame(3, octets))
     assert said["body"] == body
-    assert said["cut"] is isinstance(octets, Cut)
-    assert said["size"] == (octets.size if isinstance(octets, Cut) else len(octets))
+    assert said["cut"] is isinstance(octets, Truncated)
+    assert said["size"] == (octets.size if isinstance(octets, Truncated) else len(octets))
 
 
 @pytest.mark.parametrize(
@@ -97,13 +97,13 @@ def test_a_body(octets: bytes, body: object):
     ],
 )
 def test_frames_without_content_and_frames_that_cannot_be_read(frame_type, payload, readable):
-    said = plain(frame(frame_type, payload))
+    said = event_to_json(frame(frame_type, payload))
     assert said["readable"] is readable
     assert said.get("fields") is None and said.get("properties") is None
 
 
 def test_connections():
-    said = plain(ConnectionEvent(0.0, "a -> b", "c1", "closed", "by the client"))
+    said = event_to_json(ConnectionEvent(0.0, "a -> b", "c1", "closed", "by the client"))
     assert (said["kind"], said["name"], said["event"], said["detail"]) == (
         "connection",
         "closed",
@@ -122,7 +122,9 @@ def test_what_became_of_a_message():
     )
     queue = SimpleNamespace(name="orders")
     outcome = SimpleNamespace(queues=(queue,), refused=(), unconsumed=False, delays=())
-    said = plain(ModelEvent(0.0, None, "", "published", {"message": message, "outcome": outcome, "n": 1}))
+    said = event_to_json(
+        ModelEvent(0.0, None, "", "published", {"message": message, "outcome": outcome, "n": 1})
+    )
     assert said["facts"]["message"] == {
         "message": {
             "number": 0,
@@ -136,7 +138,7 @@ def test_what_became_of_a_message():
     }
     assert said["facts"]["outcome"]["outcome"]["queues"] == ["orders"]
     assert said["facts"]["n"] == 1
-    part = plain_value(MessagePart(message, 3))["message"]
+    part = value_to_json(TruncatedMessage(message, 3))["message"]
     assert (part["body"], part["size"], part["properties"]) == ("two", 10, {"message_id": "m1"})
 
 
@@ -160,7 +162,7 @@ class Broken:
     ],
 )
 def test_values(value: object, said: object):
-    assert plain_value(value) == said
+    assert value_to_json(value) == said
 
 
 SECRETS = [
@@ -183,13 +185,13 @@ def test_no_password_is_shown_or_left_in_redacted_octets(method, cut_off):
     payload = payload[: len(payload) - cut_off]
     event = frame(1, payload)
     for known in (PASSWORD, PASSWORD[:6], PASSWORD[:6].encode().hex()):
-        assert known not in json.dumps(plain(event))
+        assert known not in json.dumps(event_to_json(event))
     hidden = READER.redacted(1, payload, 0)
     assert PASSWORD[:6].encode() not in hidden
     assert len(hidden) == len(payload)
     if not cut_off:
         left = m.METHODS[method.INDEX].decode(hidden, RABBITMQ)
-        assert plain(frame(1, hidden)) == plain(event)
+        assert event_to_json(frame(1, hidden)) == event_to_json(event)
         assert getattr(left, "mechanism", None) == getattr(method, "mechanism", None)
 
 
@@ -209,11 +211,11 @@ def test_no_password_is_shown_or_left_in_redacted_octets(method, cut_off):
 )
 def test_no_password_is_shown_of_a_login_that_cannot_be_read(method, frame_type, channel, spoil):
     event = replace(frame(frame_type, spoil(method.encode())), channel=channel)
-    assert PASSWORD[:6] not in json.dumps(plain(event)) + event.text
+    assert PASSWORD[:6] not in json.dumps(event_to_json(event)) + event.text
     assert PASSWORD[:6].encode().hex() not in event.text
     assert PASSWORD[:6].encode() not in event.redacted.payload
     assert event.redacted.size == event.size
-    assert plain(event.redacted) == plain(event)
+    assert event_to_json(event.redacted) == event_to_json(event)
 
 
 @pytest.mark.parametrize("method", [SECRETS[0], SECRETS[6], SECRETS[8]], ids=lambda method: method.NAME)
@@ -235,7 +237,7 @@ def test_passwords_in_urls_that_a_client_tells_are_hidden(told, shown):
     properties = {"connection_name": told, "product": "x", "more": {"urls": [told, told]}}
     event = frame(1, m.ConnectionStartOk(client_properties=properties, mechanism="PLAIN").encode())
     expected = {"connection_name": shown, "product": "x", "more": {"urls": [shown, shown]}}
-    assert plain(event)["fields"]["client_properties"] == expected
+    assert event_to_json(event)["fields"]["client_properties"] == expected
     assert event.redacted.method.client_properties == expected
     assert shown in event.text
 
@@ -247,5 +249,5 @@ def test_user_names_stay():
 
 @given(st.sampled_from([1, 2, 3, 8, 9]), st.binary(max_size=64))
 def test_any_octets_make_json(frame_type, payload):
-    json.dumps(plain(frame(frame_type, payload)), allow_nan=False).encode("utf-8")
+    json.dumps(event_to_json(frame(frame_type, payload)), allow_nan=False).encode("utf-8")
     assert len(READER.redacted(frame_type, payload, 0)) == len(payload)

@@ -1,4 +1,4 @@
-"""The most that was held at once; the twin of `unacked_high_water.sql`."""
+"""The most unsettled messages held at once: the reference implementation of `unacked_high_water.sql`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from fakeamqp.spark.traces.twins.records import Record, Row, runs
+from fakeamqp.trace.checks.rows import Record, Row, runs
 
 __all__ = ["unacked_high_water"]
 
@@ -16,7 +16,7 @@ _SETTLED = frozenset(("acked", "rejected", "requeued"))
 
 @dataclass(slots=True)
 class _Level:
-    """How much one consumer, or one channel, holds."""
+    """The number of messages that one consumer, or one channel, holds."""
 
     limit: int = 0
     level: int = 0
@@ -28,6 +28,7 @@ class _Level:
     first_exceedance: int | None = None
 
     def rise(self, number: int) -> None:
+        """Count the delivery whose event has this number."""
         self.level += 1
         self.deliveries += 1
         self.prefetch = max(self.prefetch, self.limit)
@@ -40,7 +41,7 @@ class _Level:
 
 
 def unacked_high_water(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """What `Traces.unacked_high_water` returns, as dictionaries."""
+    """The rows of `Traces.unacked_high_water`, as dictionaries."""
     found = [row for run in runs(records) for row in _of_run(run)]
     return sorted(
         found,
@@ -70,7 +71,7 @@ def _of_run(run: list[Row]) -> Iterable[dict[str, Any]]:
             for level in outstanding.pop((place, row.delivery_tag), ()):
                 level.level -= 1
         elif row.name == "delivered":
-            # A tag that comes again was not settled before.
+            # The trace has no settlement of an earlier delivery with this tag.
             outstanding.pop((place, row.delivery_tag), None)
             if row.consumer_tag is None or (place, row.consumer_tag) not in consumers:
                 continue

@@ -1,4 +1,4 @@
-"""An instant as the wire has it, whatever the protocol: seconds since 1970."""
+"""An instant as all protocols carry it: seconds since 1970."""
 
 from __future__ import annotations
 

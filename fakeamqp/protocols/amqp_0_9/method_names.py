@@ -1,0 +1,27 @@
+"""The names of all methods of 0-9 and of 0-8, known without loading the codec."""
+
+from __future__ import annotations
+
+__all__ = ["METHOD_NAMES", "METHOD_NAMES_0_8"]
+
+_BY_CLASS = {
+    "connection": "start start-ok secure secure-ok tune tune-ok open open-ok redirect close close-ok",
+    "channel": "open open-ok flow flow-ok close close-ok resume ping pong ok",
+    "access": "request request-ok",
+    "exchange": "declare declare-ok delete delete-ok bound bound-ok",
+    "queue": "declare declare-ok bind bind-ok unbind unbind-ok purge purge-ok delete delete-ok",
+    "basic": "qos qos-ok consume consume-ok cancel cancel-ok publish return deliver get get-ok "
+    "get-empty ack reject recover recover-sync recover-sync-ok",
+    "file": "qos qos-ok consume consume-ok cancel cancel-ok open open-ok stage publish return "
+    "deliver ack reject",
+    "stream": "qos qos-ok consume consume-ok cancel cancel-ok publish return deliver",
+    "tx": "select select-ok commit commit-ok rollback rollback-ok",
+    "dtx": "select select-ok start start-ok",
+    "tunnel": "request",
+    "message": "transfer consume cancel get recover open close append checkpoint resume qos ok "
+    "empty reject offset",
+}
+_NOT_IN_0_8 = ("message.", "channel.resume", "channel.ping", "channel.pong", "channel.ok")
+
+METHOD_NAMES = tuple(f"{owner}.{name}" for owner, names in _BY_CLASS.items() for name in names.split())
+METHOD_NAMES_0_8 = tuple(name for name in METHOD_NAMES if not name.startswith(_NOT_IN_0_8))

@@ -1,0 +1,15 @@
+"""Errors of a replay."""
+
+from __future__ import annotations
+
+from fakeamqp.errors import FakeAMQPError
+
+__all__ = ["NoBroker", "ReplayError"]
+
+
+class ReplayError(FakeAMQPError):
+    """The recording cannot be replayed on this broker."""
+
+
+class NoBroker(ReplayError):
+    """There is no broker at the URL."""

@@ -1,0 +1,63 @@
+"""The outcome of a replay: the differences of each connection. Its text is a diff."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["Comparison", "Difference", "Replay"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A recorded answer and the replayed one; None stands for no answer."""
+
+    recorded: str | None
+    replayed: str | None
+    note: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"- {self.recorded}" if self.recorded else "- (nothing)"]
+        lines.append(f"+ {self.replayed}" if self.replayed else "+ (nothing)")
+        if self.note:
+            lines.append(f"  {self.note}")
+        return "\n".join(lines)
+
+
+@dataclass
+class Comparison:
+    """The comparison of one connection.
+
+    `replies` is the number of compared answers. `skipped` is the reason for not replaying it, or "".
+    """
+
+    connection: str
+    alias: str
+    replies: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    skipped: str = ""
+
+    def __str__(self) -> str:
+        head = f"{self.alias} {self.connection}"
+        if self.skipped:
+            return f"{head}: not replayed: {self.skipped}"
+        if not self.differences:
+            return f"{head}: the same {self.replies} replies"
+        count = len(self.differences)
+        head += f": {count} difference{'s' if count > 1 else ''} in {self.replies} replies"
+        body = "\n".join(map(str, self.differences))
+        return head + "\n" + "\n".join(f"  {line}" for line in body.splitlines())
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The outcome of a replay. Its text is a diff by connection."""
+
+    connections: tuple[Comparison, ...]
+
+    @property
+    def same(self) -> bool:
+        """True if every connection was replayed and all answers were the same."""
+        return not any(each.differences or each.skipped for each in self.connections)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.connections))

@@ -1,0 +1,293 @@
+"""Plays the client side of a recording, and compares the answers of the broker with the recorded ones."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.framed.codec.frames import FRAME_BODY, FRAME_HEARTBEAT
+from fakeamqp.replay.errors import ReplayError
+from fakeamqp.replay.outcome import Comparison, Difference, Replay
+from fakeamqp.replay.peer import Peer
+from fakeamqp.replay.recording import complete_connections, other_protocols, refused_logins
+from fakeamqp.replay.replies import Assembler, Names, Reply, same
+from fakeamqp.replay.target import Target, fresh_broker, remote_broker
+from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, Trace
+from fakeamqp.trace.truncation import Truncated
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["replay"]
+
+_QUIET = 0.2
+"""The silence after which a broker at a URL is assumed to send nothing more, in seconds."""
+_CLOSES = (m.ConnectionClose, m.ChannelClose)
+
+
+def replay(
+    trace: Trace,
+    *,
+    url: str | None = None,
+    personality: str = "rabbitmq-4.2",
+    definitions: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    timeout: float = 5.0,
+) -> Replay:
+    """Send the frames of all clients in the recorded order, and compare the answers.
+
+    The replay waits for all recorded answers before it sends the next frame. These may differ: names that the
+    broker generates, delivery tags, instants in headers, the properties of the broker, the number of confirms
+    in one basic.ack, and the order between connections, consumers and confirms. Heartbeats are not sent.
+
+    Connections of other protocols than 0-9-1 are not replayed; their comparison has the reason.
+
+    Args:
+        trace: a loaded recording, or `broker.trace`.
+        url: of the broker, such as "amqp://guest:guest@localhost/". Every connection logs in with the user of
+            the URL and opens its virtual host, if the URL has one. None makes a fresh broker in this process
+            that has the users, virtual hosts and time of the recording.
+        personality: of the fresh broker.
+        definitions: loaded into the fresh broker at the start, in RabbitMQ's format.
+        timeout: the time to wait for an answer, in seconds.
+
+    Raises:
+        NoBroker: there is no broker at the URL.
+        ReplayError: the trace has no connection that can be replayed, or the URL is not valid.
+        FakeAMQPError: the personality or the definitions are not valid.
+    """
+    events = trace.events
+    others = other_protocols(events)
+    starts = complete_connections(events) - others.keys()
+    if not starts and others:
+        used = " and ".join(sorted(set(others.values())))
+        raise ReplayError(
+            f"nothing can be replayed: the clients of the trace use AMQP {used}; replay supports only 0-9-1"
+        )
+    if not starts:
+        raise ReplayError("nothing can be replayed: the trace has no connection with its beginning")
+    with ExitStack() as stack:
+        if url is None:
+            target = stack.enter_context(fresh_broker(trace, personality, definitions, timeout))
+        else:
+            target = remote_broker(url, timeout)
+        refused = refused_logins(events)
+        player = stack.enter_context(_Player(target, starts, others, refused, timeout))
+        return player.run(events)
+
+
+class _Player:
+    """Plays one recording."""
+
+    def __init__(
+        self,
+        target: Target,
+        starts: set[str],
+        others: Mapping[str, str],
+        refused: set[str],
+        timeout: float,
+    ) -> None:
+        self._target = target
+        self._starts = starts
+        self._others = others
+        self._refused = refused
+        self._timeout = timeout
+        self._names = Names()
+        self._peers: dict[str, Peer] = {}
+        self._recorded: dict[str, Assembler] = {}
+        self._found: dict[str, Comparison] = {}
+        self._not_compared: dict[tuple[str, object], None] = {}
+        self._selector = selectors.DefaultSelector()
+
+    def __enter__(self) -> _Player:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for peer in self._peers.values():
+            peer.close()
+        self._selector.close()
+
+    def run(self, events: Iterable[Event]) -> Replay:
+        """Play all events."""
+        now = 0.0
+        for event in events:
+            if event.time > now:
+                self._target.advance(event.time - now)
+                now = event.time
+            if event.alias in self._starts or not event.alias:
+                self._play(event)
+            elif isinstance(event, FrameEvent) and event.alias not in self._found:
+                spoken = self._others.get(event.alias)
+                why = (
+                    "its beginning is not in the recording"
+                    if spoken is None
+                    else f"it uses AMQP {spoken}; replay supports only 0-9-1"
+                )
+                self._found[event.alias] = Comparison(event.connection or "", event.alias, skipped=why)
+        self._report_unexpected()
+        return Replay(tuple(self._found.values()))
+
+    def _play(self, event: Event) -> None:
+        if isinstance(event, ConnectionEvent):
+            if event.event == "connected":
+                self._peer(event)
+            elif event.event == "lost" and event.alias in self._peers:
+                self._disconnect(event.alias)
+        elif isinstance(event, FrameEvent) and event.type != FRAME_HEARTBEAT:
+            peer = self._peer(event)
+            if event.direction == "received":
+                self._send(event, peer)
+                return
+            for reply in self._recorded[event.alias].feed(event.type, event.channel, event.payload):
+                self._compare(event.alias, peer, reply)
+
+    def _peer(self, event: Event) -> Peer:
+        if event.alias not in self._peers:
+            header = event.protocol_header if isinstance(event, ConnectionEvent) else b""
+            peer = Peer(
+                self._target.connect(),
+                self._target.login,
+                self._names,
+                header or PROTOCOL_HEADER,
+                refused=event.alias in self._refused,
+            )
+            self._peers[event.alias] = peer
+            self._selector.register(peer.socket, selectors.EVENT_READ, peer)
+            self._recorded[event.alias] = Assembler()
+            self._found[event.alias] = Comparison(event.connection or "", event.alias)
+        return self._peers[event.alias]
+
+    def _disconnect(self, alias: str) -> None:
+        peer = self._peers[alias]
+        self._listen(0.0)
+        if not peer.closed:
+            self._selector.unregister(peer.socket)
+        peer.close()
+
+    def _send(self, event: FrameEvent, peer: Peer) -> None:
+        payload = event.payload
+        where = (event.alias, event.channel)
+        if where in self._not_compared or (event.alias, 0) in self._not_compared:
+            return
+        if isinstance(payload, Truncated):
+            if event.type != FRAME_BODY:
+                self._stop_comparing(event.alias, event.channel)
+                text = f"channel {event.channel}: {event.text}"
+                self._differs(
+                    event.alias, text, None, "the recording has only a part of it, so it cannot be sent"
+                )
+                return
+            payload = payload + bytes(payload.size - len(payload))
+        self._listen(0.0)  # A broker stops reading while its output is not read.
+        peer.send(event.type, event.channel, payload)
+
+    def _compare(self, alias: str, peer: Peer, recorded: Reply) -> None:
+        """Wait for the answer in the place of the recorded one, and compare the two."""
+        channel = recorded.channel
+        if (alias, channel) in self._not_compared or (alias, 0) in self._not_compared:
+            return
+        order_key = tuple(map(self._names.of, recorded.order_key))
+        if (alias, (channel, order_key)) in self._not_compared:
+            return
+        arrived = peer.arrived[channel, order_key]
+        self._wait(lambda: bool(arrived) or peer.closed or self._closed(peer, channel) is not None)
+        self._found[alias].replies += 1
+        if arrived:
+            replayed = arrived.popleft()
+            if isinstance(recorded.method, (m.BasicDeliver, m.BasicGetOk)) and isinstance(
+                replayed.method, (m.BasicDeliver, m.BasicGetOk)
+            ):
+                tag = recorded.method.delivery_tag
+                peer.tags[channel, tag] = replayed.method.delivery_tag
+            if same(recorded, replayed, self._names):
+                return
+            note = ""
+            if isinstance(replayed.method, _CLOSES) and not isinstance(
+                recorded.method, type(replayed.method)
+            ):
+                note = self._stop_comparing(alias, replayed.channel)
+            elif order_key == ("answer",) and type(recorded.method) is not type(replayed.method):
+                note = self._stop_comparing(alias, channel)
+            self._differs(alias, str(recorded), str(replayed), note + _body_difference(recorded, replayed))
+            return
+        closed = self._closed(peer, channel)
+        if closed is not None:
+            peer.arrived[closed.channel, closed.order_key].remove(closed)
+            self._differs(alias, str(recorded), str(closed), self._stop_comparing(alias, closed.channel))
+        elif peer.closed:
+            self._differs(
+                alias, str(recorded), None, self._stop_comparing(alias, 0, "the connection has ended; ")
+            )
+        elif order_key == ("answer",):
+            self._differs(alias, str(recorded), None, self._stop_comparing(alias, channel))
+        else:
+            self._not_compared[alias, (channel, order_key)] = None
+            self._differs(alias, str(recorded), None)
+
+    def _closed(self, peer: Peer, channel: int) -> Reply | None:
+        """A close that arrived in place of another answer."""
+        for number in (channel, 0):
+            for reply in peer.arrived[number, ("answer",)]:
+                if isinstance(reply.method, _CLOSES):
+                    return reply
+        return None
+
+    def _stop_comparing(self, alias: str, channel: int, why: str = "") -> str:
+        """Skip later answers, which would differ for this reason alone.
+
+        Returns the note for the difference.
+        """
+        self._not_compared[alias, channel] = None
+        what = f"channel {channel}" if channel else "this connection"
+        return f"{why}later answers on {what} are not compared"
+
+    def _differs(self, alias: str, recorded: str | None, replayed: str | None, note: str = "") -> None:
+        self._found[alias].differences.append(Difference(recorded, replayed, note))
+
+    # --- waiting --------------------------------------------------------------------------------------
+
+    def _wait(self, until: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + self._timeout
+        idle = self._target.idle
+        while not until():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            if idle is None:
+                self._listen(left)
+            elif not self._listen(0.0) and idle() and not self._listen(0.0):
+                return
+
+    def _listen(self, seconds: float) -> bool:
+        """Read from all connections for at most `seconds`. Returns True if anything arrived."""
+        ready = self._selector.select(seconds)
+        for key, _ in ready:
+            key.data.receive()
+            if key.data.closed:
+                self._selector.unregister(key.fileobj)
+        return bool(ready)
+
+    def _report_unexpected(self) -> None:
+        """Add differences for answers that were not recorded."""
+        if self._target.idle is None:
+            while self._listen(_QUIET):
+                pass
+        else:
+            self._wait(lambda: False)
+        for alias, peer in self._peers.items():
+            for (channel, _), replies in peer.arrived.items():
+                if (alias, channel) in self._not_compared or (alias, 0) in self._not_compared:
+                    continue
+                for reply in replies:
+                    self._differs(alias, None, str(reply))
+
+
+def _body_difference(recorded: Reply, replayed: Reply) -> str:
+    """A note on bodies that differ behind equal texts."""
+    if recorded.text == replayed.text and recorded.body and replayed.body:
+        return f"the bodies differ: {bytes(recorded.body[0][:40])!r} and {bytes(replayed.body[0][:40])!r}"
+    return ""

@@ -1,0 +1,32 @@
+"""Checks of a trace: one pass in plain Python that finds violations of the protocol.
+
+>>> broker.trace.check()
+()
+
+`check` runs them on events. The functions `conformance`, `fifo_violations` and `unacked_high_water` are the
+reference implementations of the Spark queries with these names (see `fakeamqp.spark.traces`). They take
+events of a trace, or lines of a recording as `json.loads` returns them, and return the rows of the query in
+the same order. They read a trace event by event, so that they are simple enough to trust; the queries work on
+sets of rows and are fast. Tests compare each query with its reference.
+"""
+
+from __future__ import annotations
+
+from fakeamqp.trace.checks.conformance import RULES, Rule, conformance
+from fakeamqp.trace.checks.fifo import fifo_violations
+from fakeamqp.trace.checks.findings import CHECKS, Finding, UnknownCheck, check
+from fakeamqp.trace.checks.high_water import unacked_high_water
+from fakeamqp.trace.checks.rows import Record
+
+__all__ = [
+    "CHECKS",
+    "RULES",
+    "Finding",
+    "Record",
+    "Rule",
+    "UnknownCheck",
+    "check",
+    "conformance",
+    "fifo_violations",
+    "unacked_high_water",
+]
