@@ -90,7 +90,7 @@ class QueueInspector:
     @property
     def set_aside(self) -> int:
         """How many messages a quorum queue keeps that nobody can be sent now; see `QueueView`."""
-        return self._ask(lambda queue: queue.set_aside)
+        return self._ask(lambda queue: queue.parked_count)
 
     @property
     def consumers(self) -> tuple[ConsumerView, ...]:
@@ -119,7 +119,7 @@ class QueueInspector:
 
         def act(queue: Queue) -> int:
             counts: list[int] = []
-            queue.virtual_host.delete_queue(queue.name, queue.exclusive_owner, confirm=counts.append)
+            queue.virtual_host.queues.delete(queue.name, queue.exclusive_owner, confirm=counts.append)
             return counts[0]
 
         return self._ask(act)

@@ -20,10 +20,10 @@ from fakeamqp.inspect.messages import (
 from fakeamqp.model.credit import Grant
 
 if TYPE_CHECKING:
+    from fakeamqp.model.arguments import QueueOptions
     from fakeamqp.model.binding import Binding
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
-    from fakeamqp.model.queues.options import QueueOptions
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.virtual_host import VirtualHost
@@ -78,7 +78,7 @@ class CreditView:
 
     def __str__(self) -> str:
         """In words: "2 messages"."""
-        limits = ((self.messages, "messages"), (self.octets, "octets"))
+        limits = ((self.messages, "messages"), (self.octets, "bytes"))
         words = " and ".join(f"{limit} {unit}" for limit, unit in limits if limit is not None)
         return (words or "unlimited") + (" (window)" if self.window else "")
 
@@ -290,7 +290,7 @@ def queue_view(state: BrokerState, name: str, virtual_host: str = "/") -> QueueV
         options=queue.options,
         ready=len(queue.ready),
         unacked=len(queue.unacked),
-        set_aside=queue.set_aside,
+        set_aside=queue.parked_count,
         consumers=tuple(consumer_view(subscription) for subscription in queue.subscriptions),
         messages=message_views(queue),
         bindings=binding_views(queue),
@@ -305,7 +305,7 @@ def message_views(queue: Queue) -> tuple[MessageView, ...]:
     if queue.keeps_delivered:
         return tuple(ready)
     unacked = (unacked_view(delivery, now, time) for delivery in queue.unacked)
-    return (*ready, *unacked, *(aside_view(message) for message in queue.aside()))
+    return (*ready, *unacked, *(aside_view(message) for message in queue.parked_messages()))
 
 
 def binding_views(destination: Queue | Exchange) -> tuple[BindingView, ...]:

@@ -17,7 +17,7 @@ class Timer(Protocol):
         ...
 
     @property
-    def chore(self) -> bool:
+    def housekeeping(self) -> bool:
         """Whether nobody moves time for its sake."""
         ...
 
