@@ -1,6 +1,6 @@
-"""The tables of docs/personalities.md, made from the records: `python -m compat_tests.personalities`.
+"""The tables of docs/personalities.md, generated from the records: `python -m compat_tests.personalities`.
 
-What a choice means is said in words here; one without words of its own has those of its docstring.
+`WORDS` describes choices for the tables; a choice that is not in it is described by its docstring.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ VERSIONS = [each for each in PERSONALITIES.values() if each.product == "RabbitMQ
 _MIB = 1024 * 1024
 
 WORDS = {
-    "absent_queue_types": "values of `x-queue-type` that are as good as none",
+    "absent_queue_types": "values of `x-queue-type` that are ignored",
     "bindings_sorted_by": "bindings of an `x-modulus-hash` exchange are counted by",
-    "body_overrun": "more body than was announced",
-    "channels_time_out": "a delivery that is held too long closes its channel",
-    "crashes_on_ages": "an age that does not begin with a digit ends the connection",
-    "definitions_name_format": "definitions say what they are",
-    "definitions_repeat_queue_type": "definitions have `default_queue_type` outside of the metadata, too",
+    "body_overrun": "a body longer than announced",
+    "channels_time_out": "the acknowledgement timeout closes the channel",
+    "crashes_on_ages": "an age that does not begin with a digit closes the connection",
+    "definitions_name_format": "definitions contain their format",
+    "definitions_repeat_queue_type": "definitions repeat `default_queue_type` outside the metadata",
     "hashes_empty_headers": "`x-consistent-hash` takes empty tables and arrays",
     "largest_content": "largest body a content header may announce",
     "largest_hash_weight": "largest weight in an `x-consistent-hash` exchange",
@@ -40,32 +40,32 @@ WORDS = {
     "most_topic_wildcards": "words `#` in a topic binding",
     "names_default_queue_type": "new virtual hosts name classic as their default queue type",
     "negative_delivery_limit": "a policy's `delivery-limit` may be negative",
-    "new_secret_is_checked": "`connection.update-secret` looks at permissions again",
+    "new_secret_is_checked": "`connection.update-secret` checks permissions again",
     "passive_declare_needs_permission": "a passive declare needs some permission",
-    "policy_decides_expiry": "queue types where a policy's `expires` wins over a shorter argument",
-    "publish_checks": "a publish is checked for",
-    "quorum.back_without_limit": "quorum queues: what comes back goes to the end, without a limit, if",
-    "quorum.carries_failures": "quorum queues: dead letters bring along how often they failed",
-    "quorum.consumers_time_out": "quorum queues: what is held too long goes back, and its consumer waits",
-    "quorum.counts_properties": "quorum queues: limits of bytes count properties as well",
+    "policy_decides_expiry": "queue types for which a policy's `expires` overrides a shorter argument",
+    "publish_checks": "checks of a publish",
+    "quorum.back_without_limit": "quorum queues without a limit: outcomes that move a message to the end",
+    "quorum.carries_failures": "quorum queues: dead letters keep their count of failures",
+    "quorum.consumers_time_out": "quorum queues: the acknowledgement timeout requeues; the consumer waits",
+    "quorum.counts_properties": "quorum queues: limits in bytes count properties as well",
     "quorum.delivery_limit": "quorum queues: delivery limit by default",
-    "quorum.failures": "quorum queues: deliveries that have failed are those",
+    "quorum.failures": "quorum queues: outcomes that count as failures",
     "quorum.limit_counts": "quorum queues: the delivery limit counts",
-    "quorum.losses_by_age": "quorum queues: what a channel held comes back by age of consumers, not by tag",
-    "quorum.negative_limit_is_none": "quorum queues: a negative delivery limit is none; otherwise it is 0",
-    "quorum.odd_limit_is_none": "quorum queues: a delivery limit that is no number is as good as not given",
+    "quorum.losses_by_age": "quorum queues: a closed channel's deliveries return by consumer age, not tag",
+    "quorum.negative_limit_is_none": "quorum queues: a negative delivery limit means no limit; otherwise 0",
+    "quorum.invalid_limit_is_none": "quorum queues: a delivery limit that is not a number is ignored",
     "quorum.priorities": "quorum queues: priorities",
-    "quorum.purges_all": "quorum queues: a purge takes what waits for a retry or as dead letter, too",
-    "quorum.returns_activate": "quorum queues: what comes back may make another consumer the active one",
+    "quorum.purges_all": "quorum queues: a purge also removes waiting retries and held dead letters",
+    "quorum.returns_activate": "quorum queues: a returned message may make another consumer the active one",
     "quorum.shows_acquisitions": "quorum queues: `x-acquired-count`, and `x-delivery-count` of failures",
     "quorum.single_active_by_priority": "quorum queues: the single active consumer is chosen by priority",
     "refuses_binding_replies": "binding a direct reply address is refused with 403; otherwise 404",
-    "remembers_queue_type": "a queue declared without `x-queue-type` has it afterwards",
-    "replies_are_routed": "a mandatory direct reply that arrives is not returned as well",
+    "remembers_queue_type": "a queue declared without `x-queue-type` shows it afterwards",
+    "replies_are_routed": "a mandatory direct reply that is delivered is not returned as well",
     "replies_count_tags": "direct replies have delivery tags of their own",
     "smallest_frame_max": "smallest frame_max",
-    "takes_cancel_ok": "`basic.cancel-ok` from a client ends a consumer",
-    "takes_deaths_from_clients": "`x-death` of a published message is taken for its history",
+    "takes_cancel_ok": "`basic.cancel-ok` from a client cancels a consumer",
+    "takes_deaths_from_clients": "`x-death` of a published message is the beginning of its history",
     "validates_consumer_timeout": "a bad `x-consumer-timeout` is refused; otherwise it is ignored",
 }
 
@@ -77,7 +77,7 @@ _LEFT_OUT = (
     "channel_limit_text",
     "fills_in_queue_type",
     "single_active_get_refusal",
-    "stream_consumer_words",
+    "stream_consumer_terms",
     "stream_filter_size_refusal",
 )
 

@@ -251,7 +251,7 @@ class Broker(Inspection):
             self._engine.disconnect_all()
             self._state.restart(crash=crash)
             if not durable:
-                self._state.forget("the broker came back without its disk")
+                self._state.discard("the broker came back without its disk")
                 self._state.populate()
                 self._populate()
             if self._faults is not None:

@@ -109,13 +109,13 @@ def topology() -> Any:
     """A virtual host with a thousand queues, bound in every way."""
     vhost = Server().vhost
     for number in range(MANY):
-        queue = vhost.declare_queue(f"q{number}", owner=None)
-        vhost.bind("amq.direct", queue, f"key{number}")
-        vhost.bind("amq.topic", queue, f"region{number % 10}.*.kind{number}.#")
+        queue = vhost.queues.declare(f"q{number}")
+        vhost.bindings.bind("amq.direct", queue, f"key{number}")
+        vhost.bindings.bind("amq.topic", queue, f"region{number % 10}.*.kind{number}.#")
         if number < 100:
-            vhost.bind("amq.headers", queue, "", {"x-match": "all", "number": number, "kind": "a"})
+            vhost.bindings.bind("amq.headers", queue, "", {"x-match": "all", "number": number, "kind": "a"})
         if number < 10:
-            vhost.bind("amq.fanout", queue, "")
+            vhost.bindings.bind("amq.fanout", queue, "")
     return vhost
 
 
@@ -126,7 +126,7 @@ def routes(exchange: str, routing_key: str, *, remembered: bool, expected: int, 
 
     def plan() -> None:
         if not remembered:
-            routing.forget()
+            routing.invalidate()
         routing.plan(published)
 
     return plan

@@ -25,6 +25,7 @@ from fakeamqp import (
     User,
     WaitTimeout,
 )
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.framed.codec.frames import method_frame
 
@@ -83,9 +84,10 @@ def test_stopping_tells_the_clients(broker: Broker) -> None:
 def test_starting_again_keeps_the_port_and_what_is_durable() -> None:
     broker = Broker().start()
     port = broker.port
-    read = broker._reader.read
-    read(lambda state: state.virtual_hosts["/"].declare_queue("durable", owner=None, durable=True))
-    read(lambda state: state.virtual_hosts["/"].declare_queue("transient", owner=None))
+    broker.look(
+        lambda state: state.virtual_hosts["/"].queues.declare("durable", QueueDeclaration(durable=True))
+    )
+    broker.look(lambda state: state.virtual_hosts["/"].queues.declare("transient"))
     broker.stop()
     with broker:
         assert broker.port == port
@@ -297,7 +299,7 @@ def test_looking_at_a_queue(broker: Broker) -> None:
 
 
 def test_waiting_in_vain_says_what_there_is(broker: Broker) -> None:
-    broker._reader.read(lambda state: state.virtual_hosts["/"].declare_queue("q", owner=None))
+    broker.look(lambda state: state.virtual_hosts["/"].queues.declare("q"))
     with pytest.raises(WaitTimeout, match="ready=0"):
         broker.queue("q").wait_for(ready=1, timeout=0.01)
 

@@ -263,7 +263,7 @@ class Books:
             bodies = [queued.message.body for queued in queue.ready]
             if not queue.keeps_delivered:
                 bodies += [delivery.queued.message.body for delivery in queue.unacked]
-            bodies += [message.body for message in queue.aside()]
+            bodies += [message.body for message in queue.parked_messages()]
             there.update((name, self.check_body(body)) for body in bodies)
         wanted = Counter(self.entered)
         wanted.subtract(self.left)

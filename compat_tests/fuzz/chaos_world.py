@@ -17,6 +17,7 @@ from compat_tests.fuzz.fault_server import FaultServer, Link
 from fakeamqp.faults import FaultError
 from fakeamqp.faults.chaos import PROFILES
 from fakeamqp.faults.rule import Rule
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
@@ -537,17 +538,17 @@ class World:
         host = self.virtual_host
         if "alternate" not in host.exchanges:
             arguments = {"alternate-exchange": "amq.fanout"}
-            host.declare_exchange("alternate", "direct", durable=True, arguments=arguments)
+            host.exchanges.declare("alternate", "direct", durable=True, arguments=arguments)
             arguments = {"x-delayed-type": "direct"}
-            host.declare_exchange("later", "x-delayed-message", durable=True, arguments=arguments)
+            host.exchanges.declare("later", "x-delayed-message", durable=True, arguments=arguments)
         for name, arguments in QUEUES.items():
             if name not in host.queues:
-                queue = host.declare_queue(
-                    name, owner=None, durable=self.is_durable(name), arguments=arguments
+                queue = host.queues.declare(
+                    name, QueueDeclaration(durable=self.is_durable(name), arguments=arguments)
                 )
-                host.bind("later", queue, name)
+                host.bindings.bind("later", queue, name)
                 if name in ("plain", "short", "levels"):
-                    host.bind("amq.fanout", queue, "")
+                    host.bindings.bind("amq.fanout", queue, "")
 
     # --- what the books ask ---------------------------------------------------------------------------
 
@@ -774,7 +775,7 @@ class World:
         reader.leave()
         self.settle()
         left = {name: queue for name, queue in self.virtual_host.queues.items() if name != "stream"}
-        assert not any(len(queue.ready) or queue.unacked or queue.set_aside for queue in left.values())
+        assert not any(len(queue.ready) or queue.unacked or queue.parked_count for queue in left.values())
         stream = {int(each.message.body.split(b".")[0]) for each in self.virtual_host.queues["stream"].ready}
         came_back = {number for peer in self.peers for number in peer.came_back}
         lost = [

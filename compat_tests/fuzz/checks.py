@@ -106,7 +106,7 @@ def left_behind(state: BrokerState, connection: Connection) -> list[str]:
     for queue in queues(state):
         found += [f"exclusive {queue}"] * (queue.exclusive_owner is owner)
         found += [f"{each}" for each in queue.subscriptions if each.owner is owner]
-        found += [f"{each} in turn" for each in queue._rotation if each.owner is owner]
+        found += [f"{each} in turn" for each in queue.rotation if each.owner is owner]
         found += [f"{each}" for each in queue.unacked if each.owner is owner]
     for virtual_host in state.virtual_hosts.values():
         addresses = virtual_host.reply_addresses.values()
@@ -153,12 +153,12 @@ def _queue_inconsistencies(queue: Queue) -> Iterator[str]:
     for delivery in queue.unacked:
         if delivery.settled:
             yield f"{delivery} is settled and still outstanding"
-    for subscription in queue._rotation:
+    for subscription in queue.rotation:
         if subscription not in queue.subscriptions or not subscription.active:
             yield f"{subscription} takes its turn after its end"
         if (
             ready
-            and not queue._picky
+            and not queue.selects
             and all(limit.admits(ready[0].message) for limit in subscription.limits)
         ):
             yield f"{queue} waits although {subscription} could take its head"

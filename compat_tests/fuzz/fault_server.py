@@ -136,7 +136,7 @@ class FaultServer(Server):
         self.state.restart(crash=crash)
         if not durable:
             self.forgetting = True
-            self.state.forget("the broker came back without its disk")
+            self.state.discard("the broker came back without its disk")
             self.forgetting = False
             self.state.populate()
 

@@ -14,6 +14,7 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.fuzz.subjects import PERSONALITIES, Subject, on_each
 from compat_tests.fuzz.test_mutated_streams import check_stream
 from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
@@ -98,9 +99,9 @@ def test_a_message_dies_whatever_history_it_claims_to_have(
     server = Server(personality)
     client = server.client(channels=2)
     octets = BasicProperties(headers=headers).encode()
-    server.vhost.declare_queue("dead", owner=None)
+    server.vhost.queues.declare("dead")
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-    server.vhost.declare_queue("q", owner=None, arguments=arguments)
+    server.vhost.queues.declare("q", QueueDeclaration(arguments=arguments))
     frames = content_frames(1, 60, octets, b"", 1000)
     client.send_bytes(method_frame(1, m.BasicPublish(routing_key="q").encode()) + b"".join(frames))
     if client.inbox:  # It is refused at the door, by what the documents allow or by what RabbitMQ does.

@@ -140,10 +140,10 @@ def random_stream(subject: Subject, random: Random) -> bytes:
 def empty(server: Server) -> None:
     """Take out what the clients were free to leave."""
     for queue in list(server.vhost.queues.values()):
-        server.vhost.remove_queue(queue)
+        server.vhost.queues.remove(queue)
     for exchange in list(server.vhost.exchanges.values()):
         if exchange.name and not exchange.name.startswith("amq."):
-            server.vhost.remove_exchange(exchange)
+            server.vhost.exchanges.remove(exchange)
     server.vhost.extensions[
         Realms
     ]._latest = 0  # The next client knows the numbers of its access tickets beforehand.

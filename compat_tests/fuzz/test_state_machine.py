@@ -380,7 +380,7 @@ class Machine(RuleBasedStateMachine):
         self.send(peer, channel, m.BasicGet(queue=name, no_ack=no_ack))
         (reply,) = peer.replies
         if isinstance(reply, m.BasicGetEmpty):
-            assert not waiting or self.server.vhost.queues[name]._picky
+            assert not waiting or self.server.vhost.queues[name].selects
             return
         assert reply.method.message_count == waiting - 1
         self.received(peer, channel, self.books[name], reply, None, no_ack=no_ack)
@@ -620,7 +620,7 @@ class Machine(RuleBasedStateMachine):
         """No message is ready while somebody could be sent it."""
         for name, books in self.books.items():
             queue = self.server.vhost.queues[name]
-            if not queue.ready or queue._picky:
+            if not queue.ready or queue.selects:
                 continue
             consumers = [
                 (peer, key[0], each)

@@ -84,4 +84,4 @@ class FaultContext:
         self._server.state.redirect = None if host is None else Redirect(host, known_hosts, note)
 
     def cancel_consumers(self, queue: str, virtual_host: str) -> int:
-        return self._server.state.virtual_hosts[virtual_host].queue(queue).cancel_all()
+        return self._server.state.virtual_hosts[virtual_host].queues.require(queue).cancel_all()

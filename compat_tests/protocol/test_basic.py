@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
@@ -42,7 +43,7 @@ def test_no_persistent_message_is_lost_however_many_there_are(client: Client) ->
 @pytest.mark.rule("0-9-1/basic/05")
 def test_a_configured_limit_discards_the_least_urgent_messages_by_the_letter(spec: Server) -> None:
     client = spec.client()
-    spec.vhost.declare_queue("q", owner=None, arguments={"x-max-length": 2})
+    spec.vhost.queues.declare("q", QueueDeclaration(arguments={"x-max-length": 2}))
     for priority in (5, 0, 9, 3):
         client.publish(b"%d" % priority, routing_key="q", priority=priority)
     assert client.empty("q") == [b"9", b"5"]

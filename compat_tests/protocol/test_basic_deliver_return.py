@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 # --- deliver -----------------------------------------------------------------------------------------
@@ -16,8 +17,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 def test_a_message_nobody_can_process_is_dead_lettered_by_the_letter(spec: Server) -> None:
     client = spec.client()
     client.declare("dead")
-    spec.vhost.declare_queue(
-        "q", owner=None, arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    spec.vhost.queues.declare(
+        "q", QueueDeclaration(arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
     )
     client.fill("q", b"poison", b"good")
     for delivery in range(5):

@@ -46,7 +46,7 @@ def test_the_nameless_exchange_reaches_a_queue_by_its_name(client: Client) -> No
 @pytest.mark.rule("0-9-1/basic.publish/exchange-02")
 def test_publishing_to_an_internal_exchange_is_refused(server: Server) -> None:
     client = server.client()
-    server.vhost.declare_exchange("inner", "fanout").internal = True
+    server.vhost.exchanges.declare("inner", "fanout").internal = True
     client.publish(exchange="inner")
     close = client.expect_channel_close(403)
     assert close.reply_text == "ACCESS_REFUSED - cannot publish to internal exchange 'inner' in vhost '/'"

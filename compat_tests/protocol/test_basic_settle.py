@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
@@ -265,8 +266,8 @@ def test_a_message_rejected_for_good_is_discarded(client: Client) -> None:
 def test_a_message_rejected_for_good_is_dead_lettered_where_the_queue_says_so(server: Server) -> None:
     client = server.client()
     client.declare("dead")
-    server.vhost.declare_queue(
-        "q", owner=None, arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    server.vhost.queues.declare(
+        "q", QueueDeclaration(arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
     )
     client.fill("q", b"m")
     take(client, "q", 1)

@@ -737,10 +737,10 @@ def test_what_a_broker_without_its_disk_has_forgotten_is_dropped() -> None:
     later(client, b"m", 1500)
     client.drop()
     server.state.restart(crash=False)
-    assert server.state.ends is not None
-    assert list(server.state.ends.dropped) == []
-    server.state.forget("the broker came back without its disk")
-    [dropped] = server.state.ends.dropped
+    assert server.state.outcome_histories is not None
+    assert list(server.state.outcome_histories.dropped) == []
+    server.state.discard("the broker came back without its disk")
+    [dropped] = server.state.outcome_histories.dropped
     assert (dropped.message.body, dropped.queue, dropped.reason) == (b"m", None, "crash")
-    assert dropped.detail == "exchange 'x' kept it; the broker came back without its disk"
+    assert dropped.detail == "exchange 'x' delayed it; the broker came back without its disk"
     assert not [label for label in server.state.timers.pending() if "publishes" in label.words]

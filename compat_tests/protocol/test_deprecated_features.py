@@ -96,7 +96,7 @@ def test_a_queue_that_is_there_is_only_compared(modern: Server) -> None:
     client.declare("q", durable=True)
     client.send(m.QueueDeclare(queue="q"))
     assert "inequivalent arg 'durable'" in client.expect_channel_close(406).reply_text
-    modern.vhost.declare_queue("old", owner=None)
+    modern.vhost.queues.declare("old")
     client.open_channel()
     client.declare("old")
 

@@ -118,7 +118,7 @@ def test_a_policy_does_not_change_what_a_declaration_must_say(server: Server, cl
 
 def test_clearing_what_is_not_there_is_an_error(server: Server) -> None:
     with pytest.raises(
-        PolicyError, match="there is no policy 'p' in virtual host '/'; there is none"
+        PolicyError, match="there is no policy 'p' in virtual host '/'; there are none"
     ) as problem:
         server.vhost.policies.clear("p")
     assert problem.value.reason == "Parameter does not exist"
@@ -289,7 +289,7 @@ def test_an_exchange_has_an_alternate_one_as_long_as_the_policy_says(
 ) -> None:
     client.declare("rest")
     client.bind("rest", "amq.fanout")
-    server.vhost.declare_exchange("x", "direct")
+    server.vhost.exchanges.declare("x", "direct")
     client.publish(b"lost", exchange=exchange, routing_key="nobody")
     set_policy(server, "p", {"alternate-exchange": "amq.fanout"}, pattern=f"^{exchange}$")
     client.publish(b"kept", exchange=exchange, routing_key="nobody")
@@ -302,7 +302,7 @@ def test_an_exchange_declared_later_has_it_too(server: Server, client: Client) -
     client.declare("rest")
     client.bind("rest", "amq.fanout")
     set_policy(server, "p", {"alternate-exchange": "amq.fanout"}, pattern="^x", apply_to="exchanges")
-    server.vhost.declare_exchange("x", "direct")
+    server.vhost.exchanges.declare("x", "direct")
     client.publish(b"kept", exchange="x", routing_key="nobody")
     assert client.empty("rest") == [b"kept"]
 
@@ -310,7 +310,7 @@ def test_an_exchange_declared_later_has_it_too(server: Server, client: Client) -
 def test_the_argument_of_an_exchange_holds(server: Server, client: Client) -> None:
     client.declare("rest")
     client.bind("rest", "amq.fanout")
-    server.vhost.declare_exchange("x", "direct", arguments={"alternate-exchange": "amq.fanout"})
+    server.vhost.exchanges.declare("x", "direct", arguments={"alternate-exchange": "amq.fanout"})
     set_policy(server, "p", {"alternate-exchange": "amq.topic"}, pattern="^x")
     client.publish(b"kept", exchange="x", routing_key="nobody")
     assert client.empty("rest") == [b"kept"]

@@ -140,7 +140,7 @@ def test_a_deleted_stream_has_no_timer() -> None:
     server = Server()
     client = stream(server, max_age="2h")
     client.fill("s", *[BODY] * 4)
-    client.server.vhost.delete_queue("s", None)
+    client.server.vhost.queues.delete("s", None)
     assert not [timer for timer in server.state.timers.pending() if timer.words.startswith("q 's'")]
 
 

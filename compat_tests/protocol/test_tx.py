@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
@@ -184,7 +185,9 @@ def test_committing_nothing_succeeds(client: Client) -> None:
 @pytest.mark.rule("0-9-1/tx.commit-ok/failure")
 def test_a_commit_that_fails_closes_the_channel(server: Server) -> None:
     client = server.client()
-    server.vhost.declare_queue("q", owner=None, arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    server.vhost.queues.declare(
+        "q", QueueDeclaration(arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    )
     select(client)
     client.fill("q", b"1", b"2")
     client.send(m.TxCommit())

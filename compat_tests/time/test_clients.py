@@ -275,10 +275,10 @@ def test_strictness_of_one_advance_ends_with_it(broker: Broker, connect: Connect
 def test_chores_of_connections_are_no_timers_to_advance_to(broker: Broker, connect: Connect) -> None:
     connection = connect(broker, heartbeat=60)
     with pytest.raises(
-        NothingPending, match=r"Only chores are left .*connection 127.0.0.1.*heartbeats='strict'"
+        NothingPending, match=r"Only housekeeping timers are left .*connection 127.0.0.1.*heartbeats='strict'"
     ):
         broker.clock.advance_to_next()
-    assert all(timer.chore for timer in broker.clock.timers)
+    assert all(timer.housekeeping for timer in broker.clock.timers)
     connection.channel().queue_declare("q", arguments={"x-expires": 100_000})
     assert broker.clock.advance_to_next(heartbeats="strict") == 30
     assert broker.clock.advance_to_next() == 70

@@ -75,7 +75,7 @@ def test_what_is_pending_is_shown_in_words() -> None:
             broker.publish(b"m", routing_key="retry.5s")
         broker.publish(b"m", routing_key="retry.1m")
         broker.clock.advance(0.8)
-        shown = [str(timer) for timer in broker.clock.timers if not timer.chore]
+        shown = [str(timer) for timer in broker.clock.timers if not timer.housekeeping]
         assert shown == [
             "q 'retry.5s' expires 3 messages in 4.2 s",
             "q 'retry.1m' expires 1 message in 59.2 s",

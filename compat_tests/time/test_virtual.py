@@ -226,7 +226,7 @@ def test_timers_are_shown_in_words_soonest_first(broker: Broker) -> None:
 def test_a_view_of_a_timer_is_a_value() -> None:
     view = TimerView(4.2, "q 'retry.5s' expires 3 messages")
     assert str(view) == "q 'retry.5s' expires 3 messages in 4.2 s"
-    assert view == TimerView(4.2, "q 'retry.5s' expires 3 messages", chore=False)
+    assert view == TimerView(4.2, "q 'retry.5s' expires 3 messages", housekeeping=False)
     with pytest.raises(AttributeError):
         view.due_in = 1  # type: ignore[misc]
 

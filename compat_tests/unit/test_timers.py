@@ -232,8 +232,8 @@ def test_words_may_be_made_when_somebody_asks(timers: Timers) -> None:
 
 
 def test_timers_are_no_chores_unless_said(timers: Timers) -> None:
-    assert not timers.call_at(101, lambda: None).chore
-    assert timers.call_at(101, lambda: None, chore=True).chore
+    assert not timers.call_at(101, lambda: None).housekeeping
+    assert timers.call_at(101, lambda: None, housekeeping=True).housekeeping
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 100])

@@ -207,8 +207,8 @@ def explain(
         if made.expiration is not None and state.personality.expiration_is_ttl:
             message.expiry = time_to_live(str(made.expiration))
         walk = _Walk(host)
-        sent, possible = host.routing.rehearse(message, walk.ask)
-        certain = host.routing.rehearse(message, _without_random)[1]
+        sent, possible = host.routing.dry_run(message, walk.ask)
+        certain = host.routing.dry_run(message, _without_random)[1]
     except ModelError as error:
         return replace(told, error=f"{_condition(error)}: {error}{_hint(host, exchange)}")
     routes = list(_routes(host, sent, possible, certain))
@@ -265,7 +265,7 @@ class _Walk:
         self._delayed = delayed
 
     def ask(self, exchange: Exchange, keys: Sequence[str], message: Message) -> tuple[float, Iterable[Any]]:
-        """See `Router.rehearse`."""
+        """See `Router.dry_run`."""
         delay = exchange.delay(message) if self._delayed else 0.0
         if delay:
             keeps = f"keeps it for {delay:g} s and publishes it by the bindings there are then"
@@ -362,9 +362,9 @@ def _later(host: VirtualHost, walk: _Walk, message: Message, name: str, seconds:
     """The routes of a message after a delay, by the present bindings."""
     first = host.exchanges[name]
     after = _Walk(host, delayed=False)
-    outcome = host.routing.rehearse(message, after.ask, first)[1]
+    outcome = host.routing.dry_run(message, after.ask, first)[1]
 
-    certain = host.routing.rehearse(message, _at_once_without_random, first)[1]
+    certain = host.routing.dry_run(message, _at_once_without_random, first)[1]
     walk.hops += after.hops
     return _routes(host, message, outcome, certain, seconds)
 

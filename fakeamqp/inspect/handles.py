@@ -84,7 +84,7 @@ class QueueInspector:
     @property
     def set_aside(self) -> int:
         """The number of messages that a quorum queue cannot deliver now; see `QueueView`."""
-        return self._ask(lambda queue: queue.set_aside)
+        return self._ask(lambda queue: queue.parked_count)
 
     @property
     def consumers(self) -> tuple[ConsumerView, ...]:
@@ -113,7 +113,7 @@ class QueueInspector:
 
         def act(queue: Queue) -> int:
             counts: list[int] = []
-            queue.virtual_host.delete_queue(queue.name, queue.exclusive_owner, confirm=counts.append)
+            queue.virtual_host.queues.delete(queue.name, queue.exclusive_owner, confirm=counts.append)
             return counts[0]
 
         return self._ask(act)

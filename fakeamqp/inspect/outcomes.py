@@ -14,13 +14,13 @@ from fakeamqp.inspect.messages import (
     name_of,
     no_history,
 )
-from fakeamqp.model import ends
+from fakeamqp.model import message_outcomes
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from fakeamqp.model.ends import Histories
     from fakeamqp.model.history import History
+    from fakeamqp.model.message_outcomes import OutcomeHistories
     from fakeamqp.model.state import BrokerState
 
 __all__ = [
@@ -125,14 +125,14 @@ class DroppedView(ContentView):
         return f"<dropped {self.said()}{elsewhere(self.virtual_host)}: {what}, because {self.detail}>"
 
 
-class Returned(Recorded[ReturnedView, ends.Returned]):
+class Returned(Recorded[ReturnedView, message_outcomes.Returned]):
     """The returned messages, oldest first; immutable."""
 
     __slots__ = ()
     word = "returned"
 
     @staticmethod
-    def view(record: ends.Returned) -> ReturnedView:
+    def view(record: message_outcomes.Returned) -> ReturnedView:
         """The view of one return."""
         return ReturnedView(
             **content_of(record.message),
@@ -145,14 +145,14 @@ class Returned(Recorded[ReturnedView, ends.Returned]):
         )
 
 
-class DeadLettered(Recorded[DeadLetteredView, ends.DeadLettered]):
+class DeadLettered(Recorded[DeadLetteredView, message_outcomes.DeadLettered]):
     """The dead-lettered messages, oldest first; immutable."""
 
     __slots__ = ()
     word = "dead-lettered"
 
     @staticmethod
-    def view(record: ends.DeadLettered) -> DeadLetteredView:
+    def view(record: message_outcomes.DeadLettered) -> DeadLetteredView:
         """The view of one dead letter."""
         return DeadLetteredView(
             **content_of(record.message),
@@ -167,14 +167,14 @@ class DeadLettered(Recorded[DeadLetteredView, ends.DeadLettered]):
         )
 
 
-class Dropped(Recorded[DroppedView, ends.Dropped]):
+class Dropped(Recorded[DroppedView, message_outcomes.Dropped]):
     """The dropped messages, oldest first; immutable."""
 
     __slots__ = ()
     word = "dropped"
 
     @staticmethod
-    def view(record: ends.Dropped) -> DroppedView:
+    def view(record: message_outcomes.Dropped) -> DroppedView:
         """The view of one dropped message."""
         return DroppedView(
             **content_of(record.message),
@@ -214,22 +214,22 @@ def dropped_views(state: BrokerState) -> Dropped:
     return Dropped.of(drops(state))
 
 
-def returns(state: BrokerState) -> History[ends.Returned]:
+def returns(state: BrokerState) -> History[message_outcomes.Returned]:
     """The records of returns; raises NoHistory if there is no history."""
     return _histories(state, Returned.word).returned
 
 
-def dead_letters(state: BrokerState) -> History[ends.DeadLettered]:
+def dead_letters(state: BrokerState) -> History[message_outcomes.DeadLettered]:
     """The records of dead letters; raises NoHistory if there is no history."""
     return _histories(state, DeadLettered.word).dead_lettered
 
 
-def drops(state: BrokerState) -> History[ends.Dropped]:
+def drops(state: BrokerState) -> History[message_outcomes.Dropped]:
     """The records of dropped messages; raises NoHistory if there is no history."""
     return _histories(state, Dropped.word).dropped
 
 
-def _histories(state: BrokerState, word: str) -> Histories:
-    if state.ends is None:
+def _histories(state: BrokerState, word: str) -> OutcomeHistories:
+    if state.outcome_histories is None:
         raise no_history(word)
-    return state.ends
+    return state.outcome_histories

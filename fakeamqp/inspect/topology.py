@@ -22,10 +22,10 @@ from fakeamqp.model.credit import Grant
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fakeamqp.model.arguments import QueueOptions
     from fakeamqp.model.binding import Binding
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
-    from fakeamqp.model.queues.options import QueueOptions
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.subscription import Subscription
 
@@ -282,7 +282,7 @@ def _queue_view(queue: Queue) -> QueueView:
         options=queue.options,
         ready=len(queue.ready),
         unacked=len(queue.unacked),
-        set_aside=queue.set_aside,
+        set_aside=queue.parked_count,
         consumers=tuple(consumer_view(subscription) for subscription in queue.subscriptions),
         messages=message_views(queue),
         bindings=binding_views(queue),
@@ -297,7 +297,7 @@ def message_views(queue: Queue) -> tuple[MessageView, ...]:
     if queue.keeps_delivered:
         return tuple(ready)
     unacked = (unacked_view(delivery, now, time) for delivery in queue.unacked)
-    return (*ready, *unacked, *(aside_view(message) for message in queue.aside()))
+    return (*ready, *unacked, *(aside_view(message) for message in queue.parked_messages()))
 
 
 def binding_views(destination: Queue | Exchange) -> tuple[BindingView, ...]:

@@ -1,4 +1,4 @@
-"""Who may do what: users, secrets, permissions per virtual host."""
+"""Access control: users, their secrets and their permissions in each virtual host."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TopicPermission:
 
 @dataclass
 class User:
-    """One account. With neither password nor hash only EXTERNAL or ANONYMOUS can log in as it.
+    """One account. Without a password and a hash, only EXTERNAL or ANONYMOUS can authenticate it.
 
     `password_hash` is (algorithm, base64 of four bytes of salt and the digest), as RabbitMQ exports it.
     """
@@ -56,7 +56,7 @@ class User:
     limits: UserLimits = field(default_factory=UserLimits)
 
     def has_password(self, password: str) -> bool:
-        """Whether this is the account's secret."""
+        """Whether this is the account's password."""
         octets = password.encode("utf-8", "surrogateescape")
         if self.password is not None:
             return hmac.compare_digest(self.password.encode("utf-8", "surrogateescape"), octets)
@@ -68,31 +68,31 @@ class User:
 
 
 class AccessControl:
-    """The accounts of one broker. Answers are remembered until something changes."""
+    """The accounts of one broker. Granted permissions are cached until an account changes."""
 
     def __init__(self) -> None:
         self.users: dict[str, User] = {}
         self.version = 0
-        """Counts up with every change, so that others know when to ask again."""
+        """Incremented with every change, so that other caches know when to check again."""
         self._granted: set[tuple[str, str, Action, str]] = set()
 
     def add(self, user: User) -> None:
-        """Add or replace an account."""
+        """Add an account, or replace the one of the same name."""
         self.users[user.name] = user
         self.changed()
 
     def remove(self, name: str) -> None:
-        """Remove an account; nothing happens where there is none."""
+        """Remove an account; does nothing if it does not exist."""
         self.users.pop(name, None)
         self.changed()
 
     def changed(self) -> None:
-        """Forget remembered answers after an account was changed in place."""
+        """Clear the caches after an account was changed in place."""
         self.version += 1
         self._granted.clear()
 
     def authenticate(self, name: str, password: str) -> User:
-        """The account with this name and secret.
+        """The account with this name and password.
 
         Raises:
             AuthenticationFailed: there is none.
@@ -103,7 +103,7 @@ class AccessControl:
         return user
 
     def known(self, name: str) -> User:
-        """The account of somebody whose identity was proved by other means.
+        """The account of a user that was authenticated by other means, such as a certificate.
 
         Raises:
             AuthenticationFailed: there is none.
@@ -114,7 +114,7 @@ class AccessControl:
         return user
 
     def check_virtual_host(self, user: User, virtual_host: str) -> None:
-        """May the user open this virtual host (connection.open/virtual-host-security)?
+        """Refuse a user without permissions in the virtual host (connection.open/virtual-host-security).
 
         Raises:
             NotAllowed: the user has no permissions there.
@@ -123,7 +123,7 @@ class AccessControl:
             raise NotAllowed(f"access to vhost '{virtual_host}' refused for user '{user.name}'")
 
     def check(self, user: User, virtual_host: str, action: Action, kind: str, name: str) -> None:
-        """May the user do this to an entity (`kind` is queue or exchange)?
+        """Refuse an action that the user's permission does not grant; `kind` is "queue" or "exchange".
 
         Raises:
             AccessRefused: the pattern does not match.
@@ -145,7 +145,7 @@ class AccessControl:
     def check_topic(
         self, user: User, virtual_host: str, action: Literal["write", "read"], exchange: str, routing_key: str
     ) -> None:
-        """May the user use this routing key on a topic exchange? Without a topic permission, yes.
+        """Refuse a routing key on a topic exchange that the user's topic permission, if any, does not match.
 
         Raises:
             AccessRefused: the pattern does not match.

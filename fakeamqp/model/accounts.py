@@ -1,4 +1,4 @@
-"""Accounts as a test writes them down: names with passwords, mappings, or users ready made."""
+"""User accounts as tests describe them: names with passwords, mappings, or `User` objects."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _KEYS = ("password", "tags", "permissions", "limits")
 
 
 class AccountError(FakeAMQPError):
-    """An account is described in words nobody knows."""
+    """An account's description has an unknown key."""
 
 
 def accounts(given: Accounts) -> list[User]:
-    """The users that `given` names, in its order.
+    """The users described by `given`, in its order.
 
     Raises:
         AccountError: a key is misspelled; the text names the nearest match.
@@ -41,7 +41,7 @@ def account(name: str, given: str | Mapping[str, Any]) -> User:
 
     Raises:
         AccountError: a key is misspelled; the text names the nearest match.
-        LimitsError: so is a limit, or it is no number.
+        LimitsError: the name of a limit is misspelled, or a limit is not a whole number.
     """
     if isinstance(given, str):
         return User(name, given)
@@ -55,12 +55,12 @@ def account(name: str, given: str | Mapping[str, Any]) -> User:
         name,
         given.get("password"),
         tuple(given.get("tags", ())),
-        {host: Permission(*patterns) for host, patterns in permissions.items()},
+        {vhost: Permission(*patterns) for vhost, patterns in permissions.items()},
         limits=UserLimits.read(f"user {name!r}", given.get("limits")),
     )
 
 
 def own_copy(user: User, virtual_hosts: Iterable[str]) -> User:
-    """A copy for one broker to hold. Who was given no permission at all has every one, everywhere."""
+    """A copy for one broker. A user without any permission gets all permissions in all virtual hosts."""
     permissions = dict(user.permissions) or {name: Permission() for name in virtual_hosts}
     return replace(user, permissions=permissions, topic_permissions=dict(user.topic_permissions))

@@ -1,8 +1,8 @@
-"""How long a client may hold a delivery unsettled before its channel is closed (RabbitMQ: documented).
+"""The acknowledgement timeout: a client that exceeds it loses its channel (RabbitMQ: documented).
 
-A queue says how long (`Queue.acknowledgement_timeout`), mostly the same half hour for all. So there is one
-timer for each length of time in use, set for the oldest delivery that has it. Settling touches no timer: one
-that finds its delivery gone is set anew for the oldest that is left.
+Each queue has its timeout (`Queue.acknowledgement_timeout`); most queues have the default of half an hour. So
+there is one timer for each timeout in use, due for the oldest delivery that has it. Settling a delivery does
+not touch a timer: a timer that is due after its delivery was settled is set for the oldest remaining one.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class AcknowledgementTimeouts:
     """Watches the deliveries of one ledger.
 
     Args:
-        ledger: what is unsettled.
-        timers: of the broker.
-        expired: called with the delivery that was held too long, and for how many seconds it might have been.
-        name: of the channel, for the timers' labels.
+        ledger: the unsettled deliveries.
+        timers: those of the broker.
+        expired: called with a delivery whose timeout has passed, and the timeout in seconds.
+        name: the channel's name, for the timers' labels.
     """
 
     __slots__ = ("_expired", "_ledger", "_name", "_timers", "running")
@@ -39,18 +39,18 @@ class AcknowledgementTimeouts:
         self._name = name
 
     def start(self, timeout: float, delivery: Delivery) -> None:
-        """Watch this delivery, and those after it that may be held as long."""
+        """Watch this delivery, and later ones with the same timeout."""
         label = f"{self._name} has held a delivery from q '{delivery.queue.name}' too long"
         due = delivery.delivered_at + timeout
-        self.running[timeout] = self._timers.call_at(due, lambda: self._look(timeout), label)
+        self.running[timeout] = self._timers.call_at(due, lambda: self._check(timeout), label)
 
     def stop(self) -> None:
-        """Watch no more: the channel has ended."""
+        """Cancel the timers: the channel has ended."""
         for timer in self.running.values():
             timer.cancel()
         self.running.clear()
 
-    def _look(self, timeout: float) -> None:
+    def _check(self, timeout: float) -> None:
         del self.running[timeout]
         held = self._ledger.outstanding.values()
         oldest = next((each for each in held if each.queue.acknowledgement_timeout == timeout), None)

@@ -1,4 +1,4 @@
-"""The relation between an exchange and what it passes messages to."""
+"""Bindings: the relation between an exchange and a queue or exchange that it routes messages to."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Binding:
 
     @property
     def durable(self) -> bool:
-        """Both ends survive a restart, so the binding does (queue.bind/durable-exchange)."""
+        """True if source and destination survive a restart (queue.bind/durable-exchange)."""
         return self.source.durable and self.destination.durable
 
     def __repr__(self) -> str:
@@ -41,5 +41,5 @@ class Binding:
 
 
 def binding_key(destination: Destination, routing_key: str, arguments: Mapping[str, Any]) -> BindingKey:
-    """What makes two bindings of one exchange the same."""
+    """The identity of a binding among those of one exchange."""
     return destination, routing_key, freeze(arguments)

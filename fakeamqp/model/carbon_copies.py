@@ -1,7 +1,6 @@
 """Sender-selected distribution: further routing keys in the headers CC and BCC (RabbitMQ: documented).
 
-A message is routed by the keys of both. Consumers see CC; BCC is taken out before any queue has the
-message.
+A message is routed by the keys of both. Consumers see CC; BCC is removed before the message is enqueued.
 """
 
 from __future__ import annotations
@@ -17,22 +16,22 @@ __all__ = ["Copies", "carbon_copies", "without_blind_copies"]
 
 
 class Copies(NamedTuple):
-    """The routing keys a message has beyond its own."""
+    """Additional routing keys of a message: `shown` from CC, `hidden` from BCC."""
 
     shown: tuple[str, ...]
     hidden: tuple[str, ...]
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """All of them."""
+        """All additional routing keys."""
         return self.shown + self.hidden
 
 
 def carbon_copies(headers: Mapping[str, Any]) -> Copies:
-    """The further keys in `headers`; what is no text among them counts for nothing.
+    """The additional keys in `headers`; items that are not text are ignored.
 
     Raises:
-        PreconditionFailed: one of the two headers is no array.
+        PreconditionFailed: one of the two headers is not an array.
     """
     return Copies(_keys(headers, "CC"), _keys(headers, "BCC"))
 
@@ -49,7 +48,7 @@ def _keys(headers: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def without_blind_copies(message: Message) -> Message:
-    """The message as anybody but its publisher's broker may see it."""
+    """The message without the header BCC."""
     if message.copies is None or "BCC" not in message.headers:
         return message
     return message.with_properties(message.properties.with_headers({}, ("BCC",)))

@@ -1,4 +1,4 @@
-"""Publishing contents of class file and stream, which every protocol that has them does in the same way."""
+"""Publishing contents of the classes file and stream, for all protocols that have them."""
 
 from __future__ import annotations
 
@@ -26,29 +26,28 @@ def publish_content(
     *,
     mandatory: bool,
     immediate: bool,
-    told: Callable[[Outcome], None],
+    on_outcome: Callable[[Outcome], None],
     transaction: Transaction | None = None,
 ) -> None:
-    """Route a message, now or when a transaction is committed.
+    """Publish a message, now or when a transaction is committed.
 
-    No file may be discarded for want of room (file/no-discard): one that would push something out of a queue
-    goes nowhere, and counts as refused by it.
+    A full queue may not discard files (file/no-discard): it refuses a file that would push a message out.
 
     Args:
-        virtual_host: where.
-        message: of whatever class.
+        virtual_host: where it is published.
+        message: the message, of any class.
         mandatory: as in `VirtualHost.publish`.
         immediate: as in `VirtualHost.publish`.
-        told: what became of it, once that is known. Nobody is told after a restart.
-        transaction: what it is part of.
+        on_outcome: called with the outcome once it is known; not called after a restart.
+        transaction: the transaction it is part of, if any.
     """
-    # An exchange may have gone while a content was staged for it. Header fields that name further keys are
-    # RabbitMQ's: to publishers of these classes they mean nothing.
+    # The exchange may have been deleted while the content was staged. The headers CC and BCC are RabbitMQ's
+    # and have no meaning in these classes.
     there = message.exchange in virtual_host.exchanges
     plan = virtual_host.routing.route(message) if there else UNROUTABLE
     if transaction is not None:
         planned = PlannedPublish(
-            virtual_host, message, plan, immediate=immediate, mandatory=mandatory, told=told
+            virtual_host, message, plan, immediate=immediate, mandatory=mandatory, on_outcome=on_outcome
         )
         transaction.publish(planned)
         return
@@ -56,13 +55,13 @@ def publish_content(
     if message.content_class == "file":
         full = tuple(queue for queue in plan.queues if _would_discard(queue, message))
     if full:
-        told(replace(plan, refused=full))
+        on_outcome(replace(plan, refused=full))
     else:
-        told(virtual_host.offer(message, plan, immediate=immediate, mandatory=mandatory))
+        on_outcome(virtual_host.offer(message, plan, immediate=immediate, mandatory=mandatory))
 
 
 def _would_discard(queue: Target, message: Message) -> bool:
-    """Whether a queue would have to drop something for this message, or drop the message itself."""
+    """Whether a queue would have to drop another message for this one, or refuse it."""
     if not isinstance(queue, Queue) or queue.could_take(message):
         return False
     if queue.would_refuse(message):

@@ -1,13 +1,12 @@
-"""How much a subscription may be sent in advance.
+"""Limits of what a subscription may be sent before it settles or asks for more.
 
-A `Credit` is counted in messages and bytes. It is taken from with each delivery and refilled three
-ways: by settlement (0-9-x prefetch; one credit per consumer, or one shared by a channel or a
-connection), by explicit grants, or by completion of a window (0-10). A subscription may depend on
-several credits and takes a message only while all of them admit it (basic.qos/prefetch-both).
+A `Credit` counts unsettled messages and octets: the prefetch of AMQP 0-9-x, for one consumer or shared by a
+channel or a connection. Deliveries take from it, and settlement refills it. A subscription may depend on
+several credits, and takes a message only while all of them admit it (basic.qos/prefetch-both).
 
-A `Gate` is the same idea without counting: open or shut, for paused channels and full connections.
+A `Gate` does not count: it is open or shut, for paused channels and full connections.
 
-A `Grant` is what a client gives in so many words (0-10): two balances that begin at nothing.
+A `Grant` is credit that a client grants explicitly (0-10): two balances that begin at 0.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["UNLIMITED", "Credit", "Gate", "Grant", "Limit", "Receipt"]
 
 UNLIMITED = 0xFFFFFFFF
-"""The value of a grant that means no limit at all (message.flow/infinite)."""
+"""The value of a grant that means no limit (message.flow/infinite)."""
 
 Receipt: TypeAlias = "tuple[int, int]"
-"""What a transfer took from a `Grant`: the era it was taken in, and its bytes."""
+"""What a transfer took from a `Grant`: the grant's era then, and the bytes."""
 
 
 class Limit:
-    """Something a subscription depends on: while `open` is False it takes nothing."""
+    """A limit that subscriptions depend on: while `open` is False they take no messages."""
 
     __slots__ = ("open", "subscriptions")
 
@@ -44,22 +43,22 @@ class Limit:
         return self.open
 
     def resume(self) -> None:
-        """Let the queues of dependent subscriptions try again while the limit is open.
+        """Dispatch the queues of dependent subscriptions while the limit is open.
 
-        Whoever had its turn goes to the end, so that one long queue does not starve the others
+        A dispatched subscription moves to the end, so that one long queue does not starve the others
         (channels/no-starvation).
         """
         for subscription in list(self.subscriptions):
             if not self.open:
                 break
-            if subscription in self.subscriptions:  # Not ended by what the others were sent.
+            if subscription in self.subscriptions:  # Deliveries to the others did not end it.
                 del self.subscriptions[subscription]
                 self.subscriptions[subscription] = None
                 subscription.queue.dispatch()
 
 
 class Gate(Limit):
-    """Open or shut by hand."""
+    """A limit that is opened and shut explicitly."""
 
     __slots__ = ()
 
@@ -68,7 +67,7 @@ class Gate(Limit):
         self.open = False
 
     def reopen(self) -> None:
-        """Let deliveries go on, beginning with what waits."""
+        """Resume deliveries, beginning with the waiting messages."""
         if not self.open:
             self.open = True
             self.resume()
@@ -89,7 +88,7 @@ class Credit(Limit):
     def admits(self, message: Message) -> bool:
         """Whether this message fits.
 
-        With nothing outstanding any size does (basic.qos/prefetch-size-01).
+        Without outstanding messages any size fits (basic.qos/prefetch-size-01).
         """
         if not self.open:
             return False
@@ -97,7 +96,7 @@ class Credit(Limit):
 
     @property
     def limits(self) -> bool:
-        """Whether the window limits anything at all."""
+        """Whether the window has a limit."""
         return bool(self.message_limit or self.byte_limit)
 
     def take(self, message: Message) -> None:
@@ -107,14 +106,14 @@ class Credit(Limit):
         self._update()
 
     def refill(self, message: Message) -> bool:
-        """Count a message as settled. True where the credit limits at all, so that somebody may wait."""
+        """Count a message as settled. True if the credit has a limit, so that a queue may wait for it."""
         self.messages -= 1
         self.octets -= len(message.body)
         self._update()
         return self.limits
 
     def resize(self, message_limit: int, byte_limit: int) -> None:
-        """Set new limits, which count at once for what is outstanding."""
+        """Set new limits, which apply to outstanding messages at once."""
         self.message_limit = message_limit
         self.byte_limit = byte_limit
         self._update()
@@ -135,22 +134,22 @@ def _bytes_of_body(message: Message) -> int:
 class Grant(Limit):
     """Credit by explicit grants, in messages and in bytes.
 
-    Both balances begin at 0, and both must allow a message (message.set-flow-mode/both-needed); one that
-    costs more bytes than are left waits (message.set-flow-mode/no-partial). `messages` and `octets` are
-    what is left, None where there is no limit.
+    Both balances begin at 0, and both must allow a message (message.set-flow-mode/both-needed); a message
+    that costs more bytes than the balance waits (message.set-flow-mode/no-partial). `messages` and `octets`
+    are the balances, None where there is no limit.
 
-    Who sends a message takes for it, and keeps the receipt until the client has completed the transfer. In
-    window mode `give_back` then undoes what that receipt says (message.set-flow-mode/window-mode). `stop`
-    begins a new era, and receipts from before it are worth nothing: so a window never grows beyond what was
-    granted since.
+    The sender of a message calls `take`, and keeps the receipt until the client has completed the transfer.
+    In window mode `give_back` then returns what the receipt says (message.set-flow-mode/window-mode). `stop`
+    begins a new era, which invalidates earlier receipts: so a window never grows beyond the grants since
+    then.
 
-    A subscription has a grant among its `limits` and not among its `credits`: queues do not take from it.
-    After `grant` and `give_back` the caller calls `resume`, after `stop` nothing.
+    A grant is one of a subscription's `limits`, not one of its `credits`: queues do not take from it. After
+    `grant` and `give_back` the caller calls `resume`, after `stop` it does not.
 
     Args:
-        measure: how many bytes sending a message costs, by default those of its body
+        measure: the cost of a message in bytes, by default those of its body
             (message.set-flow-mode/byte-accounting).
-        window: whether completed transfers give back what they took.
+        window: whether completed transfers return what they took.
     """
 
     __slots__ = (
@@ -175,7 +174,7 @@ class Grant(Limit):
         self._bytes_of_measured = 0
         self._era = 0
         self._starving: dict[object, None] = {}
-        """Those because of whom there is no credit, whatever was granted."""
+        """The reasons for which the grant admits nothing, whatever its balances."""
 
     def admits(self, message: Message) -> bool:
         """Whether both balances allow this message."""
@@ -185,7 +184,7 @@ class Grant(Limit):
         return octets is None or self._cost(message) <= octets
 
     def _cost(self, message: Message) -> int:
-        """The bytes of a message, measured once for both the question and the taking."""
+        """The bytes of a message, cached between `admits` and `take`."""
         if self._measured is not message:
             self._measured = message
             self._bytes_of_measured = self._measure(message)
@@ -194,7 +193,7 @@ class Grant(Limit):
     def grant(self, unit: Literal["message", "byte"], value: int | None = None) -> None:
         """Add to a balance (message.flow/adds); None and `UNLIMITED` lift the limit until `stop`.
 
-        However much is added, a limit stays a limit: the balance never wraps.
+        A balance never wraps, and never becomes unlimited by addition.
         """
         if unit == "message":
             self.messages = _sum(self.messages, value)
@@ -203,14 +202,14 @@ class Grant(Limit):
         self._update()
 
     def take(self, message: Message, octets: int | None = None) -> Receipt:
-        """A message is sent. No balance goes below 0; one without limit stays so.
+        """Take the cost of a sent message. No balance goes below 0; an unlimited one stays so.
 
         Args:
             message: the message.
-            octets: what it really costs, where that is known better than `measure` tells.
+            octets: the exact cost, if the caller knows it better than `measure`.
 
         Returns:
-            What `give_back` wants.
+            The receipt for `give_back`.
         """
         if self.messages:
             self.messages -= 1
@@ -224,14 +223,14 @@ class Grant(Limit):
 
     @property
     def gives_back(self) -> bool:
-        """Whether it matters when the client completes what it is sent now."""
+        """Whether completed transfers change the balances."""
         return self.window and (self.messages is not None or self.octets is not None)
 
     def give_back(self, receipt: Receipt) -> bool:
         """The client has completed a transfer (message.set-flow-mode/only-completion-refills).
 
         Returns:
-            True where more may be sent than before, so that somebody may wait for it.
+            True if more may be sent than before, so that a queue may wait for it.
         """
         era, octets = receipt
         if era != self._era or not self.window or (self.messages is None and self.octets is None):
@@ -244,16 +243,16 @@ class Grant(Limit):
         return True
 
     def stop(self) -> None:
-        """Take back all there is (message.stop/zero-credit), also what is still to be completed.
+        """Set both balances to 0 (message.stop/zero-credit); outstanding transfers return nothing later.
 
-        A flush is the same once the queue has been dispatched (message.flush/exhausts).
+        A flush does the same after the queue was dispatched (message.flush/exhausts).
         """
         self.messages = self.octets = 0
         self._era += 1
         self.open = False
 
     def set_mode(self, window: bool, *, strict: bool = True) -> None:
-        """Choose whether completed transfers give back what they take from now on.
+        """Choose whether transfers from now on return what they took when they are completed.
 
         Raises:
             IllegalState: it is `strict`, and a balance is not 0 (message.set-flow-mode/mode-switching).
@@ -264,12 +263,12 @@ class Grant(Limit):
             self.window = window
             self._era += 1
 
-    def starve(self, who: object, starved: bool) -> None:
-        """Somebody lets what is granted count for nothing, or no longer; then the caller calls `resume`."""
+    def starve(self, reason: object, starved: bool) -> None:
+        """Suspend the grant for a reason, or no longer; then the caller calls `resume`."""
         if starved:
-            self._starving[who] = None
+            self._starving[reason] = None
         else:
-            self._starving.pop(who, None)
+            self._starving.pop(reason, None)
         self._update()
 
     def _update(self) -> None:

@@ -1,4 +1,4 @@
-"""What a declaration must satisfy: a legal name, and agreement with what is there already."""
+"""Checks of declarations: legal names, and equivalence with an existing entity."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.model.arguments.exchange_arguments import COMPARED_EXCHANGE_ARGUMENTS
+from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPE, compared_arguments
 from fakeamqp.model.equivalence import compare_arguments, compare_flag
 from fakeamqp.model.errors import InternalError, NotAllowed, NotFound, PreconditionFailed
-from fakeamqp.model.queues.options import compared_arguments
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.personality import Personality
-    from fakeamqp.model.queues import Queue
+    from fakeamqp.model.queues import Queue, QueueDeclaration
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = [
@@ -28,10 +29,10 @@ _LEGAL_NAME = re.compile(r"[a-zA-Z0-9\-_.:]*")
 
 
 def check_name(personality: Personality, kind: str, name: str) -> None:
-    """Refuse a name that is too long or holds what the personality does not allow (domain.*/pattern).
+    """Refuse a name that is too long or has characters that the personality forbids (domain.*/pattern).
 
     Raises:
-        PreconditionFailed: it does.
+        PreconditionFailed: the name is illegal.
     """
     if len(name.encode("utf-8", "surrogateescape")) > personality.longest_name:
         raise PreconditionFailed(
@@ -52,7 +53,7 @@ def check_same_exchange(
     internal: bool,
     arguments: Mapping[str, Any],
 ) -> None:
-    """Refuse a declaration that does not say what the exchange is (exchange.declare/passive-equivalent).
+    """Refuse a declaration that is not equivalent to the exchange (exchange.declare/passive-equivalent).
 
     Raises:
         PreconditionFailed: with RabbitMQ's text, which names the first difference.
@@ -63,13 +64,11 @@ def check_same_exchange(
     compare_flag(*compare, "auto_delete", auto_delete, existing.auto_delete)
     compare_flag(*compare, "internal", internal, existing.internal)
     known = existing.virtual_host.state.personality.equivalence_ignores_unknown_arguments
-    compare_arguments(*compare, arguments, existing.arguments, ("alternate-exchange",) if known else None)
+    compare_arguments(*compare, arguments, existing.arguments, COMPARED_EXCHANGE_ARGUMENTS if known else None)
 
 
-def check_same_queue(
-    existing: Queue, *, durable: bool, auto_delete: bool, arguments: Mapping[str, Any]
-) -> None:
-    """Refuse a declaration that does not say what the queue is (queue.declare/passive-equivalent).
+def check_same_queue(existing: Queue, declaration: QueueDeclaration) -> None:
+    """Refuse a declaration that is not equivalent to the queue (queue.declare/passive-equivalent).
 
     Exclusive queues are never durable, so the flag is not compared for them.
 
@@ -79,33 +78,33 @@ def check_same_queue(
     personality = existing.virtual_host.state.personality
     compare = ("queue", existing.name, existing.virtual_host.name)
     if existing.exclusive_owner is None:
-        compare_flag(*compare, "durable", durable, existing.durable)
+        compare_flag(*compare, "durable", declaration.durable, existing.durable)
     if personality.compares_auto_delete:
-        compare_flag(*compare, "auto_delete", auto_delete, existing.auto_delete)
+        compare_flag(*compare, "auto_delete", declaration.auto_delete, existing.auto_delete)
     considered: Collection[str] | None = None
     if personality.equivalence_ignores_unknown_arguments:
         considered = compared_arguments(existing.type_name, personality)
-    received, current = dict(arguments), dict(existing.arguments)
-    meant = _meant_type(personality, arguments)
+    received, current = dict(declaration.arguments), dict(existing.arguments)
+    meant = _meant_type(personality, declaration.arguments)
     if meant == existing.type_name or personality.remembers_queue_type == "never":
-        # Naming the type that is meant anyway changes nothing.
-        received["x-queue-type"], current["x-queue-type"] = meant, existing.type_name
+        # Naming the type that is the default anyway makes no difference.
+        received[QUEUE_TYPE], current[QUEUE_TYPE] = meant, existing.type_name
     compare_arguments(*compare, received, current, considered)
 
 
 def _meant_type(personality: Personality, arguments: Mapping[str, Any]) -> Any:
-    """The queue type that arguments ask for (RabbitMQ: classic is what is meant without)."""
-    asked = arguments.get("x-queue-type", "classic")
+    """The queue type that the arguments mean (RabbitMQ: classic if they name none)."""
+    asked = arguments.get(QUEUE_TYPE, "classic")
     return "classic" if asked in personality.absent_queue_types else asked
 
 
 def check_removed_arguments(
     name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
 ) -> None:
-    """Refuse arguments that no queue has any more.
+    """Refuse arguments that this version has removed.
 
     Raises:
-        InternalError: there is one; it ends the connection.
+        InternalError: there is such an argument; the error closes the connection.
     """
     for argument in personality.removed_queue_arguments:
         if argument in arguments:
@@ -115,9 +114,9 @@ def check_removed_arguments(
 def check_alternate(
     virtual_host: VirtualHost, asked: str | None, existing: Queue | Exchange | None = None
 ) -> None:
-    """Refuse an alternate exchange that is another than what there is has, or that does not exist.
+    """Refuse an alternate exchange that does not exist, or is not that of the existing entity.
 
-    None asks for nothing, and agrees with anything that is there.
+    None names no alternate exchange, and is equivalent to any.
 
     Raises:
         NotAllowed: it is another one (queue.declare/alternate-exchange-pre-existing-exchange).

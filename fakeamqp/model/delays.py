@@ -1,9 +1,10 @@
-"""Messages that exchanges keep for later, in the order in which they will be published.
+"""Delayed messages, in the order in which their exchanges will publish them.
 
-Messages due in the same millisecond go exchange by exchange in the order of their names, and within one in
-the order they came (RabbitMQ's delayed-message plugin: documented). When one is due its header x-delay turns
-negative, which keeps it from being delayed again, and it is routed from its exchange by the bindings there
-are then; one that finds no queue is gone without a word. It outlives its exchange and a restart.
+Messages due in the same millisecond are published exchange by exchange in the order of the names, and within
+one exchange in order of arrival (RabbitMQ's delayed-message plugin: documented). When a message is due, its
+header x-delay becomes negative, which prevents a second delay, and its exchange routes it by the bindings of
+that time. One that reaches no queue is dropped silently. Delayed messages outlive their exchange and a
+restart.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.long import Long
+from fakeamqp.model.int64 import Int64
 from fakeamqp.model.queues.queue import NOT_SECURED
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ __all__ = ["DelayedMessages"]
 
 
 class _Batch:
-    """What one exchange publishes in one millisecond: messages, each with its delay in milliseconds."""
+    """The messages that one exchange publishes in one millisecond, each with its delay in milliseconds."""
 
     __slots__ = ("messages", "name", "timer")
 
@@ -34,13 +35,13 @@ class _Batch:
         self.timer: Timer | None = None
 
     def words(self) -> str:
-        """What the timer is for."""
+        """The description of the timer."""
         count = len(self.messages)
         return f"exchange '{self.name}' publishes {'a message' if count == 1 else f'{count} messages'}"
 
 
 class DelayedMessages:
-    """What the exchanges of one virtual host keep."""
+    """The delayed messages of one virtual host."""
 
     __slots__ = ("_counts", "_virtual_host", "_waiting")
 
@@ -50,11 +51,11 @@ class DelayedMessages:
         self._counts: dict[str, int] = {}
 
     def count(self, exchange: str) -> int:
-        """How many messages wait that an exchange of this name keeps."""
+        """How many messages the exchange of this name is delaying."""
         return self._counts.get(exchange, 0)
 
     def messages(self, exchange: str) -> list[tuple[Message, float]]:
-        """What an exchange of this name keeps, soonest first, with the instant it is due."""
+        """The messages that the exchange of this name is delaying, soonest first, with their due instants."""
         return [
             (message, batch.timer.due)
             for due in sorted(self._waiting)
@@ -64,14 +65,14 @@ class DelayedMessages:
         ]
 
     def add(self, exchange: Exchange, message: Message, delay: int) -> None:
-        """Keep a message for `delay` milliseconds."""
+        """Delay a message by `delay` milliseconds."""
         now = self._virtual_host.now()
         due = int(round(now * 1000, 3)) + delay
         batches = self._waiting.setdefault(due, {})
         batch = batches.get(exchange.name)
         if batch is None:
             batch = batches[exchange.name] = _Batch(exchange.name)
-            # The instant itself and not its millisecond: whoever advances by the delay is there.
+            # The exact instant, not its millisecond: advancing time by the delay must reach it.
             batch.timer = self._virtual_host.call_at(
                 now + delay / 1000, partial(self._publish, due), batch.words
             )
@@ -79,15 +80,15 @@ class DelayedMessages:
         self._counts[exchange.name] = self.count(exchange.name) + 1
 
     def restart(self, *, crash: bool = False) -> None:
-        """Keep everything; but a crash loses what no publisher was told the broker has."""
+        """Keep everything; but a crash loses messages that were not confirmed."""
         if not crash:
             return
         for due, batches in list(self._waiting.items()):
             for name, batch in list(batches.items()):
                 before = len(batch.messages)
                 lost = [each[1] for each in batch.messages if not each[1].secured]
-                self._virtual_host.ends.dropped_all(
-                    lost, None, "crash", f"exchange {name!r} kept it; {NOT_SECURED}"
+                self._virtual_host.message_outcomes.dropped_all(
+                    lost, None, "crash", f"exchange {name!r} delayed it; {NOT_SECURED}"
                 )
                 batch.messages = [each for each in batch.messages if each[1].secured]
                 self._forget(name, before - len(batch.messages))
@@ -98,17 +99,19 @@ class DelayedMessages:
                 del self._waiting[due]
 
     def clear(self, why: str) -> None:
-        """Forget everything, for a reason said in words."""
+        """Drop everything; `why` describes the reason."""
         for batches in self._waiting.values():
             for name, batch in batches.items():
                 _stop(batch)
                 lost = [message for _, message, _ in batch.messages]
-                self._virtual_host.ends.dropped_all(lost, None, "crash", f"exchange {name!r} kept it; {why}")
+                self._virtual_host.message_outcomes.dropped_all(
+                    lost, None, "crash", f"exchange {name!r} delayed it; {why}"
+                )
         self._waiting.clear()
         self._counts.clear()
 
     def _publish(self, due: int) -> None:
-        """The millisecond has come."""
+        """Publish the messages due in this millisecond."""
         batches = self._waiting.pop(due)
         for name in sorted(batches, key=_octets):
             batch = batches[name]
@@ -118,14 +121,14 @@ class DelayedMessages:
                 self._pass_on(exchange, message, delay)
 
     def _pass_on(self, exchange: Exchange, message: Message, delay: int) -> None:
-        headers = message.properties.with_headers({"x-delay": Long(-delay)}, ordered=True)
+        headers = message.properties.with_headers({"x-delay": Int64(-delay)}, ordered=True)
         message = message.with_properties(headers)
         outcome = self._virtual_host.routing.route(message, exchange)
         tap = self._virtual_host.state.tap
         if tap is not None:
             tap.model("delay over", message=message, exchange=exchange.name, outcome=outcome)
         if not outcome.queues:
-            self._virtual_host.ends.dropped(
+            self._virtual_host.message_outcomes.dropped(
                 message, None, "unroutable", f"no queue was there for it after its delay by {exchange.name!r}"
             )
         for queue in outcome.queues:

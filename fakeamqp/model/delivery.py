@@ -24,20 +24,20 @@ __all__ = [
 ]
 
 Ending: TypeAlias = Literal["accepted", "rejected", "refused", "released", "failed", "lost"]
-"""How a delivery ends. The client has dealt with the message, or does not want anybody to get it: because it
-failed to deal with it (rejected), or not (refused). It gives it back: because it did not deal with it
-(released), or failed to (failed). Or the client has gone (lost). Most queues make no difference between the
-two of each kind."""
+"""The outcome of a delivery. Accepted: the client has processed the message. Rejected and refused: no client
+is to get it, because processing failed, or for another reason. Released and failed: the message is requeued,
+because it was not processed, or because processing failed. Lost: the client is gone. Most queues do not
+distinguish rejected from refused, and released from failed."""
 
 
 class Delivery:
-    """One message that a client was sent. It ends once: accepted, rejected or released.
+    """One message that was sent to a client. It ends once: accepted, rejected or released.
 
-    `holder` is the subscription it went to, or None for a get; `credits` are those it was taken from;
-    `tag` is what a `Ledger` knows it by; `ending` is None as long as the client holds the message.
+    `holder` is the subscription, or None for a get; `credits` are those that it takes from; `tag` is its key
+    in a `Ledger`; `ending` is its outcome, None as long as the client holds the message.
 
-    `acquired` is False where the client has only seen the message, and where the queue has gone and passed
-    on what clients held: whatever ends such a delivery does nothing to the message.
+    `acquired` is False if the client only browsed the message, or if the queue was deleted and routed the
+    messages of clients elsewhere: settling such a delivery has no effect on the message.
     """
 
     __slots__ = ("acquired", "credits", "delivered_at", "ending", "holder", "owner", "queue", "queued", "tag")
@@ -68,7 +68,7 @@ class Delivery:
         return self.ending is not None
 
     def accept(self) -> None:
-        """The client has dealt with the message: it is gone for good (basic.ack/removes-message)."""
+        """The client has processed the message, which leaves the queue (basic.ack/removes-message)."""
         self.settle("accepted")
         if self.acquired:
             self.queue.forget(self)
@@ -80,7 +80,7 @@ class Delivery:
             self.queue.refuse(self)
 
     def settle(self, ending: Ending = "released") -> None:
-        """The client holds the message no longer: its credit is refilled."""
+        """End the delivery and refill its credit."""
         self.ending = ending
         for credit in self.credits:
             credit.refill(self.queued.message)
@@ -90,14 +90,14 @@ class Delivery:
 
 
 def accept_all(deliveries: Sequence[Delivery]) -> None:
-    """Accept each, then let whoever waited for the credit go on."""
+    """Accept each, then resume the credits."""
     for delivery in deliveries:
         delivery.accept()
     resume_credits(deliveries)
 
 
 def reject_all(deliveries: Sequence[Delivery], *, ending: Ending = "rejected") -> None:
-    """Reject each, and let whoever waited for the credit go on; dead letters follow (RabbitMQ: measured)."""
+    """Reject each, and resume the credits; dead letters follow (RabbitMQ: measured)."""
     if not deliveries:
         return
     dead_letters = deliveries[0].queue.virtual_host.dead_letters
@@ -122,18 +122,18 @@ def release_all(
     ending: Ending = "released",
     redelivered: bool | None = True,
 ) -> None:
-    """Return many deliveries to their queues, to their old places, and let the queues dispatch.
+    """Return many deliveries to their queues, to their old places, and dispatch the queues.
 
-    What dies of that is passed on when all this is done. `avoid` names a group (a channel) that must not be
-    sent these messages again (basic.reject/requeue-01). `redelivered` says whether they are marked as such;
-    the mark of one that has it already stays (message.release/set-redelivered).
+    Dead letters that result are routed at the end. `avoid` is a group (a channel) that must not get these
+    messages again (basic.reject/requeue-01). `redelivered` says whether they are marked as redelivered; an
+    existing mark stays (message.release/set-redelivered).
     """
     if not deliveries:
         return
     dead_letters = deliveries[0].queue.virtual_host.dead_letters
     holds = dead_letters.hold()
     try:
-        # What the client has gone with returns all at once.
+        # The deliveries of a lost client return together.
         for group in [deliveries] if ending == "lost" else _groups(deliveries):
             _release_group(group, avoid, ending, bool(redelivered))
     finally:
@@ -155,9 +155,9 @@ def _release_group(deliveries: Sequence[Delivery], avoid: object, ending: Ending
 
 
 def _groups(deliveries: Sequence[Delivery]) -> Sequence[Sequence[Delivery]]:
-    """What is dealt with together of all that a client settles at once (RabbitMQ: measured).
+    """Group deliveries that a client settles at once into those that are processed together (measured).
 
-    That is what one consumer got from one queue. What was fetched with a get stands for itself.
+    A group holds the deliveries of one queue to one consumer, or a single one of a get.
     """
     if len(deliveries) == 1:
         return [deliveries]
@@ -170,13 +170,13 @@ def _queue_and_consumer(delivery: Delivery) -> tuple[str, tuple[int, Any]]:
 
 
 def by_consumer(delivery: Delivery) -> tuple[int, Any]:
-    """Sorts deliveries by consumer tag; each that was got stands for itself, before all others."""
+    """The key that sorts deliveries by consumer tag; those of a get come first, each by itself."""
     holder = delivery.holder
     return (0, delivery.tag) if holder is None else (1, holder.tag.encode("utf-8", "surrogateescape"))
 
 
 def resume_credits(deliveries: Sequence[Delivery]) -> None:
-    """Let whoever waited for what these deliveries took go on."""
+    """Resume the credits that these deliveries took from."""
     for credit in dict.fromkeys(credit for delivery in deliveries for credit in delivery.credits):
         if credit.open:
             credit.resume()
@@ -185,8 +185,8 @@ def resume_credits(deliveries: Sequence[Delivery]) -> None:
 class Ledger:
     """The unsettled deliveries of one channel, by ascending delivery tag.
 
-    Tags are handed out from 1 upwards (domain.delivery-tag/non-zero), so insertion order is tag order
-    and settling everything up to a tag costs only what is settled.
+    Tags count from 1 upwards (domain.delivery-tag/non-zero), so insertion order is tag order, and the cost of
+    settling all deliveries up to a tag depends only on their number.
     """
 
     __slots__ = ("last_tag", "outstanding", "spares", "timeouts")
@@ -195,12 +195,12 @@ class Ledger:
         self.last_tag = 0
         self.outstanding: dict[int, Delivery] = {}
         self.timeouts: AcknowledgementTimeouts | None = None
-        """Who watches that nothing is held too long, where that is not allowed."""
+        """The timeouts of unsettled deliveries, in personalities that have them."""
         self.spares: set[int] = set()
-        """Tags of copies that a fault has sent: settling one changes nothing."""
+        """Tags of copies that a fault has sent: settling one has no effect."""
 
     def add(self, delivery: Delivery) -> int:
-        """Enter a delivery under the next tag."""
+        """Add a delivery under the next tag."""
         self.last_tag = delivery.tag = tag = self.last_tag + 1
         self.outstanding[tag] = delivery
         if self.timeouts is not None:
@@ -210,29 +210,29 @@ class Ledger:
         return tag
 
     def enter(self, tag: int, delivery: Delivery) -> None:
-        """Enter a delivery under a tag of the caller's (0-10: the id of the transfer)."""
+        """Add a delivery under a given tag (0-10: the id of the transfer)."""
         delivery.tag = tag
         self.outstanding[tag] = delivery
 
     def next_tag(self) -> int:
-        """Use up a tag for a delivery that nobody will settle."""
+        """Consume a tag for a delivery that needs no settlement."""
         self.last_tag = tag = self.last_tag + 1
         return tag
 
     def spare_tag(self) -> int:
-        """Use up a tag for a copy of a delivery, which can be settled like one."""
+        """Consume a tag for a copy of a delivery, which can be settled like one."""
         tag = self.next_tag()
         self.spares.add(tag)
         return tag
 
     def reuse_tag(self) -> None:
-        """Have the next delivery get the latest tag again: nobody will settle the one that has it."""
+        """Give the latest tag to the next delivery again; the current one needs no settlement."""
         self.last_tag -= 1
 
     def take(self, tag: int, multiple: bool) -> list[Delivery] | None:
         """Take out one delivery, or all up to and including `tag`; None where the tag is not outstanding.
 
-        With `multiple`, tag 0 means all there are (basic.ack/multiple-zero), none included.
+        With `multiple`, tag 0 means all deliveries (basic.ack/multiple-zero), even if there are none.
         """
         outstanding = self.outstanding
         if not multiple:
@@ -253,7 +253,7 @@ class Ledger:
         return [outstanding.pop(each) for each in taken]
 
     def _spared(self, tag: int) -> list[Delivery] | None:
-        """No delivery at all where the tag is a spare one, else None."""
+        """An empty list if the tag is a spare one, else None."""
         if tag not in self.spares:
             return None
         self.spares.remove(tag)
@@ -266,6 +266,6 @@ class Ledger:
         return taken
 
     def put_back(self, deliveries: Iterable[Delivery]) -> None:
-        """Enter deliveries again under their old tags (tx.rollback/undoes-acks)."""
+        """Add deliveries again under their old tags (tx.rollback/undoes-acks)."""
         merged = {**self.outstanding, **{delivery.tag: delivery for delivery in deliveries}}
         self.outstanding = dict(sorted(merged.items()))

@@ -1,6 +1,6 @@
-"""Whether a second declaration means what the first one said.
+"""Equivalence of declarations.
 
-Arguments are compared by meaning: order and integer width do not count
+Arguments are compared by meaning: order and integer width do not matter
 (exchange.declare/arguments-equivalence).
 """
 
@@ -18,12 +18,12 @@ _ABSENT = object()
 
 
 def type_name(value: Any) -> str:
-    """RabbitMQ's name for the wire type a value travels in."""
+    """RabbitMQ's name for the field type that encodes a value."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):
         if type(value) is not int:
-            return "timestamp"  # The only other kind of whole number there is.
+            return "timestamp"  # The only other subclass of int.
         return "signedint" if -(2**31) <= value < 2**31 else "long"
     for kind, name in (
         (float, "double"),
@@ -77,7 +77,7 @@ def compare_arguments(
 
 
 def freeze(value: Any) -> Any:
-    """A hashable stand-in for a field value, equal where the values mean the same."""
+    """A hashable form of a field value; equal forms mean equivalent values."""
     if isinstance(value, Mapping):
         return ("table", tuple(sorted((key, freeze(item)) for key, item in value.items())))
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Values as RabbitMQ prints them in its texts: Erlang's notation."""
+"""Values in Erlang's notation, as RabbitMQ's texts print them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["pairs_term", "term"]
 
 
 def term(value: Any) -> str:
-    """A value out of JSON or a field table, as Erlang prints it.
+    """A value from JSON or a field table, as Erlang prints it.
 
-    Texts are binaries (`<<"abc">>`), whole numbers and lists are as everywhere, a table is a map.
+    Text is printed as a binary (`<<"abc">>`), a table as a map.
     """
     if value is None:
         return "null"

@@ -1,7 +1,7 @@
-"""What can go wrong in the model, by condition.
+"""The errors of the model, by condition.
 
-A model error knows its condition (the word every AMQP version has a code for) and a text in the
-shape RabbitMQ uses. The protocol adds the reply code, the scope and the ids of the failing method.
+A model error has a condition (a name for which every AMQP version has a code) and a text in RabbitMQ's form.
+The protocol adds the reply code, the scope and the ids of the failing method.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ __all__ = [
     "AccessRefused",
     "AuthenticationFailed",
     "CommandInvalid",
-    "ConnectionForced",
     "ContentTooLarge",
     "Crash",
     "IllegalArgument",
@@ -35,9 +34,9 @@ __all__ = [
 
 
 class ModelError(FakeAMQPError):
-    """A request that the model refuses; `condition` is the protocol's word for the reason.
+    """A request that the model refuses; `condition` is the protocols' name for the reason.
 
-    `ends_connection` overrides the scope that the condition's reply code has by default.
+    `ends_connection` overrides the default scope (channel or connection) of the condition's reply code.
     """
 
     condition: ClassVar[str] = "internal-error"
@@ -49,19 +48,13 @@ class ModelError(FakeAMQPError):
 
 
 class ContentTooLarge(ModelError):
-    """The message is larger than the broker takes."""
+    """The message is larger than the broker accepts."""
 
     condition = "content-too-large"
 
 
-class ConnectionForced(ModelError):
-    """The operator closes the connection."""
-
-    condition = "connection-forced"
-
-
 class InvalidPath(ModelError):
-    """The virtual host does not exist (the documents' condition for it)."""
+    """The virtual host does not exist (the condition in the specifications)."""
 
     condition = "invalid-path"
 
@@ -73,7 +66,7 @@ class AccessRefused(ModelError):
 
 
 class AuthenticationFailed(AccessRefused):
-    """Nobody knows this user with this secret."""
+    """The user does not exist, or the password is wrong."""
 
 
 class NotFound(ModelError):
@@ -89,43 +82,43 @@ class ResourceLocked(ModelError):
 
 
 class PreconditionFailed(ModelError):
-    """The entity is there, but not in the state the request demands."""
+    """The entity exists, but not in the state that the request requires."""
 
     condition = "precondition-failed"
 
 
 class IllegalState(ModelError):
-    """The request comes at a point where it is not permitted (0-10)."""
+    """The request is not permitted in the current state (0-10)."""
 
     condition = "illegal-state"
 
 
 class IllegalArgument(ModelError):
-    """An argument has a value that nobody could act on (0-10)."""
+    """An argument has a value that is never valid (0-10)."""
 
     condition = "illegal-argument"
 
 
 class InvalidArgument(ModelError):
-    """An argument has a value that cannot be acted on here and now (0-10)."""
+    """An argument has a value that is not valid here and now (0-10)."""
 
     condition = "invalid-argument"
 
 
 class ResourceDeleted(ModelError):
-    """What the request was about has been deleted meanwhile (0-10)."""
+    """The entity of the request has been deleted meanwhile (0-10)."""
 
     condition = "resource-deleted"
 
 
 class SyntaxFault(ModelError):
-    """An argument holds an illegal value."""
+    """An argument has an illegal value."""
 
     condition = "syntax-error"
 
 
 class CommandInvalid(ModelError):
-    """The request makes no sense at this point, or names a kind of thing that does not exist."""
+    """The request is invalid in the current state, or names a type that does not exist."""
 
     condition = "command-invalid"
 
@@ -137,25 +130,25 @@ class ResourceError(ModelError):
 
 
 class NotAllowed(ModelError):
-    """The request is prohibited in this manner."""
+    """The request is prohibited."""
 
     condition = "not-allowed"
 
 
 class NotImplementedHere(ModelError):
-    """The broker does not do this: it says so rather than pretend."""
+    """The broker does not implement this; it refuses instead of pretending."""
 
     condition = "not-implemented"
 
 
 class InternalError(ModelError):
-    """A fault of the broker itself, or a feature that the personality denies."""
+    """An internal error of the broker, or a feature that the personality denies."""
 
     condition = "internal-error"
 
 
 class Crash(InternalError):
-    """RabbitMQ fails here for no reason of its own; it ends the connection and does not say why.
+    """RabbitMQ crashes here: it closes the connection without an explanation.
 
-    The text is for whoever reads the error in the test's own process.
+    The text is not sent to the client; it is shown in the test process only.
     """

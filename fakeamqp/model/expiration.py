@@ -1,11 +1,11 @@
-"""The `expiration` property where it means a time to live (RabbitMQ: documented)."""
+"""The `expiration` property as a time to live (RabbitMQ: documented)."""
 
 from __future__ import annotations
 
 import re
 
+from fakeamqp.model.arguments.reader import LONGEST_TTL
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.queues.options import longest_ttl
 
 __all__ = ["time_to_live"]
 
@@ -13,10 +13,10 @@ _INTEGER = re.compile("[+-]?[0-9]+")
 
 
 def time_to_live(expiration: str) -> float:
-    """The seconds that an `expiration` property in milliseconds gives a message.
+    """The time to live in seconds from an `expiration` property in milliseconds.
 
     Raises:
-        PreconditionFailed: it is no number, negative or beyond ten years; told in RabbitMQ's words.
+        PreconditionFailed: it is not a number, negative or beyond ten years; with RabbitMQ's text.
     """
     number = _INTEGER.match(expiration)
     if number is None:
@@ -25,7 +25,7 @@ def time_to_live(expiration: str) -> float:
         problem = f'{{leftover_string,"{expiration[number.end() :]}"}}'
     elif int(expiration) < 0:
         problem = f"{{value_negative,{int(expiration)}}}"
-    elif int(expiration) > longest_ttl:
+    elif int(expiration) > LONGEST_TTL:
         problem = f"{{value_too_large,{int(expiration)}}}"
     else:
         return int(expiration) / 1000

@@ -1,4 +1,4 @@
-"""What has happened to messages, for whoever looks: the latest records, bounded in number and in bytes."""
+"""Bounded histories of what happened to messages, for inspection: the latest records are kept."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 __all__ = ["History", "Publication", "Record"]
 
 _MOST_OCTETS = 64 * 1024 * 1024
-"""Bytes of bodies kept at most, since a history must not be what fills the memory."""
+"""The most bytes of message bodies that one history keeps, so that it cannot exhaust the memory."""
 
 
 class Publication(NamedTuple):
-    """One publish: where, what, and what became of it."""
+    """One publish: its virtual host, its message and its outcome."""
 
     virtual_host: str
     message: Message
@@ -25,7 +25,7 @@ class Publication(NamedTuple):
 
 
 class Record(Protocol):
-    """What is kept: something that happened to a message."""
+    """An entry of a history: an event of one message."""
 
     @property
     def message(self) -> Message:
@@ -36,9 +36,9 @@ R = TypeVar("R", bound=Record)
 
 
 class History(Generic[R]):
-    """Keeps the latest records; the oldest go when there are too many or their bodies too large.
+    """Keeps the latest records; the oldest are removed when there are too many or their bodies too large.
 
-    `count` is how many there have been, those included that are no longer kept.
+    `count` is the number of all records so far, including removed ones.
     """
 
     __slots__ = ("_kept", "_octets", "capacity", "count")
@@ -59,7 +59,7 @@ class History(Generic[R]):
         return reversed(self._kept)
 
     def append(self, record: R) -> None:
-        """Keep one more."""
+        """Add a record, and remove old ones beyond the bounds."""
         self.count += 1
         self._kept.append(record)
         self._octets += len(record.message.body)
@@ -67,6 +67,6 @@ class History(Generic[R]):
             self._octets -= len(self._kept.popleft().message.body)
 
     def clear(self) -> None:
-        """Forget everything, the count included."""
+        """Remove all records and reset the count."""
         self._kept.clear()
         self.count = self._octets = 0

@@ -1,7 +1,7 @@
-"""Limits that an operator sets to virtual hosts and users, and what is refused because of them.
+"""Limits that an operator sets on virtual hosts and users, and their enforcement.
 
-A limit of 0 allows nothing, a negative one is none (RabbitMQ: documented). What exists when a limit is set
-stays.
+A limit of 0 allows nothing, a negative one means no limit (RabbitMQ: documented). Setting a limit does not
+affect what already exists.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REFUSALS: dict[str, type[NotAllowed | PreconditionFailed | ResourceError]] = {
 
 
 class LimitsError(ParameterError):
-    """A limit is misspelled or is no number."""
+    """The name of a limit is misspelled, or a limit is not a whole number."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class _Limits:
 
     @classmethod
     def read(cls, where: str, value: Any) -> Self:
-        """Limits from what RabbitMQ's definitions say, such as `{"max-queues": 10}`.
+        """Limits as in RabbitMQ's definitions, such as `{"max-queues": 10}`.
 
         Args:
-            where: whose limits, for the error's text.
-            value: a mapping, or a list of pairs, since RabbitMQ exports such.
+            where: the virtual host or user, for the error's text.
+            value: a mapping, or a list of pairs, as some RabbitMQ versions export.
 
         Raises:
-            LimitsError: one is misspelled or is no whole number.
+            LimitsError: the name of a limit is misspelled, or a limit is not a whole number.
         """
         names = {each.name.replace("_", "-"): each.name for each in fields(cls)}
         checks: dict[str, tuple[Check, bool]] = dict.fromkeys(names, (whole_number, False))
@@ -64,21 +64,21 @@ class _Limits:
 
     @classmethod
     def _word(cls) -> str:
-        """What RabbitMQ's texts call them."""
+        """The term that RabbitMQ's texts use."""
         raise NotImplementedError
 
     def changed(self, where: str, **limits: int | None) -> Self:
-        """These limits with others in place of some; None leaves one as it is.
+        """A copy with the given limits replaced; None leaves a limit unchanged.
 
         Raises:
-            LimitsError: one is no whole number.
+            LimitsError: a limit is not a whole number.
         """
         given = {name: limit for name, limit in limits.items() if limit is not None}
         self.read(where, {name.replace("_", "-"): limit for name, limit in given.items()})
         return replace(self, **given)
 
     def value(self) -> dict[str, int]:
-        """Those that were set, as RabbitMQ exports them."""
+        """The limits that are set, as RabbitMQ exports them."""
         named = {each.name.replace("_", "-"): getattr(self, each.name) for each in fields(self)}
         return {name: limit for name, limit in named.items() if limit is not None}
 
@@ -97,7 +97,7 @@ class VirtualHostLimits(_Limits):
 
 @dataclass(frozen=True)
 class UserLimits(_Limits):
-    """How many connections a user may have, and channels on all of them together."""
+    """How many connections a user may have, and how many channels on all of these together."""
 
     max_connections: int | None = None
     max_channels: int | None = None
@@ -108,10 +108,10 @@ class UserLimits(_Limits):
 
 
 def check_connection_limits(state: BrokerState, virtual_host: VirtualHost, user: User) -> None:
-    """May the user open one more connection to the virtual host (connection.open/vhost-limits)?
+    """Refuse a connection beyond the limits of the virtual host or the user (connection.open/vhost-limits).
 
     Raises:
-        NotAllowed, ResourceError: no, by personality.
+        NotAllowed, ResourceError: a limit is reached; which error depends on the personality.
     """
     refusal = _REFUSALS[state.personality.connection_limit_condition]
     limit = virtual_host.limits.max_connections
@@ -131,10 +131,10 @@ def check_connection_limits(state: BrokerState, virtual_host: VirtualHost, user:
 
 
 def check_channel_limit(state: BrokerState, user: User) -> None:
-    """May the user open one more channel? All of the user's connections count together.
+    """Refuse a channel beyond the user's limit. The channels of all the user's connections are counted.
 
     Raises:
-        NotAllowed, ResourceError: no, by personality.
+        NotAllowed, ResourceError: the limit is reached; which error depends on the personality.
     """
     limit = user.limits.max_channels
     if limit is None or limit < 0:
@@ -146,10 +146,10 @@ def check_channel_limit(state: BrokerState, user: User) -> None:
 
 
 def check_queue_limit(virtual_host: VirtualHost, name: str) -> None:
-    """May the virtual host have one more queue (reply-code/resource-error)? Every queue there is counts.
+    """Refuse a queue beyond the virtual host's limit (reply-code/resource-error). All its queues are counted.
 
     Raises:
-        PreconditionFailed, ResourceError: no, by personality.
+        PreconditionFailed, ResourceError: the limit is reached; which error depends on the personality.
     """
     limit = virtual_host.limits.max_queues
     if _reached(limit, len(virtual_host.queues)):

@@ -1,4 +1,4 @@
-"""One message, whatever protocol it came by."""
+"""One message, independent of the protocol it was published with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 if TYPE_CHECKING:
     from fakeamqp.model.carbon_copies import Copies
-    from fakeamqp.model.dead_letter import Deaths
+    from fakeamqp.model.dead_letter_headers import Deaths
 
 __all__ = [
     "Child",
@@ -28,7 +28,7 @@ Headers: TypeAlias = "dict[str, Any]"
 
 
 class Properties(Protocol):
-    """What the model reads of a message's properties; each protocol's decoded properties have these."""
+    """The message properties that the model reads; each protocol's decoded properties provide them."""
 
     @property
     def content_type(self) -> str | None:
@@ -40,15 +40,15 @@ class Properties(Protocol):
 
     @property
     def headers(self) -> Headers | None:
-        """Application headers, or None where the message has none."""
+        """Application headers, or None if the message has none."""
 
     @property
     def delivery_mode(self) -> int | None:
-        """2 = persistent; anything else, and absence, is not."""
+        """2 means persistent; any other value, or None, means transient."""
 
     @property
     def priority(self) -> int | None:
-        """0 (lowest) upwards."""
+        """From 0 (lowest) upwards."""
 
     @property
     def correlation_id(self) -> str | None:
@@ -76,31 +76,31 @@ class Properties(Protocol):
 
     @property
     def user_id(self) -> str | None:
-        """The publishing user, validated where the personality does so."""
+        """The publishing user, validated if the personality does so."""
 
     @property
     def app_id(self) -> str | None:
         """For the application."""
 
     def header_tag(self, name: str) -> str | None:
-        """The letter of the wire type that a header came with; None where it did not come over a wire."""
+        """The letter of the field type that encoded a header; None if it was not decoded from a frame."""
 
     def with_headers(
         self, changes: Mapping[str, Any], remove: Iterable[str] = (), *, ordered: bool = False
     ) -> Self:
-        """A copy with some headers set and some taken out; the others keep their encoding.
+        """A copy with some headers set and some removed; the others keep their encoding.
 
-        `ordered` puts them in the order of their names' bytes.
+        `ordered` sorts them by the bytes of their names.
         """
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with other values for some properties."""
+        """A copy with new values for some properties."""
 
 
 class Child(NamedTuple):
-    """A content that another one holds (0-9: content/child-contents).
+    """A content nested in another one (0-9: content/child-contents).
 
-    `properties_bytes` are its property flags and list as they came, `class_id` says of which class they are.
+    `properties_bytes` are its property flags and property list as received, of the class `class_id`.
     """
 
     class_id: int
@@ -110,19 +110,22 @@ class Child(NamedTuple):
 
 
 class Message:
-    """A message as it was published.
+    """A message as it was published. All queues that it was routed to share the same object.
 
-    `properties_bytes` is the encoding the properties arrived in and `encoding` the name of the protocol
-    family it belongs to, so that a delivery over the same family forwards the bytes as received.
-    `expiry` is the time to live of the message's own expiration in seconds, if it has one.
-    `secured` says that the publisher was told the broker has it, so that not even a crash may lose it.
-    `copies` are further routing keys it was published with, `history` the deaths it has behind it,
-    `failures` how often clients failed to deal with it in the quorum queue it died in.
-    `number` counts what was published while somebody watched, from 1; copies and dead letters have that of
-    the message they were made of, and 0 is none.
-    `content_class` is the AMQP class its content belongs to, and `children` what the content holds beside its
-    body. Nearly all messages are basic and have none, so what is different is a `StructuredMessage`.
-    Messages are shared by all queues they were routed to and otherwise never changed.
+    Attributes:
+        properties_bytes: the encoded properties as received. A delivery over the same protocol family
+            forwards them.
+        encoding: the name of that protocol family.
+        expiry: the time to live from the message's own expiration, in seconds, if it has one.
+        secured: the publish was confirmed or committed, so that a crash may not lose the message.
+        copies: further routing keys from the headers CC and BCC.
+        history: its deaths, if it was dead-lettered.
+        failures: the failed deliveries counted by the quorum queue that it was dead-lettered from.
+        number: counts the messages published while a tap is installed, from 1; copies and dead letters have
+            the number of the original, and 0 means none.
+        content_class: the AMQP class of its content.
+        children: the nested contents. Nearly all messages are of class basic and have none; the others are
+            `StructuredMessage`s.
     """
 
     content_class: str = "basic"
@@ -179,16 +182,16 @@ class Message:
 
     @property
     def persistent(self) -> bool:
-        """True where the message survives a restart in a durable queue (basic/property-delivery-mode)."""
+        """True if the message survives a restart in a durable queue (basic/property-delivery-mode)."""
         return self.properties.delivery_mode == 2
 
     @property
     def priority(self) -> int:
-        """The priority; absence counts as 0."""
+        """The priority; 0 if it is absent."""
         return self.properties.priority or 0
 
     def with_properties(self, properties: Properties) -> Message:
-        """The same message with other properties."""
+        """A copy of the message with other properties."""
         make = Message
         if self.children or self.content_class != "basic":
             make = _KINDS[self.content_class]
@@ -216,19 +219,19 @@ class Message:
 
 
 class StructuredMessage(Message):
-    """A message that has child contents. It is like any other, and `children` is set once it is made."""
+    """A message that may have child contents. `children` is set after its creation."""
 
-    # No slots: so it can have what other messages have in common.
+    # Without __slots__, instances can override the class attributes `content_class` and `children`.
 
 
 class FileMessage(StructuredMessage):
-    """A message of class file. It, too, may have child contents."""
+    """A message of class file. It may have child contents as well."""
 
     content_class = "file"
 
 
 class StreamMessage(StructuredMessage):
-    """A message of class stream. It, too, may have child contents."""
+    """A message of class stream. It may have child contents as well."""
 
     content_class = "stream"
 

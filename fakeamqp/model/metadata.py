@@ -1,16 +1,16 @@
-"""What a virtual host says about itself, and the queue type it has where a client names none."""
+"""The metadata of a virtual host, and its default queue type."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPE, QUEUE_TYPES
 from fakeamqp.model.parameters import ParameterError, hint
-from fakeamqp.model.queues.options import KINDS
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
+    from fakeamqp.model.queues import QueueDeclaration
 
 __all__ = ["VirtualHostMetadata"]
 
@@ -19,16 +19,16 @@ _DEFAULT = "classic"
 
 @dataclass(frozen=True)
 class VirtualHostMetadata:
-    """Words about a virtual host.
+    """The metadata of a virtual host.
 
     Args:
-        description: for people.
-        tags: for people.
-        default_queue_type: of queues declared without `x-queue-type`; None is as good as classic.
-        protected_from_deletion: kept for whoever exports it.
+        description: free text.
+        tags: free text.
+        default_queue_type: the type of queues declared without `x-queue-type`; None means classic.
+        protected_from_deletion: has no effect; kept for exports of definitions.
 
     Raises:
-        ParameterError: there is no such queue type.
+        ParameterError: the queue type does not exist.
     """
 
     description: str = ""
@@ -38,12 +38,12 @@ class VirtualHostMetadata:
 
     def __post_init__(self) -> None:
         kind = self.default_queue_type
-        if kind is not None and kind not in KINDS:
+        if kind is not None and kind not in QUEUE_TYPES:
             reason = f"{kind} is not a valid queue type"
-            raise ParameterError(f"default_queue_type: {reason}{hint(kind, KINDS)}", reason)
+            raise ParameterError(f"default_queue_type: {reason}{hint(kind, QUEUE_TYPES)}", reason)
 
     def value(self) -> dict[str, Any]:
-        """They, as RabbitMQ exports them."""
+        """The metadata as RabbitMQ exports it."""
         value: dict[str, Any] = {"description": self.description, "tags": list(self.tags)}
         if self.default_queue_type is not None:
             value["default_queue_type"] = self.default_queue_type
@@ -51,25 +51,17 @@ class VirtualHostMetadata:
             value["protected_from_deletion"] = True
         return value
 
-    def with_queue_type(
-        self,
-        personality: Personality,
-        arguments: Mapping[str, Any],
-        *,
-        durable: bool,
-        exclusive: bool,
-        auto_delete: bool,
-    ) -> Mapping[str, Any]:
-        """The arguments of queue.declare, with the queue type that was not asked for.
+    def with_queue_type(self, personality: Personality, declaration: QueueDeclaration) -> QueueDeclaration:
+        """The declaration, with the default queue type among its arguments if they name none.
 
-        A queue that comes and goes is classic whatever the default, since no other type can be that
-        (RabbitMQ: documented). Whether the type is to be seen among the arguments is the personality's.
+        A queue that is not durable, exclusive or auto-delete is classic whatever the default, since no other
+        type can be (RabbitMQ: documented). The personality decides whether the arguments show the type.
         """
         kept = personality.remembers_queue_type
-        if "x-queue-type" in arguments or kept == "never":
-            return arguments
+        if QUEUE_TYPE in declaration.arguments or kept == "never":
+            return declaration
         default = self.default_queue_type
         if default is None and kept != "always":
-            return arguments
-        lasting = durable and not exclusive and not auto_delete
-        return {**arguments, "x-queue-type": (default or _DEFAULT) if lasting else _DEFAULT}
+            return declaration
+        kind = (default or _DEFAULT) if declaration.is_lasting else _DEFAULT
+        return replace(declaration, arguments={**declaration.arguments, QUEUE_TYPE: kind})

@@ -1,4 +1,4 @@
-"""Names the broker makes up: unique within a broker, the same again for the same seed."""
+"""Names that the broker generates: unique within a broker, and the same for the same seed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import random
 __all__ = ["NODE", "NameGenerator"]
 
 NODE = "fakeamqp@localhost"
-"""What the broker calls itself, as RabbitMQ calls nodes and clusters."""
+"""The name of the broker as RabbitMQ's node and cluster."""
 
 
 class NameGenerator:
@@ -18,7 +18,7 @@ class NameGenerator:
         self._random = random.Random(seed)
 
     def token(self) -> str:
-        """Twenty-two characters that have not been drawn before."""
+        """Twenty-two characters that were not returned before."""
         return base64.urlsafe_b64encode(self._random.randbytes(16)).rstrip(b"=").decode()
 
     def queue(self) -> str:

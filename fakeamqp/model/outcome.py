@@ -1,4 +1,4 @@
-"""What became of a published message: one object, from which confirms, returns and the trace are made."""
+"""The outcome of a publish: one object, from which confirms, returns and the trace are derived."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["UNROUTABLE", "Delay", "Outcome"]
 
 
 class Delay(NamedTuple):
-    """An exchange keeps the message for so many seconds."""
+    """An exchange delays the message by so many seconds."""
 
     exchange: str
     seconds: float
@@ -23,12 +23,14 @@ class Delay(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where the message went.
+    """The outcome of one publish.
 
-    `queues` are those it was routed to, each once (queue.bind/unique), `refused` those of them that were
-    full and would not have it, `unconsumed` is set where an immediate message found no ready consumer.
-    `delays` are exchanges that publish it later, beside what became of it at once. They are no route to a
-    queue: a mandatory message is returned all the same (RabbitMQ's delayed-message plugin: documented).
+    Attributes:
+        queues: the queues it was routed to, each once (queue.bind/unique).
+        refused: those of `queues` that were full and refused it.
+        unconsumed: an immediate message found no ready consumer.
+        delays: the exchanges that delay it, beside the queues that it reached at once. A delay is not a route
+            to a queue: a mandatory message is returned (RabbitMQ's delayed-message plugin: documented).
     """
 
     queues: tuple[Queue, ...] = ()
@@ -38,19 +40,19 @@ class Outcome:
 
     @property
     def routed(self) -> bool:
-        """True where at least one queue was chosen."""
+        """True if it was routed to at least one queue."""
         return bool(self.queues)
 
     @property
     def accepted(self) -> bool:
-        """True where no queue refused it: the publisher gets an ack, else a nack."""
+        """True if no queue refused it: the publisher gets an ack, otherwise a nack."""
         return not self.refused
 
     def __str__(self) -> str:
-        said = [] if self.delays and not self.queues else [self._said_of_queues()]
-        return "; ".join([*said, *map(str, self.delays)])
+        queues = [] if self.delays and not self.queues else [self._queues_text()]
+        return "; ".join([*queues, *map(str, self.delays)])
 
-    def _said_of_queues(self) -> str:
+    def _queues_text(self) -> str:
         if self.unconsumed:
             return "no consumer ready"
         if not self.queues:

@@ -1,7 +1,7 @@
-"""Runtime parameters: what an operator sets by name, such as policies and limits, and how it is checked.
+"""Validation of runtime parameters, which an operator sets by name: policies and limits.
 
-RabbitMQ checks a parameter field by field and reports everything that is wrong in one text. `checked` does
-that; what each field may hold is told by functions that return what is wrong, or None.
+RabbitMQ checks a parameter field by field and reports all problems in one text. `checked` does the same; each
+field has a check function that returns a description of the problem, or None.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from fakeamqp.model.erlang import pairs_term, term
 __all__ = ["Check", "ParameterError", "checked", "failed", "hint", "mapping", "whole_number"]
 
 Check: TypeAlias = "Callable[[str, Any], str | None]"
-"""Takes the name of a field and its value, and returns what is wrong with it, or None."""
+"""Takes the name of a field and its value, and returns a description of the problem, or None."""
 
 
 class ParameterError(FakeAMQPError):
-    """A policy or a limit cannot be set, or is not there to be cleared.
+    """A policy or a limit cannot be set, or the one to clear does not exist.
 
-    `reason` is RabbitMQ's text, without our hints.
+    `reason` is RabbitMQ's text, without fakeamqp's hints.
     """
 
     def __init__(self, text: str, reason: str) -> None:
@@ -36,12 +36,12 @@ def checked(
     """Check a parameter's value against its fields.
 
     Args:
-        name: what RabbitMQ's texts call it.
-        value: a mapping, if all is well.
-        fields: by name the check, and whether the field has to be there.
+        name: the parameter's name in RabbitMQ's texts.
+        value: the value, which should be a mapping.
+        fields: for each field its check, and whether it is mandatory.
 
     Returns:
-        What is wrong, in the order RabbitMQ tells it, and the fields.
+        The problems, in the order that RabbitMQ reports them, and the value's fields.
     """
     if not isinstance(value, Mapping):
         return [f"{name} not a list {term(value)}"], {}
@@ -60,16 +60,16 @@ def checked(
 
 
 def mapping(value: Any) -> Any:
-    """A mapping out of a list of pairs, which is how some versions of RabbitMQ export one (measured).
+    """A mapping from a list of pairs, the form that some versions of RabbitMQ export (measured).
 
-    Anything else passes through.
+    Any other value is returned as it is.
     """
     pairs = isinstance(value, list) and all(isinstance(each, list) and len(each) == 2 for each in value)
     return {str(name): item for name, item in value} if pairs else value
 
 
 def failed(wrong: Iterable[str]) -> str:
-    """RabbitMQ's text about everything that is wrong."""
+    """RabbitMQ's text that reports all problems."""
     return "Validation failed\n\n" + "".join(f"{each}\n" for each in wrong)
 
 
@@ -79,7 +79,7 @@ def whole_number(name: str, value: Any) -> str | None:
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """The end of a text about an unknown name: `; did you mean 'x'?`, or what there is."""
+    """The end of a text about an unknown name: `; did you mean 'x'?`, or the known names."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(sorted(names))}"

@@ -1,4 +1,4 @@
-"""Message properties that never came over a wire: of messages the test itself publishes."""
+"""Properties of messages that a test publishes itself, without a client."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class MessageProperties(TypedDict, total=False):
 
 
 class UnknownProperty(FakeAMQPError):
-    """There is no message property of this name."""
+    """No message property has this name."""
 
 
 @dataclass(frozen=True)
 class PlainProperties:
-    """Plain values for `message.Properties`; None means absent."""
+    """Message properties as plain values (see `message.Properties`); None means absent."""
 
     content_type: str | None = None
     content_encoding: str | None = None
@@ -87,7 +87,7 @@ def plain_properties(**values: Any) -> PlainProperties:
     """Properties from keyword arguments.
 
     Raises:
-        UnknownProperty: for a name that is no property; the text names the nearest match.
+        UnknownProperty: a name is not a property; the text names the nearest match.
     """
     for name in values:
         if name not in _NAMES:

@@ -1,4 +1,4 @@
-"""A limit over time: so many bytes per second, on the broker's clock."""
+"""A rate limit in bytes per second, on the broker's clock."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["Rate"]
 
 
 class Rate(Limit):
-    """Sends no more bytes of message bodies than in the time that has passed (stream.qos/consume-rate).
+    """Limits the bytes of message bodies that are sent per second (stream.qos/consume-rate).
 
-    A message goes out whole, and the next one when the time is over that this one takes at the rate that was
-    asked for; so the first one waits for nothing, and the instants are the same every time. Who sends a
-    message calls `take`, queues do not.
+    A message is sent whole. The next one is sent after the time that this one takes at the rate; so the first
+    message is sent at once, and the instants are deterministic. The sender of a message calls `take`; queues
+    do not.
 
     Args:
         timers: on the broker's clock.
-        label: what it holds back, in words.
+        label: describes what the limit holds back.
     """
 
     __slots__ = ("_label", "_timer", "_timers", "bytes_per_second")
@@ -36,7 +36,7 @@ class Rate(Limit):
         self._timer: Timer | None = None
 
     def set(self, bytes_per_second: int) -> None:
-        """Set another rate, which counts for what is sent from now on; who waited goes on at once.
+        """Set a new rate for the messages sent from now on. Waiting consumers need not wait any more.
 
         The caller calls `resume`.
         """
@@ -44,7 +44,7 @@ class Rate(Limit):
         self.stop()
 
     def take(self, message: Message) -> None:
-        """A message is sent: nothing else is until its time is over."""
+        """A message is sent: block until the time that it takes at the rate is over."""
         if self.bytes_per_second and message.body:
             self.stop()
             due = self._timers.clock.now() + len(message.body) / self.bytes_per_second
@@ -57,7 +57,7 @@ class Rate(Limit):
         self.resume()
 
     def stop(self) -> None:
-        """Hold nothing back any more."""
+        """Cancel the current wait."""
         self.open = True
         if self._timer is not None:
             self._timer.cancel()

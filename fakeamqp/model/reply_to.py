@@ -1,4 +1,4 @@
-"""Direct reply-to: answers go straight to the asking channel, through no queue (RabbitMQ: documented)."""
+"""Direct reply-to: replies go directly to the requesting channel, without a queue (RabbitMQ: documented)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PSEUDO_QUEUE = "amq.rabbitmq.reply-to"
 
 
 class ReplyAddress:
-    """Where answers to one consumer of the pseudo-queue are sent; it stores nothing.
+    """The reply address of one consumer of the pseudo-queue; it stores no messages.
 
-    `untouched` is the ledger whose tags the answers do not use up, where the personality has it so.
+    `untouched` is the channel's ledger, if by personality replies do not use up its delivery tags.
     """
 
     __slots__ = ("deleted", "name", "subscription", "untouched")
@@ -29,12 +29,12 @@ class ReplyAddress:
         self.deleted = False
 
     def enqueue(self, message: Message) -> bool:
-        """Deliver the answer."""
+        """Deliver a reply."""
         self.subscription.subscriber.deliver(self.subscription, message, False, None)
         if self.untouched is not None:
             self.untouched.reuse_tag()
         return True
 
-    def bury(self, message: Message) -> bool:
-        """Deliver a dead letter, which nobody waits to hear of."""
+    def accept(self, message: Message) -> bool:
+        """Deliver a dead letter."""
         return self.enqueue(message)

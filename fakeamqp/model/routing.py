@@ -1,7 +1,7 @@
-"""Where a message goes: from an exchange through bindings and alternate exchanges to queues.
+"""Routing: from an exchange through bindings and alternate exchanges to queues.
 
-What depends on exchange and routing key alone is remembered until any binding, queue or exchange changes:
-programs publish with the same few keys again and again.
+Routes that depend on the exchange and the routing key alone are cached until a binding, queue or exchange
+changes: programs publish with the same few keys again and again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Ask", "Router"]
 
 Ask: TypeAlias = "Callable[[Exchange, Sequence[str], Message], tuple[float, Iterable[Target]]]"
-"""Answers for an exchange: for how many seconds it keeps the message, and where it passes it on at once."""
+"""Replaces an exchange's routing: returns for how many seconds the exchange delays the message, and the
+targets to which it routes the message at once."""
 
 _MOST_REMEMBERED = 10_000
 
@@ -37,26 +38,28 @@ class Router:
         self._virtual_host = virtual_host
         self._remembered: dict[tuple[str, str], Outcome] = {}
 
-    def forget(self) -> None:
-        """Something that routing depends on has changed."""
+    def invalidate(self) -> None:
+        """Clear the cache: a binding, queue or exchange has changed."""
         self._remembered.clear()
 
     def plan(self, message: Message, *, alternates: bool = True) -> tuple[Message, Outcome]:
-        """Decide where a published message goes, without sending it there.
+        """Find the queues for a published message, without enqueueing it.
 
-        `alternates` says whether it may go by alternate exchanges where there is no other way.
+        An exchange that delays messages keeps the message from this call on, even if the message is part of a
+        transaction that is rolled back later (RabbitMQ's delayed-message plugin: documented).
 
-        What an exchange keeps for later it has when this returns: also where the message is part of a
-        transaction, whatever becomes of that (RabbitMQ's delayed-message plugin: documented).
+        Args:
+            message: as it was published.
+            alternates: whether a message that cannot be routed goes to alternate exchanges.
 
         Returns:
-            The message as the queues are to have it, and the queues.
+            The message as the queues receive it, and its queues.
 
         Raises:
             NotFound: there is no such exchange.
             AccessRefused: it is internal (basic.publish/exchange-02).
-            PreconditionFailed: a header that names further routing keys is no array.
-            InternalError: an exchange cannot work with what a header holds.
+            PreconditionFailed: a header that names further routing keys is not an array.
+            InternalError: an exchange cannot handle the value of a header.
         """
         headers = message.properties.headers
         if headers and ("CC" in headers or "BCC" in headers) and self._routes_by_cc_headers:
@@ -64,12 +67,14 @@ class Router:
             message.copies = carbon_copies(headers)
             message = without_blind_copies(message)
             return message, self._walk(
-                message, self._virtual_host.exchange(message.exchange), None, alternates
+                message, self._virtual_host.exchanges.require(message.exchange), None, alternates
             )
         outcome = self._remembered.get((message.exchange, message.routing_key)) if alternates else None
         if outcome is None:
             self.check_publishable(message.exchange)
-            outcome = self._walk(message, self._virtual_host.exchange(message.exchange), None, alternates)
+            outcome = self._walk(
+                message, self._virtual_host.exchanges.require(message.exchange), None, alternates
+            )
         return message, outcome
 
     @property
@@ -77,19 +82,19 @@ class Router:
         return self._virtual_host.state.personality.routes_by_cc_headers
 
     def check_publishable(self, exchange: str) -> None:
-        """May anybody publish to this exchange?
+        """Refuse to publish to an exchange that clients cannot publish to.
 
         Raises:
             NotFound: there is none.
             AccessRefused: it is internal.
         """
-        if self._virtual_host.exchange(exchange).internal:
+        if self._virtual_host.exchanges.require(exchange).internal:
             raise AccessRefused(
                 f"cannot publish to internal exchange '{exchange}' in vhost '{self._virtual_host.name}'"
             )
 
     def preview(self, message: Message) -> tuple[str, ...]:
-        """The names of the queues a message would go to, at once or after a delay. Nothing changes by asking.
+        """The names of the queues a message would reach, at once or after a delay. This changes no state.
 
         Raises:
             NotFound, PreconditionFailed, InternalError: see `plan`.
@@ -100,19 +105,22 @@ class Router:
         random = self._virtual_host.state.random
         drawn = random.getstate()
         try:
-            outcome = self._walk(message, self._virtual_host.exchange(message.exchange), _at_once)
+            outcome = self._walk(message, self._virtual_host.exchanges.require(message.exchange), _at_once)
         finally:
             random.setstate(drawn)
         return tuple(queue.name for queue in outcome.queues)
 
     def route(self, message: Message, first: Exchange | None = None, *, alternates: bool = True) -> Outcome:
-        """The queues for a message whose headers name no further keys.
+        """Find the queues for a message whose headers CC and BCC are not considered.
 
-        That is a dead letter, a delayed one, one that goes to the alternate exchange of its queue, or one
-        that a client of 0-10 publishes.
+        These are dead letters, delayed messages, messages that go to the alternate exchange of their queue,
+        and messages that a 0-10 client publishes. A message is unroutable if an exchange cannot handle the
+        value of a header.
 
-        The way begins at `first`, or else at the exchange the message was published to; `alternates` is as in
-        `plan`. Where an exchange cannot work with what a header holds there is nobody to tell, and no queue.
+        Args:
+            message: the message.
+            first: the exchange to begin at; by default the one that the message was published to.
+            alternates: as in `plan`.
 
         Raises:
             NotFound: there is no such exchange.
@@ -122,22 +130,22 @@ class Router:
             if known is not None:
                 return known
         try:
-            first = first or self._virtual_host.exchange(message.exchange)
+            first = first or self._virtual_host.exchanges.require(message.exchange)
             return self._walk(message, first, None, alternates)
         except InternalError:
             return UNROUTABLE
 
-    def rehearse(self, message: Message, ask: Ask, first: Exchange | None = None) -> tuple[Message, Outcome]:
-        """What `plan` would decide, or (given `first`) what `route` would, with nothing changed by it.
+    def dry_run(self, message: Message, ask: Ask, first: Exchange | None = None) -> tuple[Message, Outcome]:
+        """What `plan` would return, or (given `first`) what `route` would, without changing any state.
 
-        Every exchange on the way is handed to `ask`, which answers in its place.
+        `ask` is called in place of the routing of every exchange that the message passes.
 
         Raises:
             NotFound, AccessRefused, PreconditionFailed, InternalError: see `plan`.
         """
         if first is None:
             self.check_publishable(message.exchange)
-            first = self._virtual_host.exchange(message.exchange)
+            first = self._virtual_host.exchanges.require(message.exchange)
             if self._routes_by_cc_headers and not {"CC", "BCC"}.isdisjoint(message.headers):
                 message.copies = carbon_copies(message.headers)
                 message = without_blind_copies(message)
@@ -146,10 +154,10 @@ class Router:
     def _walk(
         self, message: Message, first: Exchange, ask: Ask | None = None, alternates: bool = True
     ) -> Outcome:
-        """The queues a message goes to from an exchange on, each once, in the order of their bindings.
+        """The queues that a message reaches from an exchange, each once, in the order of their bindings.
 
-        Where there is `ask`, it answers for the exchanges, and nothing is remembered; so it is where no
-        alternate exchange is to be tried.
+        `ask`, if given, replaces the routing of the exchanges. The outcome is not cached then, nor without
+        `alternates`.
         """
         exchanges = self._virtual_host.exchanges
         keys = [message.routing_key]
@@ -160,7 +168,7 @@ class Router:
         pending = deque((first,))
         delays: list[Delay] = []
         last: set[Exchange] = set()
-        # What is remembered is the way from the exchange that the message was published to.
+        # Only routes from the exchange that the message was published to are cached.
         by_key_alone = ask is None and alternates and len(keys) == 1 and first.name == message.exchange
         while pending:
             exchange = pending.popleft()
@@ -174,12 +182,13 @@ class Router:
                     found = exchange.route(keys, message)
             if delay:
                 delays.append(Delay(exchange.name, delay))
-            other_way = alternates and not found and exchange not in last
-            if other_way and exchange.alternate_exchange in exchanges:
-                alternate = exchanges[exchange.alternate_exchange]
-                found = [alternate]
-                if exchange.alternate_is_last and alternate not in visited:
-                    last.add(alternate)
+            other_way = exchange.alternate_exchange
+            if other_way is not None and alternates and not found and exchange not in last:
+                alternate = exchanges.get(other_way)
+                if alternate is not None:
+                    found = [alternate]
+                    if exchange.alternate_is_last and alternate not in visited:
+                        last.add(alternate)
             for destination in found:
                 if not isinstance(destination, Exchange):
                     queues[destination] = None
@@ -195,5 +204,5 @@ class Router:
 
 
 def _at_once(exchange: Exchange, keys: Sequence[str], message: Message) -> tuple[float, Iterable[Target]]:
-    """Answers for exchanges as if they kept nothing for later."""
+    """Route as if the exchange never delayed messages."""
     return 0.0, exchange.route(keys, message)

@@ -1,4 +1,4 @@
-"""Everything one broker knows: virtual hosts, accounts, personality, time, and who is connected."""
+"""The state of one broker: virtual hosts, accounts, personality, time, connections and sessions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from fakeamqp.model.access import AccessControl, Permission, User
-from fakeamqp.model.ends import Histories
 from fakeamqp.model.errors import InvalidPath, NotAllowed
 from fakeamqp.model.extensions import Extensions
 from fakeamqp.model.history import History, Publication
+from fakeamqp.model.message_outcomes import OutcomeHistories
 from fakeamqp.model.names import NODE, NameGenerator
 from fakeamqp.model.personality import RABBITMQ_4_2, DeprecatedFeatures, Personality
 from fakeamqp.model.timers import Timers
@@ -29,22 +29,22 @@ __all__ = ["BrokerState", "ClientChannel", "ClientConnection", "ClientSession", 
 
 
 class Redirect(NamedTuple):
-    """Another broker: `host` is where to go, `known_hosts` are where else one may try.
+    """Another broker: clients are sent to `host`; `known_hosts` are alternatives.
 
-    `note` is called for every client that is sent there.
+    `on_redirect` is called for every client that is redirected.
     """
 
     host: str
     known_hosts: tuple[str, ...] = ()
-    note: Callable[[], object] = lambda: None
+    on_redirect: Callable[[], object] = lambda: None
 
 
 class ClientChannel(Protocol):
-    """What inspectors see of a connected client's channel (0-9-x) or session (0-10)."""
+    """What `inspect` reads of a client's channel (0-9-x) or session (0-10)."""
 
     @property
     def number(self) -> int:
-        """What the client knows it by."""
+        """The channel number."""
 
     @property
     def mode(self) -> Literal["confirm", "tx", "dtx"] | None:
@@ -52,23 +52,23 @@ class ClientChannel(Protocol):
 
     @property
     def prefetch(self) -> tuple[int, int]:
-        """Messages and bytes that each new consumer may have in advance; 0 means any number."""
+        """How many messages and bytes each new consumer may hold unacknowledged; 0 means no limit."""
 
     @property
     def credit(self) -> Credit | None:
-        """The window that all consumers of the channel share, if there is one."""
+        """The prefetch limit that all consumers of the channel share, if there is one."""
 
     @property
     def consumers(self) -> Mapping[str, Subscription]:
-        """The consumers by tag, in the order they came."""
+        """The consumers by tag, in order of subscription."""
 
     @property
     def ledgers(self) -> tuple[Ledger, ...]:
-        """What is unsettled, by delivery tag; classes that count for themselves have one each (0-9)."""
+        """The unsettled deliveries by tag; classes with delivery tags of their own have one each (0-9)."""
 
 
 class ClientConnection(Protocol):
-    """What the model and its inspectors see of a connected client."""
+    """What the model and `inspect` read of a connected client."""
 
     name: str
     protocol: str
@@ -85,7 +85,7 @@ class ClientConnection(Protocol):
 
     @property
     def unsent(self) -> int:
-        """Bytes for the client that it has not taken yet."""
+        """Bytes queued for the client that its transport has not taken yet."""
 
     @property
     def blocked_reason(self) -> str | None:
@@ -96,14 +96,14 @@ class ClientConnection(Protocol):
         """The open channels (0-9-x) or attached sessions (0-10), by ascending number."""
 
     def close_by_operator(self, code: int, text: str) -> None:
-        """Close with a handshake, for a reason of the operator's."""
+        """Close the connection with a handshake, on the operator's behalf."""
 
     def set_blocked(self, reason: str | None) -> None:
-        """Stop reading from a publishing client and tell it why; None lets it go on."""
+        """Stop reading from the client if it publishes, and send it the reason; None unblocks it."""
 
 
 class ClientSession(Protocol):
-    """A session (0-10), which may outlive the connection it was made on."""
+    """A session (0-10), which may outlive the connection it was created on."""
 
     user: User
     virtual_host: VirtualHost
@@ -114,11 +114,11 @@ class ClientSession(Protocol):
 
     @property
     def display_name(self) -> str:
-        """The session's name for people."""
+        """The session's name in readable form."""
 
     @property
     def attached(self) -> bool:
-        """Whether it has a connection."""
+        """Whether it is attached to a connection."""
 
     @property
     def alive(self) -> bool:
@@ -130,22 +130,28 @@ class ClientSession(Protocol):
 
     @property
     def ends_at(self) -> float | None:
-        """When, on the broker's clock, it ends unless it is attached again; None where it does not."""
+        """The instant of the broker's clock at which a detached session ends; None if it does not end."""
 
     @property
     def consumers(self) -> Mapping[str, Subscription]:
-        """The subscriptions by destination, in the order they came."""
+        """The subscriptions by destination, in order of subscription."""
 
     def end(self) -> None:
-        """End it for good: what it holds goes back, what is exclusive to it goes."""
+        """End it: its deliveries return to their queues, and its exclusive queues are deleted."""
 
 
 class BrokerState:
-    """The root of the model. Only the holder of the engine's lock touches it.
+    """The root of the model. Only the holder of the engine's lock may access it.
 
-    Everything in the model happens on `clock`. `peer_timers` run on `peer_clock`, the time that clients live
-    by; unless given it is the broker's own. `published` keeps the latest publishes for inspection, `ends` how
-    messages ended that no client dealt with, or they are None; `history` says how many.
+    Args:
+        clock: the time of everything in the model.
+        personality: the broker whose behaviour is imitated.
+        seed: of generated names and of random choices; None for a different one each time.
+        history: how many publishes (`published`) and other outcomes of messages (`outcome_histories`) are
+            kept for inspection; 0 for none, and then both are None.
+        permit: deprecated features that are permitted, whatever the personality says.
+        deny: deprecated features that are denied, whatever the personality says.
+        peer_clock: the time that clients' own timers follow, used for `peer_timers`; by default `clock`.
     """
 
     def __init__(
@@ -172,32 +178,32 @@ class BrokerState:
         self.message_numbers = count(1)
         self.connections: dict[ClientConnection, None] = {}
         self.sessions: dict[tuple[str, str, bytes], ClientSession] = {}
-        """The sessions there are, attached or not: by virtual host, user and their own name."""
+        """All sessions, attached or not, by virtual host, user and session name."""
         self.published: History[Publication] | None = History(history) if history else None
-        self.ends = Histories(history) if history else None
+        self.outcome_histories = OutcomeHistories(history) if history else None
         self.blocked_reason: str | None = None
         self.redirect: Redirect | None = None
-        """Where clients are sent that open a connection, in protocols that have words for it."""
+        """Where clients are redirected when they open a connection, in protocols that can express it."""
         self.extensions = Extensions(self)
         self.authentication_failure_delay = 0.0
         self.virtual_hosts: dict[str, VirtualHost] = {}
         self.global_parameters: dict[str, Any] = {}
-        """What definitions say of the whole broker, by name."""
+        """RabbitMQ's global parameters by name, from definitions."""
         self.populate()
 
     def populate(self) -> None:
-        """Make the virtual host and the account every fresh broker has."""
+        """Create the virtual host "/" and the account "guest" of a new broker."""
         root = self.add_virtual_host("/")
         root.metadata = replace(root.metadata, description="Default virtual host")
         self.access.add(User("guest", "guest", ("administrator",), {"/": Permission()}))
 
     @property
     def cluster_name(self) -> str:
-        """What the broker calls itself, unless a global parameter has another name for it."""
+        """The global parameter `cluster_name`, by default the node's name."""
         return str(self.global_parameters.get("cluster_name", NODE))
 
     def add_virtual_host(self, name: str) -> VirtualHost:
-        """Add a virtual host; the one there is stays."""
+        """The virtual host called `name`, created if it does not exist."""
         found = self.virtual_hosts.get(name)
         if found is None:
             found = self.virtual_hosts[name] = VirtualHost(self, name)
@@ -217,22 +223,21 @@ class BrokerState:
         raise NotAllowed(f"vhost {name} not found")
 
     def block(self, reason: str) -> None:
-        """Hold back everybody who publishes, as RabbitMQ does when an alarm goes off."""
+        """Block all publishing connections, as RabbitMQ does during a resource alarm."""
         self.blocked_reason = reason
         for connection in list(self.connections):
             connection.set_blocked(reason)
 
     def unblock(self) -> None:
-        """End the alarm."""
+        """Undo `block`."""
         self.blocked_reason = None
         for connection in list(self.connections):
             connection.set_blocked(None)
 
     def restart(self, *, crash: bool = False) -> None:
-        """Forget what a restart loses, or what a crash does; connections must be gone.
+        """Discard what a restart loses, or what a crash loses. All connections must be closed before.
 
-        A crash also loses persistent messages that no publisher was told the broker has: those neither
-        confirmed nor part of a committed transaction.
+        A crash also loses persistent messages that are neither confirmed nor part of a committed transaction.
         """
         self.blocked_reason = None
         self._end_sessions()
@@ -240,20 +245,20 @@ class BrokerState:
             virtual_host.restart(crash=crash)
 
     def clear(self) -> None:
-        """Forget everything, history included, as if the broker had just been made."""
-        self.forget("everything was forgotten")
+        """Discard everything, histories included, as if the broker had just been created."""
+        self.discard("the broker was reset")
         if self.published is not None:
             self.published.clear()
-        if self.ends is not None:
-            self.ends.clear()
+        if self.outcome_histories is not None:
+            self.outcome_histories.clear()
 
-    def forget(self, why: str) -> None:
-        """Forget everything but what happened."""
+    def discard(self, why: str) -> None:
+        """Discard everything but the histories; `why` is the reason given for dropped messages."""
         self._end_sessions()
         for virtual_host in self.virtual_hosts.values():
             virtual_host.branches.abandon(prepared=True)
             for queue in list(virtual_host.queues.values()):
-                virtual_host.remove_queue(queue, why, "crash")
+                virtual_host.queues.remove(queue, why, "crash")
             virtual_host.delays.clear(why)
         self.virtual_hosts.clear()
         self.global_parameters.clear()
@@ -264,6 +269,6 @@ class BrokerState:
         self.blocked_reason = None
 
     def _end_sessions(self) -> None:
-        """Sessions live in memory: whatever was agreed on, none outlives the broker."""
+        """Sessions are kept in memory only: none outlives the broker, whatever timeout was agreed."""
         for session in list(self.sessions.values()):
             session.end()

@@ -1,12 +1,13 @@
-"""A subscription (0-9-x: consumer): who takes a queue's messages, and on what terms."""
+"""A subscription (0-9-x: consumer): what takes a queue's messages, and on which terms."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fakeamqp.model.arguments import ConsumerOptions
 from fakeamqp.model.credit import Gate, Limit
-from fakeamqp.model.queues.options import ConsumerOptions
 
 if TYPE_CHECKING:
     from fakeamqp.model.credit import Credit
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.queues import Queue
 
-__all__ = ["Subscriber", "Subscription"]
+__all__ = ["ConsumerTerms", "DeliveryLimits", "Subscriber", "Subscription"]
 
 
 class Subscriber(Protocol):
@@ -25,18 +26,62 @@ class Subscriber(Protocol):
     ) -> None:
         """Send the message; `delivery` is None where no settlement is expected.
 
-        A subscription that only looks gets a delivery that is not acquired.
+        A browsing subscription gets a delivery that is not acquired.
         """
 
     def held_too_long(self, subscription: Subscription | None) -> None:
-        """The queue took back what was held too long: by this subscription, or got with no subscription."""
+        """The queue took back messages that were held too long.
+
+        `subscription` held them; None: the client got them with no subscription.
+        """
 
     def cancelled(self, subscription: Subscription) -> None:
-        """The queue has gone: the subscription has ended without the client asking."""
+        """The queue has been deleted: the subscription has ended without the client asking."""
+
+
+@dataclass(frozen=True)
+class ConsumerTerms:
+    """What a client asks for when it subscribes.
+
+    Args:
+        no_ack: messages need no settlement.
+        no_local: messages published by the subscription's owner are not delivered.
+        exclusive: no other subscription may use the queue.
+        arguments: as the client sent them.
+        options: what the arguments ask for.
+        acquires: False: the subscription browses, which leaves messages in the queue; see `Queue.acquire`.
+        content_class: only messages of this class are delivered; None: those of every class.
+    """
+
+    no_ack: bool = False
+    no_local: bool = False
+    exclusive: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    options: ConsumerOptions = field(default_factory=ConsumerOptions)
+    acquires: bool = True
+    content_class: str | None = None
+
+
+@dataclass(frozen=True)
+class DeliveryLimits:
+    """What may hold a subscription's deliveries back; empty means nothing does.
+
+    Args:
+        limits: all of it.
+        credits: the limits among them that count what the subscription holds.
+        shared: whether one of them is shared with other subscriptions (basic.qos with global set).
+    """
+
+    limits: tuple[Limit, ...] = ()
+    credits: tuple[Credit, ...] = ()
+    shared: bool = False
+
+
+_UNLIMITED = DeliveryLimits()
 
 
 class _Choice(Limit):
-    """Admits, at any time, what suits a subscription that has not to do with every message."""
+    """Admits, at any time, the messages that suit a subscription which does not take every message."""
 
     __slots__ = ("_subscription",)
 
@@ -52,13 +97,9 @@ class _Choice(Limit):
 class Subscription:
     """One consumer of one queue.
 
-    `owner` is the connection or session that exclusive things belong to, `group` the channel: what a
-    rejected message must not return to in personality `spec`. `limits` holds everything that may hold
-    deliveries back, `credits` the counted ones among them; both empty means no limit. `shares_window` says
-    that one of them is shared with other subscriptions (basic.qos with global set). A queue that wants to
-    know keeps in `age` as which one the subscription came, and in `patience` for how many seconds it may
-    hold a message. Where `acquires` is False it only looks: see `Queue.acquire`. With a `content_class` it
-    takes messages of that class, and leaves all others to others.
+    `owner` is the connection or session that exclusive queues belong to, `group` the channel: a rejected
+    message must not return to it in personality `spec`. A queue may keep in `age` the subscription's number
+    in the order of arrival, and in `patience` for how many seconds it may hold a message.
     """
 
     __slots__ = (
@@ -92,43 +133,34 @@ class Subscription:
         *,
         owner: object,
         group: object,
-        no_ack: bool = False,
-        no_local: bool = False,
-        exclusive: bool = False,
-        arguments: Mapping[str, Any] | None = None,
-        options: ConsumerOptions | None = None,
-        shares_window: bool = False,
-        limits: tuple[Limit, ...] = (),
-        credits: tuple[Credit, ...] = (),
-        acquires: bool = True,
-        content_class: str | None = None,
+        terms: ConsumerTerms | None = None,
+        limits: DeliveryLimits = _UNLIMITED,
     ) -> None:
+        terms = terms or ConsumerTerms()
         self.tag = tag
         self.queue = queue
         self.subscriber = subscriber
         self.owner = owner
         self.group = group
-        self.no_ack = no_ack
-        self.no_local = no_local
-        self.exclusive = exclusive
-        self.options = options or ConsumerOptions()
-        self.priority = self.options.priority
-        self.shares_window = shares_window
-        self.arguments = dict(arguments or {})
-        self.acquires = acquires
-        self.content_class = content_class
+        self.no_ack = terms.no_ack
+        self.no_local = terms.no_local
+        self.exclusive = terms.exclusive
+        self.options = terms.options
+        self.priority = terms.options.priority
+        self.arguments = dict(terms.arguments)
+        self.acquires = terms.acquires
+        self.content_class = terms.content_class
         self._choice: tuple[Limit, ...] = (_Choice(self),) if self.picks else ()
-        self.limits = limits = (*self._choice, *limits)
-        self.credits = credits
+        self.limits: tuple[Limit, ...] = ()
+        self.shares_window = limits.shared
+        self.depend_on(limits.limits, limits.credits)
         self.active = True
         self.age = 0
         self.patience: float | None = None
-        for limit in limits:
-            limit.subscriptions[self] = None
 
     @property
     def paused(self) -> bool:
-        """True while some limit holds deliveries back."""
+        """True while any limit holds deliveries back."""
         return not all(limit.open for limit in self.limits)
 
     @property
@@ -137,24 +169,24 @@ class Subscription:
         return not all(limit.open for limit in self.limits if isinstance(limit, Gate))
 
     def suits(self, message: Message) -> bool:
-        """Whether it may have the message at all, be it able to take it now or not (domain.no-local)."""
+        """Whether the message may be delivered to it at all, now or later (domain.no-local)."""
         if self.no_local and message.publisher is self.owner:
             return False
         return self.content_class is None or message.content_class == self.content_class
 
     @property
     def picks(self) -> bool:
-        """Whether there may be messages that do not suit it."""
+        """Whether some messages may not suit it."""
         return self.no_local or self.content_class is not None
 
     def depend_on(self, limits: tuple[Limit, ...], credits: tuple[Credit, ...]) -> None:
         """Replace what the subscription depends on (basic.qos/applies-until-changed)."""
         for limit in self.limits:
             limit.subscriptions.pop(self, None)
-        limits = (*self._choice, *(limit for limit in limits if limit not in self._choice))
-        self.limits = limits
+        choice = self._choice
+        self.limits = (*choice, *(limit for limit in limits if limit not in choice))
         self.credits = credits
-        for limit in limits:
+        for limit in self.limits:
             limit.subscriptions[self] = None
 
     def end(self) -> None:

@@ -1,8 +1,8 @@
-"""The one place where everything that happens can be seen, and bent.
+"""The tap: one interface through which every frame and every event of the broker passes.
 
-Whoever watches (trace) or interferes (faults) implements `Tap` and is installed as `BrokerState.tap`.
-With nobody there the cost is one attribute test at each point: measured against a broker without any of
-these tests, less than 2 % of throughput; see "Tap" in docs/benchmarks.md.
+An observer (trace) or an interceptor (faults) implements `Tap` and is installed as `BrokerState.tap`. Without
+one, each call site costs one attribute test: measured against a broker without these tests, less than 2 % of
+throughput; see "Tap" in docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.ends import DropReason
     from fakeamqp.model.message import Message
+    from fakeamqp.model.message_outcomes import DropReason
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues.queue import DeathReason
 
 __all__ = ["Settlement", "Tap", "Tapped"]
 
 Settlement: TypeAlias = Literal["acked", "rejected", "requeued"]
-"""What a client did with a message it was sent, or what its going away did."""
+"""How a delivery was settled: by the client, or because its channel, session or connection closed."""
 
 
 class Tapped(Protocol):
@@ -28,9 +28,9 @@ class Tapped(Protocol):
 
     name: str
     protocol: str
-    """What it speaks: "0-9-1" or "0-10"; see `fakeamqp.adapters`."""
+    """The version it speaks, such as "0-9-1" or "0-10"; see `fakeamqp.adapters`."""
     heard_at: float
-    """When its latest bytes came, on the broker's clock."""
+    """The instant of its latest input, on the broker's clock."""
 
     @property
     def fault_port(self) -> object:
@@ -38,34 +38,33 @@ class Tapped(Protocol):
 
 
 class Tap(Protocol):
-    """Sees frames in both directions, what happens to connections, and what happens in the model.
+    """Receives the frames of both directions, the events of connections and the events of the model.
 
-    The calls come in the order in which things happen. What happens to every message has a method of its
-    own, with positions instead of names, because that is told several times for each of them; all else goes
-    to `model`.
+    The calls come in the order of the events. Events that occur several times for each message have methods
+    of their own, with positional arguments for speed; all other events go to `model`.
     """
 
     confirms_singly: bool
-    """Whether every publish is to be confirmed by a frame of its own."""
+    """True if every publish must be confirmed by a frame of its own."""
 
     def received(self, connection: Tapped, frame_type: int, channel: int, payload: bytes) -> bool | None:
-        """One whole frame has come. True: the tap keeps it, and the connection goes on without it.
+        """A whole frame was received. True means that the tap keeps it and the connection must ignore it.
 
-        `frame_type` is the type of a 0-9-x frame. Of a 0-10 frame it is `flags << 8 | segment type`, both as
-        they stand in the frame's header: `0x0F01` is a whole command without header and body. Where the track
-        is not 0 for a control and 1 for all else, bit 16 is set.
+        `frame_type` is the type of a 0-9-x frame. For a 0-10 frame it is `flags << 8 | segment type`, both as
+        in the frame's header: `0x0F01` is a whole command without header and body. Bit 16 is set if the track
+        is not the usual one (0 for a control, 1 for all else).
         """
 
     def sending(self, connection: Tapped, octets: bytes) -> bytes:
-        """Whole frames are about to be sent; returns what is to be sent in their place.
+        """Whole frames are about to be sent. Returns the bytes to send instead.
 
-        In 0-10 they make whole assemblies: a control, or a command with all of its header and body.
+        In 0-10 the frames make up whole assemblies: a control, or a command with all of its header and body.
         """
 
     def connection(self, connection: str, event: str, detail: str = "") -> None:
         """A connection was opened, closed, blocked, ...
 
-        First of all it is "connected", with the numbers of the protocol header for the detail, such as
+        The first event is "connected"; its detail gives the numbers of the protocol header, such as
         "AMQP 0-0-9-1" or "AMQP 1-1-0-10".
         """
 
@@ -73,7 +72,7 @@ class Tap(Protocol):
         """A message was published and routed; the queues in `outcome` get it next."""
 
     def refused(self, message: Message, outcome: Outcome, virtual_host: str) -> None:
-        """Full queues have not taken what was published last: `outcome` takes the place of what was told."""
+        """Full queues refused the latest message: `outcome` replaces the one passed to `published`."""
 
     def delivered(
         self,
@@ -87,17 +86,17 @@ class Tap(Protocol):
     ) -> None:
         """A message goes from a queue to a client: to the consumer with that tag, or (None) to a get.
 
-        `tag` is the delivery tag; in 0-10 the command id of the transfer, and `consumer` the destination of
-        the subscription. The frames come behind.
+        `tag` is the delivery tag; in 0-10 it is the command id of the transfer, and `consumer` is the
+        destination of the subscription. The frames follow.
         """
 
     def settled(
         self, event: Settlement, deliveries: Sequence[Delivery], connection: Tapped, channel: int
     ) -> None:
-        """These deliveries are about to end in that way; the sequence is not changed afterwards."""
+        """These deliveries are about to be settled in that way. The sequence is not changed afterwards."""
 
     def expired(self, message: Message, queue: str, virtual_host: str) -> None:
-        """The time to live of a message is over. What becomes of it is told next."""
+        """The time to live of a message is over. `dead_lettered` or `dropped` is called next."""
 
     def dead_lettered(
         self,
@@ -108,7 +107,7 @@ class Tap(Protocol):
         outcome: Outcome,
         virtual_host: str,
     ) -> None:
-        """A message died in a queue, and that exchange passed it on to what `outcome` names."""
+        """A message was dead-lettered from a queue; the exchange routed it as `outcome` says."""
 
     def dropped(
         self,
@@ -118,10 +117,11 @@ class Tap(Protocol):
         detail: str,
         virtual_host: str,
     ) -> None:
-        """These are gone, all for one reason: `detail` says it in words. The sequence does not change.
+        """These messages were dropped, all for one reason, which `detail` explains.
 
-        `queue` is the one that had them or did not take them, None where there was none.
+        `queue` is the one that held or refused them, None where there was none. The sequence is not changed
+        afterwards.
         """
 
     def model(self, event: str, **facts: object) -> None:
-        """Anything else: a message was returned, a delay is over, a queue was declared, ..."""
+        """Any other event: a message was returned, a delay is over, a queue was declared, ..."""

@@ -1,8 +1,8 @@
-"""Timers: what is to happen when, in one order that is the same every time.
+"""Timers, run in a deterministic order.
 
-A timer is due at an instant of its clock. Due timers run in the order (due, sequence), where the
-sequence is the order in which they were asked for. Nothing here sleeps or looks at the machine's time:
-the clock says what time it is, and whoever owns the timers calls `Timers.run_due` when it is time.
+A timer is due at an instant of its clock. Due timers run in the order (due, sequence), where the sequence is
+the order in which they were created. This module neither sleeps nor reads the machine's time: the clock gives
+the time, and the owner of the timers calls `Timers.run_due` when one is due.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias
 __all__ = ["Clock", "Label", "Timer", "Timers"]
 
 Label: TypeAlias = "str | Callable[[], str]"
-"""What a timer is for, in words that "in 4.2 s" can follow; or who can say it when asked."""
+"""A timer's description, to which "in 4.2 s" can be appended; or a function that returns it."""
 
 # Below this many entries a heap full of cancelled timers is too small to be worth rebuilding.
 _COMPACT_FROM = 64
@@ -24,7 +24,7 @@ _COMPACT_FROM = 64
 class Clock(Protocol):
     """Where the broker's time comes from.
 
-    A subclass has to say `now` and `time`; the rest is what holds of a clock that runs by itself.
+    A subclass defines `now` and `time`; the other methods default to those of a clock that runs by itself.
     """
 
     def now(self) -> float:
@@ -37,7 +37,7 @@ class Clock(Protocol):
 
     @property
     def holds_peers(self) -> bool:
-        """Whether clients live by this clock as well, so that their silence means something."""
+        """Whether clients' own timers follow this clock as well, so that their heartbeats can be overdue."""
         return True
 
     @property
@@ -46,7 +46,7 @@ class Clock(Protocol):
         return self.holds_peers
 
     def held_since(self) -> float:
-        """The instant since which clients have lived by this clock; what was before does not count."""
+        """The instant since which clients' timers follow this clock; earlier silence does not count."""
         return float("-inf")
 
     def heading(self) -> float:
@@ -59,21 +59,21 @@ class Clock(Protocol):
 
 
 class Timer:
-    """One thing to do at one instant. Made by `Timers.call_at`."""
+    """One callback to run at one instant. Created by `Timers.call_at`."""
 
-    __slots__ = ("_callback", "_label", "_timers", "awaits_peer", "chore", "due")
+    __slots__ = ("_callback", "_label", "_timers", "awaits_peer", "due", "housekeeping")
 
     def __init__(
         self,
         due: float,
         callback: Callable[[], object],
         label: Label,
-        chore: bool,
+        housekeeping: bool,
         awaits_peer: bool,
         timers: Timers,
     ) -> None:
         self.due = due
-        self.chore = chore
+        self.housekeeping = housekeeping
         self.awaits_peer = awaits_peer
         self._label = label
         self._callback: Callable[[], object] | None = callback
@@ -81,16 +81,16 @@ class Timer:
 
     @property
     def active(self) -> bool:
-        """Whether the timer is still to run: neither run nor cancelled."""
+        """True until the timer has run or was cancelled."""
         return self._callback is not None
 
     @property
     def words(self) -> str:
-        """What the timer is for."""
+        """The timer's description."""
         return self._label if isinstance(self._label, str) else self._label()
 
     def cancel(self) -> None:
-        """Make sure the timer does not run, and let go of its callback. Harmless when it already ran."""
+        """Prevent the timer from running and release its callback. Does nothing if it already ran."""
         timers = self._timers
         self._callback = self._timers = None
         if timers is not None:
@@ -122,7 +122,7 @@ class Timers:
         self._cancelled = 0
 
     def __len__(self) -> int:
-        """How many timers are still to run."""
+        """The number of active timers."""
         return len(self._heap) - self._cancelled
 
     def call_at(
@@ -131,22 +131,28 @@ class Timers:
         callback: Callable[[], object],
         label: Label = "",
         *,
-        chore: bool = False,
+        housekeeping: bool = False,
         awaits_peer: bool = False,
     ) -> Timer:
         """Call `callback()` once the clock's `now()` has reached `due` (seconds on that clock).
 
-        An instant in the past is allowed and means the next `run_due`. `label` says what the timer is for; a
-        function is asked for it only when somebody looks. A `chore` is what goes on as long as clients are
-        connected, such as heartbeats: nobody moves time for its sake. One that `awaits_peer` is cancelled as
-        soon as a client has done its next step; who moves time past it may give the client a moment for that.
+        An instant in the past is allowed and means the next `run_due`.
+
+        Args:
+            due: the instant, in seconds on the clock.
+            callback: called with no arguments.
+            label: describes the timer; a function is only called when the description is read.
+            housekeeping: the timer recurs as long as a client is connected, such as a heartbeat; moving time
+                to the next timer passes over it.
+            awaits_peer: a client's next step cancels the timer; before time moves past it, the mover may wait
+                a moment for the client.
         """
-        timer = Timer(due, callback, label, chore, awaits_peer, self)
+        timer = Timer(due, callback, label, housekeeping, awaits_peer, self)
         heappush(self._heap, (due, next(self._sequence), timer))
         return timer
 
     def next_due(self) -> float | None:
-        """The instant of the earliest timer still to run, or None when there is none."""
+        """The instant of the earliest active timer, or None when there is none."""
         heap = self._heap
         while heap:
             entry = heap[0]
@@ -157,9 +163,9 @@ class Timers:
         return None
 
     def pending(self) -> Iterator[Timer]:
-        """The timers still to run, in the order in which they will. Change nothing while iterating.
+        """The active timers, in the order in which they will run. Change nothing while iterating.
 
-        Finding the first few costs little, however many there are: the heap is walked from its top.
+        The first few are found cheaply, however many there are: the heap is walked from its top.
         """
         heap = self._heap
         front = [(*heap[0][:2], 0)] if heap else []
@@ -173,10 +179,10 @@ class Timers:
                     heappush(front, (*heap[below][:2], below))
 
     def run_due(self) -> int:
-        """Run every timer that is due, also those that these schedule if they are due too.
+        """Run every timer that is due, including due timers that these schedule. Returns how many ran.
 
-        Returns how many ran. An exception from a callback is passed on; the timer that raised it counts as
-        run, and the others that are due run at the next call.
+        An exception from a callback propagates; the timer that raised it counts as run, and the others that
+        are due run at the next call.
         """
         heap = self._heap
         if not heap:

@@ -1,4 +1,4 @@
-"""How much is sent in advance to consumers that share it: messages, bytes, and bytes per second."""
+"""A prefetch window that consumers share: messages, bytes, and bytes per second."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ __all__ = ["Window"]
 
 
 class Window:
-    """A window of class file or stream, of one session or channel or of a whole connection.
+    """The prefetch window of class file or stream, for one channel or session, or for a whole connection.
 
     Args:
         timers: on the broker's clock.
-        class_name: of the consumers, for people.
+        class_name: the class of the consumers, for descriptions.
     """
 
     __slots__ = ("credit", "rate")
 
     def __init__(self, timers: Timers, class_name: str) -> None:
         self.credit = Credit()
-        self.rate = Rate(timers, f"{class_name} consumers go on at the rate they asked for")
+        self.rate = Rate(timers, f"{class_name} consumers continue at the requested rate")
 
     def resize(self, *, count: int, size: int, rate: int = 0) -> None:
-        """Set other limits, 0 for none; what was sent already counts. The caller calls `resume`.
+        """Set new limits, which include unsettled deliveries; 0 means no limit. The caller calls `resume`.
 
         Args:
             count: messages.
@@ -40,11 +40,11 @@ class Window:
         self.rate.set(rate)
 
     def take(self, message: Message) -> None:
-        """A message is sent that no queue keeps count of."""
+        """Count a sent message that no queue counts."""
         self.credit.take(message)
         self.rate.take(message)
 
     def resume(self) -> None:
-        """Let whoever waited go on, as far as it may."""
+        """Resume the waiting consumers, as far as the limits allow."""
         self.credit.resume()
         self.rate.resume()

@@ -13,6 +13,7 @@ from compat_tests.fuzz.amqp_0_10.machine_books import LONGEST_STRICT, QUEUES, Bo
 from compat_tests.fuzz.amqp_0_10.machine_clients import Cmd, Hold, Line, Old, Planned, Session, Sub
 from compat_tests.fuzz.amqp_0_10.machine_wire import Event, payload_of
 from compat_tests.protocol.amqp_0_10.driver import Server
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
@@ -61,8 +62,8 @@ class World:
             ("strict", None, {"x-max-length": LONGEST_STRICT, "x-overflow": "reject-publish"}),
             ("brief", "nowhere", {"x-message-ttl": 500}),
         ):
-            self.server.vhost.declare_queue(
-                name, owner=None, arguments=arguments, alternate_exchange=alternate, **_DURABLE
+            self.server.vhost.queues.declare(
+                name, QueueDeclaration(arguments=arguments, alternate_exchange=alternate, **_DURABLE)
             )
         admin.bind("plain", "main", "plain")
         admin.bind("brief", "main", "brief")
@@ -244,7 +245,7 @@ class World:
         )
 
     def _read_history(self) -> None:
-        published, ends = self.state.published, self.state.ends
+        published, ends = self.state.published, self.state.outcome_histories
         assert published is not None and ends is not None
         for publication in list(published):
             body = publication.message.body
@@ -275,7 +276,7 @@ class World:
         ends.clear()
 
     def _expect_drop(self, body: bytes, queue: str | None, reason: str) -> None:
-        ends = self.state.ends
+        ends = self.state.outcome_histories
         assert ends is not None
         found = [(each.queue, each.reason) for each in ends.dropped if each.message.body == body]
         assert found == [(queue, reason)], f"{body[:20]!r} was not dropped: {reason}"

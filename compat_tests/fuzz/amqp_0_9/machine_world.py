@@ -17,6 +17,7 @@ from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.driver import QuietTap
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
 
@@ -47,7 +48,7 @@ class World:
         """Those of them for which no window holds any more."""
         self.admin = self.server.client()
         for name, arguments in QUEUES.items():
-            self.server.vhost.declare_queue(name, owner=None, arguments=arguments, durable=True)
+            self.server.vhost.queues.declare(name, QueueDeclaration(arguments=arguments, durable=True))
         for name in ("plain", "short"):
             self.admin.bind(name, "amq.fanout")
         self.server.state.tap = _Tap(self)

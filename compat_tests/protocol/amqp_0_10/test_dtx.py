@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec import structs
@@ -606,7 +607,7 @@ def test_what_is_prepared_is_not_prepared_again(one: Branches, other: Branches) 
 @pytest.mark.rule("0-10/dtx.prepare/result")
 def test_what_finds_no_room_is_rolled_back(filled: Server, one: Branches) -> None:
     arguments = {"x-max-length": 0, "x-overflow": "reject-publish"}
-    filled.vhost.declare_queue("full", owner=None, durable=True, arguments=arguments)
+    filled.vhost.queues.declare("full", QueueDeclaration(durable=True, arguments=arguments))
     one.start()
     one.move()
     one.publish(b"new", "full")

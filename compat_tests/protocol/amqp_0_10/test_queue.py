@@ -57,7 +57,7 @@ def test_reserved_names_cannot_be_declared_by_the_text(spec: Server, lenient: Se
 
 @pytest.mark.rule("0-10/queue.declare/queue-reserved-prefix")
 def test_a_queue_with_a_reserved_name_can_be_declared_passively(session: Session) -> None:
-    session.client.server.vhost.declare_queue("amq.theirs", owner=None, reserved=True)
+    session.client.server.vhost.queues.declare("amq.theirs", reserved=True)
     session.call(x.QueueDeclare(queue="amq.theirs", passive=True))
     session.expect_nothing()
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec import structs
@@ -220,14 +221,14 @@ def test_where_a_message_goes_is_decided_when_it_comes(server: Server, session: 
 
 def test_a_commit_that_finds_no_room_does_nothing(server: Server, session: Session, other: Session) -> None:
     for queue, arguments in (("full", {"x-max-length": 0, "x-overflow": "reject-publish"}), ("q", {})):
-        server.vhost.declare_queue(queue, owner=None, durable=True, arguments=arguments)
+        server.vhost.queues.declare(queue, QueueDeclaration(durable=True, arguments=arguments))
     other.publish(b"old")
     select(session)
     session.accept(take(session))
     session.publish(b"new")
     session.publish(b"new", key="full")
     exception = session.fails(COMMIT, 506)
-    assert exception.description == "queue 'full' has no room for what the transaction publishes"
+    assert exception.description == "queue 'full' cannot take all messages of the transaction"
     assert ready(server) == [b"old"]
     assert ready(server, "full") == []
 

@@ -247,7 +247,7 @@ def test_what_is_declared_belongs_to_the_realm_of_the_ticket(strict: Client, aga
 
 
 def test_what_the_broker_and_others_declare_belongs_to_the_first_realm(strict: Client, spec: Server) -> None:
-    spec.vhost.declare_queue("elsewhere", owner=None)
+    spec.vhost.queues.declare("elsewhere")
     number = ticket(strict)
     strict.call(m.QueueDeclare(ticket=number, queue="elsewhere"), shared.QueueDeclareOk)
     for exchange in ("", "amq.direct"):

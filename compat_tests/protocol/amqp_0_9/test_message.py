@@ -10,7 +10,7 @@ import pytest
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.access import Permission, TopicPermission, User
-from fakeamqp.model.ends import Histories
+from fakeamqp.model.message_outcomes import OutcomeHistories
 from fakeamqp.protocols.amqp_0_9.codec import METHODS
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
@@ -244,7 +244,7 @@ def test_a_destination_that_there_is_not_closes_the_channel(requester: Requester
 
 @rule("0-9/message.transfer/destination-02")
 def test_an_internal_exchange_is_no_destination(server: Server, requester: Requester) -> None:
-    server.vhost.create_exchange("inner", "fanout", internal=True)
+    server.vhost.exchanges.create("inner", "fanout", internal=True)
     requester.ask(transfer(destination="inner"))
     requester.client.expect_channel_close(403)
 
@@ -343,9 +343,9 @@ def test_a_message_that_an_exchange_keeps_for_later_is_not_rejected(lenient: Ser
 
 
 def test_what_is_rejected_is_told_to_who_looks(server: Server, requester: Requester) -> None:
-    server.state.ends = Histories(10)
+    server.state.outcome_histories = OutcomeHistories(10)
     requester.call(transfer("nowhere", b"m"), m.MessageReject)
-    (returned,) = server.state.ends.returned
+    (returned,) = server.state.outcome_histories.returned
     assert (returned.message.body, returned.code, returned.text) == (b"m", 0, "NO_ROUTE")
 
 

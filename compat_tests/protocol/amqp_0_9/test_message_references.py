@@ -150,7 +150,7 @@ def test_a_reference_must_be_open(requester: Requester, method: Any) -> None:
 def test_what_is_wrong_with_a_transfer_is_found_when_it_comes(
     lenient: Server, code: int, fields: Any
 ) -> None:
-    lenient.vhost.create_exchange("inner", "fanout", internal=True)
+    lenient.vhost.exchanges.create("inner", "fanout", internal=True)
     requester = Requester(lenient.client())
     begin(requester)
     requester.ask(transfer(**fields))

@@ -100,7 +100,7 @@ def test_a_broker_alone_knows_no_other_hosts(server: Server, insist: bool) -> No
 
 def test_each_client_that_is_sent_away_is_counted(server: Server) -> None:
     notes: list[None] = []
-    server.state.redirect = Redirect("elsewhere", note=lambda: notes.append(None))
+    server.state.redirect = Redirect("elsewhere", on_redirect=lambda: notes.append(None))
     redirected(server)
     opened(tuned(server), insist=True)
     assert len(notes) == 1

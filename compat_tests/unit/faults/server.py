@@ -32,7 +32,7 @@ class FaultServer(Server):
         self.restarts.append((crash, durable))
         super().restart(crash=crash)
         if not durable:
-            self.state.forget("the disk is gone")
+            self.state.discard("the disk is gone")
             self.state.populate()
 
     def settle(self) -> None:

@@ -64,7 +64,7 @@ class TestDrop:
         client = server.client(client_properties={"capabilities": {"consumer_cancel_notify": True}})
         client.declare("q")
         client.consume("q", "tag")
-        server.vhost.remove_queue(server.vhost.queues["q"], "so it is")
+        server.vhost.queues.remove(server.vhost.queues["q"], "so it is")
         assert rule.hits == 1
         client.expect_nothing()
 

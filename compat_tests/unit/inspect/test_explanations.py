@@ -38,10 +38,10 @@ def bound(
 ) -> None:
     """An exchange "x" of a type, and the queues it is bound to."""
     given = {name.replace("_", "-"): value for name, value in arguments.items()}
-    host.declare_exchange("x", type_name, arguments=given)
+    host.exchanges.declare("x", type_name, arguments=given)
     for queue, key, wanted in bindings:
-        host.declare_queue(queue, owner=None)
-        host.bind("x", host.queues[queue], key, wanted)
+        host.queues.declare(queue)
+        host.bindings.bind("x", host.queues[queue], key, wanted)
 
 
 # --- exchanges ------------------------------------------------------------------------------------------
@@ -125,45 +125,45 @@ def test_hashing_and_chance(server: Server, host: VirtualHost):
     bucket = host.exchanges["x"].bucket(["k"], Message("x", "k", plain_properties(), b"")) + 1  # type: ignore[attr-defined]
     said = f"the hash of its routing key falls into bucket {bucket} of 10, which belongs to queue {name!r}"
     assert f"exchange 'x' (x-consistent-hash): {said}" in lines(explanation)
-    host.declare_exchange("r", "x-random")
+    host.exchanges.declare("r", "x-random")
     for each in ("a", "b"):
-        host.bind("r", host.queues[each], "")
+        host.bindings.bind("r", host.queues[each], "")
     drawn = server.state.random.getstate()
     chance = ask(server, "r")
     assert server.state.random.getstate() == drawn
     assert (chance.queues, chance.possible_queues, chance.unroutable) == ((), ("a", "b"), False)
     assert "exchange 'r' (x-random): chosen at random: queue 'a', queue 'b'" in lines(chance)
     assert lines(chance)[-1] == "so it is routed to one or more of 'a', 'b'"
-    host.declare_exchange("m", "x-modulus-hash")
-    host.bind("m", host.queues["a"], "")
+    host.exchanges.declare("m", "x-modulus-hash")
+    host.bindings.bind("m", host.queues["a"], "")
     assert "the hash of its routing key chooses queue 'a' from 1 bindings" in str(ask(server, "m"))
 
 
 def test_chance_may_lead_nowhere(server: Server, host: VirtualHost):
     bound(host, "x-random", ("a", "", {}))
-    host.bind("x", host.exchanges["amq.topic"], "")
+    host.bindings.bind("x", host.exchanges["amq.topic"], "")
     assert lines(ask(server, "x"))[-1] == "so it is routed to one or more of 'a', or to none"
-    host.bind("amq.topic", host.queues["a"], "#")
+    host.bindings.bind("amq.topic", host.queues["a"], "#")
     assert "none" not in lines(ask(server, "x"))[-1]
 
 
 def test_an_alternate_exchange_and_exchanges_bound_to_each_other(server: Server, host: VirtualHost):
     bound(host, "direct", ("a", "k", {}), alternate_exchange="amq.fanout")
-    host.bind("amq.fanout", host.exchanges["amq.topic"], "")
-    host.bind("amq.topic", host.declare_queue("b", owner=None), "#")
+    host.bindings.bind("amq.fanout", host.exchanges["amq.topic"], "")
+    host.bindings.bind("amq.topic", host.queues.declare("b"), "#")
     explanation = ask(server, "x", "other")
     assert explanation.queues == ("b",)
     assert [hop.exchange for hop in explanation.hops] == ["x", "amq.fanout", "amq.topic"]
     assert "so it goes to the alternate exchange 'amq.fanout'" in lines(explanation)
     assert "-> exchange 'amq.topic': a fanout exchange routes to every binding" in lines(explanation)
-    host.declare_exchange("y", "direct", arguments={"alternate-exchange": "gone"})
+    host.exchanges.declare("y", "direct", arguments={"alternate-exchange": "gone"})
     assert "so it goes to the alternate exchange 'gone', which does not exist" in lines(ask(server, "y"))
 
 
 def test_an_alternate_exchange_that_leads_one_step_only(server: Server, host: VirtualHost):
-    host.declare_exchange("third", "fanout")
-    host.declare_exchange("second", "direct", alternate_exchange="third")
-    host.declare_exchange("first", "direct", alternate_exchange="second")
+    host.exchanges.declare("third", "fanout")
+    host.exchanges.declare("second", "direct", alternate_exchange="third")
+    host.exchanges.declare("first", "direct", alternate_exchange="second")
     explanation = ask(server, "first")
     assert [hop.exchange for hop in explanation.hops] == ["first", "second"]
     assert "so it goes to the alternate exchange 'second'" in lines(explanation)
@@ -182,7 +182,7 @@ def test_the_alternate_exchange_comes_after_the_near_misses(server: Server, host
 
 
 def test_the_default_exchange(server: Server, host: VirtualHost):
-    host.declare_queue("orders", owner=None)
+    host.queues.declare("orders")
     assert "exchange '' (direct): routing key 'orders' is the name of a queue" in lines(
         ask(server, "", "orders")
     )
@@ -220,8 +220,8 @@ def test_a_delayed_message(server: Server, host: VirtualHost):
     ],
 )
 def test_what_cannot_be_published(server: Server, host: VirtualHost, exchange: str, more: Any, text: str):
-    host.declare_exchange("events", "fanout")
-    host.declare_exchange("inner", "fanout", internal=True)
+    host.exchanges.declare("events", "fanout")
+    host.exchanges.declare("inner", "fanout", internal=True)
     explanation = ask(server, exchange, "", **more)
     assert text in str(explanation)
     assert not explanation.unroutable
@@ -364,7 +364,7 @@ def test_a_publish_does_what_was_explained(data: st.DataObject):
         arguments = {} if alternate is None else {"alternate-exchange": alternate}
         if name == "later":
             arguments["x-delayed-type"] = data.draw(st.sampled_from(["topic", "x-random"]))
-        host.declare_exchange(name, "x-delayed-message" if name == "later" else name, arguments=arguments)
+        host.exchanges.declare(name, "x-delayed-message" if name == "later" else name, arguments=arguments)
     for _ in range(data.draw(st.integers(0, 12), "bindings")):
         source = data.draw(st.sampled_from(EXCHANGES))
         key = data.draw(st.sampled_from(["1", "5"]) if source == "x-consistent-hash" else KEYS)
@@ -372,7 +372,7 @@ def test_a_publish_does_what_was_explained(data: st.DataObject):
         if source == "headers":
             table["x-match"] = data.draw(st.sampled_from(["all", "any", "all-with-x", "any-with-x"]))
         end = data.draw(st.sampled_from([*host.queues.values(), *map(host.exchanges.__getitem__, EXCHANGES)]))
-        host.bind(source, end, key, table)
+        host.bindings.bind(source, end, key, table)
     planned = data.draw(st.lists(publishes(), min_size=1, max_size=4))
     for number, (exchange, key, headers, mandatory) in enumerate(planned):
         properties = plain_properties(headers=headers)

@@ -298,7 +298,7 @@ DROPPED: list[tuple[Callable[[Server, Client], None], str | None, str, str]] = [
     (_crashed, "q", "crash", "before the publisher was told"),
     (_crashed_quorum, "q", "crash", "before the publisher was told"),
     (_crashed_stream, "q", "crash", "before the publisher was told"),
-    (_crashed_while_delayed, None, "crash", "exchange 'later' kept it"),
+    (_crashed_while_delayed, None, "crash", "exchange 'later' delayed it"),
     (_nowhere_after_a_delay, None, "unroutable", "after its delay"),
     (_refused_after_a_delay, "q", "maxlen", "refused it"),
     (_retired, "q", "retention", "too large"),

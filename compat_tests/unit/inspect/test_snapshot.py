@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.inspect import NoSuchVirtualHost
 from fakeamqp.inspect.snapshot import topology
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 NASTY = 'a"b\\c<d>#e;`f`|\n&amp;}]) end'
@@ -32,11 +33,11 @@ def shop(
     client = server.client()
     host = server.vhost
     things = [
-        lambda: host.declare_exchange(
+        lambda: host.exchanges.declare(
             "events", "topic", durable=True, arguments={"alternate-exchange": "lost"}
         ),
-        lambda: host.declare_exchange("lost", "fanout", auto_delete=True),
-        lambda: host.declare_exchange("inner", "headers", internal=True),
+        lambda: host.exchanges.declare("lost", "fanout", auto_delete=True),
+        lambda: host.exchanges.declare("inner", "headers", internal=True),
         lambda: client.declare(
             "orders", durable=True, arguments={"x-message-ttl": 60_000, "x-queue-type": "quorum"}
         ),
@@ -71,8 +72,8 @@ def shop(
     ]
     order(bindings)
     for source, destination, key, arguments in bindings:
-        host.bind(source, host.queues[destination], key, arguments)
-    host.bind("events", host.exchanges["inner"], "in.#")
+        host.bindings.bind(source, host.queues[destination], key, arguments)
+    host.bindings.bind("events", host.exchanges["inner"], "in.#")
     return client
 
 
@@ -128,7 +129,7 @@ def test_the_order_of_declarations_does_not_matter(seed: int):
 def test_another_topology_is_not_equal(server: Server):
     shop(server)
     before = topology(server.state)
-    server.vhost.declare_queue("one more", owner=None)
+    server.vhost.queues.declare("one more")
     assert topology(server.state) != before
     assert str(topology(server.state)) == EXPECTED.replace(
         '  queue "orders"', '  queue "one more" classic\n    operator policy "cap"\n  queue "orders"'
@@ -153,7 +154,7 @@ def test_counts_and_consumers_are_said_where_they_are_asked_for(server: Server):
 
 
 def test_one_virtual_host_or_all(server: Server):
-    server.state.add_virtual_host("b").declare_queue("q", owner=None)
+    server.state.add_virtual_host("b").queues.declare("q")
     assert text(server) == 'virtual host "/"\nvirtual host "b"\n  queue "q" classic'
     assert text(server, virtual_host="b") == 'virtual host "b"\n  queue "q" classic'
     assert text(server, virtual_host="/", predeclared=True).count("exchange") == 7
@@ -187,9 +188,9 @@ def test_the_picture_in_mermaid(server: Server):
 
 
 def nasty(server: Server) -> None:
-    server.vhost.declare_exchange(NASTY, "topic")
-    server.vhost.declare_queue(NASTY, owner=None, arguments={"x-dead-letter-exchange": "\udc80\0é"})
-    server.vhost.bind(NASTY, server.vhost.queues[NASTY], NASTY, {NASTY: NASTY})
+    server.vhost.exchanges.declare(NASTY, "topic")
+    server.vhost.queues.declare(NASTY, QueueDeclaration(arguments={"x-dead-letter-exchange": "\udc80\0é"}))
+    server.vhost.bindings.bind(NASTY, server.vhost.queues[NASTY], NASTY, {NASTY: NASTY})
 
 
 def test_nothing_in_a_name_is_taken_for_mermaid(server: Server):
@@ -234,7 +235,7 @@ def test_nothing_in_a_name_is_taken_for_dot(server: Server):
 def test_graphviz_takes_the_picture(server: Server):
     shop(server)
     nasty(server)
-    server.state.add_virtual_host(NASTY).declare_queue("q", owner=None)
+    server.state.add_virtual_host(NASTY).queues.declare("q")
     picture = topology(server.state).graphviz()
     done = subprocess.run(["dot", "-Tplain"], input=picture, capture_output=True, text=True, encoding="utf-8")
     assert (done.returncode, done.stderr) == (0, "")
@@ -243,7 +244,7 @@ def test_graphviz_takes_the_picture(server: Server):
 
 def test_two_virtual_hosts_in_one_picture_have_nodes_of_their_own(server: Server):
     for name in ("/", "b"):
-        server.state.add_virtual_host(name).declare_queue("q", owner=None)
+        server.state.add_virtual_host(name).queues.declare("q")
     picture = topology(server.state).mermaid()
     assert 'q0_0[("q")]' in picture
     assert 'q1_0[("q")]' in picture

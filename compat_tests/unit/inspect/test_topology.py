@@ -149,7 +149,7 @@ def test_a_missing_exchange_or_virtual_host_names_the_near_match(server: Server)
 
 
 def test_virtual_hosts_are_apart_and_named_in_representations(server: Server, client: Client):
-    server.state.add_virtual_host("other").declare_queue("there", owner=None)
+    server.state.add_virtual_host("other").queues.declare("there")
     assert queue_views(server.state, "/") == ()
     assert [each.name for each in queue_views(server.state, "other")] == ["there"]
     view = queue_view(server.state, "there", "other")

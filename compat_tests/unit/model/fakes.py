@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+from fakeamqp.model.arguments import ConsumerOptions
 from fakeamqp.model.credit import Credit, Limit
 from fakeamqp.model.message import Message
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.model.queues import QueuedMessage
-from fakeamqp.model.queues.options import ConsumerOptions
-from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
 
 
 def queued(position: int, priority: int | None = None, size: int = 1) -> QueuedMessage:
@@ -48,10 +48,11 @@ def subscription(
     return Subscription(
         tag,
         queue if queue is not None else QueueThatCounts(),
-        None,  # type: ignore[arg-type]
+        cast(Any, None),
         owner=None,
         group=None,
-        options=ConsumerOptions(priority=priority),
-        limits=limits,
-        credits=tuple(limit for limit in limits if isinstance(limit, Credit)),
+        terms=ConsumerTerms(options=ConsumerOptions(priority=priority)),
+        limits=DeliveryLimits(
+            limits=limits, credits=tuple(limit for limit in limits if isinstance(limit, Credit))
+        ),
     )

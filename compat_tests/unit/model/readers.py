@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakeamqp.model.credit import Grant, Limit
+from fakeamqp.model.arguments import ConsumerOptions
+from fakeamqp.model.credit import Credit, Grant, Limit
 from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.message import Message
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.model.queues import Queue
-from fakeamqp.model.queues.options import ConsumerOptions
-from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
 
 __all__ = ["Reader", "publish", "text", "waiting"]
 
@@ -32,6 +32,7 @@ class Reader:
         octets: int | None = None,
         window: bool = False,
         limits: tuple[Limit, ...] = (),
+        credits: tuple[Credit, ...] = (),
         priority: int = 0,
         owner: object = None,
         **terms: Any,
@@ -47,10 +48,12 @@ class Reader:
             self,
             owner=self if owner is None else owner,
             group=self,
-            acquires=acquires,
-            limits=(*limits, self.grant),
-            options=ConsumerOptions(priority=priority),
-            **terms,
+            terms=ConsumerTerms(
+                acquires=acquires,
+                options=ConsumerOptions(priority=priority),
+                **terms,
+            ),
+            limits=DeliveryLimits((*limits, self.grant), credits),
         )
         queue.subscribe(self.subscription)
         self.grant.grant("byte", octets)

@@ -7,12 +7,12 @@ import pytest
 from compat_tests.unit.model.readers import Reader, publish, waiting
 from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.delivery import accept_all, reject_all, release_all
-from fakeamqp.model.ends import DeadLettered
 from fakeamqp.model.errors import NotAllowed, NotFound
 from fakeamqp.model.message import Message
+from fakeamqp.model.message_outcomes import DeadLettered
 from fakeamqp.model.personality import SPEC
 from fakeamqp.model.properties import PlainProperties
-from fakeamqp.model.queues import Queue
+from fakeamqp.model.queues import Queue, QueueDeclaration
 
 KINDS = ("classic", "quorum")
 
@@ -26,24 +26,21 @@ def bench() -> Bench:
 def dead(bench: Bench) -> Queue:
     """Where everything ends that goes to exchange `alt`."""
     queue = bench.queue("dead")
-    bench.host.bind(bench.host.declare_exchange("alt", "fanout", durable=True).name, queue, "")
+    bench.host.bindings.bind(bench.host.exchanges.declare("alt", "fanout", durable=True).name, queue, "")
     return queue
 
 
 def with_alternate(bench: Bench, kind: str = "classic", name: str = "q", **arguments: object) -> Queue:
     spelled = {f"x-{key.replace('_', '-')}": value for key, value in arguments.items()}
-    return bench.host.declare_queue(
+    return bench.host.queues.declare(
         name,
-        owner=None,
-        durable=True,
-        alternate_exchange="alt",
-        arguments={"x-queue-type": kind, **spelled},
+        QueueDeclaration(durable=True, alternate_exchange="alt", arguments={"x-queue-type": kind, **spelled}),
     )
 
 
 def passed_on(bench: Bench) -> list[DeadLettered]:
-    assert bench.state.ends is not None
-    return list(bench.state.ends.dead_lettered)
+    assert bench.state.outcome_histories is not None
+    return list(bench.state.outcome_histories.dead_lettered)
 
 
 # --- rejected messages ------------------------------------------------------------------------------------
@@ -93,24 +90,24 @@ def test_only_clients_send_messages_there(bench: Bench, dead: Queue) -> None:
 
 def test_where_it_finds_no_queue_the_alternate_of_the_alternate_is_tried(bench: Bench) -> None:
     last = bench.queue("last")
-    bench.host.declare_exchange("behind", "fanout")
-    bench.host.bind("behind", last, "")
-    bench.host.declare_exchange("alt", "direct", alternate_exchange="behind")
+    bench.host.exchanges.declare("behind", "fanout")
+    bench.host.bindings.bind("behind", last, "")
+    bench.host.exchanges.declare("alt", "direct", alternate_exchange="behind")
     queue = with_alternate(bench)
     publish(queue, "ab")
     reader = Reader(queue, messages=1)
     reject_all(reader.deliveries)
-    bench.host.delete_queue("q", None)
+    bench.host.queues.delete("q", None)
     assert waiting(last) == "ab"
 
 
 def test_what_finds_no_queue_at_all_is_dropped_with_a_reason(bench: Bench) -> None:
-    bench.host.declare_exchange("alt", "direct")
+    bench.host.exchanges.declare("alt", "direct")
     queue = with_alternate(bench)
     publish(queue, "a")
     reject_all(Reader(queue).deliveries)
-    assert bench.state.ends is not None
-    (end,) = bench.state.ends.dropped
+    assert bench.state.outcome_histories is not None
+    (end,) = bench.state.outcome_histories.dropped
     assert (end.queue, end.reason) == ("q", "rejected")
     assert end.detail == "alternate exchange 'alt' found no queue for routing key 'q'"
 
@@ -118,22 +115,24 @@ def test_what_finds_no_queue_at_all_is_dropped_with_a_reason(bench: Bench) -> No
 def test_an_exchange_that_has_gone_is_named(bench: Bench, dead: Queue) -> None:
     queue = with_alternate(bench)
     publish(queue, "a")
-    bench.host.delete_exchange("alt")
+    bench.host.exchanges.delete("alt")
     reject_all(Reader(queue).deliveries)
-    assert bench.state.ends is not None
-    assert [each.detail for each in bench.state.ends.dropped] == ["alternate exchange 'alt' does not exist"]
+    assert bench.state.outcome_histories is not None
+    assert [each.detail for each in bench.state.outcome_histories.dropped] == [
+        "alternate exchange 'alt' does not exist"
+    ]
 
 
 def test_a_queue_bound_to_its_own_alternate_does_not_get_it_back(bench: Bench, dead: Queue) -> None:
     queue = with_alternate(bench)
-    bench.host.bind("alt", queue, "")
+    bench.host.bindings.bind("alt", queue, "")
     publish(queue, "a")
     reader = Reader(queue)
     reject_all(reader.deliveries)
     assert reader.seen == "a"
     assert (waiting(queue), waiting(dead)) == ("", "a")
     assert bench.dropped() == [(b"a", "q", "cycle")]
-    bench.host.delete_queue("dead", None)
+    bench.host.queues.delete("dead", None)
     publish(queue, "b")
     reject_all(reader.deliveries[1:])
     assert reader.seen == "ab"
@@ -141,16 +140,16 @@ def test_a_queue_bound_to_its_own_alternate_does_not_get_it_back(bench: Bench, d
 
 def test_two_queues_that_are_each_others_alternate(bench: Bench) -> None:
     for name in ("alt", "back"):
-        bench.host.declare_exchange(name, "fanout")
+        bench.host.exchanges.declare(name, "fanout")
     q = with_alternate(bench)
-    other = bench.host.declare_queue("other", owner=None, durable=True, alternate_exchange="back")
-    bench.host.bind("alt", other, "")
-    bench.host.bind("back", q, "")
+    other = bench.host.queues.declare("other", QueueDeclaration(durable=True, alternate_exchange="back"))
+    bench.host.bindings.bind("alt", other, "")
+    bench.host.bindings.bind("back", q, "")
     publish(q, "a")
     reject_all(Reader(q).deliveries)
     assert waiting(other) == "a"
-    bench.host.delete_queue("q", None)
-    bench.host.delete_queue("other", None)
+    bench.host.queues.delete("q", None)
+    bench.host.queues.delete("other", None)
     assert bench.dropped() == [(b"a", "other", "deleted")]
 
 
@@ -170,7 +169,7 @@ def test_what_a_deleted_queue_holds_goes_there_in_order(bench: Bench, dead: Queu
     queue = with_alternate(bench, kind)
     publish(queue, "abc")
     told: list[int] = []
-    bench.host.delete_queue("q", None, confirm=told.append)
+    bench.host.queues.delete("q", None, confirm=told.append)
     assert waiting(dead) == "abc"
     assert told == [3]
     assert {(each.queue, each.reason, each.exchange) for each in passed_on(bench)} == {
@@ -184,7 +183,7 @@ def test_urgent_messages_go_first(bench: Bench, dead: Queue) -> None:
     publish(queue, "ab", priority=1)
     publish(queue, "c", priority=5)
     Reader(queue, messages=1)
-    bench.host.delete_queue("q", None)
+    bench.host.queues.delete("q", None)
     assert waiting(dead) == "cab"
 
 
@@ -196,7 +195,7 @@ def test_what_clients_hold_goes_there_as_well_and_once(
     queue = with_alternate(bench, kind)
     publish(queue, "abcde")
     one, other = Reader(queue, "1", messages=1), Reader(queue, "2", messages=2)
-    bench.host.delete_queue("q", None)
+    bench.host.queues.delete("q", None)
     assert waiting(dead) == "abcde"
     assert not queue.unacked
     for reader in (one, other):
@@ -214,23 +213,23 @@ def test_credit_comes_back_for_what_the_queue_took_along(bench: Bench, dead: Que
     credit = Credit(1)
     reader = Reader(queue, credits=(credit,), limits=(credit,))
     assert not credit.open
-    bench.host.delete_queue("q", None)
+    bench.host.queues.delete("q", None)
     accept_all(reader.deliveries)
     assert credit.open
 
 
 def test_a_queue_bound_to_its_own_alternate_can_be_deleted(bench: Bench, dead: Queue) -> None:
     queue = with_alternate(bench)
-    bench.host.bind("alt", queue, "")
+    bench.host.bindings.bind("alt", queue, "")
     publish(queue, "abc")
-    bench.host.delete_queue("q", None)
+    bench.host.queues.delete("q", None)
     assert waiting(dead) == "abc"
     assert bench.dropped() == []
 
 
 @pytest.mark.parametrize("released_first", [True, False])
 def test_an_auto_delete_queue_hands_over_everything(bench: Bench, dead: Queue, released_first: bool) -> None:
-    queue = bench.host.declare_queue("q", owner=None, auto_delete=True, alternate_exchange="alt")
+    queue = bench.host.queues.declare("q", QueueDeclaration(auto_delete=True, alternate_exchange="alt"))
     publish(queue, "abc")
     reader = Reader(queue, messages=1)
     if released_first:
@@ -250,7 +249,7 @@ def test_an_unused_queue_that_expires_hands_over_what_it_has(bench: Bench, dead:
 
 
 def test_a_queue_that_does_not_survive_a_restart_hands_over_nothing(bench: Bench, dead: Queue) -> None:
-    queue = bench.host.declare_queue("q", owner=None, alternate_exchange="alt")
+    queue = bench.host.queues.declare("q", QueueDeclaration(alternate_exchange="alt"))
     publish(queue, "a", delivery_mode=2)
     bench.state.restart()
     assert waiting(dead) == ""
@@ -261,25 +260,25 @@ def test_a_durable_queue_keeps_its_alternate(bench: Bench, dead: Queue) -> None:
     queue = with_alternate(bench)
     publish(queue, "a", delivery_mode=2)
     bench.state.restart()
-    bench.host.delete_queue("q", None)
+    bench.host.queues.delete("q", None)
     assert waiting(dead) == "a"
 
 
 def test_the_alternate_goes_before_the_dead_letters_of_deleted_queues() -> None:
     bench = Bench(SPEC)
     target = bench.queue("dead")
-    bench.host.declare_exchange("alt", "fanout")
-    bench.host.bind("alt", target, "")
+    bench.host.exchanges.declare("alt", "fanout")
+    bench.host.bindings.bind("alt", target, "")
     queue = with_alternate(bench, dead_letter_exchange="amq.fanout")
     publish(queue, "ab")
     Reader(queue, messages=1)
-    bench.host.delete_queue("q", None)
+    bench.host.queues.delete("q", None)
     assert waiting(target) == "ab"
 
 
 def test_messages_of_a_stream_go_with_it(bench: Bench, dead: Queue) -> None:
     publish(with_alternate(bench, "stream"), "a")
-    bench.host.delete_queue("q", None)
+    bench.host.queues.delete("q", None)
     assert waiting(dead) == ""
     assert bench.dropped() == [(b"a", "q", "deleted")]
 
@@ -289,15 +288,15 @@ def test_what_waits_for_a_retry_goes_there_too() -> None:
 
     bench = Bench(RABBITMQ_4_3)
     target = bench.queue("dead")
-    bench.host.declare_exchange("alt", "fanout")
-    bench.host.bind("alt", target, "")
+    bench.host.exchanges.declare("alt", "fanout")
+    bench.host.bindings.bind("alt", target, "")
     queue = with_alternate(bench, "quorum", delayed_retry_type="all", delayed_retry_min=60_000)
     publish(queue, "a")
     reader = Reader(queue, messages=1)
     release_all(reader.deliveries)
-    assert queue.set_aside == 1
+    assert queue.parked_count == 1
     publish(queue, "b")
-    bench.host.delete_queue("q", None)
+    bench.host.queues.delete("q", None)
     assert waiting(target) == "ba"
     assert bench.dropped() == []
 
@@ -311,7 +310,7 @@ def test_a_prepared_branch_keeps_what_it_will_settle(bench: Bench, dead: Queue) 
     committed = bench.prepared(1, accept="q")
     rolled_back = bench.prepared(2, accept="q")
     assert committed == xid(1)
-    bench.host.delete_queue("q", None)
+    bench.host.queues.delete("q", None)
     assert waiting(dead) == "c"
     bench.branches.commit(committed)
     assert waiting(dead) == "c"
@@ -324,9 +323,9 @@ def test_a_prepared_branch_keeps_what_it_will_settle(bench: Bench, dead: Queue) 
 
 def test_an_alternate_exchange_must_exist(bench: Bench) -> None:
     with pytest.raises(NotFound, match="no exchange 'missing'"):
-        bench.host.declare_queue("q", owner=None, durable=True, alternate_exchange="missing")
+        bench.host.queues.declare("q", QueueDeclaration(durable=True, alternate_exchange="missing"))
     with pytest.raises(NotFound, match="no exchange 'missing'"):
-        bench.host.declare_exchange("e", "direct", alternate_exchange="missing")
+        bench.host.exchanges.declare("e", "direct", alternate_exchange="missing")
     assert "q" not in bench.host.queues and "e" not in bench.host.exchanges
 
 
@@ -334,8 +333,10 @@ def test_an_alternate_exchange_must_exist(bench: Bench) -> None:
 def test_it_cannot_be_changed_by_declaring_again(bench: Bench, kind: str) -> None:
     def declare(name: str, alternate: str | None) -> object:
         if kind == "queue":
-            return bench.host.declare_queue(name, owner=None, durable=True, alternate_exchange=alternate)
-        return bench.host.declare_exchange(name, "direct", alternate_exchange=alternate)
+            return bench.host.queues.declare(
+                name, QueueDeclaration(durable=True, alternate_exchange=alternate)
+            )
+        return bench.host.exchanges.declare(name, "direct", alternate_exchange=alternate)
 
     first = declare("with", "amq.fanout")
     assert declare("with", "amq.fanout") is first
@@ -349,21 +350,21 @@ def test_it_cannot_be_changed_by_declaring_again(bench: Bench, kind: str) -> Non
 
 def test_who_is_used_as_alternate(bench: Bench) -> None:
     host = bench.host
-    assert not host.used_as_alternate("amq.fanout")
-    host.declare_queue("q", owner=None, durable=True, alternate_exchange="amq.fanout")
-    assert host.used_as_alternate("amq.fanout")
-    host.delete_queue("q", None)
-    assert not host.used_as_alternate("amq.fanout")
-    host.declare_exchange("e", "direct", alternate_exchange="amq.fanout")
-    host.declare_exchange("f", "direct", arguments={"alternate-exchange": "amq.topic"})
-    assert host.used_as_alternate("amq.fanout") and host.used_as_alternate("amq.topic")
-    host.delete_exchange("e")
-    assert not host.used_as_alternate("amq.fanout")
+    assert not host.exchanges.used_as_alternate("amq.fanout")
+    host.queues.declare("q", QueueDeclaration(durable=True, alternate_exchange="amq.fanout"))
+    assert host.exchanges.used_as_alternate("amq.fanout")
+    host.queues.delete("q", None)
+    assert not host.exchanges.used_as_alternate("amq.fanout")
+    host.exchanges.declare("e", "direct", alternate_exchange="amq.fanout")
+    host.exchanges.declare("f", "direct", arguments={"alternate-exchange": "amq.topic"})
+    assert host.exchanges.used_as_alternate("amq.fanout") and host.exchanges.used_as_alternate("amq.topic")
+    host.exchanges.delete("e")
+    assert not host.exchanges.used_as_alternate("amq.fanout")
 
 
 def test_policies_do_not_touch_what_was_declared(bench: Bench) -> None:
-    exchange = bench.host.declare_exchange("e", "direct", alternate_exchange="amq.fanout")
-    plain = bench.host.declare_exchange("plain", "direct")
+    exchange = bench.host.exchanges.declare("e", "direct", alternate_exchange="amq.fanout")
+    plain = bench.host.exchanges.declare("plain", "direct")
     definition = {"alternate-exchange": "amq.topic"}
     policy = {"pattern": ".*", "definition": definition, "priority": 0, "apply-to": "exchanges"}
     bench.host.policies.set("p", policy)
@@ -377,10 +378,10 @@ def test_policies_do_not_touch_what_was_declared(bench: Bench) -> None:
 
 def test_a_declared_alternate_leads_one_step_only(bench: Bench) -> None:
     last = bench.queue("last")
-    bench.host.declare_exchange("third", "fanout")
-    bench.host.bind("third", last, "")
-    bench.host.declare_exchange("second", "direct", alternate_exchange="third")
-    bench.host.declare_exchange("first", "direct", alternate_exchange="second")
+    bench.host.exchanges.declare("third", "fanout")
+    bench.host.bindings.bind("third", last, "")
+    bench.host.exchanges.declare("second", "direct", alternate_exchange="third")
+    bench.host.exchanges.declare("first", "direct", alternate_exchange="second")
     for exchange, expected in (("first", ""), ("second", "a")):
         bench.host.publish(Message(exchange, "k", PlainProperties(), b"a"))
         assert waiting(last) == expected
@@ -388,19 +389,19 @@ def test_a_declared_alternate_leads_one_step_only(bench: Bench) -> None:
 
 def test_alternates_by_argument_lead_on(bench: Bench) -> None:
     last = bench.queue("last")
-    bench.host.declare_exchange("third", "fanout")
-    bench.host.bind("third", last, "")
-    bench.host.declare_exchange("second", "direct", arguments={"alternate-exchange": "third"})
-    bench.host.declare_exchange("first", "direct", arguments={"alternate-exchange": "second"})
+    bench.host.exchanges.declare("third", "fanout")
+    bench.host.bindings.bind("third", last, "")
+    bench.host.exchanges.declare("second", "direct", arguments={"alternate-exchange": "third"})
+    bench.host.exchanges.declare("first", "direct", arguments={"alternate-exchange": "second"})
     bench.host.publish(Message("first", "k", PlainProperties(), b"a"))
     assert waiting(last) == "a"
 
 
 def test_exchanges_that_are_each_others_alternate_end(bench: Bench) -> None:
-    bench.host.declare_exchange("one", "direct")
-    bench.host.declare_exchange("two", "direct", alternate_exchange="one")
-    bench.host.delete_exchange("one")
-    bench.host.declare_exchange("one", "direct", alternate_exchange="two")
+    bench.host.exchanges.declare("one", "direct")
+    bench.host.exchanges.declare("two", "direct", alternate_exchange="one")
+    bench.host.exchanges.delete("one")
+    bench.host.exchanges.declare("one", "direct", alternate_exchange="two")
     for _ in range(2):
         outcome = bench.host.publish(Message("one", "k", PlainProperties(), b"a"))
         assert not outcome.routed
@@ -410,7 +411,9 @@ def test_exchanges_that_are_each_others_alternate_end(bench: Bench) -> None:
 
 
 def owned(bench: Bench, owner: object, **flags: bool) -> Queue:
-    return bench.host.declare_queue("q", owner=owner, exclusive=True, alternate_exchange="alt", **flags)
+    return bench.host.queues.declare(
+        "q", QueueDeclaration(owner=owner, exclusive=True, alternate_exchange="alt", **flags)
+    )
 
 
 def test_an_exclusive_queue_hands_over_what_it_has(bench: Bench, dead: Queue) -> None:
@@ -418,7 +421,7 @@ def test_an_exclusive_queue_hands_over_what_it_has(bench: Bench, dead: Queue) ->
     queue = owned(bench, session)
     publish(queue, "abc")
     Reader(queue, messages=1)
-    bench.host.release_owner(session)
+    bench.host.queues.release_owner(session)
     assert queue.deleted
     assert waiting(dead) == "abc"
 
@@ -428,11 +431,11 @@ def test_a_freeable_queue_is_there_for_all_once_its_owner_has_gone(bench: Bench,
     queue = owned(bench, session, freeable=True, durable=True)
     assert queue.durable
     publish(queue, "a")
-    bench.host.release_owner(object())
+    bench.host.queues.release_owner(object())
     assert queue.exclusive_owner is session
-    bench.host.release_owner(session)
+    bench.host.queues.release_owner(session)
     assert queue.exclusive_owner is None
-    assert bench.host.queue("q", object()) is queue
+    assert bench.host.queues.require("q", object()) is queue
     assert waiting(queue) == "a"
 
 
@@ -442,12 +445,12 @@ def test_a_freeable_auto_delete_queue_goes_with_its_owner_and_not_before(bench: 
     Reader(queue).cancel()
     assert not queue.deleted
     publish(queue, "a")
-    bench.host.release_owner(session)
+    bench.host.queues.release_owner(session)
     assert queue.deleted
     assert waiting(dead) == "a"
 
 
 def test_freeable_says_nothing_of_a_queue_that_has_no_owner(bench: Bench) -> None:
-    queue = bench.host.declare_queue("q", owner=object(), auto_delete=True, freeable=True)
+    queue = bench.host.queues.declare("q", QueueDeclaration(owner=object(), auto_delete=True, freeable=True))
     Reader(queue).cancel()
     assert queue.deleted

@@ -14,54 +14,54 @@ def bench() -> Bench:
 
 def test_bindings_by_key_whatever_their_arguments(bench: Bench) -> None:
     queue, other = bench.queue("q"), bench.queue("other")
-    exchange = bench.host.exchange("amq.direct")
+    exchange = bench.host.exchanges.require("amq.direct")
     for destination, key, arguments in [
         (queue, "k", {}),
         (queue, "k", {"a": 1}),
         (queue, "l", {}),
         (other, "k", {}),
     ]:
-        bench.host.bind("amq.direct", destination, key, arguments)
-    bench.host.bind("amq.topic", queue, "k")
+        bench.host.bindings.bind("amq.direct", destination, key, arguments)
+    bench.host.bindings.bind("amq.topic", queue, "k")
     found = exchange.bindings_between(queue, "k")
     assert [(each.routing_key, each.arguments) for each in found] == [("k", {}), ("k", {"a": 1})]
     assert exchange.bindings_between(other, "l") == []
     for each in found:
-        bench.host.unbind("amq.direct", queue, "k", each.arguments)
+        bench.host.bindings.unbind("amq.direct", queue, "k", each.arguments)
     assert exchange.bindings_between(queue, "k") == []
 
 
 @pytest.mark.parametrize("exchange", ["amq.direct", "amq.topic", "amq.fanout", "amq.match"])
 def test_what_is_left_out_is_not_compared(bench: Bench, exchange: str) -> None:
     queue, other = bench.queue("q"), bench.queue("other")
-    source = bench.host.exchange(exchange)
+    source = bench.host.exchanges.require(exchange)
     assert not source.is_bound()
-    bench.host.bind(exchange, queue, "k", {"a": 1})
-    bench.host.bind("amq.headers", other, "k")
+    bench.host.bindings.bind(exchange, queue, "k", {"a": 1})
+    bench.host.bindings.bind("amq.headers", other, "k")
     assert source.is_bound()
     assert source.is_bound(queue) and not source.is_bound(other)
     assert source.is_bound(None, "k") and not source.is_bound(None, "x")
     assert source.is_bound(None, None, {"a": 1}) and not source.is_bound(None, None, {"a": 2})
     assert source.is_bound(queue, "k", {"a": 1})
     assert not source.is_bound(queue, "k", {})
-    bench.host.unbind(exchange, queue, "k", {"a": 1})
+    bench.host.bindings.unbind(exchange, queue, "k", {"a": 1})
     assert not source.is_bound(queue)
 
 
 def test_all_given_must_be_true_of_one_binding(bench: Bench) -> None:
     queue, other = bench.queue("q"), bench.queue("other")
-    bench.host.bind("amq.direct", queue, "k")
-    bench.host.bind("amq.direct", other, "l")
-    assert not bench.host.exchange("amq.direct").is_bound(queue, "l")
+    bench.host.bindings.bind("amq.direct", queue, "k")
+    bench.host.bindings.bind("amq.direct", other, "l")
+    assert not bench.host.exchanges.require("amq.direct").is_bound(queue, "l")
 
 
 def test_every_queue_is_bound_to_the_default_exchange_by_its_name(bench: Bench) -> None:
-    default = bench.host.exchange("")
+    default = bench.host.exchanges.require("")
     assert not default.is_bound()
     queue, other = bench.queue("q"), bench.queue("other")
     assert default.is_bound() and default.is_bound(queue) and default.is_bound(queue, "q", {})
     assert default.is_bound(None, "q") and not default.is_bound(None, "x")
     assert not default.is_bound(other, "q")
     assert not default.is_bound(queue, "q", {"a": 1})
-    bench.host.delete_queue("q", None)
+    bench.host.queues.delete("q", None)
     assert not default.is_bound(queue)

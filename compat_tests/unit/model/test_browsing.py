@@ -14,8 +14,8 @@ from fakeamqp.model.errors import AccessRefused, NotImplementedHere
 from fakeamqp.model.message import Message
 from fakeamqp.model.personality import SPEC
 from fakeamqp.model.properties import PlainProperties
-from fakeamqp.model.queues import ClassicQueue, Queue
-from fakeamqp.model.queues.ready import Fifo, PriorityFifo, Watched
+from fakeamqp.model.queues import ClassicQueue, Queue, QueueDeclaration
+from fakeamqp.model.queues.ready import Fifo, IndexedFifo, PriorityFifo
 from fakeamqp.model.subscription import Subscription
 
 
@@ -182,7 +182,7 @@ def test_what_has_gone_cannot_be_acquired(bench: Bench, queue: Queue) -> None:
     assert not queue.acquire(purged)
     publish(queue, "e")
     late = looker.deliveries[-1]
-    queue.virtual_host.delete_queue("q", None)
+    queue.virtual_host.queues.delete("q", None)
     assert not queue.acquire(late)
 
 
@@ -246,7 +246,7 @@ def test_browsers_count_as_subscriptions(queue: Queue) -> None:
 
 
 def test_an_auto_delete_queue_goes_with_its_last_subscription(bench: Bench) -> None:
-    queue = bench.host.declare_queue("q", owner=None, auto_delete=True)
+    queue = bench.host.queues.declare("q", QueueDeclaration(auto_delete=True))
     taker, looker = Reader(queue, "taker"), browser(queue)
     taker.cancel()
     assert not queue.deleted
@@ -280,7 +280,7 @@ def test_a_browser_is_never_the_single_active_consumer(bench: Bench) -> None:
 
 def test_browsers_are_told_when_the_queue_goes(bench: Bench, queue: Queue) -> None:
     looker = browser(queue)
-    bench.host.delete_queue("q", None)
+    bench.host.queues.delete("q", None)
     assert looker.was_cancelled
     looker.allow()
     queue.dispatch()
@@ -385,10 +385,10 @@ def test_publishing_walks_through_nothing(queue: Queue) -> None:
     """Whoever looks has a place; nobody searches the queue for it."""
     publish(queue, "a" * 500)
     looker, idle = browser(queue), browser(queue, "idle", messages=0)
-    assert isinstance(queue.ready, Watched)
+    assert isinstance(queue.ready, IndexedFifo)
     counted = Counted()
     counted.put_back(queue.ready.clear())
-    queue.ready = Watched(counted)  # type: ignore[attr-defined]
+    queue.ready = IndexedFifo(counted)  # type: ignore[attr-defined]
     walks = counted.walks
     publish(queue, "b" * 500)
     assert len(looker.got) == 1000 and not idle.got
@@ -400,7 +400,7 @@ def test_who_does_not_look_does_not_keep_what_has_gone(queue: Queue) -> None:
     taker = Reader(queue, "taker", no_ack=True)
     publish(queue, "a" * 2000)
     assert len(taker.got) == 2000
-    kept = queue._browsers[idle.subscription]._ahead  # type: ignore[attr-defined]
+    kept = queue._browsing._browsers[idle.subscription]._ahead  # type: ignore[attr-defined]
     assert len(kept) < 200
     taker.cancel()
     publish(queue, "bc")
@@ -417,7 +417,7 @@ def test_what_is_still_there_is_kept_for_who_does_not_look(bench: Bench) -> None
         publish(queue, "x", priority=2)
         taken = queue.get("client", no_ack=True)
         assert taken is not None and text(taken[0].message) == "x"
-    assert len(queue._browsers[idle.subscription]._ahead) < 200  # type: ignore[attr-defined]
+    assert len(queue._browsing._browsers[idle.subscription]._ahead) < 200  # type: ignore[attr-defined]
     taker.cancel()
     release_all(taker.deliveries)
     idle.allow()
@@ -427,7 +427,7 @@ def test_what_is_still_there_is_kept_for_who_does_not_look(bench: Bench) -> None
 @pytest.mark.parametrize("plain", [Fifo, lambda: PriorityFifo(3)], ids=["plain", "priority"])
 @given(st.data())
 def test_a_watched_list_knows_what_is_in_it(plain: object, data: st.DataObject) -> None:
-    ready = Watched(plain())  # type: ignore[operator]
+    ready = IndexedFifo(plain())  # type: ignore[operator]
     known = []
     out = []
     for position in range(data.draw(st.integers(0, 12))):

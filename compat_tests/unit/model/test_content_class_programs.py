@@ -15,7 +15,7 @@ from compat_tests.unit.model.test_content_classes import QUEUES, made, octets
 from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.delivery import accept_all, release_all
 from fakeamqp.model.message import Message
-from fakeamqp.model.queues import Queue
+from fakeamqp.model.queues import Queue, QueueDeclaration
 from fakeamqp.model.queues.qpid import QpidQueue
 
 CLASSES = {"b": "basic", "f": "file", "s": "stream", "*": None}
@@ -105,7 +105,9 @@ def queue_of(kind: str) -> Queue:
     bench = Bench()
     if arguments is None:
         return bench.queue("q", **terms)
-    return bench.host.create_queue("q", special=QpidQueue, owner=None, durable=True, arguments=arguments)
+    return bench.host.queues.create(
+        "q", QueueDeclaration(durable=True, arguments=arguments), special=QpidQueue
+    )
 
 
 @pytest.mark.parametrize("kind", QUEUES)

@@ -15,8 +15,8 @@ from fakeamqp.model.credit import Credit
 from fakeamqp.model.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.message import Child, FileMessage, Message, StreamMessage, StructuredMessage
 from fakeamqp.model.properties import PlainProperties
-from fakeamqp.model.queues import Queue
-from fakeamqp.model.queues.lanes import Levels, Line, ReturnsFirst, TwoLanes
+from fakeamqp.model.queues import Queue, QueueDeclaration
+from fakeamqp.model.queues.new_messages import PriorityLevels, ReturnsFirst, SingleQueue, TwoBands
 from fakeamqp.model.queues.qpid import QpidQueue
 from fakeamqp.model.subscription import Subscription
 from fakeamqp.model.transactions import PlannedPublish, Transaction
@@ -65,7 +65,9 @@ def queue(bench: Bench, request: pytest.FixtureRequest) -> Queue:
     terms = dict(QUEUES[request.param])
     arguments = terms.pop("arguments", None)
     if arguments is not None:
-        return bench.host.create_queue("q", special=QpidQueue, owner=None, durable=True, arguments=arguments)
+        return bench.host.queues.create(
+            "q", QueueDeclaration(durable=True, arguments=arguments), special=QpidQueue
+        )
     return bench.queue("q", **terms)
 
 
@@ -274,7 +276,7 @@ def test_a_queue_that_nobody_picks_from_is_as_plain_as_ever(bench: Bench) -> Non
 
 
 def looks_further(queue: Queue) -> bool:
-    return bool(queue._picky)  # type: ignore[attr-defined]
+    return bool(queue.selects)  # type: ignore[attr-defined]
 
 
 def test_a_queue_of_basic_messages_is_plain_also_for_who_takes_only_these(bench: Bench) -> None:
@@ -421,22 +423,22 @@ def test_a_stream_shows_each_reader_its_class(bench: Bench) -> None:
 # --- the containers --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [Line, TwoLanes, Levels])
+@pytest.mark.parametrize("kind", [SingleQueue, TwoBands, PriorityLevels])
 @given(priorities=st.lists(st.none() | st.integers(0, 40), min_size=1, max_size=20), pick=st.integers(0, 19))
 def test_one_message_is_taken_from_anywhere_and_the_others_stay(
     kind: Any, priorities: list[int | None], pick: int
 ) -> None:
-    lanes = kind()
+    bands = kind()
     messages = [queued(position, priority) for position, priority in enumerate(priorities)]
     for message, priority in zip(messages, priorities, strict=True):
-        lanes.append(message, priority)
+        bands.append(message, priority)
     taken = messages[pick % len(messages)]
-    lanes.remove(taken)
-    left = positions(lanes)
+    bands.remove(taken)
+    left = positions(bands)
     assert sorted(left) == [each.position for each in messages if each is not taken]
-    assert len(lanes) == len(left)
-    assert sorted(lanes.pop().position for _ in left) == sorted(left)
-    assert lanes.head() is None
+    assert len(bands) == len(left)
+    assert sorted(bands.pop().position for _ in left) == sorted(left)
+    assert bands.head() is None
 
 
 def test_one_of_those_that_came_back_is_taken() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from compat_tests.protocol.driver import Server
 from fakeamqp.model.definitions import DefinitionsError, dump_definitions, load_definitions
 from fakeamqp.model.limits import UserLimits, VirtualHostLimits
+from fakeamqp.model.queues import QueueDeclaration
 
 EXPORTS = sorted((Path(__file__).parent / "exports").glob("*.json"))
 RABBITS = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3")
@@ -46,7 +47,7 @@ def test_an_export_is_in_force(path: Path) -> None:
     assert (orders.dead_letter_exchange, orders.message_ttl, orders.max_length) == ("rest", 60.0, 1000)
     assert shop.queues["rest"].options.max_length == 5
     assert shop.exchanges["events"].alternate_exchange == "rest"
-    assert [binding.routing_key for binding in shop.bindings()] == ["order.#", ""]
+    assert [binding.routing_key for binding in shop.bindings.all()] == ["order.#", ""]
     assert server.state.cluster_name == "rabbit@host"
 
 
@@ -135,7 +136,7 @@ def test_the_brokers_own_exchanges_are_passed_over() -> None:
 
 def test_queues_with_names_of_the_brokers_making_come_back() -> None:
     server = fresh()
-    server.vhost.declare_queue("", owner=None, durable=True)
+    server.vhost.queues.declare("", QueueDeclaration(durable=True))
     dumped = dump_definitions(server.state)
     assert dumped["queues"][0]["name"].startswith("amq.gen-")
     assert dump_definitions(loaded(dumped).state) == dumped
@@ -144,7 +145,7 @@ def test_queues_with_names_of_the_brokers_making_come_back() -> None:
 def test_what_is_over_the_limit_comes_back_because_limits_come_last() -> None:
     server = fresh()
     for name in "ab":
-        server.vhost.declare_queue(name, owner=None, durable=True)
+        server.vhost.queues.declare(name, QueueDeclaration(durable=True))
     server.vhost.limits = VirtualHostLimits(max_queues=1)
     again = loaded(dump_definitions(server.state))
     assert list(again.vhost.queues) == ["a", "b"]
@@ -153,7 +154,7 @@ def test_what_is_over_the_limit_comes_back_because_limits_come_last() -> None:
 
 def test_limits_that_hold_already_have_all_of_it_refused() -> None:
     server = fresh()
-    server.vhost.declare_queue("a", owner=None, durable=True)
+    server.vhost.queues.declare("a", QueueDeclaration(durable=True))
     server.vhost.limits = VirtualHostLimits(max_queues=2)
     queues = [{"name": name, "vhost": "/"} for name in "abc"]
     with pytest.raises(DefinitionsError) as problem:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fakeamqp.model.arguments import QueueOptions, queue_options
 from fakeamqp.model.personality import PERSONALITIES, RABBITMQ_3_13, RABBITMQ_4_2, DeprecatedFeatures
 from fakeamqp.model.policies import (
     Policy,
@@ -14,7 +15,6 @@ from fakeamqp.model.policies import (
     effective_options,
     read_policy,
 )
-from fakeamqp.model.queues.options import QueueOptions, queue_options
 
 RABBITS = [each for each in PERSONALITIES.values() if each.name != "spec"]
 

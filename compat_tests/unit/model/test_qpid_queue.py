@@ -11,7 +11,8 @@ from compat_tests.unit.model.readers import Reader, publish, waiting
 from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import InvalidArgument
-from fakeamqp.model.queues.fair_levels import FairLevels
+from fakeamqp.model.queues import QueueDeclaration
+from fakeamqp.model.queues.fair_share import FairShareFifo
 from fakeamqp.model.queues.qpid import QpidQueue
 from fakeamqp.model.queues.qpid_arguments import QpidOptions, are_asked_for, qpid_options
 
@@ -93,21 +94,21 @@ def test_values_that_mean_nothing(arguments: dict[str, Any]) -> None:
     [(10, "9 8 7 6 5 4 3 2 1 0"), (5, "6 7 8 9 5 4 3 0 1 2"), (1, "0 1 2 3 4 5 6 7 8 9")],
 )
 def test_levels_are_around_the_middle(levels: int, order: str) -> None:
-    ready = FairLevels(levels)
+    ready = FairShareFifo(levels)
     for priority in range(10):
         ready.append(queued(priority, priority))
     assert " ".join(str(ready.pop().position) for _ in range(10)) == order
 
 
 def test_no_priority_is_a_medium_one() -> None:
-    ready = FairLevels(10)
+    ready = FairShareFifo(10)
     for position, priority in enumerate([3, None, 5]):
         ready.append(queued(position, priority))
     assert positions(ready) == [2, 1, 0]
 
 
 def test_shares() -> None:
-    ready = FairLevels(10, (0, 0, 0, 0, 0, 0, 0, 0, 1, 2))
+    ready = FairShareFifo(10, (0, 0, 0, 0, 0, 0, 0, 0, 1, 2))
     for position, priority in enumerate([9, 9, 9, 9, 9, 8, 8, 8, 0, 0, 0]):
         ready.append(queued(position, priority))
     taken = []
@@ -124,7 +125,7 @@ def test_shares() -> None:
 def queue(arguments: dict[str, Any], **flags: Any) -> QpidQueue:
     host = Bench().host
     flags.setdefault("owner", "owner")
-    made = host.create_queue("q", arguments=arguments, special=QpidQueue, **flags)
+    made = host.queues.create("q", QueueDeclaration(arguments=arguments, **flags), special=QpidQueue)
     assert isinstance(made, QpidQueue)
     return made
 
@@ -132,7 +133,9 @@ def queue(arguments: dict[str, Any], **flags: Any) -> QpidQueue:
 def test_a_bad_argument_makes_no_queue() -> None:
     host = Bench().host
     with pytest.raises(InvalidArgument):
-        host.create_queue("q", owner="o", arguments={"qpid.max_count": "x"}, special=QpidQueue)
+        host.queues.create(
+            "q", QueueDeclaration(owner="o", arguments={"qpid.max_count": "x"}), special=QpidQueue
+        )
     assert "q" not in host.queues
 
 
@@ -285,16 +288,18 @@ def test_an_exclusive_subscription_makes_a_connection_local() -> None:
 def test_it_lasts_for_some_time() -> None:
     bench = Bench()
     owner = object()
-    bench.host.create_queue(
+    bench.host.queues.create(
         "q",
-        owner=owner,
-        exclusive=True,
-        auto_delete=True,
-        freeable=True,
-        arguments={"qpid.auto_delete_timeout": 3},
+        QueueDeclaration(
+            owner=owner,
+            exclusive=True,
+            auto_delete=True,
+            freeable=True,
+            arguments={"qpid.auto_delete_timeout": 3},
+        ),
         special=QpidQueue,
     )
-    bench.host.release_owner(owner)
+    bench.host.queues.release_owner(owner)
     bench.advance(2.9)
     assert "q" in bench.host.queues
     reader = Reader(bench.host.queues["q"])

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from fakeamqp.model.arguments import QueueOptions, queue_options
+from fakeamqp.model.arguments.reader import LONGEST_TTL
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.personality import RABBITMQ_4_2
-from fakeamqp.model.queues.options import QueueOptions, longest_ttl, queue_options
 
 
 def options(**arguments: Any) -> QueueOptions:
@@ -30,7 +31,7 @@ def test_milliseconds_become_seconds() -> None:
     assert options(message_ttl=1500).message_ttl == 1.5
     assert options(expires=1).expires == 0.001
     assert options(message_ttl=0).message_ttl == 0.0
-    assert options(message_ttl=longest_ttl).message_ttl == longest_ttl / 1000
+    assert options(message_ttl=LONGEST_TTL).message_ttl == LONGEST_TTL / 1000
 
 
 def test_everything_together() -> None:
@@ -71,8 +72,8 @@ def test_numbers_are_whole_and_not_negative(name: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"message_ttl": longest_ttl + 1}, "value_too_large"),
-        ({"expires": longest_ttl + 1}, "value_too_large"),
+        ({"message_ttl": LONGEST_TTL + 1}, "value_too_large"),
+        ({"expires": LONGEST_TTL + 1}, "value_too_large"),
         ({"expires": 0}, "value_zero"),
         ({"max_priority": 256}, "max_value_exceeded"),
         ({"overflow": "spill"}, "invalid_overflow"),

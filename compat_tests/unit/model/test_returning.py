@@ -8,6 +8,7 @@ from compat_tests.unit.model.readers import Reader, publish, waiting
 from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.delivery import release_all
 from fakeamqp.model.personality import RABBITMQ_4_2, SPEC, Personality
+from fakeamqp.model.queues import QueueDeclaration
 
 KINDS = ("classic", "quorum")
 
@@ -79,8 +80,8 @@ def test_priorities_can_be_asked_for_without_an_argument(
     personality: Personality, priorities: bool | None, maximum: int | None, expected: str
 ) -> None:
     arguments = {} if maximum is None else {"x-max-priority": maximum}
-    queue = Bench(personality).host.declare_queue(
-        "q", owner=None, durable=True, arguments=arguments, priorities=priorities
+    queue = Bench(personality).host.queues.declare(
+        "q", QueueDeclaration(durable=True, arguments=arguments, priorities=priorities)
     )
     for body, priority in (("a", 0), ("b", 5), ("c", 9)):
         publish(queue, body, priority=priority)
@@ -89,7 +90,7 @@ def test_priorities_can_be_asked_for_without_an_argument(
 
 
 def test_there_are_ten_levels() -> None:
-    queue = Bench().host.declare_queue("q", owner=None, durable=True, priorities=True)
+    queue = Bench().host.queues.declare("q", QueueDeclaration(durable=True, priorities=True))
     for level in range(12):
         publish(queue, chr(ord("a") + level), priority=level)
     assert waiting(queue) == "jklihgfedcba"

@@ -125,7 +125,7 @@ class TestSleeping:
         assert clock.sleep(timers) == pytest.approx(0.01)
 
     def test_for_a_chore_nobody_looks_more_often(self, clock: WallClock, timers: Timers) -> None:
-        timers.call_at(clock.now() + 100, refuse, chore=True)
+        timers.call_at(clock.now() + 100, refuse, housekeeping=True)
         assert clock.sleep(timers) == 100
 
 

@@ -353,7 +353,7 @@ def test_a_consumer_that_may_no_longer_read_ends_once(server: Server, client: Cl
 
 def test_other_virtual_hosts_are_named(server: Server, recorder: Recorder):
     vhost = server.state.add_virtual_host("other")
-    vhost.declare_queue("q", owner=None)
+    vhost.queues.declare("q")
     assert happened(recorder) == [("", "queue 'q' of type classic declared in virtual host 'other'")]
 
 

@@ -1,6 +1,6 @@
 """RabbitMQ's definitions format: a broker's topology, accounts, policies and parameters as data.
 
-What cannot be honoured is refused by name, never skipped: a definition that loads is in force.
+Entries that cannot be applied are refused with their names, never skipped: everything that loads is in force.
 """
 
 from fakeamqp.model.definitions.dumping import dump_definitions

@@ -1,4 +1,4 @@
-"""Definitions out: what `load_definitions` would need to make the broker again."""
+"""Exports definitions, from which `load_definitions` can create the same broker again."""
 
 from __future__ import annotations
 
@@ -15,51 +15,52 @@ __all__ = ["dump_definitions"]
 def dump_definitions(state: BrokerState) -> dict[str, Any]:
     """The broker's topology, accounts, policies and parameters, in the shape of the personality's version.
 
-    As in RabbitMQ's export, predeclared exchanges and exclusive queues are left out. Unlike there, passwords
-    appear as they are, since they are a test's own, and internal exchanges appear, so that nothing is lost.
+    As in RabbitMQ's export, predeclared exchanges and exclusive queues are left out. Unlike in RabbitMQ's,
+    passwords are in plain text, since they belong to a test, and internal exchanges are included, so that
+    nothing is lost.
     """
     users = state.access.users.values()
-    hosts = state.virtual_hosts
+    vhosts = state.virtual_hosts
     return {
-        **_remarks(state),
+        **_information(state),
         "users": [_user(user) for user in users],
-        "vhosts": [_virtual_host(host) for host in hosts.values()],
+        "vhosts": [_virtual_host(vhost) for vhost in vhosts.values()],
         "permissions": [
             {
                 "user": user.name,
-                "vhost": host,
+                "vhost": vhost,
                 "configure": each.configure,
                 "write": each.write,
                 "read": each.read,
             }
             for user in users
-            for host, each in user.permissions.items()
+            for vhost, each in user.permissions.items()
         ],
         "topic_permissions": [
-            {"user": user.name, "vhost": host, "exchange": exchange, "write": each.write, "read": each.read}
+            {"user": user.name, "vhost": vhost, "exchange": exchange, "write": each.write, "read": each.read}
             for user in users
-            for (host, exchange), each in user.topic_permissions.items()
+            for (vhost, exchange), each in user.topic_permissions.items()
         ],
-        "parameters": [entry for host in hosts.values() for entry in _parameters(host)],
+        "parameters": [entry for vhost in vhosts.values() for entry in _parameters(vhost)],
         "global_parameters": [
             {"name": name, "value": value}
             for name, value in state.global_parameters.items()
             if not name.startswith("internal")
         ],
         "policies": [
-            {"vhost": host.name, "name": policy.name, **policy.value()}
-            for host in hosts.values()
-            for policy in host.policies.policies.values()
+            {"vhost": vhost.name, "name": policy.name, **policy.value()}
+            for vhost in vhosts.values()
+            for policy in vhost.policies.policies.values()
         ],
-        "queues": [entry for host in hosts.values() for entry in _queues(host)],
-        "exchanges": [entry for host in hosts.values() for entry in _exchanges(host)],
-        "bindings": [entry for host in hosts.values() for entry in _bindings(host)],
+        "queues": [entry for vhost in vhosts.values() for entry in _queues(vhost)],
+        "exchanges": [entry for vhost in vhosts.values() for entry in _exchanges(vhost)],
+        "bindings": [entry for vhost in vhosts.values() for entry in _bindings(vhost)],
     }
 
 
-def _remarks(state: BrokerState) -> dict[str, str]:
+def _information(state: BrokerState) -> dict[str, str]:
     personality = state.personality
-    remarks = {
+    information = {
         "rabbit_version": personality.version,
         "rabbitmq_version": personality.version,
         "product_name": personality.product,
@@ -67,10 +68,10 @@ def _remarks(state: BrokerState) -> dict[str, str]:
     }
     if personality.definitions_name_format:
         cluster = state.cluster_name
-        remarks["rabbitmq_definition_format"] = "cluster"
-        remarks["original_cluster_name"] = cluster
-        remarks["explanation"] = f"Definitions of cluster '{cluster}'"
-    return remarks
+        information["rabbitmq_definition_format"] = "cluster"
+        information["original_cluster_name"] = cluster
+        information["explanation"] = f"Definitions of cluster '{cluster}'"
+    return information
 
 
 def _user(user: User) -> dict[str, Any]:
@@ -83,49 +84,49 @@ def _user(user: User) -> dict[str, Any]:
     return dumped
 
 
-def _virtual_host(host: VirtualHost) -> dict[str, Any]:
-    personality = host.state.personality
-    limits: Any = host.limits.value()
+def _virtual_host(vhost: VirtualHost) -> dict[str, Any]:
+    personality = vhost.state.personality
+    limits: Any = vhost.limits.value()
     if personality.limits_are_pairs:
         limits = [list(pair) for pair in limits.items()]
-    dumped = {"name": host.name, "limits": limits, "metadata": host.metadata.value()}
+    dumped = {"name": vhost.name, "limits": limits, "metadata": vhost.metadata.value()}
     if personality.definitions_repeat_queue_type:
-        dumped["default_queue_type"] = host.metadata.default_queue_type or "classic"
+        dumped["default_queue_type"] = vhost.metadata.default_queue_type or "classic"
     return dumped
 
 
-def _parameters(host: VirtualHost) -> list[dict[str, Any]]:
-    limits = host.limits.value()
+def _parameters(vhost: VirtualHost) -> list[dict[str, Any]]:
+    limits = vhost.limits.value()
     values = [("vhost-limits", "limits", limits)] if limits else []
-    operators = host.policies.operator_policies.values()
+    operators = vhost.policies.operator_policies.values()
     values += [("operator_policy", each.name, each.value()) for each in operators]
     return [
-        {"vhost": host.name, "component": component, "name": name, "value": value}
+        {"vhost": vhost.name, "component": component, "name": name, "value": value}
         for component, name, value in values
     ]
 
 
-def _queues(host: VirtualHost) -> list[dict[str, Any]]:
+def _queues(vhost: VirtualHost) -> list[dict[str, Any]]:
     return [
         {
-            "vhost": host.name,
+            "vhost": vhost.name,
             "name": queue.name,
             "type": queue.type_name,
             "durable": queue.durable,
             "auto_delete": queue.auto_delete,
             "arguments": dict(queue.arguments),
         }
-        for queue in host.queues.values()
+        for queue in vhost.queues.values()
         if queue.exclusive_owner is None
     ]
 
 
-def _exchanges(host: VirtualHost) -> list[dict[str, Any]]:
+def _exchanges(vhost: VirtualHost) -> list[dict[str, Any]]:
     dumped = []
-    for exchange in host.exchanges.values():
+    for exchange in vhost.exchanges.values():
         if exchange.name and not exchange.name.startswith("amq."):
             entry = {
-                "vhost": host.name,
+                "vhost": vhost.name,
                 "name": exchange.name,
                 "type": exchange.type_name,
                 "durable": exchange.durable,
@@ -138,16 +139,16 @@ def _exchanges(host: VirtualHost) -> list[dict[str, Any]]:
     return dumped
 
 
-def _bindings(host: VirtualHost) -> list[dict[str, Any]]:
+def _bindings(vhost: VirtualHost) -> list[dict[str, Any]]:
     dumped = []
-    for binding in host.bindings():
+    for binding in vhost.bindings.all():
         destination = binding.destination
-        if destination.kind == "queue" and host.queues[destination.name].exclusive_owner is not None:
+        if destination.kind == "queue" and vhost.queues[destination.name].exclusive_owner is not None:
             continue
         dumped.append(
             {
                 "source": binding.source.name,
-                "vhost": host.name,
+                "vhost": vhost.name,
                 "destination": destination.name,
                 "destination_type": destination.kind,
                 "routing_key": binding.routing_key,

@@ -1,12 +1,14 @@
-"""Definitions in: create everything they name, in an order in which each thing finds what it needs."""
+"""Loads definitions: creates all entries, in an order that respects their dependencies."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.access import Permission, TopicPermission, User
+from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPE
 from fakeamqp.model.definitions.sections import (
     METADATA_KEYS,
     DefinitionsError,
@@ -17,6 +19,7 @@ from fakeamqp.model.errors import ModelError
 from fakeamqp.model.limits import UserLimits, VirtualHostLimits
 from fakeamqp.model.metadata import VirtualHostMetadata
 from fakeamqp.model.parameters import ParameterError, hint, mapping
+from fakeamqp.model.queues import QueueDeclaration
 
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
@@ -32,35 +35,35 @@ _ELSEWHERE = {
     "federation": "federation",
     "shovel": "shovels",
 }
-"""Components of RabbitMQ's plugins, and what they are about."""
+"""Components of RabbitMQ's plugins, and the names of their features."""
 
 
 def load_definitions(state: BrokerState, definitions: Mapping[str, Any]) -> None:
-    """Create everything the definitions name; what is there already must mean the same.
+    """Create all entities in the definitions; existing ones must be equivalent.
 
-    Virtual hosts' limits hold once their queues are there, so that what is over the limit, because it was
-    there before the limit, comes back. (RabbitMQ leaves such queues out without a word.)
+    The limits of virtual hosts are set after their queues are created, so that queues beyond a limit, which
+    are older than the limit, are created as well. (RabbitMQ omits such queues silently.)
 
     Args:
         state: the broker to load them into.
-        definitions: RabbitMQ's export, parsed. `vhost` may be left out of an entry and then is "/", or the
-            one virtual host an export of a single virtual host is for.
+        definitions: RabbitMQ's export, parsed. An entry without `vhost` belongs to the virtual host of an
+            export of a single virtual host, or else to "/".
 
     Raises:
-        DefinitionsError: an entry is malformed, misspelled, or asks for what this broker does not have. What
-            was loaded before it stays.
+        DefinitionsError: an entry is malformed, misspelled, or needs a feature that this broker does not
+            have. The entries before it stay loaded.
     """
     check_definitions(definitions)
     _Loading(state, definitions).run()
 
 
 class _Loading:
-    """One go at loading definitions."""
+    """One load of definitions."""
 
     def __init__(self, state: BrokerState, definitions: Mapping[str, Any]) -> None:
         self._state = state
         self._definitions = definitions
-        self._host = definitions.get("original_vhost_name", "/")
+        self._vhost = definitions.get("original_vhost_name", "/")
 
     def run(self) -> None:
         self._each("users", self._user)
@@ -79,7 +82,7 @@ class _Loading:
         self._each("vhosts", self._limits_of_virtual_host)
         self._each("parameters", self._limits)
         if self._definitions.get("limits"):
-            self._set_limits(self._state.virtual_hosts[self._host], self._definitions["limits"])
+            self._set_limits(self._state.virtual_hosts[self._vhost], self._definitions["limits"])
 
     def _each(self, section: str, load: Callable[[Mapping[str, Any]], None]) -> None:
         for entry in self._definitions.get(section, ()):
@@ -88,8 +91,8 @@ class _Loading:
             except (ModelError, ParameterError) as problem:
                 raise DefinitionsError(f"{section}: {dict(entry)!r}: {problem}") from problem
 
-    def _host_of(self, section: str, entry: Mapping[str, Any]) -> VirtualHost:
-        name = entry.get("vhost", self._host)
+    def _vhost_of(self, section: str, entry: Mapping[str, Any]) -> VirtualHost:
+        name = entry.get("vhost", self._vhost)
         found = self._state.virtual_hosts.get(name)
         if found is None:
             known = ", ".join(map(repr, self._state.virtual_hosts))
@@ -102,11 +105,11 @@ class _Loading:
     # --- virtual hosts ------------------------------------------------------------------------------
 
     def _check_single_virtual_host(self) -> None:
-        """An export of a single virtual host does not make it: it goes into one that is there."""
-        if self._host not in self._state.virtual_hosts:
+        """Refuse an export of a single virtual host that does not exist: the export does not create it."""
+        if self._vhost not in self._state.virtual_hosts:
             raise DefinitionsError(
-                f"definitions: they are for virtual host {self._host!r}, which does not exist; add it first, "
-                f"with broker.add_virtual_host({self._host!r})"
+                f"definitions: they are for virtual host {self._vhost!r}, which does not exist; add it "
+                f"first, with broker.add_virtual_host({self._vhost!r})"
             )
 
     def _virtual_host(self, entry: Mapping[str, Any]) -> None:
@@ -118,17 +121,17 @@ class _Loading:
         metadata = entry.get("metadata")
         if metadata:
             check_keys(f"vhosts: {entry['name']!r}: metadata", metadata, (), METADATA_KEYS)
-        # RabbitMQ repeats the default type outside, even where the virtual host has none of its own.
+        # RabbitMQ repeats the default type outside the metadata, even if the virtual host has none.
         outside = {key: entry[key] for key in METADATA_KEYS if key in entry}
         if metadata is not None:
             outside.pop("default_queue_type", None)
         found = {**(metadata or {}), **outside}
-        host = self._state.add_virtual_host(entry["name"])
+        vhost = self._state.add_virtual_host(entry["name"])
         kind = found.get("default_queue_type")
-        host.metadata = VirtualHostMetadata(
-            description=found.get("description", host.metadata.description),
-            tags=_tags(found.get("tags", host.metadata.tags)),
-            default_queue_type=host.metadata.default_queue_type if kind in (None, "", "undefined") else kind,
+        vhost.metadata = VirtualHostMetadata(
+            description=found.get("description", vhost.metadata.description),
+            tags=_tags(found.get("tags", vhost.metadata.tags)),
+            default_queue_type=vhost.metadata.default_queue_type if kind in (None, "", "undefined") else kind,
             protected_from_deletion=bool(found.get("protected_from_deletion")),
         )
 
@@ -136,23 +139,23 @@ class _Loading:
         if entry.get("limits"):
             self._set_limits(self._state.virtual_hosts[entry["name"]], entry["limits"])
 
-    def _set_limits(self, host: VirtualHost, value: Any) -> None:
-        host.limits = VirtualHostLimits.read(f"virtual host {host.name!r}", value)
+    def _set_limits(self, vhost: VirtualHost, value: Any) -> None:
+        vhost.limits = VirtualHostLimits.read(f"virtual host {vhost.name!r}", value)
 
     def _check_room_for_queues(self) -> None:
-        """Refuse all of it where the queues would be too many for the limits that hold already."""
+        """Refuse the definitions if their queues would exceed the limits already set."""
         entries = self._definitions.get("queues", ())
         new: Counter[str] = Counter()
         for entry in entries:
-            host = self._host_of("queues", entry)
-            new[host.name] += entry["name"] not in host.queues
+            vhost = self._vhost_of("queues", entry)
+            new[vhost.name] += entry["name"] not in vhost.queues
         for name, count in new.items():
-            host = self._state.virtual_hosts[name]
-            limit = host.limits.max_queues
-            if limit is not None and 0 <= limit < len(host.queues) + count and count:
+            vhost = self._state.virtual_hosts[name]
+            limit = vhost.limits.max_queues
+            if limit is not None and 0 <= limit < len(vhost.queues) + count and count:
                 raise DefinitionsError(
                     f'Adding {count} queue(s) to virtual host "{name}" would exceed the limit of {limit} '
-                    f"queue(s).\n\nThis virtual host currently has {len(host.queues)} queue(s) defined.\n\n"
+                    f"queue(s).\n\nThis virtual host currently has {len(vhost.queues)} queue(s) defined.\n\n"
                     "Import aborted!"
                 )
 
@@ -201,7 +204,7 @@ class _Loading:
 
     def _policy(self, entry: Mapping[str, Any]) -> None:
         value = {key: item for key, item in entry.items() if key not in ("name", "vhost")}
-        self._host_of("policies", entry).policies.set(entry["name"], {"priority": 0, **value})
+        self._vhost_of("policies", entry).policies.set(entry["name"], {"priority": 0, **value})
 
     def _parameter(self, entry: Mapping[str, Any]) -> None:
         component, name = entry["component"], entry["name"]
@@ -216,31 +219,31 @@ class _Loading:
                 f"parameters: component {component} not found{hint(component, _COMPONENTS)} "
                 f"in {dict(entry)!r}"
             )
-        host = self._host_of("parameters", entry)
+        vhost = self._vhost_of("parameters", entry)
         if component == "operator_policy":
             value = mapping(entry["value"])
             if isinstance(value, Mapping) and value.get("definition"):
                 value = {**value, "definition": mapping(value["definition"])}
-            host.policies.set(name, value, operator=True)
+            vhost.policies.set(name, value, operator=True)
         else:
             self._check_limits(entry)
 
     def _check_limits(self, entry: Mapping[str, Any]) -> None:
-        """Limits come last, but whatever is wrong with them is said before anything else is made."""
+        """Check limits before anything else is created, although they are set last."""
         VirtualHostLimits.read("the virtual host", entry["value"])
 
     def _limits(self, entry: Mapping[str, Any]) -> None:
         if entry["component"] == "vhost-limits":
-            self._set_limits(self._host_of("parameters", entry), entry["value"])
+            self._set_limits(self._vhost_of("parameters", entry), entry["value"])
 
     # --- topology -----------------------------------------------------------------------------------
 
     def _exchange(self, entry: Mapping[str, Any]) -> None:
         name = entry["name"]
-        host = self._host_of("exchanges", entry)
+        vhost = self._vhost_of("exchanges", entry)
         if not name or name.startswith("amq."):
             return  # The broker's own: every virtual host has them (RabbitMQ: documented).
-        host.declare_exchange(
+        vhost.exchanges.declare(
             name,
             entry["type"],
             durable=entry.get("durable", True),
@@ -252,45 +255,39 @@ class _Loading:
     def _queue(self, entry: Mapping[str, Any]) -> None:
         if entry.get("exclusive"):
             raise DefinitionsError(f"queues: an exclusive queue belongs to a connection: {dict(entry)!r}")
-        host = self._host_of("queues", entry)
-        durable, auto_delete = entry.get("durable", True), entry.get("auto_delete", False)
-        arguments = host.metadata.with_queue_type(
+        vhost = self._vhost_of("queues", entry)
+        declaration = vhost.metadata.with_queue_type(
             self._state.personality,
-            _arguments(entry),
-            durable=durable,
-            exclusive=False,
-            auto_delete=auto_delete,
+            QueueDeclaration(
+                durable=entry.get("durable", True),
+                auto_delete=entry.get("auto_delete", False),
+                arguments=_arguments(entry),
+            ),
         )
-        kind = arguments.get("x-queue-type") or host.metadata.default_queue_type or "classic"
-        if "x-queue-type" not in _arguments(entry) and entry.get("type", kind) != kind:
-            arguments = {**arguments, "x-queue-type": entry["type"]}
-        host.declare_queue(
-            entry["name"],
-            owner=None,
-            durable=durable,
-            auto_delete=auto_delete,
-            arguments=arguments,
-            reserved=True,
-        )
+        arguments = declaration.arguments
+        kind = arguments.get(QUEUE_TYPE) or vhost.metadata.default_queue_type or "classic"
+        if QUEUE_TYPE not in _arguments(entry) and entry.get("type", kind) != kind:
+            declaration = replace(declaration, arguments={**arguments, QUEUE_TYPE: entry["type"]})
+        vhost.queues.declare(entry["name"], declaration, reserved=True)
 
     def _binding(self, entry: Mapping[str, Any]) -> None:
-        host = self._host_of("bindings", entry)
+        vhost = self._vhost_of("bindings", entry)
         kind = entry.get("destination_type", "queue")
         if kind not in ("queue", "exchange"):
             raise DefinitionsError(
                 f"bindings: destination_type is queue or exchange, not {kind!r}: {dict(entry)!r}"
             )
         name = entry["destination"]
-        destination = host.queue(name) if kind == "queue" else host.exchange(name)
-        host.bind(entry["source"], destination, entry.get("routing_key", ""), _arguments(entry))
+        destination = vhost.queues.require(name) if kind == "queue" else vhost.exchanges.require(name)
+        vhost.bindings.bind(entry["source"], destination, entry.get("routing_key", ""), _arguments(entry))
 
 
 def _arguments(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    return dict(entry.get("arguments") or {})  # An empty list means the same (RabbitMQ: measured).
+    return dict(entry.get("arguments") or {})  # An empty list means no arguments (RabbitMQ: measured).
 
 
 def _tags(tags: Any) -> tuple[str, ...]:
-    """Tags from a list, or from text with commas, as RabbitMQ wrote them once."""
+    """Tags from a list, or from text with commas, as older RabbitMQ versions exported them."""
     if isinstance(tags, str):
         return tuple(tag.strip() for tag in tags.split(",") if tag.strip())
     return tuple(tags)

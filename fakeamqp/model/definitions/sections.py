@@ -1,4 +1,4 @@
-"""What definitions may say: their sections, and the keys of each section's entries."""
+"""The format of definitions: their sections, and the keys of each section's entries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fakeamqp.model.parameters import hint
 
 __all__ = ["METADATA_KEYS", "DefinitionsError", "check_definitions", "check_keys"]
 
-_REMARKS = frozenset(
+_INFORMATION = frozenset(
     (
         "rabbit_version",
         "rabbitmq_version",
@@ -25,7 +25,7 @@ _REMARKS = frozenset(
         "limits",
     )
 )
-"""What is said about the definitions, or about the one virtual host they are for."""
+"""Keys that describe the definitions, or the single virtual host that they are for."""
 
 METADATA_KEYS = ("description", "tags", "default_queue_type", "protected_from_deletion")
 
@@ -67,16 +67,16 @@ class DefinitionsError(FakeAMQPError):
 
 
 def check_definitions(definitions: Mapping[str, Any]) -> None:
-    """Check that every section is known, and every entry has the keys it may have.
+    """Check that every section and every key is known, and that no required key is missing.
 
     Raises:
-        DefinitionsError: one has not; the text names the nearest match.
+        DefinitionsError: a section or an entry is invalid; the text names the nearest match.
     """
     for key, value in definitions.items():
-        if key in _REMARKS:
+        if key in _INFORMATION:
             continue
         if key not in _KEYS:
-            raise DefinitionsError(f"definitions: unknown key {key!r}{hint(key, (*_KEYS, *_REMARKS))}")
+            raise DefinitionsError(f"definitions: unknown key {key!r}{hint(key, (*_KEYS, *_INFORMATION))}")
         if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping)):
             raise DefinitionsError(f"definitions: {key} must be a list of objects, got {value!r}")
         required, further = _KEYS[key]
@@ -85,7 +85,7 @@ def check_definitions(definitions: Mapping[str, Any]) -> None:
 
 
 def check_keys(section: str, entry: Any, required: Iterable[str], further: Iterable[str]) -> None:
-    """Check that an entry is an object with the keys it must have, and no others than it may have.
+    """Check that an entry is an object with all required keys, and without unknown ones.
 
     Raises:
         DefinitionsError: it is not; the text names the nearest match.

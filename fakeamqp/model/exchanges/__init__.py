@@ -1,4 +1,4 @@
-"""Exchanges, one module per type: what passes messages on, and by what it chooses."""
+"""Exchanges, one module per type: how they route messages."""
 
 from fakeamqp.model.exchanges.delayed import DelayedMessageExchange
 from fakeamqp.model.exchanges.direct import DefaultExchange, DirectExchange
@@ -14,7 +14,7 @@ __all__ = ["EXCHANGE_TYPES", "STANDARD_TYPES", "DefaultExchange", "Exchange", "t
 STANDARD_TYPES: dict[str, type[Exchange]] = {
     each.type_name: each for each in (DirectExchange, FanoutExchange, TopicExchange, HeadersExchange)
 }
-"""The exchange types of the documents; every virtual host has one exchange of each."""
+"""The exchange types of the AMQP specifications; every virtual host has one exchange of each."""
 
 EXCHANGE_TYPES: dict[str, type[Exchange]] = STANDARD_TYPES | {
     each.type_name: each
@@ -26,4 +26,4 @@ EXCHANGE_TYPES: dict[str, type[Exchange]] = STANDARD_TYPES | {
         RandomExchange,
     )
 }
-"""The exchange types by the name that exchange.declare has for them; the personality says which are there."""
+"""The exchange types by their name in exchange.declare; the personality selects the available ones."""

@@ -1,4 +1,4 @@
-"""Exchanges that keep a message for as long as it asks and then pass it on as another type would."""
+"""Exchanges that delay a message, and then route it as another type does."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.model.arguments.exchange_arguments import DELAYED_TYPE
 from fakeamqp.model.equivalence import type_name
 from fakeamqp.model.errors import InternalError, PreconditionFailed
 from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
+    from fakeamqp.model.arguments import ExchangeOptions
     from fakeamqp.model.binding import Binding, Destination
     from fakeamqp.model.exchanges.exchange import Target
     from fakeamqp.model.message import Message
@@ -25,9 +27,9 @@ _is_integer = re.compile(r"[+-]?[0-9]+", re.ASCII).fullmatch
 
 
 class DelayedMessageExchange(Exchange):
-    """Keeps a message for the milliseconds its header x-delay says; see `delays` for what happens then.
+    """Delays a message by the milliseconds in its header x-delay; see `delays` for what happens then.
 
-    Bindings and routing are those of the type that x-delayed-type names (RabbitMQ's delayed-message plugin:
+    Bindings and routing are those of the type in x-delayed-type (RabbitMQ's delayed-message plugin:
     documented).
     """
 
@@ -39,8 +41,9 @@ class DelayedMessageExchange(Exchange):
         self._inner = self._make_inner(self.bindings)
 
     def _make_inner(self, bindings: dict[Any, Binding]) -> Exchange:
-        """An exchange of the inner type that nobody else knows, with these bindings."""
-        kind = self.virtual_host.exchange_type(self.arguments["x-delayed-type"])
+        """An unregistered exchange of the inner type, with these bindings."""
+        assert self.declared.delayed_type is not None
+        kind = self.virtual_host.exchanges.type_called(self.declared.delayed_type)
         inner = kind(self.virtual_host, self.name, durable=self.durable, arguments=self.arguments)
         inner.bindings = bindings
         for binding in bindings.values():
@@ -48,28 +51,32 @@ class DelayedMessageExchange(Exchange):
         return inner
 
     @classmethod
-    def check_declaration(cls, virtual_host: VirtualHost, arguments: Mapping[str, Any]) -> None:
-        """Refuse what names no inner type, or is not as that type wants it."""
-        inner = arguments.get("x-delayed-type")
-        if not isinstance(inner, str):
-            raise PreconditionFailed("Invalid argument, 'x-delayed-type' must be an existing exchange type")
+    def check_declaration(
+        cls, virtual_host: VirtualHost, name: str, arguments: Mapping[str, Any]
+    ) -> ExchangeOptions:
+        """See the base class: the arguments name an inner type, and are legal for that as well."""
+        options = super().check_declaration(virtual_host, name, arguments)
+        inner = options.delayed_type
+        if inner is None:
+            raise PreconditionFailed(f"Invalid argument, '{DELAYED_TYPE}' must be an existing exchange type")
         if inner == cls.type_name:
-            raise PreconditionFailed(f"Invalid argument, '{inner}' can't be used for 'x-delayed-type'")
-        virtual_host.exchange_type(inner).check_declaration(virtual_host, arguments)
+            raise PreconditionFailed(f"Invalid argument, '{inner}' can't be used for '{DELAYED_TYPE}'")
+        virtual_host.exchanges.type_called(inner).check_declaration(virtual_host, name, arguments)
+        return options
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
-        """Refuse what the inner type refuses."""
+        """See the base class: the inner type checks."""
         self._inner.validate(routing_key, arguments)
 
     def check_destination(self, destination: Destination) -> None:
-        """Refuse what the inner type refuses."""
+        """See the base class: the inner type checks."""
         self._inner.check_destination(destination)
 
     def hold_back(self, message: Message) -> float:
         """See the base class.
 
         Raises:
-            InternalError: the header is text but no number, or of a type that cannot be one.
+            InternalError: the header is text but not a number, or of a type that cannot be one.
         """
         delay = _counted_delay(message)
         if delay:
@@ -81,7 +88,7 @@ class DelayedMessageExchange(Exchange):
         return _counted_delay(message) / 1000
 
     def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
-        """See the base class. Where another exchange has the name by now, its bindings count."""
+        """See the base class. If another exchange has the name now, its bindings count."""
         return self.chooser.route(keys, message)
 
     @property
@@ -102,15 +109,15 @@ class DelayedMessageExchange(Exchange):
 
 
 def _counted_delay(message: Message) -> int:
-    """What x-delay says where that is a delay, in milliseconds; otherwise 0."""
+    """The value of x-delay in milliseconds if it is a legal delay; otherwise 0."""
     delay = _delay(message)
     return delay if 0 < delay <= _LONGEST else 0
 
 
 def _delay(message: Message) -> int:
-    """What x-delay says, in milliseconds; 0 where it is missing or of a type that does not count.
+    """The value of x-delay in milliseconds; 0 if it is missing or of a type that is ignored.
 
-    The smallest kind of whole number, tag b, does not count either: the plugin's list lacks it. Some clients
+    The smallest integer type, tag b, is ignored as well: the plugin's list lacks it. Some clients
     write numbers up to 127 that way.
     """
     headers = message.properties.headers
@@ -128,4 +135,4 @@ def _delay(message: Message) -> int:
         return 0 if message.properties.header_tag("x-delay") == "b" else value
     elif value is not None and not isinstance(value, Decimal):
         return 0
-    raise InternalError(f"header x-delay holds {value!r:.60}, which is no number of milliseconds")
+    raise InternalError(f"header x-delay holds {value!r:.60}, which is not a number of milliseconds")

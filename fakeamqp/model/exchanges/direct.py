@@ -1,4 +1,4 @@
-"""Exchanges that go by equality of keys: direct, and the nameless default exchange."""
+"""Exchanges that compare keys for equality: direct, and the nameless default exchange."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["DefaultExchange", "DirectExchange"]
 
 
 class DirectExchange(Exchange):
-    """Passes a message where the binding key equals the routing key (exchange-type.direct/match)."""
+    """Routes a message if the binding key equals the routing key (exchange-type.direct/match)."""
 
     type_name = "direct"
 

@@ -1,12 +1,12 @@
-"""The two hash functions by which RabbitMQ's hashing exchanges choose, bit for bit.
+"""The two hash functions of RabbitMQ's hashing exchanges, bit for bit.
 
-A test that publishes by a key is to see the queue that production sees, so what Erlang computes is computed
-here again: `phash2`, the portable hash of Erlang terms (the algorithm is Bob Jenkins' of 1996 over words of
-32 bits), and `jump`, the jump consistent hash of Lamping and Veach, whose random numbers come from Erlang's
-exs1024. Both are the same on every version and machine, as Erlang promises.
+A test that publishes with a key must reach the same queue as in production, so this module computes what
+Erlang computes: `phash2`, the portable hash of Erlang terms (the algorithm is Bob Jenkins' of 1996 over words
+of 32 bits), and `jump`, the jump consistent hash of Lamping and Veach, whose random numbers come from
+Erlang's exs1024. Both are the same on every version and machine, as Erlang promises.
 
-An Erlang term is written here as: bytes for a binary, `Atom`, int, float, tuple, list. Lists of numbers
-hash in another way than other lists and are not needed.
+Erlang terms are: bytes for a binary, `Atom`, int, float, tuple, list. Lists of numbers are not supported:
+they hash differently and are not needed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def phash2(term: Term) -> int:
 
 
 def _hashed(term: Term, so_far: int) -> int:
-    """The running hash once `term` is in it; 0 where nothing has been hashed before."""
+    """The running hash with `term` added; `so_far` is 0 at the beginning."""
     if isinstance(term, bytes):
         start = _TABLE[13] + so_far & _MASK_32
         return _hashed_bytes(term, start) if term else start
@@ -132,9 +132,9 @@ _MASK_39 = (1 << 39) - 1
 
 @lru_cache(maxsize=10_000)
 def jump(key: int, buckets: int) -> int:
-    """The bucket of `key` among so many, counted from 0: one more bucket takes keys only to itself.
+    """The bucket of `key`, counted from 0. One more bucket moves keys only to the new bucket.
 
-    About 20 microseconds, and nothing for a key that was asked for lately.
+    Takes about 20 microseconds; recent keys are cached.
     """
     if buckets == 1:
         return 0
@@ -147,7 +147,7 @@ def jump(key: int, buckets: int) -> int:
 
 
 class _Exs1024:
-    """Erlang's random numbers of that name, seeded with a key three times over."""
+    """Erlang's random number generator of this name, seeded with three copies of a key."""
 
     __slots__ = ("_position", "_state")
 
@@ -166,7 +166,7 @@ class _Exs1024:
         self._position = 0
 
     def next(self) -> float:
-        """The next one, at least 0 and less than 1."""
+        """The next number, at least 0 and less than 1."""
         state, position = self._state, self._position
         following = self._position = position + 1 & 15
         zero, one = state[position], state[following]

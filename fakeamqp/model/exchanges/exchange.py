@@ -1,8 +1,8 @@
-"""What all exchange types share: a name, flags, and bindings in the order they were made.
+"""What all exchange types share: a name, flags, and bindings in the order of their creation.
 
-`route` answers for one message with all the keys it has, which for most types is what `destinations` answers
-for each key; the router walks exchange-to-exchange bindings and alternate exchanges (see `routing`) and
-remembers the result for the types whose answer depends on the key alone.
+`route` returns the destinations of one message with all its keys; for most types these are the `destinations`
+of each key. The router follows exchange-to-exchange bindings and alternate exchanges (see `routing`), and
+caches the result for types whose routes depend on the key alone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from fakeamqp.model.arguments import ExchangeOptions, exchange_options
 from fakeamqp.model.binding import Binding, BindingKey, Destination, binding_key
 from fakeamqp.model.equivalence import freeze
 
@@ -27,18 +28,19 @@ __all__ = ["Exchange"]
 
 
 class Exchange:
-    """What all exchange types share: a name, flags, and bindings in the order they were made.
+    """What all exchange types share: a name, flags, and bindings in the order of their creation.
 
-    `alternate_exchange` names where a message goes that finds no way: by the argument `alternate-exchange`,
-    or by policy, or as it was declared with the exchange beside its arguments (`declared_alternate`). The
-    last kind leads one step only (exchange.declare/alternate-exchange-double-failure): `alternate_is_last`
-    says that the alternate exchange of that one is not tried.
+    `alternate_exchange` names the exchange for messages that match no binding. It is set by the argument
+    `alternate-exchange`, by policy, or by the declaration beside its arguments (`declared_alternate`). In the
+    last case it is the only one (exchange.declare/alternate-exchange-double-failure): `alternate_is_last`
+    says that its own alternate exchange is not tried. `declared` holds the options that the arguments ask
+    for, `options` those in force.
     """
 
     kind: ClassVar[Literal["exchange"]] = "exchange"
     type_name: ClassVar[str]
     by_key_alone: bool = True
-    """Whether routing looks at nothing of the message but its routing key, so that it can be remembered."""
+    """Whether the route depends on the routing key alone, so that it can be cached."""
 
     def __init__(
         self,
@@ -59,7 +61,10 @@ class Exchange:
         self.arguments = dict(arguments or {})
         self.declared_alternate = alternate_exchange
         self.alternate_is_last = alternate_exchange is not None
-        self.alternate_exchange: str | None = alternate_exchange or self.arguments.get("alternate-exchange")
+        self.options = self.declared = exchange_options(
+            self.type_name, name, virtual_host.name, self.arguments
+        )
+        self.alternate_exchange = alternate_exchange or self.options.alternate_exchange
         self.policy: Policy | None = None
         self.operator_policy: Policy | None = None
         self.bindings: dict[BindingKey, Binding] = {}
@@ -69,25 +74,33 @@ class Exchange:
         return f"<Exchange {self.name!r} type={self.type_name} bindings={len(self.bindings)}>"
 
     @classmethod
-    def check_declaration(cls, virtual_host: VirtualHost, arguments: Mapping[str, Any]) -> None:
-        """May an exchange of this type be declared with these arguments?
+    def check_declaration(
+        cls, virtual_host: VirtualHost, name: str, arguments: Mapping[str, Any]
+    ) -> ExchangeOptions:
+        """Read the arguments of a declaration of this type.
 
         Raises:
-            PreconditionFailed, CommandInvalid, InternalError: no.
+            PreconditionFailed, CommandInvalid, InternalError: an exchange cannot be declared with them.
         """
+        return exchange_options(cls.type_name, name, virtual_host.name, arguments)
+
+    def apply(self, options: ExchangeOptions) -> None:
+        """Put other options in force, because other policies match."""
+        self.options = options
+        self.alternate_exchange = self.declared_alternate or options.alternate_exchange
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
         """Check the key and the arguments of a new binding.
 
         Raises:
-            PreconditionFailed: this type cannot work with them.
+            PreconditionFailed: they are illegal for this type.
         """
 
     def check_destination(self, destination: Destination) -> None:
-        """May this be bound, once key and arguments are right?
+        """Check the destination of a new binding, after its key and arguments.
 
         Raises:
-            PreconditionFailed: this type cannot pass messages to it.
+            PreconditionFailed: this type cannot route to it.
         """
 
     def bind(self, destination: Destination, routing_key: str, arguments: Mapping[str, Any]) -> None:
@@ -104,7 +117,7 @@ class Exchange:
     def binding(
         self, destination: Destination, routing_key: str, arguments: Mapping[str, Any]
     ) -> Binding | None:
-        """The binding like this, or None (queue.unbind/arguments-identify)."""
+        """The binding with these properties, or None (queue.unbind/arguments-identify)."""
         return self.bindings.get(binding_key(destination, routing_key, arguments))
 
     def bindings_between(self, destination: Destination, routing_key: str) -> list[Binding]:
@@ -121,7 +134,7 @@ class Exchange:
         routing_key: str | None = None,
         arguments: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Whether any binding has all that is given; None is not compared (exchange.bound/wildcards)."""
+        """Whether any binding has all given properties; None is not compared (exchange.bound/wildcards)."""
         wanted = None if arguments is None else freeze(arguments)
         candidates = self.bindings.values() if destination is None else destination.incoming
         return any(
@@ -139,34 +152,34 @@ class Exchange:
 
     @property
     def chooser(self) -> Exchange:
-        """The exchange whose type decides where messages go: for most types it itself."""
+        """The exchange whose type routes the messages; for most types the exchange itself."""
         return self
 
     def delay(self, message: Message) -> float:
-        """For how many seconds `hold_back` would keep a message."""
+        """The delay of a message by `hold_back`, in seconds."""
         return 0.0
 
     def hold_back(self, message: Message) -> float:
-        """Keep a message for later, where the type does such a thing; `message` is routed another time.
+        """Delay a message, in types that do so; it is routed again afterwards.
 
         Returns:
-            For how many seconds; 0.0 where it goes on at once.
+            The delay in seconds; 0.0 where the message is routed at once.
         """
         return 0.0
 
     def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
-        """Where a message with these keys goes next; the same destination may be named more than once."""
+        """The destinations of a message with these keys; one may occur more than once."""
         return [target for key in keys for target in self.destinations(key, message)]
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
-        """Where a message with this one key goes next."""
+        """The destinations of a message with this key."""
         raise NotImplementedError
 
     def restarted(self) -> None:
-        """The broker has been restarted, and this exchange is durable."""
+        """Called on durable exchanges after a restart."""
 
     def _added(self, binding: Binding) -> None:
-        """Keep the type's own index."""
+        """Update the type's index."""
 
     def _removed(self, binding: Binding) -> None:
-        """Keep the type's own index."""
+        """Update the type's index."""

@@ -1,4 +1,4 @@
-"""Exchanges that go by nothing."""
+"""Exchanges that route to every binding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["FanoutExchange"]
 
 
 class FanoutExchange(Exchange):
-    """Passes every message to everything bound (exchange-type.fanout/unconditional)."""
+    """Routes every message to all bound destinations (exchange-type.fanout/unconditional)."""
 
     type_name = "fanout"
 

@@ -1,7 +1,7 @@
-"""Exchanges that spread messages by a hash: each goes to one destination, and equal ones to the same.
+"""Exchanges that distribute messages by a hash: each to one destination, equal ones to the same one.
 
-`ConsistentHashExchange` is a ring of buckets, of which a destination has as many as its binding key says;
-`ModulusHashExchange` counts its bindings and takes the remainder. Both compute what RabbitMQ computes, see
+`ConsistentHashExchange` has a ring of buckets; the binding key is the number of buckets of its destination.
+`ModulusHashExchange` takes the remainder by the number of bindings. Both compute the same as RabbitMQ, see
 `erlang_hash`.
 """
 
@@ -21,6 +21,7 @@ from fakeamqp.model.exchanges.erlang_hash import Atom, jump, phash2
 from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
+    from fakeamqp.model.arguments import ExchangeOptions
     from fakeamqp.model.binding import Binding, Destination
     from fakeamqp.model.exchanges.erlang_hash import Term
     from fakeamqp.model.exchanges.exchange import Target
@@ -35,39 +36,39 @@ _is_integer = re.compile(r"[+-]?[0-9]+", re.ASCII).fullmatch
 
 
 class ConsistentHashExchange(Exchange):
-    """Passes a message to the destination whose bucket of the ring its hash falls into.
+    """Routes a message to the destination that owns the bucket of the message's hash.
 
-    A binding key is a weight: how many buckets its destination gets, at the end of the ring. Only the first
-    binding of a destination counts, and any of them that goes takes the destination off the ring
-    (RabbitMQ's consistent-hash plugin: documented and measured). What is hashed is the routing key, or a
-    header or property where the exchange's arguments name one.
+    A binding key is a weight: the number of buckets that its destination gets at the end of the ring. Only
+    the first binding of a destination counts, and removing any of them removes the destination from the ring
+    (RabbitMQ's consistent-hash plugin: documented and measured). The hash is that of the routing key, or of a
+    header or property that the exchange's arguments name.
     """
 
     type_name = "x-consistent-hash"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._header: str | None = self.arguments.get("hash-header")
-        self._property: str | None = self.arguments.get("hash-property")
+        self._header = self.declared.hash_header
+        self._property = self.declared.hash_property
         self.by_key_alone = self._header is None and self._property is None
         self._weights: dict[Destination, int] = {}
         self._ring: list[Destination] = []
         self._ends: list[int] = []
 
     @classmethod
-    def check_declaration(cls, virtual_host: VirtualHost, arguments: Mapping[str, Any]) -> None:
-        """Refuse arguments that do not say what to hash."""
-        given = [name for name in ("hash-header", "hash-property") if name in arguments]
-        for name in given:
-            if not isinstance(arguments[name], str):
-                raise InternalError(f"{name} must be a string, not {type_name(arguments[name])}")
-        if len(given) == 2:
+    def check_declaration(
+        cls, virtual_host: VirtualHost, name: str, arguments: Mapping[str, Any]
+    ) -> ExchangeOptions:
+        """See the base class: a message has one hash."""
+        options = super().check_declaration(virtual_host, name, arguments)
+        if options.hash_header is not None and options.hash_property is not None:
             raise PreconditionFailed("hash-header and hash-property are mutually exclusive")
-        if given == ["hash-property"] and arguments["hash-property"] not in _PROPERTIES:
-            raise PreconditionFailed(f"Unsupported property: {arguments['hash-property']}")
+        if options.hash_property is not None and options.hash_property not in _PROPERTIES:
+            raise PreconditionFailed(f"Unsupported property: {options.hash_property}")
+        return options
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
-        """Refuse a key that is no weight."""
+        """Refuse a key that is not a weight."""
         if not _is_integer(routing_key):
             raise PreconditionFailed(f"The binding key must be an integer: {term(routing_key)}")
         largest = self.virtual_host.state.personality.largest_hash_weight
@@ -85,12 +86,12 @@ class ConsistentHashExchange(Exchange):
 
     @property
     def buckets(self) -> int:
-        """How many buckets the ring has."""
+        """The number of buckets of the ring."""
         return self._ends[-1] if self._ends else 0
 
     @property
     def hashed(self) -> str:
-        """What is hashed of a message, in words."""
+        """The part of a message that is hashed, in words."""
         if self._header is not None:
             return f"header {self._header!r}"
         return "routing key" if self._property is None else f"property {self._property}"
@@ -99,7 +100,7 @@ class ConsistentHashExchange(Exchange):
         """The bucket that a message falls into, counted from 0; there must be one.
 
         Raises:
-            InternalError: what is hashed has no hash.
+            InternalError: the hashed value has no hash.
         """
         buckets = self._ends[-1]
         return 0 if buckets == 1 else jump(self._key(keys[0], message), buckets)
@@ -116,7 +117,7 @@ class ConsistentHashExchange(Exchange):
         return hashed if isinstance(hashed, int) else phash2(hashed)
 
     def restarted(self) -> None:
-        """See the base class: bindings that counted for nothing may do so now."""
+        """See the base class: bindings that did not count may count now."""
         if self.virtual_host.state.personality.bindings_sorted_by == "key":
             self._weights.clear()
         for binding in sorted(self.bindings.values(), key=_by_key):
@@ -132,15 +133,15 @@ class ConsistentHashExchange(Exchange):
         self._weighed()
 
     def _weighed(self) -> None:
-        """Lay out the ring anew: who is on it, and the bucket behind the last of each."""
+        """Rebuild the ring: its destinations, and the bucket behind the last of each."""
         self._ring = list(self._weights)
         self._ends = list(accumulate(self._weights.values()))
 
 
 class ModulusHashExchange(Exchange):
-    """Passes a message to one of its bindings, by the hash of its keys modulo their number.
+    """Routes a message to one binding, by the hash of its keys modulo the number of bindings.
 
-    Binding keys select nothing. In which order the bindings count is the personality's.
+    Binding keys have no effect. The personality decides the order of the bindings.
     """
 
     type_name = "x-modulus-hash"
@@ -187,10 +188,10 @@ def _integer(text: str) -> int:
 
 
 def _header_term(value: Any, hashes_empty: bool) -> Term:
-    """What RabbitMQ hashes of a header; whole numbers are not hashed but are keys themselves.
+    """The term that RabbitMQ hashes for a header; integers are not hashed but used as keys.
 
     Raises:
-        InternalError: it is empty, and the personality cannot hash that.
+        InternalError: the header is empty, in personalities that cannot hash that.
     """
     if isinstance(value, (list, tuple, Mapping)):
         # Only the first item counts.
@@ -205,7 +206,7 @@ def _header_term(value: Any, hashes_empty: bool) -> Term:
 
 
 def _term(value: Any) -> Term:
-    """A field value as the Erlang term RabbitMQ keeps it as."""
+    """A field value as RabbitMQ's Erlang term."""
     if isinstance(value, str):
         return _octets(value)
     if isinstance(value, bool):

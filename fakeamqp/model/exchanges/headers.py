@@ -1,4 +1,4 @@
-"""Exchanges that go by the headers of a message."""
+"""Exchanges that match the headers of a message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["HeadersExchange"]
 
 
 class HeadersExchange(Exchange):
-    """Passes a message where the binding's arguments match its headers (exchange-type.headers/*)."""
+    """Routes a message if the binding's arguments match its headers (exchange-type.headers/*)."""
 
     type_name = "headers"
     by_key_alone = False
@@ -46,23 +46,23 @@ class HeadersExchange(Exchange):
         return [binding.destination for binding, wanted in self._wanted.items() if wanted.met_by(headers)]
 
     def differences(self, binding: Binding, message: Message) -> list[str]:
-        """The names of those headers that a binding asks for and the message does not have so."""
+        """The names of the headers that a binding requires and the message does not match."""
         return self._wanted[binding].unmet(
             {name: self._sent(value) for name, value in message.headers.items()}
         )
 
     def asks_for_any(self, binding: Binding) -> bool:
-        """Whether one of the headers that a binding names is enough."""
+        """Whether one matching header is enough for a binding."""
         return self._wanted[binding].any
 
     def asked(self, binding: Binding) -> int:
-        """How many headers a binding asks for."""
+        """How many headers a binding requires."""
         return len(self._wanted[binding].values)
 
     def _sent(self, value: Any) -> Any:
-        """A message's header made matchable; some personalities see its timestamps in milliseconds."""
+        """A message's header in comparable form; some personalities compare timestamps in milliseconds."""
         if self._in_milliseconds and isinstance(value, int) and type(value) not in (int, bool):
-            return int(value) * 1000  # A timestamp is the only other kind of whole number there is.
+            return int(value) * 1000  # A timestamp is the only other integer type.
         return _matchable(value)
 
     def _added(self, binding: Binding) -> None:
@@ -73,7 +73,7 @@ class HeadersExchange(Exchange):
 
 
 class _Wanted:
-    """What the arguments of one binding ask of a message's headers; without x-match all must be met.
+    """The headers that the arguments of one binding require; without x-match all must match.
 
     Source: exchange-type.headers/default-match.
     """
@@ -84,7 +84,7 @@ class _Wanted:
         match = arguments.get("x-match", "all")
         with_x = match.endswith("-with-x")
         self.any: bool = match.startswith("any")
-        # None, the void, is met by any value.
+        # None, the void, matches any value.
         self.values = tuple(
             (name, None if value is None else _matchable(value))
             for name, value in arguments.items()
@@ -92,7 +92,7 @@ class _Wanted:
         )
 
     def met_by(self, headers: Mapping[str, Any]) -> bool:
-        """Whether these headers, made matchable, will do."""
+        """Whether these headers, in comparable form, match."""
         for name, value in self.values:
             met = name in headers and (value is None or headers[name] == value)
             if met is self.any:
@@ -100,7 +100,7 @@ class _Wanted:
         return not self.any
 
     def unmet(self, headers: Mapping[str, Any]) -> list[str]:
-        """The names of those that these headers, made matchable, do not meet."""
+        """The names of the required headers that these, in comparable form, do not match."""
         return [
             name
             for name, value in self.values
@@ -109,12 +109,12 @@ class _Wanted:
 
 
 def _matchable(value: Any) -> Any:
-    """What is compared of a header: text is its bytes, whichever of the two it was sent as (measured)."""
+    """The comparable form of a header: text and bytes with the same content are equal (measured)."""
     return freeze(value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value)
 
 
 def _erlang(value: Any) -> str:
-    """A value as RabbitMQ writes it into this text."""
+    """A value in the form of RabbitMQ's text."""
     if isinstance(value, (str, bytes)):
         text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
         return f'<<"{text}">>' if text else "<<>>"

@@ -1,6 +1,6 @@
-"""Exchanges that go by chance: each message goes to one of the bindings, any of them as likely as another.
+"""Exchanges that route each message to a random binding; all bindings are equally likely.
 
-The chance is the broker's own, so that a broker with a seed chooses the same again.
+They use the broker's random numbers, so that a broker with a seed repeats its choices.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["LocalRandomExchange", "RandomExchange"]
 
 
 class RandomExchange(Exchange):
-    """Passes a message to one of its bindings at random; keys select nothing (RabbitMQ: documented)."""
+    """Routes a message to one of its bindings at random; keys select nothing (RabbitMQ: documented)."""
 
     type_name = "x-random"
     by_key_alone = False
@@ -31,7 +31,7 @@ class RandomExchange(Exchange):
 
     @property
     def candidates(self) -> Sequence[Destination]:
-        """Where a message may go, once for each binding."""
+        """The possible destinations, once for each binding."""
         return tuple(self._destinations)
 
     def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
@@ -49,7 +49,7 @@ class RandomExchange(Exchange):
 
 
 class LocalRandomExchange(RandomExchange):
-    """A random exchange for classic queues on the publisher's node, which here all are.
+    """A random exchange for classic queues on the publisher's node; here all queues are on it.
 
     Source: RabbitMQ, documented, since 4.0.
     """
@@ -62,7 +62,7 @@ class LocalRandomExchange(RandomExchange):
             raise PreconditionFailed(f"Non empty binding '{routing_key}' key not permitted")
 
     def check_destination(self, destination: Destination) -> None:
-        """Refuse what is no classic queue."""
+        """Refuse destinations that are not classic queues."""
         if destination.kind != "queue":
             raise PreconditionFailed("Destination not found")
         if destination.type_name != "classic":

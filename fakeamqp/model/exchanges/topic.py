@@ -1,4 +1,4 @@
-"""Exchanges that go by patterns of words."""
+"""Exchanges that match routing keys against patterns of words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["TopicExchange", "topic_matches"]
 
 
 class TopicExchange(Exchange):
-    """Passes a message where the binding's pattern matches the routing key (exchange-type.topic/*)."""
+    """Routes a message if the binding's pattern matches the routing key (exchange-type.topic/*)."""
 
     type_name = "topic"
 

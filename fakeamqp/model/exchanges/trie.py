@@ -24,7 +24,7 @@ class _Node(Generic[T]):
 
 
 class TopicTrie(Generic[T]):
-    """Items filed under patterns, found by keys."""
+    """Items stored under patterns, found by keys."""
 
     __slots__ = ("_root",)
 
@@ -32,14 +32,14 @@ class TopicTrie(Generic[T]):
         self._root: _Node[T] = _Node()
 
     def add(self, pattern: str, item: T) -> None:
-        """File `item` under `pattern`; twice is once."""
+        """Add `item` under `pattern`; adding it again has no effect."""
         node = self._root
         for word in _words(pattern):
             node = node.children.setdefault(word, _Node())
         node.items[item] = None
 
     def remove(self, pattern: str, item: T) -> None:
-        """Take `item` out from under `pattern` and drop branches that have become empty."""
+        """Remove `item` from `pattern`, and remove empty branches."""
         path = [self._root]
         words = _words(pattern)
         for word in words:

@@ -1,4 +1,4 @@
-"""Whose behaviour the broker shows: the choices there are, and what each personality chooses."""
+"""Personalities: the behaviour of a RabbitMQ version or of the specifications, as named choices."""
 
 from fakeamqp.model.personality.branches import BranchChoices
 from fakeamqp.model.personality.choices import Personality, Phase

@@ -1,7 +1,7 @@
-"""Whose behaviour the broker shows where the documents and the brokers in the field differ.
+"""The choices of a personality: every behaviour in which the specifications and released brokers differ.
 
-A personality is data: a frozen record of named choices that the model and the protocols ask. Code
-never compares versions. Each choice names the rules it decides. The records are in `records`.
+A personality is data: a frozen record of named choices that the model and the protocols read. Code never
+compares versions. Each choice names the rules it decides. The records are in `records`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fakeamqp.model.personality.quorum import QuorumChoices
 __all__ = ["Personality", "Phase"]
 
 Phase: TypeAlias = Literal["permitted", "denied", "removed"]
-"""What becomes of a deprecated feature by default; what is removed nobody can have back."""
+"""The default state of a deprecated feature. A removed feature cannot be permitted."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class Personality:
 
     # --- wire ------------------------------------------------------------------------------------
     closes_silently_on_bad_frames: bool
-    """frame/unknown-type, frame/bad-frame-end: end the socket without connection.close."""
-    speaks_of_errors_when: Literal["tuned", "open"]
-    """errors/pre-open-error: until then the socket is ended without connection.close."""
+    """frame/unknown-type, frame/bad-frame-end: close the socket without connection.close."""
+    reports_errors_from: Literal["tuned", "open"]
+    """errors/pre-open-error: before this state the socket is closed without connection.close."""
     frame_size_tolerance: int
-    """frame/oversized-receive: bytes a frame may exceed frame-max by."""
+    """frame/oversized-receive: bytes by which a frame may exceed frame-max."""
     smallest_frame_max: int
     """connection.tune-ok/frame-max-minimum."""
     published_field_grammar: bool
-    """types/*: tags as the published grammar has them, instead of those in use; names are validated."""
+    """types/*: tags of the published grammar instead of those in common use; names are validated."""
     heartbeat_off_channel_zero: str
     """heartbeat/channel-zero: condition raised."""
     content_on_channel_zero: str
@@ -47,21 +47,21 @@ class Personality:
     content_class_mismatch: str
     """content/class-id-matches: condition raised."""
     body_overrun: str
-    """content/body-overrun: condition raised; empty where what is too much is taken, and never complete."""
+    """content/body-overrun: condition raised; empty if excess bytes are accepted, and never complete."""
     refuses_open_before_close_ok: bool
     """channel.close/stability: a channel.open before the awaited close-ok is an error, not discarded."""
     channel_above_maximum: str
     """channel.open/above-channel-max: condition raised."""
     channel_max_limits: Literal["count", "number"]
-    """connection.tune/channel-max-meaning: how many channels are open at once, or their highest number."""
+    """connection.tune/channel-max-meaning: the number of open channels, or the highest channel number."""
     client_ends_closed_transport: bool
-    """connection.close-ok/socket-closed-after: a client that asked for the close is waited for."""
+    """connection.close-ok/socket-closed-after: wait for a client that requested the close to do so."""
     connection_method_out_of_order: str
     """reply-code/command-invalid, channels/no-vhost-switch: condition raised on an open connection."""
     unknown_virtual_host: str
     """connection.open/unknown-vhost: condition raised."""
     takes_cancel_ok: bool
-    """basic.cancel-ok from a client ends the consumer as basic.cancel does (RabbitMQ: since 4.3)."""
+    """basic.cancel-ok from a client cancels the consumer as basic.cancel does (RabbitMQ: since 4.3)."""
 
     # --- names and declarations --------------------------------------------------------------------
     longest_name: int
@@ -69,7 +69,7 @@ class Personality:
     restricts_names: bool
     """domain.*/pattern: letters, digits, hyphen, underscore, period and colon only."""
     reserved_queue_redeclarable: bool
-    """queue.declare/queue-reserved: an amq. queue that exists may be declared again, not just passively."""
+    """queue.declare/queue-reserved: an existing amq. queue may be declared again, not just passively."""
     passive_declare_needs_permission: bool
     """A passive declare needs some permission on the name (RabbitMQ: since 4.2.7)."""
     has_trace_exchange: bool
@@ -81,7 +81,7 @@ class Personality:
     unknown_exchange_type: str
     """exchange.declare/type-support: condition raised."""
     passive_no_wait_is_silent: bool
-    """*.declare/passive-no-wait: no error for what is missing."""
+    """*.declare/passive-no-wait: no error for a missing entity."""
     exchange_flags_reserved: bool
     """exchange.declare/reserved-flags: auto-delete and internal are ignored."""
     deleting_missing_is_an_error: bool
@@ -91,23 +91,23 @@ class Personality:
     compares_auto_delete: bool
     """queue.declare/auto-delete-pre-existence."""
     equivalence_ignores_unknown_arguments: bool
-    """*.declare/passive-equivalent: only arguments the broker knows are compared."""
+    """*.declare/passive-equivalent: only arguments known to the broker are compared."""
     most_topic_wildcards: int
     """How many words of a topic binding's key may be `#`; 0 = any number (RabbitMQ: 2 since 4.3.5)."""
     timestamps_match_in_milliseconds: bool
-    """A headers exchange sees a message's timestamps times 1000, and a binding's as they are."""
+    """A headers exchange multiplies a message's timestamps by 1000, but not those of a binding."""
     exchange_types: tuple[str, ...]
-    """exchange.declare/type-support, exchange/extensions: the types there are."""
+    """exchange.declare/type-support, exchange/extensions: the supported types."""
     invalid_exchange_types: tuple[str, ...]
-    """Types that are called invalid instead of unknown: words that RabbitMQ's runtime knows (measured)."""
+    """Types reported as invalid instead of unknown: atoms that RabbitMQ's runtime knows (measured)."""
     bindings_sorted_by: Literal["key", "age", "destination"]
-    """In which order x-modulus-hash counts its bindings. By key, a restart also sorts hash rings anew."""
+    """The order in which x-modulus-hash counts its bindings. By key, a restart also re-sorts hash rings."""
     largest_hash_weight: int
     """The largest binding key of x-consistent-hash; 0 = any number (RabbitMQ: 10000 since 4.2)."""
     hashes_empty_headers: bool
     """x-consistent-hash can hash an empty table or array (RabbitMQ: fails before 4.3)."""
     deprecated_features: Mapping[str, Phase]
-    """The deprecated features the broker knows, and what becomes of them by default: see `features`."""
+    """The deprecated features known to the broker, and their default states: see `features`."""
 
     # --- queues ------------------------------------------------------------------------------------
     queue_arguments: Mapping[str, tuple[str, ...]]
@@ -119,38 +119,40 @@ class Personality:
     argument_values: Mapping[str, tuple[str | int, ...]]
     """The legal values of arguments that take but a few; one not named here takes any."""
     validates_consumer_timeout: bool
-    """A bad x-consumer-timeout is refused; otherwise it is as good as none (RabbitMQ: since 4.3)."""
+    """An invalid x-consumer-timeout is refused; otherwise it is ignored (RabbitMQ: since 4.3)."""
     absent_queue_types: tuple[str, ...]
-    """Values of x-queue-type that are as good as none."""
+    """Values of x-queue-type that are ignored."""
     crashes_on_ages: bool
-    """A text that does not begin with a digit, in place of an age, ends the connection with 541."""
+    """An age that does not begin with a digit closes the connection with 541."""
     stream_filter_size_refusal: str
     """The text for an x-stream-filter-size-bytes out of range, looked at once the flags are right."""
     streams_rewrite_properties: bool
-    """Streams give messages out with what AMQP 1.0 can say of their properties (RabbitMQ: documented)."""
-    stream_consumer_words: tuple[str, str]
-    """How streams are called where a consumer has no prefetch, and where it would not acknowledge."""
+    """Streams deliver messages with the properties that AMQP 1.0 can express (RabbitMQ: documented)."""
+    stream_consumer_terms: tuple[str, str]
+    """How the errors for a consumer without a prefetch limit, and for one without acknowledgements, name
+    streams."""
     single_active_get_refusal: str
-    """How the refusal of basic.get names the queue type, where there is a single active consumer."""
+    """How the error for basic.get on a queue with a single active consumer names the queue type."""
     quorum: QuorumChoices
-    """What quorum queues do."""
+    """The choices for quorum queues."""
     branches: BranchChoices
-    """What branches of distributed transactions do."""
+    """The choices for branches of distributed transactions."""
 
     # --- messages --------------------------------------------------------------------------------
     prefetch_is_per_consumer: bool
-    """basic.qos/global-connection: global clear = each new consumer, set = the channel together."""
+    """basic.qos/global-connection: without global the limit is for each new consumer, with global for the
+    whole channel."""
     refuses_denied_global_qos: bool
-    """Where the deprecated feature global_qos is denied, a shared limit is refused: 541, connection.
+    """If the deprecated feature global_qos is denied, a shared limit is refused: 541, connection.
 
-    Otherwise it becomes a limit for each consumer, which nobody is told.
+    Otherwise it silently becomes a limit for each consumer.
     """
     honours_prefetch_size: bool
     """basic.qos/prefetch-size-*."""
     honours_client_flow: bool
     """channel.flow/*."""
     throttles_with_flow: bool
-    """channel.flow/throttling: publishers are held back with channel.flow as well."""
+    """channel.flow/throttling: publishers are throttled with channel.flow as well."""
     honours_no_local: bool
     """domain.no-local/*."""
     honours_immediate: bool
@@ -162,13 +164,13 @@ class Personality:
     rejected_avoids_same_channel: bool
     """basic.reject/requeue-01."""
     most_deliveries: int
-    """basic.deliver/01: a message that comes back unsettled this often is dead-lettered; 0 = no limit."""
+    """basic.deliver/01: a message returned unsettled this often is dead-lettered; 0 = no limit."""
     queues_have_priorities: bool
-    """basic/06: every queue orders by priority, not just those declared with x-max-priority."""
+    """basic/06: every queue orders by priority, not just queues declared with x-max-priority."""
     discards_low_priority_first: bool
     """server-model/discard-low-priority-first: a full queue drops its least urgent message, not its head."""
     dead_letters_deleted: bool
-    """queue.delete/01: what a deleted queue holds goes to its dead-letter exchange."""
+    """queue.delete/01: the messages of a deleted queue go to its dead-letter exchange."""
     expiration_is_ttl: bool
     """basic/property-expiration."""
     checks_user_id: bool
@@ -178,22 +180,22 @@ class Personality:
     direct_reply_to: bool
     """The pseudo-queue amq.rabbitmq.reply-to (RabbitMQ: documented extension)."""
     refuses_binding_replies: bool
-    """Binding or unbinding a reply address is refused; otherwise there is no such queue."""
+    """Binding or unbinding a reply address is refused; otherwise it is an unknown queue."""
     replies_are_routed: bool
-    """An answer to a live reply address counts as routed: `mandatory` does not return it."""
+    """A reply to a live reply address counts as routed: `mandatory` does not return it."""
     replies_count_tags: bool
-    """Each direct answer has a delivery tag of its own; otherwise all have the next one there will be."""
+    """Each direct reply has a delivery tag of its own; otherwise all have the next unused tag."""
     publish_checks: tuple[str, ...]
-    """What a publish's properties are checked for, in order; a topic permission is looked at for the
-    keys that are known by then. See `publishing`."""
+    """The checks of a publish's properties, in order; the topic permission is checked for the routing keys
+    that are known by then. See `publishing`."""
     takes_deaths_from_clients: bool
-    """An x-death that a client publishes is its message's history, and goes on from there."""
+    """An x-death header from a client is the beginning of the message's history."""
     paused_consumers_count: bool
     """queue.declare-ok/consumer-count: consumers paused by channel.flow are counted."""
     consumer_timeout: float
-    """How long a client may hold a delivery where the queue does not say; 0 means for ever."""
+    """The default acknowledgement timeout; 0 means none."""
     channels_time_out: bool
-    """A delivery that was held too long closes the channel (RabbitMQ: documented, up to 4.2)."""
+    """The acknowledgement timeout closes the channel (RabbitMQ: documented, up to 4.2)."""
     largest_content: int
     """types/max-content-size: bytes of body a content header may announce; 0 = no limit."""
     largest_message: int
@@ -203,39 +205,39 @@ class Personality:
 
     # --- policies, limits and definitions ----------------------------------------------------------
     policy_keys: tuple[str, ...]
-    """What a policy may set."""
+    """The keys of policies."""
     operator_policy_keys: tuple[str, ...]
-    """What an operator policy may set."""
+    """The keys of operator policies."""
     foreign_policy_keys: Mapping[str, tuple[str, ...]]
-    """By queue type, the keys whose mere presence has a whole policy pass by such queues."""
+    """By queue type, the keys with which a policy as a whole does not apply to queues of the type."""
     longest_pattern: int
     """Bytes in the pattern of a policy; 0 = no limit (RabbitMQ: 1024 since 4.2)."""
     policy_decides_expiry: tuple[str, ...]
-    """Queue types where a policy's `expires` holds whatever the argument says; elsewhere the shorter does."""
+    """Queue types for which a policy's `expires` overrides the argument; otherwise the shorter counts."""
     negative_delivery_limit: bool
-    """A policy's `delivery-limit` may be negative, which means that there is none (RabbitMQ: since 4.0)."""
+    """A policy's `delivery-limit` may be negative, which means no limit (RabbitMQ: since 4.0)."""
     connection_limit_condition: str
     """connection.open/vhost-limits: condition raised."""
     queue_limit_condition: str
-    """reply-code/resource-error: condition raised where a virtual host may have no more queues."""
+    """reply-code/resource-error: condition raised if a virtual host may have no more queues."""
     channel_limit_text: str
-    """What a user with too many channels is told, with `user`, `node` and `limit`."""
+    """The text of the error for too many channels of a user, with `user`, `node` and `limit`."""
     remembers_queue_type: Literal["never", "by default", "always"]
-    """A queue declared without x-queue-type has it among its arguments afterwards, with the type that was
-    chosen; "by default" means: where the virtual host has a default type of its own."""
+    """The arguments of a queue declared without x-queue-type are completed with the type that was chosen;
+    "by default" means: if the virtual host has a default queue type of its own."""
     names_default_queue_type: bool
-    """New virtual hosts say in their metadata that their default queue type is classic (RabbitMQ: 4.2)."""
+    """The metadata of new virtual hosts name classic as the default queue type (RabbitMQ: 4.2)."""
     definitions_name_format: bool
-    """Definitions say what kind of definitions they are, and of which cluster (RabbitMQ: since 4.0)."""
+    """Definitions contain their format and the name of their cluster (RabbitMQ: since 4.0)."""
     definitions_repeat_queue_type: bool
-    """Definitions have default_queue_type beside the metadata of a virtual host too (RabbitMQ: 4.0)."""
+    """Definitions repeat default_queue_type outside a virtual host's metadata (RabbitMQ: 4.0)."""
     limits_are_pairs: bool
     """Definitions have the limits of a virtual host as a list of pairs (RabbitMQ: until 4.0, measured)."""
 
     # --- identity and extensions -----------------------------------------------------------------
     new_secret_is_checked: bool
-    """connection.update-secret looks at permissions again: without access to the virtual host the connection
-    ends, without permission to read a consumer does (RabbitMQ: since 4.2)."""
+    """connection.update-secret checks permissions again: without access to the virtual host the connection
+    is closed, without permission to read a consumer is cancelled (RabbitMQ: since 4.2)."""
     announces_host: bool
     """connection.start/server-properties-required-fields."""
     capabilities: tuple[str, ...]

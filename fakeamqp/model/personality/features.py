@@ -1,8 +1,8 @@
-"""Deprecated features: what a RabbitMQ on its way to the next version still permits, and what no longer.
+"""Deprecated features: features that a RabbitMQ version still permits, denies by default, or has removed.
 
-Which of them a personality knows, and what becomes of each by default, is its `deprecated_features`. Each
-can be permitted or denied by name, as RabbitMQ's `deprecated_features.permit.NAME` does; what has been
-removed stays removed. Only three can be felt over AMQP 0-9-1; the others are there to be named.
+A personality's `deprecated_features` are those it knows, with their default states. Each can be permitted or
+denied by name, as with RabbitMQ's `deprecated_features.permit.NAME`; a removed feature cannot be permitted.
+Only three of them affect AMQP 0-9-1; the others can only be named.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ FEATURES: Mapping[Feature, str] = {
     "amqp_address_v1": "addresses of AMQP 1.0, which is not spoken here",
     "amqp_filter_set_bug": "filters of AMQP 1.0, which is not spoken here",
 }
-"""Every deprecated feature that some personality knows, and what it is."""
+"""Every deprecated feature that some personality knows, and its meaning."""
 
-# RabbitMQ's words, up to where every text has been cut to the 255 bytes of a reply text.
+# RabbitMQ's texts, up to the point where every one is cut to the 255 bytes of a reply text.
 _DENIED_BY_DEFAULT = (
     "Feature `{0}` is deprecated.\n"
     "By default, this feature is not permitted anymore.\n"
@@ -60,16 +60,16 @@ _DENIED_BY_CONFIGURATION = (
 
 
 class FeatureError(FakeAMQPError):
-    """A deprecated feature cannot be permitted or denied: its name is wrong, or it is gone."""
+    """A deprecated feature cannot be permitted or denied: its name is unknown, or it was removed."""
 
 
 class DeprecatedFeatures:
     """Which deprecated features one broker permits.
 
     Args:
-        personality: says which there are, and what becomes of them by default.
-        permit: names of those that are permitted whatever the default.
-        deny: names of those that are not.
+        personality: defines the deprecated features and their default states.
+        permit: names of features to permit, whatever the default.
+        deny: names of features to deny, whatever the default.
 
     Raises:
         FeatureError: the personality does not know one of them, one is both permitted and denied, or one to
@@ -108,14 +108,14 @@ class DeprecatedFeatures:
         raise FeatureError(f"no deprecated feature {name!r}{hint} Known: {', '.join(sorted(FEATURES))}")
 
     def permitted(self, name: Feature) -> bool:
-        """Whether a feature may be used. What the personality does not know as deprecated may be."""
+        """Whether a feature may be used. A feature that is not deprecated in the personality may."""
         return self._permitted.get(name, True)
 
     def require(self, name: Feature) -> None:
-        """Refuse what needs a feature that is not permitted.
+        """Refuse a request that needs a feature that is not permitted.
 
         Raises:
-            InternalError: with RabbitMQ's text; it ends the connection.
+            InternalError: with RabbitMQ's text; it closes the connection.
         """
         if not self.permitted(name):
             denied = self._phases[name] == "denied"

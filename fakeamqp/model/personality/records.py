@@ -1,7 +1,7 @@
-"""The personalities there are: RabbitMQ of several versions, and the documents to the letter.
+"""The personalities: several versions of RabbitMQ, and the specifications to the letter.
 
-Each record says what its broker does; those of other versions say what differs from `RABBITMQ_4_2`.
-Sources: the documentation, release notes and behaviour of the released versions they are called after.
+`RABBITMQ_4_2` is complete; the records of other versions contain their differences from it. Sources: the
+documentation, release notes and behaviour of the released versions.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import difflib
 from dataclasses import replace
 
 from fakeamqp.errors import FakeAMQPError
+from fakeamqp.model.arguments.choices import argument_choices
 from fakeamqp.model.personality.branches import BranchChoices
 from fakeamqp.model.personality.choices import Personality, Phase
 from fakeamqp.model.personality.quorum import QuorumChoices
@@ -44,56 +45,6 @@ _EXTENSIONS = (
     "direct_reply_to",
 )
 
-_LIMITS = ("x-max-length", "x-max-length-bytes", "x-overflow")
-_DEAD_LETTERS = ("x-dead-letter-exchange", "x-dead-letter-routing-key")
-_LIFETIMES = ("x-expires", "x-message-ttl")
-_QUEUE_ARGUMENTS = {
-    "classic": (
-        "x-queue-type",
-        *_LIFETIMES,
-        *_DEAD_LETTERS,
-        *_LIMITS,
-        "x-max-priority",
-        "x-queue-leader-locator",
-        "x-queue-master-locator",
-        "x-queue-mode",
-        "x-queue-version",
-        "x-single-active-consumer",
-        "x-consumer-timeout",
-    ),
-    "quorum": (
-        "x-queue-type",
-        *_LIFETIMES,
-        *_DEAD_LETTERS,
-        "x-dead-letter-strategy",
-        *_LIMITS,
-        "x-delivery-limit",
-        "x-max-in-memory-bytes",
-        "x-max-in-memory-length",
-        "x-queue-leader-locator",
-        "x-quorum-initial-group-size",
-        "x-single-active-consumer",
-        "x-consumer-timeout",
-    ),
-    "stream": (
-        "x-queue-type",
-        "x-initial-cluster-size",
-        "x-max-age",
-        "x-max-length-bytes",
-        "x-queue-leader-locator",
-        "x-stream-filter-size-bytes",
-        "x-stream-max-segment-size-bytes",
-        "x-consumer-timeout",
-    ),
-}
-_CONSUMER_ARGUMENTS = {
-    "classic": ("x-priority",),
-    "quorum": ("x-priority",),
-    "stream": ("x-stream-offset", "x-stream-filter", "x-stream-match-unfiltered"),
-}
-
-_LOCATORS = ("client-local", "balanced", "random", "least-leaders")
-
 _DEPRECATED: dict[str, Phase] = {
     "transient_nonexcl_queues": "permitted",
     "global_qos": "permitted",
@@ -105,96 +56,8 @@ _DEPRECATED: dict[str, Phase] = {
     "amqp_filter_set_bug": "permitted",
 }
 
-_POLICY_KEYS = (
-    "alternate-exchange",
-    "consumer-timeout",
-    "dead-letter-exchange",
-    "dead-letter-routing-key",
-    "dead-letter-strategy",
-    "delivery-limit",
-    "expires",
-    "initial-cluster-size",
-    "max-age",
-    "max-in-memory-bytes",
-    "max-in-memory-length",
-    "max-length",
-    "max-length-bytes",
-    "message-ttl",
-    "overflow",
-    "queue-leader-locator",
-    "queue-master-locator",
-    "queue-mode",
-    "queue-version",
-    "stream-filter-size-bytes",
-    "stream-max-segment-size-bytes",
-    "target-group-size",
-)
-_OPERATOR_POLICY_KEYS = (
-    "delivery-limit",
-    "expires",
-    "max-in-memory-bytes",
-    "max-in-memory-length",
-    "max-length",
-    "max-length-bytes",
-    "message-ttl",
-    "overflow",
-    "queue-master-locator",
-    "queue-version",
-    "target-group-size",
-)
-_MIRRORING_KEYS = (
-    "ha-mode",
-    "ha-params",
-    "ha-promote-on-failure",
-    "ha-promote-on-shutdown",
-    "ha-sync-batch-size",
-    "ha-sync-mode",
-)
-_DELAYED_RETRY_KEYS = ("delayed-retry-max", "delayed-retry-min", "delayed-retry-type")
-_FOREIGN_POLICY_KEYS = {
-    "classic": (
-        "dead-letter-strategy",
-        "delivery-limit",
-        "initial-cluster-size",
-        "max-age",
-        "max-in-memory-bytes",
-        "max-in-memory-length",
-        "stream-max-segment-size-bytes",
-        "target-group-size",
-    ),
-    "quorum": (
-        "initial-cluster-size",
-        "max-age",
-        "queue-master-locator",
-        "queue-mode",
-        "stream-max-segment-size-bytes",
-        "ha-mode",
-        "ha-params",
-        "ha-promote-on-failure",
-        "ha-promote-on-shutdown",
-        "ha-sync-mode",
-    ),
-    "stream": (
-        "dead-letter-exchange",
-        "dead-letter-routing-key",
-        "dead-letter-strategy",
-        "delivery-limit",
-        "expires",
-        "max-in-memory-bytes",
-        "max-in-memory-length",
-        "max-length",
-        "message-ttl",
-        "overflow",
-        "queue-master-locator",
-        "queue-mode",
-        "target-group-size",
-        *_MIRRORING_KEYS,
-    ),
-}
-
-
 _STANDARD_EXCHANGES = ("direct", "fanout", "topic", "headers")
-# The types of plugins are there as if the plugins were enabled.
+# The types of plugins are available as if the plugins were enabled.
 _EXCHANGES = (
     *_STANDARD_EXCHANGES,
     "x-consistent-hash",
@@ -203,7 +66,7 @@ _EXCHANGES = (
     "x-modulus-hash",
     "x-random",
 )
-# Some that a test may come up with.
+# Atoms of Erlang that a test is likely to use as a type.
 _ERLANG_WORDS = (
     "",
     "bar",
@@ -242,8 +105,9 @@ RABBITMQ_4_2 = Personality(
     name="rabbitmq-4.2",
     product="RabbitMQ",
     version="4.2.9",
+    **argument_choices("rabbitmq-4.2"),
     closes_silently_on_bad_frames=False,
-    speaks_of_errors_when="tuned",
+    reports_errors_from="tuned",
     frame_size_tolerance=8,
     smallest_frame_max=8192,
     published_field_grammar=False,
@@ -281,18 +145,10 @@ RABBITMQ_4_2 = Personality(
     largest_hash_weight=10_000,
     hashes_empty_headers=False,
     deprecated_features=_DEPRECATED,
-    queue_arguments=_QUEUE_ARGUMENTS,
-    consumer_arguments=_CONSUMER_ARGUMENTS,
-    removed_queue_arguments=(),
-    argument_values={
-        "x-queue-mode": ("default", "lazy"),
-        "x-queue-version": (1, 2),
-        "x-queue-leader-locator": (*_LOCATORS, "min-masters"),
-    },
     crashes_on_ages=False,
     stream_filter_size_refusal="Invalid value for x-stream-filter-size-bytes",
     streams_rewrite_properties=True,
-    stream_consumer_words=("stream {}", "stream {}"),
+    stream_consumer_terms=("stream {}", "stream {}"),
     validates_consumer_timeout=False,
     absent_queue_types=("undefined", ""),
     single_active_get_refusal='<<"quorum">>',
@@ -327,9 +183,6 @@ RABBITMQ_4_2 = Personality(
     largest_content=512 * _MIB,
     largest_message=16 * _MIB,
     largest_message_condition="precondition-failed",
-    policy_keys=_POLICY_KEYS,
-    operator_policy_keys=_OPERATOR_POLICY_KEYS,
-    foreign_policy_keys=_FOREIGN_POLICY_KEYS,
     longest_pattern=1024,
     policy_decides_expiry=(),
     negative_delivery_limit=True,
@@ -352,18 +205,14 @@ RABBITMQ_4_0 = replace(
     RABBITMQ_4_2,
     name="rabbitmq-4.0",
     version="4.0.9",
+    **argument_choices("rabbitmq-4.0"),
     smallest_frame_max=4096,
     body_overrun="",
     passive_declare_needs_permission=False,
     bindings_sorted_by="key",
     largest_hash_weight=0,
     deprecated_features={name: phase for name, phase in _DEPRECATED.items() if name != "amqp_filter_set_bug"},
-    queue_arguments={
-        # x-stream-filter-size-bytes is not listed for any type, and so is ignored everywhere.
-        **_QUEUE_ARGUMENTS,
-        "stream": _without(_QUEUE_ARGUMENTS["stream"], "x-stream-filter-size-bytes"),
-    },
-    quorum=QuorumChoices(odd_limit_is_none=False, returns_activate=False),
+    quorum=QuorumChoices(invalid_limit_is_none=False, returns_activate=False),
     absent_queue_types=("undefined",),
     crashes_on_ages=True,
     stream_filter_size_refusal="Invalid value for  x-stream-filter-size-bytes",
@@ -386,6 +235,7 @@ RABBITMQ_3_13 = replace(
     RABBITMQ_4_0,
     name="rabbitmq-3.13",
     version="3.13.7",
+    **argument_choices("rabbitmq-3.13"),
     exchange_types=_without(_EXCHANGES, "x-local-random"),
     deprecated_features={
         "transient_nonexcl_queues": "permitted",
@@ -394,30 +244,13 @@ RABBITMQ_3_13 = replace(
         "ram_node_type": "permitted",
         "management_metrics_collection": "permitted",
     },
-    queue_arguments={
-        **RABBITMQ_4_0.queue_arguments,
-        "classic": _without(_QUEUE_ARGUMENTS["classic"], "x-queue-leader-locator"),
-    },
-    consumer_arguments={
-        # Streams have filters, but nobody else refuses their arguments.
-        "classic": (
-            "x-cancel-on-ha-failover",
-            "x-priority",
-            "x-credit",
-            "x-stream-filter",
-            "x-stream-match-unfiltered",
-        ),
-        "quorum": ("x-priority", "x-credit", "x-stream-filter", "x-stream-match-unfiltered"),
-        "stream": ("x-stream-offset", "x-credit", "x-stream-filter", "x-stream-match-unfiltered"),
-    },
-    argument_values={**RABBITMQ_4_0.argument_values, "x-queue-leader-locator": _LOCATORS},
-    stream_consumer_words=("'{}'", "stream queues {}"),
+    stream_consumer_terms=("'{}'", "stream queues {}"),
     publish_checks=("topic-permission", "reply-to", "user-id", "expiration", "copies", "deaths"),
     takes_deaths_from_clients=True,
     quorum=QuorumChoices(
         delivery_limit=None,
         negative_limit_is_none=False,
-        odd_limit_is_none=False,
+        invalid_limit_is_none=False,
         carries_failures=False,
         priorities="none",
         single_active_by_priority=False,
@@ -425,17 +258,6 @@ RABBITMQ_3_13 = replace(
     ),
     largest_message=128 * _MIB,
     mechanisms=("PLAIN", "AMQPLAIN"),
-    policy_keys=(*_POLICY_KEYS, *_MIRRORING_KEYS),
-    operator_policy_keys=(
-        *_without(_OPERATOR_POLICY_KEYS, "queue-master-locator"),
-        "ha-mode",
-        "ha-params",
-        "ha-sync-mode",
-    ),
-    foreign_policy_keys={
-        **_FOREIGN_POLICY_KEYS,
-        "classic": (*_FOREIGN_POLICY_KEYS["classic"], "queue-leader-locator"),
-    },
     policy_decides_expiry=("quorum",),
     negative_delivery_limit=False,
     remembers_queue_type="by default",
@@ -447,6 +269,7 @@ RABBITMQ_4_3 = replace(
     RABBITMQ_4_2,
     name="rabbitmq-4.3",
     version="4.3.5",
+    **argument_choices("rabbitmq-4.3"),
     takes_cancel_ok=True,
     most_topic_wildcards=2,
     bindings_sorted_by="destination",
@@ -460,23 +283,6 @@ RABBITMQ_4_3 = replace(
         "amqp_address_v1": "denied",
         "amqp_filter_set_bug": "denied",
     },
-    queue_arguments={
-        "classic": _without(_QUEUE_ARGUMENTS["classic"], "x-consumer-timeout"),
-        "quorum": (
-            *_QUEUE_ARGUMENTS["quorum"],
-            "x-consumer-disconnected-timeout",
-            "x-delayed-retry-type",
-            "x-delayed-retry-min",
-            "x-delayed-retry-max",
-        ),
-        "stream": _without(_QUEUE_ARGUMENTS["stream"], "x-consumer-timeout"),
-    },
-    consumer_arguments={**_CONSUMER_ARGUMENTS, "quorum": ("x-priority", "x-consumer-timeout")},
-    removed_queue_arguments=("x-queue-mode",),
-    argument_values={
-        "x-queue-version": (2,),
-        "x-queue-leader-locator": RABBITMQ_4_2.argument_values["x-queue-leader-locator"],
-    },
     validates_consumer_timeout=True,
     quorum=QuorumChoices(
         limit_counts="failures",
@@ -489,8 +295,6 @@ RABBITMQ_4_3 = replace(
         consumers_time_out=True,
     ),
     channels_time_out=False,
-    policy_keys=(*_POLICY_KEYS, "consumer-disconnected-timeout", *_DELAYED_RETRY_KEYS),
-    operator_policy_keys=(*_OPERATOR_POLICY_KEYS, *_DELAYED_RETRY_KEYS),
 )
 
 SPEC = replace(
@@ -498,8 +302,9 @@ SPEC = replace(
     name="spec",
     product="fakeamqp",
     version="0.1.0",
+    **argument_choices("spec"),
     closes_silently_on_bad_frames=True,
-    speaks_of_errors_when="open",
+    reports_errors_from="open",
     frame_size_tolerance=0,
     smallest_frame_max=4096,
     published_field_grammar=True,
@@ -553,7 +358,7 @@ SPEC = replace(
     direct_reply_to=False,
     refuses_binding_replies=False,
     paused_consumers_count=False,
-    # The documents have no windows but shared ones, and levels of priority in order.
+    # In the specifications prefetch limits are always shared, and priority levels are strict.
     quorum=QuorumChoices(refuses_shared_windows=False, priorities="levels"),
     consumer_timeout=0.0,
     channels_time_out=False,
@@ -582,10 +387,10 @@ PERSONALITIES = {each.name: each for each in (RABBITMQ_3_13, RABBITMQ_4_0, RABBI
 
 
 def personality(name: str | Personality) -> Personality:
-    """The personality called `name`; a record passes through.
+    """The personality called `name`; a record is returned as it is.
 
     Raises:
-        UnknownPersonality: nothing is called so; the text names the nearest match.
+        UnknownPersonality: there is none; the text names the nearest match.
     """
     if isinstance(name, Personality):
         return name

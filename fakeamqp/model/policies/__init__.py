@@ -1,7 +1,7 @@
 """Policies and operator policies: options that an operator gives to queues and exchanges by their names.
 
-`keys` knows what a policy may set, `policy` what one is and what it matches, `merging` what comes of a
-policy, an operator policy and a queue's own arguments together, and `book` keeps those of a virtual host.
+`keys` checks definitions, `policy` describes one policy and its matches, `merging` combines a policy, an
+operator policy and arguments, and `book` keeps the policies of a virtual host.
 """
 
 from fakeamqp.model.policies.book import Policies

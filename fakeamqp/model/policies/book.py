@@ -1,7 +1,7 @@
-"""The policies of one virtual host, and which of them each queue and exchange has.
+"""The policies of one virtual host, and the policies of each of its queues and exchanges.
 
-Whenever a policy is set or cleared everything is matched anew, and what has another policy than before is
-told so. New queues and exchanges are matched when they are declared. (RabbitMQ: documented.)
+Setting or clearing a policy matches all queues and exchanges again, and applies the options of those whose
+policies changed. New ones are matched when they are declared. (RabbitMQ: documented.)
 """
 
 from __future__ import annotations
@@ -10,7 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.parameters import hint
-from fakeamqp.model.policies.merging import effective_definition, effective_options
+from fakeamqp.model.policies.merging import (
+    effective_definition,
+    effective_exchange_options,
+    effective_options,
+)
 from fakeamqp.model.policies.policy import Policy, PolicyError, read_policy
 
 if TYPE_CHECKING:
@@ -32,15 +36,15 @@ class Policies:
         self.operator_policies: dict[str, Policy] = {}
 
     def set(self, name: str, value: Mapping[str, Any], *, operator: bool = False) -> Policy:
-        """Set or replace a policy; it holds at once.
+        """Set or replace a policy; it applies at once.
 
         Args:
             name: of the policy.
-            value: pattern, definition, priority and apply-to, as RabbitMQ calls them.
+            value: the fields pattern, definition, priority and apply-to, as in RabbitMQ.
             operator: make it an operator policy.
 
         Raises:
-            PolicyError: something is wrong with it.
+            PolicyError: a field is missing or illegal.
         """
         state = self._virtual_host.state
         policy = read_policy(state.personality, state.features, name, value, operator=operator)
@@ -49,16 +53,16 @@ class Policies:
         return policy
 
     def clear(self, name: str, *, operator: bool = False) -> None:
-        """Take a policy away; what it did ends at once.
+        """Clear a policy; its effect ends at once.
 
         Raises:
-            PolicyError: there is none of this name.
+            PolicyError: no policy has this name.
         """
         kept = self._kept(operator)
         if name not in kept:
             kind = "operator policy" if operator else "policy"
             where = self._virtual_host.name
-            near = hint(name, kept) if kept else "; there is none at all"
+            near = hint(name, kept) if kept else "; there are none"
             raise PolicyError(
                 f"there is no {kind} {name!r} in virtual host {where!r}{near}", "Parameter does not exist"
             )
@@ -75,12 +79,12 @@ class Policies:
         for exchange in virtual_host.exchanges.values():
             self.adopt_exchange(exchange)
         for queue in list(virtual_host.queues.values()):
-            # What a queue drops may expire, or fill, another one of the list.
+            # Dead letters of one queue may cause the deletion of another one in the list.
             if not queue.deleted:
                 self.adopt_queue(queue)
 
     def adopt_queue(self, queue: Queue) -> None:
-        """Match a queue, and have it heed its policies if they are others than before."""
+        """Match a queue, and apply its options if its policies changed."""
         kind = queue.type_name
         foreign = frozenset(self._virtual_host.state.personality.foreign_policy_keys[kind])
 
@@ -103,9 +107,9 @@ class Policies:
         )
 
     def adopt_exchange(self, exchange: Exchange) -> None:
-        """Match an exchange; an alternate exchange is all that policies give it.
+        """Match an exchange, and apply its options if its policies changed.
 
-        The default exchange has no policy. One's own argument holds, whatever policies say.
+        The default exchange has no policy.
         """
         if not exchange.name:
             return
@@ -118,10 +122,9 @@ class Policies:
         if (policy, operator) == (exchange.policy, exchange.operator_policy):
             return
         exchange.policy, exchange.operator_policy = policy, operator
-        given = effective_definition(policy, operator).get("alternate-exchange")
-        argument = exchange.arguments.get("alternate-exchange", given)
-        exchange.alternate_exchange = exchange.declared_alternate or argument
-        self._virtual_host.routing.forget()
+        definition = effective_definition(policy, operator)
+        exchange.apply(effective_exchange_options(exchange.declared, definition))
+        self._virtual_host.routing.invalidate()
 
 
 def _best(policies: Iterable[Policy], fits: Callable[[Policy], bool]) -> Policy | None:

@@ -1,55 +1,27 @@
-"""What holds where a policy, an operator policy and a queue's own arguments speak of the same thing.
+"""The options in force where a policy, an operator policy and a declaration's arguments set the same one.
 
 First policy and operator policy become one definition, key by key (`effective_definition`). Then, option by
-option, that definition meets what the queue was declared with (`effective_options`). Both steps are tables,
-for RabbitMQ has no one rule: the stricter mostly holds, but not always. (RabbitMQ: documented in part, the
-rest measured.)
+option, that definition meets the arguments (`effective_options`). The rows of `arguments` say which value
+wins, because RabbitMQ has no single rule: the stricter value mostly wins, but not always. (RabbitMQ:
+documented in part, the rest measured.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.policies.keys import seconds_of_age
-from fakeamqp.model.queues.options import QueueOptions
+from fakeamqp.model.arguments.exchange_arguments import ANY_TYPE, EXCHANGE_ARGUMENTS, ExchangeOptions
+from fakeamqp.model.arguments.policy_keys import POLICY_KEYS
+from fakeamqp.model.arguments.queue_arguments import QUEUE_ARGUMENTS, QueueOptions
+from fakeamqp.model.arguments.rows import Argument, PolicyKey, argument_wins, policy_wins
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.policies.policy import Policy
 
-__all__ = ["effective_definition", "effective_options"]
-
-_Choose = Callable[[Any, Any], Any]
-
-
-def _first(one: Any, _: Any) -> Any:
-    return one
-
-
-def _second(_: Any, other: Any) -> Any:
-    return other
-
-
-def _stricter_limit(one: float, other: float) -> float:
-    """The smaller, where a negative one means that there is no limit."""
-    return max(one, other) if one < 0 or other < 0 else min(one, other)
-
-
-_OPERATORS: dict[str, _Choose] = {
-    "message-ttl": min,
-    "expires": min,
-    "max-length": min,
-    "max-length-bytes": min,
-    "max-in-memory-length": min,
-    "max-in-memory-bytes": min,
-    "delivery-limit": _stricter_limit,
-    "target-group-size": max,
-    "delayed-retry-min": max,
-    "delayed-retry-max": min,
-}
-"""Policy and operator policy: whose value holds, by key. The operator's, where nothing is said."""
+__all__ = ["effective_definition", "effective_exchange_options", "effective_options"]
 
 
 def effective_definition(policy: Policy | None, operator: Policy | None) -> dict[str, Any]:
@@ -59,57 +31,11 @@ def effective_definition(policy: Policy | None, operator: Policy | None) -> dict
     merged = {}
     for key in sorted({*ours, *theirs}):
         if key in ours and key in theirs:
-            merged[key] = _OPERATORS.get(key, _second)(ours[key], theirs[key])
+            merge = POLICY_KEYS[key].operator_merge if key in POLICY_KEYS else argument_wins
+            merged[key] = merge(ours[key], theirs[key])
         else:
             merged[key] = ours.get(key, theirs.get(key))
     return merged
-
-
-def _seconds(milliseconds: int) -> float:
-    return milliseconds / 1000
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-_EVERYWHERE = ("classic", "quorum", "stream")
-_CLASSIC_AND_QUORUM = ("classic", "quorum")
-
-_OPTIONS: dict[str, tuple[str, Callable[[Any], Any], Mapping[str, _Choose]]] = {
-    "message-ttl": ("message_ttl", _seconds, dict.fromkeys(_CLASSIC_AND_QUORUM, min)),
-    "expires": ("expires", _seconds, dict.fromkeys(_CLASSIC_AND_QUORUM, min)),
-    "max-length": ("max_length", _as_it_is, dict.fromkeys(_CLASSIC_AND_QUORUM, min)),
-    "max-length-bytes": (
-        "max_length_bytes",
-        _as_it_is,
-        {"classic": min, "quorum": min, "stream": _first},
-    ),
-    "overflow": ("overflow", _as_it_is, {"classic": _second, "quorum": _first}),
-    "dead-letter-exchange": (
-        "dead_letter_exchange",
-        _as_it_is,
-        dict.fromkeys(_CLASSIC_AND_QUORUM, _second),
-    ),
-    "dead-letter-routing-key": (
-        "dead_letter_routing_key",
-        _as_it_is,
-        dict.fromkeys(_CLASSIC_AND_QUORUM, _second),
-    ),
-    "dead-letter-strategy": ("dead_letter_strategy", _as_it_is, {"quorum": _second}),
-    "delivery-limit": ("delivery_limit", _as_it_is, {"quorum": _stricter_limit}),
-    "consumer-timeout": ("consumer_timeout", _seconds, dict.fromkeys(_EVERYWHERE, min)),
-    "max-age": ("max_age", seconds_of_age, {"stream": _first}),
-    "stream-max-segment-size-bytes": ("max_segment_size", _as_it_is, {"stream": _first}),
-    "delayed-retry-type": ("delayed_retry_type", _as_it_is, {"quorum": _first}),
-    "delayed-retry-min": ("delayed_retry_min", _seconds, {"quorum": min}),
-    "delayed-retry-max": ("delayed_retry_max", _seconds, {"quorum": min}),
-}
-"""By key, the option it sets, the option's value for the policy's, and by queue type whose value holds: given
-that of the policies first, and that of the argument. A queue type not named does not heed the key. Keys that
-are not here concern the nodes of a cluster or how messages are stored, and nobody can see what they do."""
-
-_KNOWN = frozenset(field.name for field in fields(QueueOptions))
 
 
 def effective_options(
@@ -129,19 +55,30 @@ def effective_options(
         definition: of the policies that match; see `effective_definition`.
     """
     changes: dict[str, Any] = {}
-    for key, value in definition.items():
-        name, read, rules = _OPTIONS.get(key, ("", _as_it_is, {}))
-        if name not in _KNOWN or queue_type not in rules:
-            continue
-        choose = rules[queue_type]
-        if key == "expires" and queue_type in personality.policy_decides_expiry:
-            choose = _first
-        wanted = read(value)
-        argument = f"x-{key}"
-        if argument in arguments and argument in personality.queue_arguments[queue_type]:
-            asked = getattr(declared, name)
-            wanted = wanted if asked is None else choose(wanted, asked)
-        if name == "overflow" and queue_type == "quorum" and wanted == "reject-publish-dlx":
-            wanted = "drop-head"  # Quorum queues cannot do it, and warn of it in their log.
-        changes[name] = wanted
+    for row, key in _set_by(QUEUE_ARGUMENTS, definition, queue_type):
+        wanted = key.read(definition[row.key], queue_type)
+        if row.name in arguments and row.name in personality.queue_arguments[queue_type]:
+            asked = getattr(declared, row.option)
+            merge = policy_wins if key.overrides(personality, queue_type) else key.merge[queue_type]
+            wanted = wanted if asked is None else merge(wanted, asked)
+        changes[row.option] = wanted
     return replace(declared, **changes) if changes else declared
+
+
+def effective_exchange_options(declared: ExchangeOptions, definition: Mapping[str, Any]) -> ExchangeOptions:
+    """The options in force for an exchange; see `effective_options`."""
+    changes: dict[str, Any] = {}
+    for row, key in _set_by(EXCHANGE_ARGUMENTS, definition, ANY_TYPE):
+        wanted = key.read(definition[row.key], ANY_TYPE)
+        asked = getattr(declared, row.option)
+        changes[row.option] = wanted if asked is None else key.merge[ANY_TYPE](wanted, asked)
+    return replace(declared, **changes) if changes else declared
+
+
+def _set_by(
+    rows: Iterable[Argument], definition: Mapping[str, Any], kind: str
+) -> Iterable[tuple[Argument, PolicyKey]]:
+    """The rows whose options a definition sets for a type."""
+    for row in rows:
+        if row.policy is not None and row.key in definition and kind in row.policy.merge:
+            yield row, row.policy

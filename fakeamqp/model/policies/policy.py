@@ -1,4 +1,4 @@
-"""One policy: what it is called, what it matches, what it sets."""
+"""One policy: its name, pattern and definition."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 __all__ = ["APPLY_TO", "Policy", "PolicyError", "read_policy"]
 
 APPLY_TO = ("queues", "classic_queues", "quorum_queues", "streams", "exchanges", "all")
-"""What policies can be for."""
+"""The kinds of entities that policies apply to."""
 
 _QUEUES = {"classic": "classic_queues", "quorum": "quorum_queues", "stream": "streams"}
 
 
 class PolicyError(ParameterError):
-    """A policy cannot be set as it is described, or is not there to be cleared."""
+    """A policy has an illegal field, or the policy to clear does not exist."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What queues and exchanges get whose name the pattern is found in.
+    """Options for the queues and exchanges whose name contains a match of the pattern.
 
     Args:
         name: unique among the policies, or the operator policies, of a virtual host.
-        pattern: a regular expression, found anywhere in the name.
-        definition: what it sets, in RabbitMQ's words.
+        pattern: a regular expression that matches anywhere in the name.
+        definition: keys and values, as in RabbitMQ.
         apply_to: one of `APPLY_TO`.
-        priority: of all policies that match only the one with the highest counts.
+        priority: of all matching policies only the one with the highest priority applies.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Policy:
     priority: float = 0
 
     def matches(self, name: str, kind: Literal["queue", "exchange"], queue_type: str | None = None) -> bool:
-        """Whether it is for the queue or exchange called `name`."""
+        """Whether the policy applies to the queue or exchange called `name`."""
         if kind == "exchange":
             meant = self.apply_to in ("all", "exchanges")
         else:
@@ -53,7 +53,7 @@ class Policy:
         return meant and re.search(self.pattern, name) is not None
 
     def value(self) -> dict[str, Any]:
-        """It, without its name, as RabbitMQ keeps and exports it."""
+        """The policy without its name, as RabbitMQ stores and exports it."""
         return {
             "pattern": self.pattern,
             "apply-to": self.apply_to,
@@ -70,10 +70,10 @@ def read_policy(
     *,
     operator: bool = False,
 ) -> Policy:
-    """A policy from its fields in RabbitMQ's words: pattern, definition, priority and apply-to.
+    """Read a policy from its fields as in RabbitMQ: pattern, definition, priority and apply-to.
 
     Raises:
-        PolicyError: something is wrong with it; the text says what, and names near matches.
+        PolicyError: a field is missing or illegal; the text says which, and names near matches.
     """
     hints = ""
 

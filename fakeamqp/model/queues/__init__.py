@@ -1,9 +1,10 @@
-"""Queues, one module per type: what they keep, and to whom they give it."""
+"""Queues, one module per type: how they store messages and deliver them."""
 
 from fakeamqp.model.queues.classic import ClassicQueue
+from fakeamqp.model.queues.declaration import QueueDeclaration
 from fakeamqp.model.queues.queue import DeathReason, Queue, QueuedMessage
 
-__all__ = ["ClassicQueue", "DeathReason", "Queue", "QueuedMessage", "queue_class"]
+__all__ = ["ClassicQueue", "DeathReason", "Queue", "QueueDeclaration", "QueuedMessage", "queue_class"]
 
 
 def queue_class(type_name: str) -> type[Queue]:

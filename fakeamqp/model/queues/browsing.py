@@ -1,41 +1,118 @@
-"""The subscriptions that only look at the messages of a classic queue, and what each has still to see.
+"""The browsing subscriptions of a classic queue, and the messages that each has still to see.
 
-Theory of operation. Each browser has a list of its own of what is ahead of it, in the queue's order: what
-waits or is held by a client when it comes, and then whatever arrives. It is shown a message once, if that
-waits when its turn comes; what has gone by then, or is held by a client, it passes over for good. So what
-comes back to the queue is seen by those browsers that had not come as far, and by no other, and by none
-twice (the documents leave that open).
+Theory of operation. Each browser has its own list of the messages ahead of it, in the queue's order: what
+waits or is held by a client when the subscription begins, and then each new message. The browser is shown a
+message once, if the message waits when its turn comes; messages that have gone by then, or that a client
+holds, are skipped for good. So a message that comes back to the queue is shown to the browsers that had not
+reached its place, to no other, and to none twice (the documents leave that open).
 
-Messages that go are not looked for in these lists, which would cost each consumer for each browser. They
-are swept out when a list has become twice as long as it need be: that costs a constant for each message.
+Messages that leave the queue stay in these lists, because removing them would cost each consumer for each
+browser. They are swept out when a list is twice as long as necessary: that costs a constant for each message.
+
+Browsers are shown a new message before a consumer takes it, as far as their credit allows. So while there are
+browsers every message is stored first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
+
+from fakeamqp.model.queues.ready import IndexedFifo
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.queues.classic import ClassicQueue
     from fakeamqp.model.queues.queue import QueuedMessage
-    from fakeamqp.model.queues.ready import Fifo, PriorityFifo, Watched
+    from fakeamqp.model.queues.ready import Fifo, PriorityFifo
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Timer
 
-__all__ = ["Browser"]
+__all__ = ["Browsing"]
 
 _SHORT = 64
 """Lists up to this length are not swept."""
 
 
-class Browser:
-    """One subscription that only looks.
+class Browsing:
+    """The browsers of one queue. While it exists, the queue's ready list is watched.
 
     Args:
-        subscription: whose way through the queue this is.
+        queue: whose messages are shown.
+    """
+
+    __slots__ = ("_browsers", "_queue", "_ready")
+
+    def __init__(self, queue: ClassicQueue) -> None:
+        assert not isinstance(queue.ready, IndexedFifo)
+        self._queue = queue
+        self._ready = queue.ready = IndexedFifo(queue.ready)
+        self._browsers: dict[Subscription, _Browser] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._browsers)
+
+    def __contains__(self, subscription: Subscription) -> bool:
+        return subscription in self._browsers
+
+    def begin(self, subscription: Subscription) -> None:
+        """Add a browser."""
+        queue = self._queue
+        held = (delivery.queued for delivery in queue.unacked)
+        self._browsers[subscription] = _Browser(subscription, queue.empty_ready(), self._ready, held)
+
+    def end(self, subscription: Subscription) -> None:
+        """Remove a browser."""
+        self._browsers.pop(subscription).end()
+
+    def end_all(self) -> None:
+        """Remove all browsers, and have the queue's ready list watched no longer."""
+        for browser in self._browsers.values():
+            browser.end()
+        self._browsers.clear()
+        self._queue.ready = self._ready.plain
+
+    def show_new(self, queued: QueuedMessage) -> None:
+        """Show a message that has just been stored."""
+        for browser in list(self._browsers.values()):
+            browser.add(queued, self._ready, self._queue.unacked)
+            self._show(browser)
+
+    def show_all(self) -> None:
+        """Show all browsers what is ahead of them: a message may have gone that exceeded their credit."""
+        for browser in list(self._browsers.values()):
+            self._show(browser)
+
+    def _show(self, browser: _Browser) -> None:
+        """Show a browser what is ahead of it, as far as its credit allows."""
+        queue = self._queue
+        subscription = browser.subscription
+        while subscription.active and not subscription.paused:
+            queued = browser.next(queue.waits)
+            if queued is None:
+                return
+            if not all(limit.admits(queued.message) for limit in subscription.limits):
+                if queued.expires_at is not None:
+                    browser.look_again_at(queued.expires_at, partial(self._look_again, browser))
+                return
+            browser.passed()
+            queue.show(queued, subscription)
+
+    def _look_again(self, browser: _Browser, due: float) -> Timer:
+        """Let a browser go on once the message that exceeds its credit has expired."""
+        label = f"browser '{browser.subscription.tag}' continues in q '{self._queue.name}'"
+        return self._queue.virtual_host.call_at(due, lambda: self._show(browser), label)
+
+
+class _Browser:
+    """One browsing subscription.
+
+    Args:
+        subscription: the subscription.
         ahead: an empty list of the kind that the queue has.
-        waiting: what waits, in order.
-        held: what clients hold.
+        waiting: the messages that wait, in order.
+        held: the messages that clients hold.
     """
 
     __slots__ = ("_ahead", "_longest", "_timer", "subscription")
@@ -55,8 +132,8 @@ class Browser:
         self._longest = max(_SHORT, 2 * len(ahead))
         self._timer: Timer | None = None
 
-    def add(self, queued: QueuedMessage, waiting: Watched, unacked: Iterable[Delivery]) -> None:
-        """A new message has come: it is one of those that wait."""
+    def add(self, queued: QueuedMessage, waiting: IndexedFifo, unacked: Iterable[Delivery]) -> None:
+        """Add a new message, which waits."""
         ahead = self._ahead
         ahead.append(queued)
         if len(ahead) > self._longest:
@@ -67,7 +144,7 @@ class Browser:
             self._longest = max(_SHORT, 2 * len(ahead))
 
     def next(self, waits: Callable[[QueuedMessage], bool]) -> QueuedMessage | None:
-        """The next message that waits and is for this subscription; what is not is passed over."""
+        """The next message that waits and suits the subscription; all others are skipped."""
         subscription = self.subscription
         while (queued := self._ahead.head()) is not None:
             if waits(queued) and subscription.suits(queued.message):
@@ -80,13 +157,13 @@ class Browser:
         self._ahead.pop()
 
     def look_again_at(self, due: float, call_at: Callable[[float], Timer]) -> None:
-        """It waits for credit for a message that expires then; what is behind that it is to see after all."""
+        """Go on at a time: then the message expires that the browser has no credit for."""
         if self._timer is None or not self._timer.active or self._timer.due != due:
             self.end()
             self._timer = call_at(due)
 
     def end(self) -> None:
-        """It looks no more."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

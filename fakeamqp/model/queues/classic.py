@@ -1,29 +1,25 @@
 """A classic queue: messages in order, subscriptions in turn.
 
-Theory of operation. After every operation one thing holds: no message waits while a subscription could
-take it. `enqueue` and `dispatch` keep it so. A message that arrives while somebody is able to take it is
-handed over at once (server-model/immediate-handover) and, where no acknowledgement is expected, never
-becomes an object of the queue. Everything else becomes a `QueuedMessage` with a position; positions
-only grow, and a message that comes back returns to the place its position gives it.
+Theory of operation. After every operation one condition holds: no message waits while a subscription could
+take it. `enqueue` and `dispatch` keep it. A message that arrives while a subscription can take it is handed
+over at once (server-model/immediate-handover) and, where no acknowledgement is expected, never becomes an
+object of the queue. Every other message becomes a `QueuedMessage` with a position; positions only grow, and a
+message that comes back returns to the place of its position.
 
-Some messages are not for everybody (no-local, a content class, a rejected message in personality `spec`).
-Only queues that hold one, or whose subscriptions ask for it, look further than the head. There a message
-holds up those subscriptions that may have it and cannot take it now, and no others. Nearly all messages are
-of class basic, though: as long as all are, subscriptions that take only these are like any others.
-
-Subscriptions that only look are shown a new message before anybody takes it, as far as their credit goes.
-Only while there are such does every message wait, be it for a moment: see `browsing`.
+A queue is plain as long as all messages suit all subscriptions and all subscriptions acquire what they get.
+Otherwise it has a `Selection`, a `Browsing` or both, which only AMQP 0-9, AMQP 0-10 and personality `spec`
+need. Nearly all messages are of class basic: as long as all are, subscriptions to that class are like any
+others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 from weakref import ref
 
 from fakeamqp.model.delivery import Delivery, resume_credits
-from fakeamqp.model.queues.browsing import Browser
+from fakeamqp.model.queues.browsing import Browsing
 from fakeamqp.model.queues.queue import (
     NOT_PERSISTENT,
     NOT_SECURED,
@@ -32,12 +28,13 @@ from fakeamqp.model.queues.queue import (
     QueuedMessage,
     expires_messages,
 )
-from fakeamqp.model.queues.ready import Fifo, PriorityFifo, Watched
+from fakeamqp.model.queues.ready import Fifo, IndexedFifo, PriorityFifo
+from fakeamqp.model.queues.selection import Selection
 
 if TYPE_CHECKING:
-    from fakeamqp.model.ends import DropReason
+    from fakeamqp.model.arguments import QueueOptions
     from fakeamqp.model.message import Message
-    from fakeamqp.model.queues.options import QueueOptions
+    from fakeamqp.model.message_outcomes import DropReason
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Timer
 
@@ -49,46 +46,46 @@ _HIGHEST_PRIORITY = 9
 
 
 class ClassicQueue(Queue):
-    """A queue of the type that RabbitMQ calls classic, and the documents know as the only one."""
+    """A queue of RabbitMQ's type classic, the only type that the AMQP specifications have."""
 
     type_name = "classic"
 
     __slots__ = (
-        "_attentive",
         "_bounded",
-        "_browsers",
+        "_browsing",
+        "_checks_stored",
         "_expects_basic",
+        "_has_priorities",
         "_head_timer",
         "_next_position",
-        "_picky",
         "_plain",
-        "_ranked",
         "_refuses",
+        "_selection",
         "_ttl",
         "ready",
         "ready_bytes",
     )
 
-    ready: Fifo | PriorityFifo | Watched
+    ready: Fifo | PriorityFifo | IndexedFifo
 
     def _prepare(self) -> None:
         """See the base class."""
-        self.ready = self._empty()
-        self._ranked = self._attentive = isinstance(self.ready, PriorityFifo)
-        """Whether there are priorities; and whether what is stored is looked at again."""
-        self._expects_basic = False
-        """Whether some take basic messages only, of a queue that has seen no others since they came."""
+        self.ready = self.empty_ready()
         self.ready_bytes = 0
         self._next_position = 0
-        self._picky = False
-        self._browsers: dict[Subscription, Browser] = {}
+        self._selection: Selection | None = None
+        self._browsing: Browsing | None = None
         self._plain = True
-        """Whether nothing is picky and nobody only looks."""
+        """Whether there is neither."""
+        self._expects_basic = False
+        """Whether subscriptions take basic messages only, and no other message has come since they did."""
+        self._has_priorities = self._checks_stored = isinstance(self.ready, PriorityFifo)
+        """Whether a stored message may have to be delivered at once, or to be selected."""
         self._head_timer: Timer | None = None
         self._adopt_limits()
 
-    def _empty(self) -> Fifo | PriorityFifo:
-        """Where the messages will wait."""
+    def empty_ready(self) -> Fifo | PriorityFifo:
+        """An empty list of the kind in which the queue's messages wait."""
         priorities = self.options.max_priority
         if priorities is None:
             has_some = self.priorities
@@ -98,17 +95,17 @@ class ClassicQueue(Queue):
         return Fifo() if priorities is None else PriorityFifo(priorities)
 
     def apply(self, options: QueueOptions) -> None:
-        """See the base class: new limits hold at once, a new time to live for what comes from now on."""
-        # RabbitMQ puts limits into force before the way they are kept: the old way still drops (measured).
+        """See the base class: new limits apply at once, a new time to live to new messages."""
+        # RabbitMQ applies new limits before a new overflow: the old overflow still drops (measured).
         drops = self.options.overflow == "drop-head" or options.overflow == "drop-head"
         super().apply(options)
         self._adopt_limits()
         if self._bounded and drops:
             self._drop_overflow()
-        self._drop_expired()
+        self.drop_expired()
 
     def _adopt_limits(self) -> None:
-        """Keep at hand what every publish asks for."""
+        """Cache the options that every publish needs."""
         options = self.options
         self._ttl = options.message_ttl
         self._bounded = options.max_length is not None or options.max_length_bytes is not None
@@ -124,61 +121,60 @@ class ClassicQueue(Queue):
             return False
         plain = self._plain
         if plain and not self.ready:
-            subscription = self._rotation.next_able(message)
+            subscription = self.rotation.next_able(message)
             if subscription is not None:
                 if subscription.no_ack:
                     subscription.subscriber.deliver(subscription, message, False, None)
                 else:
-                    self._hand_over(self._queued(message), subscription)
+                    self.hand_over(self._queued(message), subscription)
                 return True
         queued = self._queued(message)
         self.ready.append(queued)
         self.ready_bytes += len(message.body)
         if not plain:
             self._announce(queued)
-        elif self._attentive:
-            self._attend_to(queued)
+        elif self._checks_stored:
+            self._check_stored(queued)
         if self._bounded:
-            if not self._refuses:  # What is there was taken in, be it by promise.
+            if not self._refuses:  # What is there was accepted, perhaps by promise.
                 self._drop_overflow()
-            self._drop_expired()
+            self.drop_expired()
         elif queued.expires_at is not None and queued is self.ready.head():
-            self._drop_expired()
+            self.drop_expired()
         return True
 
-    def _attend_to(self, queued: QueuedMessage) -> None:
-        """A message was stored that may stand before others, or may not be for everybody."""
-        if self._expects_basic and queued.message.content_class != "basic":
-            self._look_further()
-        if self._ranked and queued is self.ready.head():
-            self.dispatch()  # Who cannot take what waited may be able to take what came before that.
+    def _check_stored(self, queued: QueuedMessage) -> None:
+        """A message was stored that may stand before others, or may not suit all subscriptions."""
+        self._check_class(queued)
+        if self._has_priorities and queued is self.ready.head():
+            # A subscription that could not take the old head may be able to take the new one.
+            self.dispatch()
 
-    def _look_further(self) -> None:
-        """There is something that is not for everybody."""
-        self._picky = True
+    def _check_class(self, queued: QueuedMessage) -> None:
+        """Select messages from now on if this one is not of the class that subscriptions expect."""
+        if self._expects_basic and queued.message.content_class != "basic":
+            self._select()
+
+    def _select(self) -> None:
+        """From now on messages are selected: one may not suit all subscriptions."""
+        self._selection = self._selection or Selection(self)
         self._plain = self._expects_basic = False
 
     def _announce(self, queued: QueuedMessage) -> None:
-        """A message has come that some are to see, or not everybody may have."""
-        if self._expects_basic and queued.message.content_class != "basic":
-            self._look_further()
-        ready = self.ready
-        if isinstance(ready, Watched):
-            for browser in list(self._browsers.values()):
-                browser.add(queued, ready, self.unacked)
-                self._show(browser)
-            if not self._picky:
-                # Whoever is able gets it even if its time to live is 0, as where nobody looks. Where it is
-                # not the next one nobody is able.
-                if queued is ready.head():
-                    subscription = self._rotation.next_able(queued.message)
-                    if subscription is not None:
-                        self._take_out(queued)
-                        self._hand_over(queued, subscription)
-                return
-        if self._picky and queued is ready.head() and self._offer(queued, {}):
-            return  # What waits behind it nobody could take before, either.
-        self.dispatch()
+        """A message was stored in a queue that is not plain."""
+        self._check_class(queued)
+        if self._browsing is not None:
+            self._browsing.show_new(queued)
+        is_head = queued is self.ready.head()
+        if self._selection is None:
+            # It is handed over even if its time to live is 0, as without browsers. If it is not the next
+            # one, no subscription can take it.
+            subscription = self.rotation.next_able(queued.message) if is_head else None
+            if subscription is not None:
+                self.take_out(queued)
+                self.hand_over(queued, subscription)
+        elif not (is_head and self._selection.offer(queued, {})):
+            self.dispatch()  # Otherwise no subscription could take the messages behind it before, either.
 
     def would_refuse(self, message: Message) -> bool:
         """See the base class."""
@@ -195,17 +191,10 @@ class ClassicQueue(Queue):
         return options.max_length_bytes is None or octets <= options.max_length_bytes
 
     def next_taker(self, message: Message) -> Subscription | None:
-        """See the base class; what is not for everybody is looked at as if nothing waited."""
-        if self.ready and not self._picky:
-            return None
-        return self._next_picky_taker(message) if self._picky else self._rotation.first_able(message)
-
-    def _next_picky_taker(self, message: Message) -> Subscription | None:
-        """The same in a queue that looks further than its head."""
-        for subscription in self._rotation.able(message):
-            if not any(self._suits(subscription, each) for each in self.ready):
-                return subscription
-        return None
+        """See the base class; a queue that selects is treated as if nothing waited."""
+        if self._selection is not None:
+            return self._selection.next_taker(message)
+        return None if self.ready else self.rotation.first_able(message)
 
     def _queued(self, message: Message) -> QueuedMessage:
         self._next_position = position = self._next_position + 1
@@ -230,11 +219,11 @@ class ClassicQueue(Queue):
 
     @property
     def _drops_lowest(self) -> bool:
-        """Whether a queue that is too long drops what is least urgent (stream/01)."""
+        """Whether a queue that is too long drops its least urgent message (stream/01)."""
         return bool(self.priorities) or self.virtual_host.state.personality.discards_low_priority_first
 
     def _drop_overflow(self) -> None:
-        """Drop until the limits hold: from the head, as RabbitMQ documents, or what is least urgent.
+        """Drop until the limits hold: from the head, as RabbitMQ documents, or the least urgent message.
 
         Source: server-model/discard-low-priority-first.
         """
@@ -247,171 +236,117 @@ class ClassicQueue(Queue):
         ):
             self._die(self._pop(lowest=lowest_first), "maxlen")
         if self.subscriptions and len(self.ready) < waiting:
-            self.dispatch()  # What is next may be small enough for somebody.
+            self.dispatch()  # The next message may be small enough for a subscription.
 
     # --- departure ---------------------------------------------------------------------------------
 
     def dispatch(self) -> None:
         """See the base class."""
         if not self._plain:
-            self._show_all()
-            if self._picky:
-                self._dispatch_picky()
-                self._show_all()
+            self._show_browsers()
+            if self._selection is not None:
+                self._selection.dispatch()
+                self._show_browsers()
                 return
         taken = False
         ready = self.ready
-        rotation = self._rotation
+        rotation = self.rotation
         rotation.rejoin()
         while rotation:
-            queued = self._live_head()
+            queued = self.live_head()
             if queued is None:
                 break
             subscription = rotation.next_able(queued.message)
             if subscription is None:
                 break
             self._pop()
-            self._hand_over(queued, subscription)
+            self.hand_over(queued, subscription)
             taken = True
-        if taken and self._browsers:
-            self._show_all()
+        if taken and self._browsing is not None:
+            self._browsing.show_all()
         if ready or self._head_timer is not None:
             self._watch_head()
 
-    def _show_all(self) -> None:
-        """Show all who only look what is before them: of that something may have gone that was too large."""
-        for browser in list(self._browsers.values()):
-            self._show(browser)
+    def _show_browsers(self) -> None:
+        if self._browsing is not None:
+            self._browsing.show_all()
 
-    def _dispatch_picky(self) -> None:
-        """As `dispatch`, but a message nobody present may have does not hold up those behind it."""
-        rotation = self._rotation
-        rotation.rejoin()
-        held_up = {each: None for each in rotation if each.paused}
-        # As long as the head is for somebody, nothing behind it need be looked at.
-        while len(held_up) < len(rotation) and (head := self._live_head()) is not None:
-            if not self._offer(head, held_up):
-                break
-        if self.ready and len(held_up) < len(rotation):
-            for queued in list(self.ready):
-                if len(held_up) == len(rotation):
-                    break
-                if not self._expired(queued):
-                    self._offer(queued, held_up)
-        if self._live_head() is not None or self._head_timer is not None:
-            self._watch_head()
+    @property
+    def selects(self) -> bool:
+        """Whether messages are selected, because some may not suit all subscriptions."""
+        return self._selection is not None
 
-    def _offer(self, queued: QueuedMessage, held_up: dict[Subscription, None]) -> bool:
-        """Hand a message to the one whose turn it is of those that may have it, unless they are held up.
-
-        Returns:
-            False where none of them can take it now. It then holds up all of them, so that none of them is
-            sent what is behind it.
-        """
-        rotation = self._rotation
-        rotation.rejoin()
-        suited = [each for each in rotation if each not in held_up and self._suits(each, queued)]
-        for subscription in suited:
-            if all(limit.admits(queued.message) for limit in subscription.limits):
-                self._take_out(queued)
-                rotation.passed(subscription)
-                self._hand_over(queued, subscription)
-                if subscription.paused:
-                    held_up[subscription] = None
-                return True
-        held_up.update(dict.fromkeys(suited))
-        return False
-
-    def _suits(self, subscription: Subscription, queued: QueuedMessage) -> bool:
-        """Whether this subscription may have this message (domain.no-local, basic.reject/requeue-01)."""
+    def suits(self, subscription: Subscription, queued: QueuedMessage) -> bool:
+        """Whether a subscription may have a message (domain.no-local, basic.reject/requeue-01)."""
         return subscription.suits(queued.message) and (
             queued.avoid is None or not queued.avoids(subscription.group)
         )
 
-    def _show(self, browser: Browser) -> None:
-        """Show a subscription that only looks what is before it, as far as its credit goes."""
-        subscription = browser.subscription
-        while subscription.active and not subscription.paused:
-            queued = browser.next(self._waits)
-            if queued is None:
-                return
-            if not all(limit.admits(queued.message) for limit in subscription.limits):
-                if queued.expires_at is not None:
-                    browser.look_again_at(queued.expires_at, partial(self._look_again, browser))
-                return
-            browser.passed()
-            self._let_see(queued, subscription)
-
-    def _look_again(self, browser: Browser, due: float) -> Timer:
-        """Have a subscription go on once the message that is too large for its credit has expired."""
-        label = f"'{browser.subscription.tag}' looks on in q '{self.name}'"
-        return self.virtual_host.call_at(due, lambda: self._show(browser), label)
-
-    def _waits(self, queued: QueuedMessage) -> bool:
-        """Whether a message waits that did once."""
+    def waits(self, queued: QueuedMessage) -> bool:
+        """Whether a message that waited once still waits, and has not expired."""
         ready = self.ready
         waits = queued is ready.head() or (
-            queued in ready if isinstance(ready, Watched) else any(each is queued for each in ready)
+            queued in ready if isinstance(ready, IndexedFifo) else any(each is queued for each in ready)
         )
-        return waits and not self._expired(queued)
+        return waits and not self.is_expired(queued)
 
     def acquire(self, delivery: Delivery) -> bool:
         """See the base class."""
         queued = delivery.queued
-        if delivery.acquired or delivery.settled or self.deleted or not self._waits(queued):
+        if delivery.acquired or delivery.settled or self.deleted or not self.waits(queued):
             return False
-        self._take_out(queued)
+        self.take_out(queued)
         delivery.acquired = True
         delivery.delivered_at = self.virtual_host.now()
         self.unacked[delivery] = None
-        self._drop_expired()
-        self.dispatch()  # What is next may be small enough for somebody.
+        self.drop_expired()
+        self.dispatch()  # The next message may be small enough for a subscription.
         return True
 
     def could_take(self, message: Message) -> bool:
         """See the base class."""
-        if self._picky:
-            return self._next_picky_taker(message) is not None
+        if self._selection is not None:
+            return self._selection.next_taker(message) is not None
         if self.ready:
             return False
-        return any(True for _ in self._rotation.able(message))
+        return any(True for _ in self.rotation.able(message))
 
     def get(
         self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
     ) -> tuple[QueuedMessage, Delivery | None] | None:
         """See the base class."""
         self.used()
-        queued = self._live_head()
+        queued = self.live_head()
         if content_class is not None or (queued is not None and queued.avoids(group)):
             queued = self._next_for(group, content_class)
         if queued is None:
             return None
-        self._take_out(queued)
+        self.take_out(queued)
         delivery = None
         if not no_ack:
             delivery = Delivery(self, queued, None, owner, (), self.virtual_host.now())
             self.unacked[delivery] = None
-        self._live_head()  # What has expired behind it goes before the rest is counted (RabbitMQ: measured).
+        self.live_head()  # Expired messages behind it go before the rest is counted (RabbitMQ: measured).
         if self.ready or self._head_timer is not None:
             self._watch_head()
         if self.subscriptions:
-            self.dispatch()  # What is next may be small enough for somebody.
+            self.dispatch()  # The next message may be small enough for a subscription.
         return queued, delivery
 
     def _next_for(self, group: object, content_class: str | None) -> QueuedMessage | None:
-        """The first message that a channel may get which wants one of a class, or of any."""
+        """The first message of a class, or of any class, that a channel may get."""
         for queued in self.ready:
             if (
                 not queued.avoids(group)
                 and (content_class is None or queued.message.content_class == content_class)
-                and not self._expired(queued)
+                and not self.is_expired(queued)
             ):
                 return queued
         return None
 
     def purge(self) -> int:
         """See the base class."""
-        self._drop_expired()
+        self.drop_expired()
         dropped = self.ready.clear()
         self.ready_bytes = 0
         self._watch_head()
@@ -423,7 +358,8 @@ class ClassicQueue(Queue):
         self.ready_bytes = 0
         return [queued.message for queued in self.ready.clear()]
 
-    def _hand_over(self, queued: QueuedMessage, subscription: Subscription) -> None:
+    def hand_over(self, queued: QueuedMessage, subscription: Subscription) -> None:
+        """Deliver a message that does not wait any more."""
         message = queued.message
         if subscription.no_ack:
             subscription.subscriber.deliver(subscription, message, queued.redelivered, None)
@@ -440,7 +376,8 @@ class ClassicQueue(Queue):
         self.ready_bytes -= len(queued.message.body)
         return queued
 
-    def _take_out(self, queued: QueuedMessage) -> None:
+    def take_out(self, queued: QueuedMessage) -> None:
+        """Remove a message from those that wait."""
         self.ready.remove(queued)
         self.ready_bytes -= len(queued.message.body)
 
@@ -461,7 +398,7 @@ class ClassicQueue(Queue):
     def take_back(
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> None:
-        """See the base class; what comes back without a mark counts as never sent."""
+        """See the base class; a message that returns without the mark counts as never sent."""
         returned = []
         avoided = None if avoid is None else ref(avoid)
         for delivery in deliveries:
@@ -474,15 +411,15 @@ class ClassicQueue(Queue):
             self._too_late(returned, "deleted")
             return
         if avoid is not None or (self._expects_basic and not _all_basic(returned)):
-            self._look_further()
+            self._select()
         self.ready.put_back(returned)
         self.ready_bytes += sum(len(queued.message.body) for queued in returned)
         if self._bounded and not self._refuses:
             self._drop_overflow()
-        self._drop_expired()
+        self.drop_expired()
 
     def redeliver(self, delivery: Delivery) -> bool:
-        """See the base class: nothing goes to a subscription that has ended or takes nothing now.
+        """See the base class; a subscription that has ended or is stopped gets nothing.
 
         Source: channel.flow/stops-deliveries.
         """
@@ -492,20 +429,20 @@ class ClassicQueue(Queue):
         self.unacked.pop(delivery, None)
         delivery.settle()
         if self._comes_back(delivery.queued):
-            self._hand_over(delivery.queued, holder)
+            self.hand_over(delivery.queued, holder)
         else:
             resume_credits((delivery,))
         return True
 
     def _comes_back(self, queued: QueuedMessage) -> bool:
-        """Count a return. False where the message has come back too often and dies (basic.deliver/01)."""
+        """Count a return. False if the message came back too often and dies (basic.deliver/01)."""
         queued.redelivered = True
         queued.returns += 1
         most = self.virtual_host.state.personality.most_deliveries
         if not most or queued.returns < most:
             return True
         if self.deleted:
-            return True  # Nothing comes back to it anyhow.
+            return True  # A deleted queue accepts nothing back.
         self._die(queued, "delivery_limit")
         return False
 
@@ -525,8 +462,9 @@ class ClassicQueue(Queue):
         self.ready_bytes = sum(len(queued.message.body) for queued in kept)
         if kept:
             self.ready.put_back(kept)
-        self._picky = self._expects_basic = False
-        self._plain = not self._browsers
+        self._selection = None
+        self._expects_basic = False
+        self._plain = self._browsing is None
         self._watch_head()
 
     def abandon(self) -> list[Message]:
@@ -542,71 +480,68 @@ class ClassicQueue(Queue):
         if not subscription.acquires:
             return
         if subscription.no_local or subscription.content_class not in (None, "basic"):
-            self._look_further()
-        elif subscription.content_class is not None and not self._picky:
+            self._select()
+        elif subscription.content_class is not None and self._selection is None:
             if _all_basic(self.ready):
-                self._expects_basic = self._attentive = True
+                self._expects_basic = self._checks_stored = True
             else:
-                self._look_further()
+                self._select()
 
     def _enter(self, subscription: Subscription) -> None:
-        """See the base class: who only looks takes no turns."""
+        """See the base class: a browsing subscription takes no turns."""
         if subscription.acquires:
             super()._enter(subscription)
             return
-        if not isinstance(self.ready, Watched):
-            self.ready = Watched(self.ready)
-        self._browsers[subscription] = Browser(
-            subscription, self._empty(), self.ready, (delivery.queued for delivery in self.unacked)
-        )
+        if self._browsing is None:
+            self._browsing = Browsing(self)
+        self._browsing.begin(subscription)
         self._plain = False
 
     def _leave(self, subscription: Subscription) -> None:
         """See the base class."""
-        browser = self._browsers.pop(subscription, None)
-        if browser is None:
+        if self._browsing is None or subscription not in self._browsing:
             super()._leave(subscription)
             return
-        browser.end()
-        if not self._browsers:
-            self._watch_no_more()
+        self._browsing.end(subscription)
+        if not self._browsing:
+            self._stop_browsing()
 
-    def _watch_no_more(self) -> None:
-        """The last subscription that only looks has ended."""
-        if isinstance(self.ready, Watched):
-            self.ready = self.ready.plain
-        self._plain = not self._picky
+    def _stop_browsing(self) -> None:
+        """The last browsing subscription has ended."""
+        if self._browsing is not None:
+            self._browsing.end_all()
+            self._browsing = None
+            self._plain = self._selection is None
 
     def detach_all(self) -> list[Subscription]:
         """See the base class."""
-        for browser in self._browsers.values():
-            browser.end()
-        self._browsers.clear()
-        self._watch_no_more()
+        self._stop_browsing()
         if self._head_timer is not None:
             self._head_timer.cancel()
         return super().detach_all()
 
     # --- time --------------------------------------------------------------------------------------
 
-    def _expired(self, queued: QueuedMessage) -> bool:
+    def is_expired(self, queued: QueuedMessage) -> bool:
+        """Whether a message's time to live has passed."""
         return queued.expires_at is not None and queued.expires_at <= self.virtual_host.now() + _TIMER_MARGIN
 
-    def _live_head(self) -> QueuedMessage | None:
-        """The head once expired messages before it are gone (RabbitMQ: classic queues expire at the head)."""
+    def live_head(self) -> QueuedMessage | None:
+        """The head after expired messages are dropped (RabbitMQ: classic queues expire at the head)."""
         ready = self.ready
         queued = ready.head()
-        while queued is not None and queued.expires_at is not None and self._expired(queued):
+        while queued is not None and queued.expires_at is not None and self.is_expired(queued):
             self._die(self._pop(), "expired")
             queued = ready.head()
         return queued
 
-    def _drop_expired(self) -> None:
-        if self._live_head() is not None or self._head_timer is not None:
+    def drop_expired(self) -> None:
+        """Drop expired messages at the head, and set the timer for the new head."""
+        if self.live_head() is not None or self._head_timer is not None:
             self._watch_head()
 
     def _watch_head(self) -> None:
-        """Have the head dropped when its time comes."""
+        """Set the timer for the expiry of the head."""
         head = self.ready.head()
         due = None if head is None else head.expires_at
         timer = self._head_timer
@@ -619,7 +554,7 @@ class ClassicQueue(Queue):
             self._head_timer = self.virtual_host.call_at(due, self._head_is_due, self._expiring)
 
     def _expiring(self) -> str:
-        """What the timer of the head is for, in words."""
+        """The label of the head's timer."""
         head = self.ready.head()
         due = None if head is None else head.expires_at
         count = 0
@@ -631,14 +566,14 @@ class ClassicQueue(Queue):
 
     def _head_is_due(self) -> None:
         self._head_timer = None
-        self._drop_expired()
+        self.drop_expired()
         if self.subscriptions:
-            self.dispatch()  # What is next may be small enough for somebody.
+            self.dispatch()  # The next message may be small enough for a subscription.
 
     def _die(self, queued: QueuedMessage, reason: DeathReason) -> None:
         self.virtual_host.dead_letters.died(self, queued.message, reason)
 
 
 def _all_basic(messages: Iterable[QueuedMessage]) -> bool:
-    """Whether these are of the class that nearly all messages are of."""
+    """Whether all of these are of class basic."""
     return all(queued.message.content_class == "basic" for queued in messages)

@@ -1,14 +1,13 @@
 """The log behind a stream: items by offset, kept in segments that are dropped whole.
 
-Theory of operation. Items are only ever added at the end, and each has an offset one above the last.
-They lie in segments; a full segment is followed by a new one as soon as there is more to write. What is
-too much or too old goes segment by segment from the front, the newest one never (RabbitMQ: documented
-retention). Readers hold cursors. A cursor knows its segment and its place there, so the next item costs
-the same wherever it is, and segments know those that follow them. A cursor whose segment was dropped goes
-on with the first item there is.
+Theory of operation. Items are only added at the end, and each has an offset one above the last. They are kept
+in segments; a full segment is followed by a new one with the next item. Retention drops whole segments from
+the front, but never the newest one (RabbitMQ: documented retention). Readers hold cursors. A cursor knows its
+segment and its place in it, and segments are linked, so reading the next item has constant cost. A cursor
+whose segment was dropped continues with the first item of the log.
 
-A new segment begins with a note of who has published so far, which takes one offset (RabbitMQ: measured).
-Offsets within a segment therefore have no gaps; between two of them there may be one.
+A new segment may begin with a note that names the publishers so far, which takes one offset (RabbitMQ:
+measured). So offsets within a segment have no gaps; between two segments there may be one.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _NOTE = 82  # Bytes of a note that names one publisher.
 
 @dataclass(frozen=True)
 class Entry(Generic[T]):
-    """One item of the log. `stamp` is when it was written, in milliseconds since 1970."""
+    """One item of the log. `stamp` is the time of its writing, in milliseconds since 1970."""
 
     offset: int
     item: T
@@ -59,8 +58,8 @@ class Log(Generic[T]):
 
     Args:
         segment_size: bytes after which a segment is full.
-        max_bytes: how much may be kept, the newest segment apart; None means any amount.
-        max_age: how old, in milliseconds, the newest item of a segment may get; None means any age.
+        max_bytes: limit of the log without its newest segment; None means no limit.
+        max_age: limit in milliseconds of the age of a segment's newest item; None means no limit.
     """
 
     __slots__ = (
@@ -85,9 +84,9 @@ class Log(Generic[T]):
         self.max_age = max_age
         self.next_offset = 0
         self.begun = 1
-        """How many segments there have been."""
+        """How many segments have been begun."""
         self.lost: Callable[[list[T]], None] = lambda items: None
-        """Called with items that retention has dropped."""
+        """Called with the items that retention drops."""
         self._count = 0
         self._segments: list[_Segment[T]] = [_Segment(0)]
 
@@ -104,13 +103,13 @@ class Log(Generic[T]):
     # --- writing ------------------------------------------------------------------------------------
 
     def append(self, item: T, octets: int, stamp: int, *, noted: bool = False) -> int:
-        """Write an item at the end, and drop what is too much or too old if that begins a new segment.
+        """Write an item at the end. If that begins a new segment, apply retention.
 
         Args:
-            item: what to keep.
-            octets: how much room it takes.
+            item: the item.
+            octets: its size.
             stamp: the time, in milliseconds since 1970.
-            noted: whether its publisher is one that new segments take a note of.
+            noted: whether its publisher is named in the notes of new segments.
 
         Returns:
             Its offset.
@@ -148,9 +147,9 @@ class Log(Generic[T]):
         self.begun += 1
 
     def truncate(self, keep: Callable[[T], bool]) -> list[T]:
-        """Take items off the end up to one that is to be kept: it and all before it stay.
+        """Remove items from the end, back to the last one that is to be kept.
 
-        Nobody may hold a cursor. Offsets are given anew. Returns what was taken off, oldest first.
+        There must be no cursors. Offsets are given again. Returns the removed items, oldest first.
         """
         taken: list[T] = []
         while True:
@@ -169,25 +168,25 @@ class Log(Generic[T]):
 
     @property
     def segments(self) -> int:
-        """How many segments there are."""
+        """The number of segments."""
         return len(self._segments)
 
     @property
     def oldest_segment_stamp(self) -> int:
-        """When the oldest segment was last written to."""
+        """The time of the last write to the oldest segment."""
         return self._segments[0].stamp
 
     def retain(self, now: int) -> int:
-        """Drop what is too much or, at `now` (milliseconds since 1970), too old. Returns how many items."""
+        """Drop segments beyond the limits at `now` (milliseconds since 1970). Returns how many items."""
         before = self._count
         segments = self._segments
         if self.max_bytes is not None:
-            room = self.max_bytes - segments[-1].octets
+            allowed = self.max_bytes - segments[-1].octets
             kept = 1
             for segment in reversed(segments[:-1]):
-                if segment.octets > room:
+                if segment.octets > allowed:
                     break
-                room -= segment.octets
+                allowed -= segment.octets
                 kept += 1
             self._drop(len(segments) - kept)
         if self.max_age is not None:
@@ -209,28 +208,28 @@ class Log(Generic[T]):
     # --- reading ------------------------------------------------------------------------------------
 
     def first(self) -> Cursor[T]:
-        """From the first item there is."""
+        """A cursor at the first item."""
         return Cursor(self, self._segments[0])
 
     def last(self) -> Cursor[T]:
-        """From the last item there is; from the next one where there is none."""
+        """A cursor at the last item, or at the next one if the log is empty."""
         for segment in reversed(self._segments):
             if segment.items:
                 return Cursor(self, segment, len(segment.items) - 1)
         return self.end()
 
     def end(self) -> Cursor[T]:
-        """From the next item that will be written."""
+        """A cursor at the next item that will be written."""
         segment = self._segments[-1]
         return Cursor(self, segment, len(segment.items))
 
     def at(self, offset: int) -> Cursor[T]:
-        """From this offset on, or from the first item after it that there is or will be."""
+        """A cursor at this offset, or at the first present or future item after it."""
         place = bisect_left(self._segments, offset + 1, key=lambda segment: segment.first) - 1
         return Cursor(self, self._segments[max(0, place)], least=offset)
 
     def since(self, stamp: float) -> Cursor[T]:
-        """From the first item that was written then or later; from the next one where there is none."""
+        """A cursor at the first item that was written then or later, or at the next one."""
         for segment in self._segments:
             if segment.items and segment.stamp >= stamp:
                 return Cursor(self, segment, bisect_left(segment.stamps, stamp))
@@ -250,12 +249,12 @@ class Cursor(Generic[T]):
 
     @property
     def offset(self) -> int:
-        """The offset of the next item, or the least it can have."""
+        """The offset of the next item, or the lowest that it can have."""
         found = self.peek()
         return max(self._log.next_offset, self._least) if found is None else found[0]
 
     def peek(self) -> tuple[int, T] | None:
-        """The next item and its offset, left where it is; None where there is none yet."""
+        """The next item with its offset, not yet passed; None if there is none yet."""
         segment = self._segment
         while True:
             if segment.dropped:
@@ -274,5 +273,5 @@ class Cursor(Generic[T]):
                 self._index = 0
 
     def advance(self) -> None:
-        """Pass over the item that `peek` has shown."""
+        """Pass the item that `peek` returned."""
         self._index += 1

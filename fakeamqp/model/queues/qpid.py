@@ -1,14 +1,14 @@
-"""A classic queue with what Apache's brokers add to AMQP 0-10 by arguments of queue.declare.
+"""A classic queue with the extensions of Apache's brokers, which arguments of queue.declare ask for (0-10).
 
-What the arguments are is in `qpid_arguments`. Beyond limits and levels of priority, which a `ClassicQueue`
-has as well, there are four things:
+`qpid_arguments` reads the arguments. Beyond limits and priority levels, which a `ClassicQueue` has as well,
+there are four extensions:
 
-- A last value queue keeps of all messages with the same value in a header only the latest, as long as they
-  wait. The latest is at the end, so that those who only look see each new value.
-- With message groups, the messages that have the same value in a header go to one subscription at a time:
-  whoever has taken one and has not settled it gets the next.
-- Messages may be numbered in a header, so that receivers see that a ring has dropped some.
-- What was published over the connection that the queue is exclusive to may be kept out of it.
+- A last value queue keeps only the latest of the waiting messages with the same value in a header. The latest
+  is at the end, so that browsers see each new value.
+- With message groups, messages with the same value in a header go to one subscription at a time: the
+  subscription that holds an unsettled one gets the next.
+- Messages can be numbered in a header, so that receivers notice messages that a ring has dropped.
+- Messages published over the connection that the queue is exclusive to can be kept out of it.
 
 Source: the documentation of Apache's C++ broker; details by the test suite of its clients.
 """
@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.queues.classic import ClassicQueue
-from fakeamqp.model.queues.fair_levels import FairLevels
+from fakeamqp.model.queues.fair_share import FairShareFifo
 from fakeamqp.model.queues.qpid_arguments import qpid_options
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 __all__ = ["QpidQueue"]
 
 _NO_GROUP = "qpid.no-group"
-"""What messages without the header belong to."""
+"""The group of messages without the header."""
 
 
 class _Group:
-    """The messages that go to one subscription at a time: who has some, and how many are not settled."""
+    """A message group: the subscription that holds messages of it, and how many are unsettled."""
 
     __slots__ = ("holder", "unsettled")
 
@@ -48,7 +48,7 @@ class _Group:
 
 
 class QpidQueue(ClassicQueue):
-    """See the module. `asked` is what the arguments ask for."""
+    """See the module. `asked` holds the arguments."""
 
     __slots__ = ("_groups", "_numbered", "asked")
 
@@ -59,7 +59,7 @@ class QpidQueue(ClassicQueue):
         """See the base class.
 
         Raises:
-            InvalidArgument: an argument has a value that means nothing.
+            InvalidArgument: an argument has an illegal value.
         """
         super().check_arguments(name, virtual_host, arguments, personality)
         qpid_options(arguments)
@@ -77,32 +77,31 @@ class QpidQueue(ClassicQueue):
         self._groups: dict[Any, _Group] = {}
         self._numbered = 0
         super()._prepare()
-        self._look_closer()
+        self._select_groups()
 
-    def _empty(self) -> Fifo | PriorityFifo:
+    def empty_ready(self) -> Fifo | PriorityFifo:
         """See the base class."""
         asked = self.asked
-        return super()._empty() if asked.levels is None else FairLevels(asked.levels, asked.shares)
+        return super().empty_ready() if asked.levels is None else FairShareFifo(asked.levels, asked.shares)
 
     @property
     def _drops_lowest(self) -> bool:
         """See the base class."""
         return self.asked.levels is not None or super()._drops_lowest
 
-    def _look_closer(self) -> None:
-        """With groups, not every message is for everybody."""
+    def _select_groups(self) -> None:
+        """With groups, messages do not suit every subscription."""
         if self.asked.group_key is not None:
-            self._picky = True
-            self._plain = False
+            self._select()
 
     # --- arrival -----------------------------------------------------------------------------------
 
     def enqueue(self, message: Message) -> bool:
-        """See the base class; what is kept out is dropped, which is no refusal."""
+        """See the base class; a message that is kept out is dropped, which is not a refusal."""
         asked = self.asked
         if asked.no_local and self._is_local(message):
             detail = "it was published over the connection that the queue is exclusive to (no-local)"
-            self.virtual_host.ends.dropped(message, self.name, "local", detail)
+            self.virtual_host.message_outcomes.dropped(message, self.name, "local", detail)
             return True
         if asked.last_value_key is not None:
             self._drop_last_value(message, asked.last_value_key)
@@ -113,21 +112,21 @@ class QpidQueue(ClassicQueue):
         return super().enqueue(message)
 
     def _is_local(self, message: Message) -> bool:
-        """Whether it came over the connection of the owner, or of the exclusive subscription."""
+        """Whether a message came over the connection of the owner, or of the exclusive subscription."""
         owner = self.exclusive_owner
         if owner is None and self.exclusive_subscription is not None:
             owner = self.exclusive_subscription.owner
         return owner is not None and _connection(message.publisher) == _connection(owner)
 
     def _drop_last_value(self, message: Message, key: str) -> None:
-        """A newer message with this value has come."""
+        """Drop the older message with the same value."""
         value = message.headers.get(key)
         last = next((each for each in self.ready if each.message.headers.get(key) == value), None)
         if last is not None:
             self._replaced(last)
 
     def _replaced(self, queued: QueuedMessage) -> None:
-        self._take_out(queued)
+        self.take_out(queued)
         self._dropped((queued,), "replaced", "a newer message with the same value has come")
 
     # --- groups ------------------------------------------------------------------------------------
@@ -136,19 +135,20 @@ class QpidQueue(ClassicQueue):
         value = queued.message.headers.get(self.asked.group_key or "")
         return value if isinstance(value, str | bytes | int) else _NO_GROUP
 
-    def _suits(self, subscription: Subscription, queued: QueuedMessage) -> bool:
-        """See the base class: a message of a group that another subscription has does not."""
-        if not super()._suits(subscription, queued):
+    def suits(self, subscription: Subscription, queued: QueuedMessage) -> bool:
+        """See the base class: a message does not suit if another subscription holds its group."""
+        if not super().suits(subscription, queued):
             return False
         if self.asked.group_key is None:
             return True
         group = self._groups.get(self._group_of(queued))
         return group is None or group.holder is subscription
 
-    def _hand_over(self, queued: QueuedMessage, subscription: Subscription) -> None:
+    def hand_over(self, queued: QueuedMessage, subscription: Subscription) -> None:
+        """See the base class: the message's group goes to the subscription."""
         if not subscription.no_ack:
             self._taken(queued, subscription)
-        super()._hand_over(queued, subscription)
+        super().hand_over(queued, subscription)
 
     def acquire(self, delivery: Delivery) -> bool:
         """See the base class."""
@@ -162,7 +162,7 @@ class QpidQueue(ClassicQueue):
             self._groups.setdefault(self._group_of(queued), _Group(holder)).unsettled += 1
 
     def _let_go(self, delivery: Delivery) -> None:
-        """A delivery has ended: with the last of its group, others may have what is left."""
+        """A delivery has ended: the last of its group frees the group for other subscriptions."""
         name = None if self.asked.group_key is None else self._group_of(delivery.queued)
         group = self._groups.get(name)
         if group is not None:
@@ -174,20 +174,20 @@ class QpidQueue(ClassicQueue):
         """See the base class."""
         super().forget(delivery)
         self._let_go(delivery)
-        if self._picky and not self.deleted:
+        if self._selection is not None and not self.deleted:
             self.dispatch()
 
     def refuse(self, delivery: Delivery) -> None:
         """See the base class."""
         super().refuse(delivery)
         self._let_go(delivery)
-        if self._picky and not self.deleted:
+        if self._selection is not None and not self.deleted:
             self.dispatch()
 
     def take_back(
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> None:
-        """See the base class; what a newer value has replaced meanwhile does not come back."""
+        """See the base class; a message that a newer value has replaced does not return."""
         returned = list(deliveries)
         for delivery in returned:
             self._let_go(delivery)
@@ -206,19 +206,19 @@ class QpidQueue(ClassicQueue):
     def keep_persistent(self, *, crash: bool = False) -> None:
         """See the base class."""
         super().keep_persistent(crash=crash)
-        self._look_closer()
+        self._select_groups()
 
-    # --- the end -----------------------------------------------------------------------------------
+    # --- deletion ----------------------------------------------------------------------------------
 
     def unused(self, why: str) -> None:
-        """See the base class: it may last for some time."""
+        """See the base class: the deletion may be delayed."""
         delay = self.asked.auto_delete_delay
         if delay is None:
             super().unused(why)
             return
         self.exclusive_owner = None
         self.virtual_host.call_later(
-            delay, lambda: self._go(why), f"auto-delete q '{self.name}' is deleted if nobody uses it"
+            delay, lambda: self._go(why), f"auto-delete q '{self.name}' is deleted if it is unused"
         )
 
     def _go(self, why: str) -> None:

@@ -1,4 +1,4 @@
-"""What queue.declare asks for with the arguments that Apache's brokers know (AMQP 0-10).
+"""The arguments of queue.declare that Apache's brokers know (AMQP 0-10).
 
 Source: the documentation of Apache's C++ broker, and its clients' own tests. Numbers may come as text.
 """
@@ -52,10 +52,10 @@ _POLICIES: dict[object, Literal["reject", "ring"]] = {
 class QpidOptions:
     """Counts in messages, sizes in bytes, times in seconds; None means not asked for.
 
-    `levels` is how many priorities the queue tells apart, `shares` how many messages in a row each level
-    may have from the lowest level upwards, 0 for any number. The three keys are names of headers: of
-    messages that have the same value the queue keeps the latest; has one consumer at a time; the broker
-    writes the message's number there.
+    `levels` is the number of priority levels, `shares` how many messages in a row each level may deliver,
+    from the lowest level upwards, 0 for any number. The three keys are names of headers: of messages with
+    the same `last_value_key` the queue keeps the latest; messages with the same `group_key` have one consumer
+    at a time; the broker writes the message's number to `sequence_key`.
     """
 
     max_count: int | None = None
@@ -71,7 +71,7 @@ class QpidOptions:
 
 
 def are_asked_for(arguments: Mapping[str, Any]) -> bool:
-    """Whether any of these arguments is there."""
+    """Whether the arguments contain any of these."""
     return not _NAMES.isdisjoint(arguments)
 
 
@@ -79,7 +79,7 @@ def qpid_options(arguments: Mapping[str, Any]) -> QpidOptions:
     """Read the arguments of queue.declare.
 
     Raises:
-        InvalidArgument: one has a value that means nothing.
+        InvalidArgument: one has an illegal value.
     """
     levels = _either(arguments, _LEVELS)
     return QpidOptions(
@@ -97,24 +97,24 @@ def qpid_options(arguments: Mapping[str, Any]) -> QpidOptions:
 
 
 def _number(arguments: Mapping[str, Any], name: str) -> int | None:
-    """A whole number from 0 upwards, or a text that spells one."""
+    """An integer from 0 upwards, or a text that spells one."""
     value = arguments.get(name)
     if value is None:
         return None
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value)
     if type(value) is not int or value < 0:
-        raise InvalidArgument(f"argument '{name}' is no whole number from 0 upwards: {value!r}")
+        raise InvalidArgument(f"argument '{name}' is not an integer from 0 upwards: {value!r}")
     return value
 
 
 def _either(arguments: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    """A number that has several names."""
+    """A number under any of several names."""
     return next((_number(arguments, name) for name in names if name in arguments), None)
 
 
 def _shares(arguments: Mapping[str, Any], levels: int) -> tuple[int, ...]:
-    """The share of each level: its own, or that of all."""
+    """The share of each level: its own, or the common one."""
     common = _either(arguments, _FAIRSHARE) or 0
     own = (_either(arguments, tuple(f"{name}-{each}" for name in _FAIRSHARE)) for each in range(levels))
     shares = tuple(common if share is None else share for share in own)
@@ -125,7 +125,7 @@ def _policy(arguments: Mapping[str, Any]) -> Literal["reject", "ring"]:
     value = arguments.get(_POLICY, "reject")
     if value not in _POLICIES:
         raise InvalidArgument(
-            f"argument '{_POLICY}' is {value!r}, and none of {', '.join(map(str, _POLICIES))}"
+            f"argument '{_POLICY}' is {value!r}, not one of {', '.join(map(str, _POLICIES))}"
         )
     return _POLICIES[value]
 
@@ -133,11 +133,11 @@ def _policy(arguments: Mapping[str, Any]) -> Literal["reject", "ring"]:
 def _text(arguments: Mapping[str, Any], name: str) -> str | None:
     value = arguments.get(name)
     if value is not None and not isinstance(value, str):
-        raise InvalidArgument(f"argument '{name}' is no text: {value!r}")
+        raise InvalidArgument(f"argument '{name}' is not a string: {value!r}")
     return value or None
 
 
 def _truth(arguments: Mapping[str, Any], name: str) -> bool:
-    """A truth value, a number, or the word for one of them."""
+    """A boolean, a number, or the word for one of them."""
     value = arguments.get(name, False)
     return value.lower() not in ("", "0", "false", "no") if isinstance(value, str) else bool(value)

@@ -1,7 +1,7 @@
 """What all queue types share: a name, an owner, subscriptions, options, and how long the queue lives.
 
-What a queue keeps and to whom it gives it is its type's: see `classic`, `quorum` and `stream`. Each of them
-keeps one promise: after every operation no message waits while a subscription could take it.
+How messages are stored and delivered depends on the type: see `classic`, `quorum` and `stream`. All types
+keep one invariant: after every operation no message waits while a subscription could take it.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from fakeamqp.model.arguments import ConsumerOptions, QueueOptions, consumer_options
 from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed
-from fakeamqp.model.queues.options import ConsumerOptions, QueueOptions, consumer_options
+from fakeamqp.model.queues.declaration import QueueDeclaration
 from fakeamqp.model.queues.rotation import Rotation
 
 if TYPE_CHECKING:
     from weakref import ref
 
     from fakeamqp.model.binding import Binding
-    from fakeamqp.model.ends import DropReason
     from fakeamqp.model.message import Message
+    from fakeamqp.model.message_outcomes import DropReason
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.policies import Policy
     from fakeamqp.model.queues.ready import Waiting
@@ -38,10 +39,10 @@ NOT_SECURED = "the broker crashed before the publisher was told that it has the 
 
 
 class QueuedMessage:
-    """A message in one queue. Unlike the message itself this is the queue's own and changes.
+    """A message in one queue. Unlike the message itself it belongs to the queue, and changes.
 
-    `returns` counts how often it was delivered and came back unsettled. `avoid` refers to the group that must
-    not have it again, and does not keep that alive.
+    `returns` counts how often it was delivered and came back unsettled. `avoid` is a weak reference to the
+    group that must not get it again.
     """
 
     __slots__ = ("avoid", "enqueued_at", "expires_at", "message", "position", "redelivered", "returns")
@@ -56,50 +57,42 @@ class QueuedMessage:
         self.avoid: ref[object] | None = None
 
     def avoids(self, group: object) -> bool:
-        """Whether this group must not have it again."""
+        """Whether this group must not get it again."""
         return self.avoid is not None and group is not None and self.avoid() is group
 
     @property
     def offset(self) -> int | None:
-        """Its place in a stream; None in other queues."""
+        """The offset in a stream; None in other queues."""
         return None
 
 
 class Queue:
-    """One queue of a virtual host. `exclusive_owner` is the connection or session it belongs to, or None.
+    """One queue of a virtual host, as its `QueueDeclaration` says.
 
-    `acknowledgement_timeout` is how many seconds a client may hold a delivery before its channel is closed.
-    `declared` is what the arguments of its declaration ask for, `options` what is in force: the same, or
-    that and what `policy` and `operator_policy` say.
-
-    `alternate_exchange` names the exchange that gets, as they are, the messages that clients reject and those
-    that are there when the queue is deleted, or is None (queue.declare/alternate-exchange-routing).
-    `freeable` says what becomes of a queue whose exclusive owner has gone. It goes as well; but one that is
-    freeable only if it is auto-delete, and not with its last subscription, and otherwise it is there for all
-    (queue.declare/auto-delete-exclusive, exclusive-without-auto-delete).
-    `priorities` asks for ten levels of priority or for none where nothing else does; None leaves that to the
-    personality. With it, a queue that is too long drops what is least urgent. Only classic queues heed it.
+    `exclusive_owner` is the connection or session that it belongs to, or None. `declared` holds the options
+    that the arguments ask for; `options` holds those in force, which include what `policy` and
+    `operator_policy` set. `acknowledgement_timeout` is how many seconds a client may hold a delivery before
+    its channel is closed.
     """
 
     kind: ClassVar[Literal["queue"]] = "queue"
     type_name: ClassVar[str]
     replicated: ClassVar[bool] = False
-    """Whether RabbitMQ keeps copies on many nodes: such queues are durable, for all, and named by clients."""
+    """Whether RabbitMQ keeps copies on many nodes: such queues are durable, shared and named by clients."""
     keeps_delivered: ClassVar[bool] = False
-    """Whether messages stay among those that wait while clients hold them."""
+    """Whether messages stay in the ready list while clients hold them."""
     shares_windows: ClassVar[bool] = True
-    """Whether consumers depend on windows that they share with others (basic.qos with global set)."""
+    """Whether shared windows limit the consumers (basic.qos with global set)."""
     fails_commits: ClassVar[bool] = True
-    """Whether a message that the queue refuses fails the transaction it is part of."""
+    """Whether a refused message fails its transaction."""
     default_prefetch: ClassVar[int] = 0
-    """How many messages a consumer may hold that asked for no limit; 0 means any number."""
+    """How many messages a consumer without a prefetch may hold; 0 means any number."""
     reports_consumers: ClassVar[bool] = True
     """Whether declare-ok says how many consumers there are; otherwise it says 0."""
 
     __slots__ = (
         "__weakref__",
         "_expiry_timer",
-        "_rotation",
         "acknowledgement_timeout",
         "alternate_exchange",
         "arguments",
@@ -116,6 +109,7 @@ class Queue:
         "options",
         "policy",
         "priorities",
+        "rotation",
         "subscriptions",
         "unacked",
         "virtual_host",
@@ -125,26 +119,20 @@ class Queue:
         self,
         virtual_host: VirtualHost,
         name: str,
-        *,
-        durable: bool = False,
-        exclusive_owner: object = None,
-        auto_delete: bool = False,
-        arguments: Mapping[str, Any] | None = None,
+        declaration: QueueDeclaration | None = None,
         options: QueueOptions | None = None,
-        alternate_exchange: str | None = None,
-        freeable: bool = False,
-        priorities: bool | None = None,
     ) -> None:
+        declaration = declaration or QueueDeclaration()
         self.virtual_host = virtual_host
         self.name = name
-        self.durable = durable
-        self.exclusive_owner = exclusive_owner
-        self.auto_delete = auto_delete
-        self.arguments = dict(arguments or {})
+        self.durable = declaration.is_durable
+        self.exclusive_owner = declaration.exclusive_owner
+        self.auto_delete = declaration.auto_delete
+        self.arguments = dict(declaration.arguments)
         self.options = self.declared = options or QueueOptions()
-        self.alternate_exchange = alternate_exchange
-        self.freeable = freeable
-        self.priorities = priorities
+        self.alternate_exchange = declaration.alternate_exchange
+        self.freeable = declaration.freeable
+        self.priorities = declaration.priorities
         self.policy: Policy | None = None
         self.operator_policy: Policy | None = None
         self.acknowledgement_timeout = self._acknowledgement_timeout()
@@ -153,13 +141,13 @@ class Queue:
         self.exclusive_subscription: Subscription | None = None
         self.unacked: dict[Delivery, None] = {}
         self.deleted = False
-        self._rotation = Rotation()
+        self.rotation = Rotation()
         self._expiry_timer: Timer | None = None
         self._prepare()
         self.used()
 
     def _prepare(self) -> None:
-        """Make what this type keeps its messages and its consumers in; all that queues share is there."""
+        """Create the state of this queue type; the state that all types share is ready."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} {len(self.ready)} ready, {len(self.unacked)} unacked>"
@@ -167,18 +155,16 @@ class Queue:
     # --- declaration --------------------------------------------------------------------------------
 
     @classmethod
-    def check_declaration(
-        cls, name: str, virtual_host: str, *, durable: bool, exclusive: bool, auto_delete: bool
-    ) -> None:
-        """Can a queue of this type have these flags? `name` is empty where the broker is to find one.
+    def check_declaration(cls, name: str, virtual_host: str, declaration: QueueDeclaration) -> None:
+        """Check the flags of a declaration of this type. `name` is empty if the broker makes up a name.
 
         Raises:
-            PreconditionFailed: it cannot.
+            PreconditionFailed: the type does not support one of them.
         """
         for wrong, flag in (
-            (auto_delete, "auto-delete"),
-            (exclusive, "exclusive-owner"),
-            (not durable, "non-durable"),
+            (declaration.auto_delete, "auto-delete"),
+            (declaration.exclusive, "exclusive-owner"),
+            (not declaration.durable, "non-durable"),
         ):
             if cls.replicated and wrong:
                 raise PreconditionFailed(
@@ -189,20 +175,20 @@ class Queue:
     def check_arguments(
         cls, name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
     ) -> None:
-        """What is wrong with arguments, but only matters once the flags are right.
+        """Check arguments whose errors are reported after those of the flags.
 
         Raises:
-            PreconditionFailed: something is.
+            PreconditionFailed: one has an illegal value.
         """
 
     def check_deletion(self, *, if_unused: bool, if_empty: bool) -> int:
-        """May the queue be deleted on these conditions?
+        """Check the conditions of a deletion.
 
         Returns:
-            How many messages the client is told it held.
+            The message count for the reply.
 
         Raises:
-            PreconditionFailed: no.
+            PreconditionFailed: a condition is not met.
         """
         where = f"queue '{self.name}' in vhost '{self.virtual_host.name}'"
         if if_unused and self.subscriptions:
@@ -212,34 +198,34 @@ class Queue:
         return len(self.ready)
 
     def next_offset(self, subscription: Subscription) -> int | None:
-        """Where in the queue a subscription will read on, if it has such a place."""
+        """The offset at which a subscription reads on; None in queues without offsets."""
         return None
 
-    # --- what each type does its own way ------------------------------------------------------------
+    # --- implemented by each type -------------------------------------------------------------------
 
     @property
     def ready(self) -> Waiting:
-        """The messages that wait, in the order they will be delivered."""
+        """The messages that wait, in the order of delivery."""
         raise NotImplementedError
 
     @property
-    def set_aside(self) -> int:
-        """How many messages it keeps that nobody can be sent now: for a retry, or as dead letters."""
+    def parked_count(self) -> int:
+        """How many messages are parked: they wait for a retry, or are held as dead letters."""
         return 0
 
-    def aside(self) -> list[Message]:
-        """The messages that are set aside: those for a retry, soonest first, then dead letters."""
+    def parked_messages(self) -> list[Message]:
+        """The parked messages: those for a retry, soonest first, then dead letters."""
         return []
 
     def enqueue(self, message: Message) -> bool:
         """Hand the message to a subscription that can take it, or store it.
 
         Returns:
-            False where the queue is full and refuses (`x-overflow`: reject-publish and its kin).
+            False where the queue is full and refuses (`x-overflow`: reject-publish, reject-publish-dlx).
         """
         raise NotImplementedError
 
-    def bury(self, message: Message) -> bool:
+    def accept(self, message: Message) -> bool:
         """Take a dead letter. Returns False where the queue is full and refuses it."""
         return self.enqueue(message)
 
@@ -248,11 +234,11 @@ class Queue:
         return False
 
     def has_room(self, messages: Sequence[Message]) -> bool:
-        """Whether `enqueue` would take all of these now, one after the other. Nothing changes."""
+        """Whether `enqueue` would accept all of these now, one after the other. Nothing changes."""
         return not any(self.would_refuse(message) for message in messages)
 
     def next_taker(self, message: Message) -> Subscription | None:
-        """To whom `enqueue` would hand the message over at once, if to anybody. Nothing changes."""
+        """The subscription to which `enqueue` would hand the message at once, or None. Nothing changes."""
         return None
 
     def could_take(self, message: Message) -> bool:
@@ -260,37 +246,37 @@ class Queue:
         raise NotImplementedError
 
     def dispatch(self) -> None:
-        """Send what waits to whoever can take it, until there is nothing or nobody left."""
+        """Deliver until no message waits or no subscription can take one."""
         raise NotImplementedError
 
     def get(
         self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
     ) -> tuple[QueuedMessage, Delivery | None] | None:
-        """Take the next message for one client, prefetch notwithstanding (basic.qos/get-unaffected).
+        """Take the next message for one client, whatever its prefetch (basic.qos/get-unaffected).
 
-        `group` is the channel that asks; what it has rejected it does not get (basic.reject/requeue-01). With
-        a `content_class` it gets the next message of that class.
+        `group` is the channel that asks; it does not get messages that it has rejected
+        (basic.reject/requeue-01). With a `content_class` it gets the next message of that class.
 
         Returns:
-            The message, with a delivery to settle unless `no_ack`; None where nothing waits.
+            The message, with a delivery to settle unless `no_ack`; None if no message waits.
         """
         raise NotImplementedError
 
     def as_delivered(self, queued: QueuedMessage) -> Message:
-        """The message as whoever gets it now will see it."""
+        """The message as a client sees it that gets it now."""
         return queued.message
 
     def acquire(self, delivery: Delivery) -> bool:
-        """Take a message that was only shown out of what waits, for whom it was shown to.
+        """Take a message out of the queue for the client that it was shown to.
 
         Returns:
-            False where it is not there to be had: taken, expired, dropped, settled, or acquired already
+            False where it is no longer available: taken, expired, dropped, settled, or acquired already
             (message.acquire/exclusive-winner, message.acquire/not-on-gone).
         """
         return False
 
-    def _let_see(self, queued: QueuedMessage, subscription: Subscription) -> None:
-        """Show a message to a subscription that only looks; it stays where it is."""
+    def show(self, queued: QueuedMessage, subscription: Subscription) -> None:
+        """Show a message to a browsing subscription; it stays where it is."""
         delivery = None
         if not subscription.no_ack:
             credits = subscription.credits
@@ -301,7 +287,7 @@ class Queue:
         subscription.subscriber.deliver(subscription, queued.message, queued.redelivered, delivery)
 
     def purge(self) -> int:
-        """Drop all that waits; what clients hold stays (queue.purge/02). Returns how many were dropped."""
+        """Drop all messages that wait; those that clients hold stay (queue.purge/02). Returns how many."""
         raise NotImplementedError
 
     def forget(self, delivery: Delivery) -> None:
@@ -315,7 +301,7 @@ class Queue:
     def take_back(
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> None:
-        """Put messages back in their old places. A deleted queue takes nothing back.
+        """Put messages back in their old places. A deleted queue accepts none.
 
         `redelivered` says whether they are marked so; a mark is never taken away.
         """
@@ -325,23 +311,23 @@ class Queue:
         """Send a released message to the subscription that had it (basic.recover/requeue-false).
 
         Returns:
-            False where that cannot be: the message then belongs back in the queue.
+            False where that is impossible: the caller then returns the message to the queue.
         """
         return False
 
     def clear(self) -> list[Message]:
-        """Take out all that waits, because the queue is deleted."""
+        """Take out all messages that wait, because the queue is deleted."""
         raise NotImplementedError
 
     def abandon(self) -> list[Message]:
-        """Take out all that waits and all that clients hold, because the queue is deleted; oldest first.
+        """Take out all messages, also those that clients hold, because the queue is deleted; oldest first.
 
-        Whatever clients do with what they hold does nothing to it from now on.
+        From now on settling such a delivery has no effect on its message.
         """
         return [*(delivery.queued.message for delivery in self._taken_away()), *self.clear()]
 
     def _taken_away(self) -> list[Delivery]:
-        """What clients held, and do no longer; only what prepared branches will settle stays with them."""
+        """End the deliveries that clients hold, except those that prepared branches will settle."""
         in_doubt = self.virtual_host.branches.in_doubt
         held = [delivery for delivery in self.unacked if delivery not in in_doubt]
         for delivery in held:
@@ -358,25 +344,27 @@ class Queue:
             self.virtual_host.dead_letters.passed_on(self, queued.message, reason)
 
     def drop_all(self, reason: DropReason, detail: str) -> None:
-        """Drop all that waits and is set aside: the queue has been deleted. Clients keep what they hold."""
-        self.virtual_host.ends.dropped_all(self.clear(), self.name, reason, detail)
+        """Drop all messages that wait or are parked: the queue has been deleted. Clients keep theirs."""
+        self.virtual_host.message_outcomes.dropped_all(self.clear(), self.name, reason, detail)
 
     def _dropped(self, lost: Iterable[QueuedMessage], reason: DropReason, detail: str) -> None:
-        """These are gone."""
-        self.virtual_host.ends.dropped_all((each.message for each in lost), self.name, reason, detail)
+        """Report dropped messages."""
+        self.virtual_host.message_outcomes.dropped_all(
+            (each.message for each in lost), self.name, reason, detail
+        )
 
     def keep_persistent(self, *, crash: bool = False) -> None:
-        """After a restart: only persistent messages are left, those that were unsettled among them.
+        """Keep the persistent messages after a restart, unsettled ones included.
 
-        After a crash, only those of them whose publisher was told that the broker has them.
+        After a crash the queue keeps only messages that were confirmed to their publishers.
         """
         raise NotImplementedError
 
     def keep_in_doubt(self, *, crash: bool = False) -> list[Delivery]:
-        """After a restart: what prepared branches will settle stays away, if it is persistent.
+        """Keep persistent deliveries that prepared branches will settle, after a restart.
 
         Returns:
-            The other deliveries, whose messages come back.
+            The other deliveries, whose messages return to the queue.
         """
         in_doubt = self.virtual_host.branches.in_doubt
         others = []
@@ -396,12 +384,12 @@ class Queue:
         return others
 
     def restarted(self) -> None:
-        """All queues are back after a restart."""
+        """Called once all queues are back after a restart."""
 
     # --- options ------------------------------------------------------------------------------------
 
     def apply(self, options: QueueOptions) -> None:
-        """Put other options into force: a policy has come, changed or gone."""
+        """Put other options in force, because other policies match."""
         self.options = options
         self.acknowledgement_timeout = self._acknowledgement_timeout()
         self.used()
@@ -425,10 +413,10 @@ class Queue:
         return consumer_options(self.type_name, self.name, self.virtual_host.name, arguments, personality)
 
     def check_subscription(self, subscription: Subscription) -> None:
-        """May this subscription come in?
+        """Check a new subscription.
 
         Raises:
-            AccessRefused: exclusive access stands in the way (basic.consume/exclusive-*).
+            AccessRefused: it conflicts with exclusive access (basic.consume/exclusive-*).
         """
         alone = self.options.single_active_consumer
         if self.exclusive_subscription is not None or (
@@ -437,10 +425,10 @@ class Queue:
             raise AccessRefused(f"queue '{self.name}' in vhost '{self.virtual_host.name}' in exclusive use")
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Let a new subscription in; the caller dispatches once the client has been told.
+        """Add a subscription; the caller dispatches once it has replied to the client.
 
         Raises:
-            AccessRefused: exclusive access stands in the way (basic.consume/exclusive-*).
+            AccessRefused: it conflicts with exclusive access (basic.consume/exclusive-*).
         """
         try:
             self.check_subscription(subscription)
@@ -454,12 +442,12 @@ class Queue:
         self.used()
 
     def _enter(self, subscription: Subscription) -> None:
-        """Let a new subscription take its turns, or wait."""
-        if not self.options.single_active_consumer or not self._rotation:
-            self._rotation.add(subscription)
+        """Add a subscription to the rotation, or to those that wait to be active."""
+        if not self.options.single_active_consumer or not self.rotation:
+            self.rotation.add(subscription)
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """End a subscription; its channel settles what it holds (basic.cancel/outstanding-remain)."""
+        """End a subscription; its channel settles its deliveries (basic.cancel/outstanding-remain)."""
         if subscription not in self.subscriptions:
             return
         del self.subscriptions[subscription]
@@ -475,43 +463,43 @@ class Queue:
             self.dispatch()
 
     def unused(self, why: str) -> None:
-        """The last consumer of an auto-delete queue has gone, or the owner of an exclusive one: it goes."""
-        self.virtual_host.remove_queue(self, why)
+        """Delete an auto-delete queue after its last consumer, or an exclusive one after its owner."""
+        self.virtual_host.queues.remove(self, why)
 
     def cancel_all(self) -> int:
-        """End every subscription, as if the queue had gone; their clients are told, and keep what they hold.
+        """End every subscription and notify the clients, as if the queue was deleted; they keep deliveries.
 
         Returns:
-            How many there were.
+            How many subscriptions there were.
         """
         ended = list(self.subscriptions)
-        # The latest first, so that those that wait for their turn do not get it.
+        # The latest first, so that no waiting subscription becomes the active one.
         for subscription in reversed(ended):
             subscription.subscriber.cancelled(subscription)
             self.unsubscribe(subscription)
         return len(ended)
 
     def _leave(self, subscription: Subscription) -> None:
-        """A subscription takes no turns any more."""
-        if subscription in self._rotation:
-            self._rotation.remove(subscription)
+        """Remove a subscription from the rotation."""
+        if subscription in self.rotation:
+            self.rotation.remove(subscription)
             waiting = [each for each in self.subscriptions if each.acquires]
             if self.options.single_active_consumer and waiting:
-                self._rotation.add(max(waiting, key=lambda each: each.priority))
+                self.rotation.add(max(waiting, key=lambda each: each.priority))
 
     @property
     def consumer_count(self) -> int:
-        """How many consumers declare-ok tells of."""
+        """The consumer count of declare-ok."""
         return len(self.subscriptions)
 
     def detach_all(self) -> list[Subscription]:
-        """End every subscription because the queue goes; they are returned for their clients to be told."""
+        """End every subscription because the queue is deleted. Returns them; the caller notifies clients."""
         ended = list(self.subscriptions)
         self.deleted = True
         for subscription in ended:
             subscription.end()
         self.subscriptions.clear()
-        self._rotation = Rotation()
+        self.rotation = Rotation()
         self.exclusive_subscription = None
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
@@ -520,11 +508,11 @@ class Queue:
     # --- time ---------------------------------------------------------------------------------------
 
     def asked_for(self) -> None:
-        """The queue was declared again, be it passively."""
+        """The queue was declared again, or passively."""
         self.used()
 
     def used(self) -> None:
-        """Count as in use now: `x-expires` begins anew, and rests while there are subscriptions."""
+        """Restart the idle expiry (`x-expires`), which is paused while there are subscriptions."""
         expires = self.options.expires
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
@@ -536,9 +524,9 @@ class Queue:
 
     def _unused_too_long(self) -> None:
         if not self.deleted and not self.subscriptions:
-            self.virtual_host.remove_queue(self, UNUSED_TOO_LONG)
+            self.virtual_host.queues.remove(self, UNUSED_TOO_LONG)
 
 
 def expires_messages(queue: str, count: int) -> str:
-    """What a queue's timer says that is set for so many messages."""
+    """The label of a timer that expires this number of messages."""
     return f"q '{queue}' expires {count} message{'' if count == 1 else 's'}"

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from fakeamqp.model.queues.queue import QueuedMessage
 
-__all__ = ["Fifo", "PriorityFifo", "Waiting", "Watched"]
+__all__ = ["Fifo", "IndexedFifo", "PriorityFifo", "Waiting"]
 
 
 class Waiting(Protocol):
-    """What anybody may ask of the messages that wait in a queue."""
+    """The public view of the messages that wait in a queue."""
 
     def __len__(self) -> int:
         """How many there are."""
 
     def __iter__(self) -> Iterator[QueuedMessage]:
-        """All of them, in the order they will be delivered."""
+        """All of them, in the order of delivery."""
 
 
 class Fifo:
-    """First in, first out; what comes back returns to its old place by its position.
+    """First in, first out; a returned message takes its old place, which its position gives.
 
-    New messages wait in a deque. Those that came back wait in a heap beside it, by position, because each
-    may belong anywhere; the next message is the lower of the two heads.
+    New messages wait in a deque, returned ones in a heap ordered by position. The next message is the head
+    with the lower position.
     """
 
     __slots__ = ("_items", "_returned")
@@ -67,7 +67,7 @@ class Fifo:
         return not self._items or self._returned[0][0] < self._items[0].position
 
     def pop_lowest(self) -> QueuedMessage:
-        """Take the oldest message of the lowest priority; here all are equal."""
+        """Take the oldest message of the lowest priority; here all priorities are equal."""
         return self.pop()
 
     def remove(self, queued: QueuedMessage) -> None:
@@ -82,7 +82,7 @@ class Fifo:
             self._items.remove(queued)
 
     def put_back(self, returned: Iterable[QueuedMessage]) -> None:
-        """Enter messages again at their positions; each costs the logarithm of how many have come back."""
+        """Insert messages at their positions; each costs the logarithm of how many have returned."""
         for queued in returned:
             heappush(self._returned, (queued.position, queued))
 
@@ -104,7 +104,7 @@ class PriorityFifo:
         self._levels = [Fifo() for _ in range(maximum + 1)]
         self._count = 0
         self._used = 0
-        """A bit for each level that holds something: the highest and the lowest are then found at once."""
+        """A bit for each level that is not empty, which finds the highest and the lowest at once."""
 
     def __len__(self) -> int:
         return self._count
@@ -168,8 +168,8 @@ class PriorityFifo:
         return taken
 
 
-class Watched:
-    """A ready list that also tells at once whether a message is in it."""
+class IndexedFifo:
+    """A ready list with an index of its messages, for fast membership tests."""
 
     __slots__ = ("_waiting", "plain")
 
@@ -213,7 +213,7 @@ class Watched:
         del self._waiting[queued]
 
     def put_back(self, returned: Iterable[QueuedMessage]) -> None:
-        """Enter messages again at their places."""
+        """Insert messages at their old places."""
         entered = tuple(returned)
         self._waiting.update(dict.fromkeys(entered))
         self.plain.put_back(entered)

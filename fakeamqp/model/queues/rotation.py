@@ -1,4 +1,4 @@
-"""Whose turn it is: the subscriptions of a queue, by priority and round robin."""
+"""The order in which a queue serves its subscriptions: by priority and round robin."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["Rotation"]
 class Rotation:
     """Higher priorities go first; equals take turns as they subscribed (server-model/round-robin).
 
-    Whoever is found to be full when its turn comes leaves the line, and is last among its equals once it can
-    take something again (RabbitMQ: measured).
+    A subscription without credit on its turn leaves the rotation. It rejoins as the last of its equals once
+    it has credit again (RabbitMQ: measured).
     """
 
     __slots__ = ("_groups", "_resting")
 
     def __init__(self) -> None:
         self._groups: dict[int, deque[Subscription]] = {}
-        """By priority, the highest first; a group may be empty while all of it rest."""
+        """By priority, the highest first; a group is empty while all its members rest."""
         self._resting: dict[Subscription, None] = {}
-        """Those out of line, in the order they left."""
+        """The subscriptions that left the rotation, in that order."""
 
     def __len__(self) -> int:
         return sum(map(len, self._groups.values())) + len(self._resting)
@@ -40,7 +40,7 @@ class Rotation:
             yield from (each for each in self._resting if each.priority == priority)
 
     def add(self, subscription: Subscription) -> None:
-        """Let a new subscription take part, last among its equals."""
+        """Add a subscription as the last of its equals."""
         group = self._groups.get(subscription.priority)
         if group is None:
             self._groups[subscription.priority] = deque((subscription,))
@@ -49,7 +49,7 @@ class Rotation:
             group.append(subscription)
 
     def remove(self, subscription: Subscription) -> None:
-        """Take a subscription out; it must be in."""
+        """Remove a subscription; it must be in the rotation or resting."""
         priority = subscription.priority
         group = self._groups[priority]
         if subscription in self._resting:
@@ -60,15 +60,15 @@ class Rotation:
             del self._groups[priority]
 
     def rejoin(self) -> None:
-        """Let those who rested and can take something again stand in line."""
+        """Return resting subscriptions with credit to the rotation."""
         for subscription in [each for each in self._resting if not each.paused]:
             del self._resting[subscription]
             self._groups[subscription.priority].append(subscription)
 
     def next_able(self, message: Message) -> Subscription | None:
-        """The subscription whose turn it is among those that can take a message now, or None.
+        """The next subscription in the rotation that can take a message now, or None.
 
-        Whoever is chosen goes to the end of its group.
+        The chosen one moves to the end of its group.
         """
         if self._resting:
             self.rejoin()
@@ -86,7 +86,7 @@ class Rotation:
         return None
 
     def first_able(self, message: Message) -> Subscription | None:
-        """Whom `next_able` would choose after a `dispatch`; the rotation itself does not move."""
+        """The choice of `next_able` after a `dispatch`; the rotation does not move."""
         for group in self._groups.values():
             for subscription in group:
                 if all(limit.admits(message) for limit in subscription.limits):
@@ -94,7 +94,7 @@ class Rotation:
         return None
 
     def able(self, message: Message) -> Iterator[Subscription]:
-        """All that can take a message now, in turn; the rotation itself does not move."""
+        """All subscriptions that can take a message now, in order; the rotation does not move."""
         self.rejoin()
         for group in self._groups.values():
             for subscription in list(group):

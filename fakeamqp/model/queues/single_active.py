@@ -1,4 +1,4 @@
-"""Which consumer of a quorum queue is the single active one (RabbitMQ: documented)."""
+"""The single active consumer of a quorum queue (RabbitMQ: documented)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ __all__ = ["SingleActive"]
 class SingleActive:
     """One consumer is active, the others wait.
 
-    By personality the first in line follows when it ends; or one of the highest priority does, even while
-    one of a lower is active: that one takes nothing new then, and waits again once it holds nothing.
+    The personality decides what happens next. Either the longest waiting consumer follows when the active one
+    ends. Or a consumer of the highest priority follows, even while one of a lower priority is active: the
+    latter gets no new messages, and waits again once it has settled all deliveries.
 
     Args:
-        by_priority: which of the two.
+        by_priority: the second rule holds.
         holds: whether a consumer holds deliveries.
         may: whether a consumer may be active at all.
     """
@@ -33,7 +34,7 @@ class SingleActive:
     ) -> None:
         self.active: Subscription | None = None
         self.leaving = False
-        """The active one only finishes what it holds."""
+        """Whether the active consumer gets no new messages."""
         self._by_priority = by_priority
         self._holds = holds
         self._may = may
@@ -41,34 +42,34 @@ class SingleActive:
 
     @property
     def serving(self) -> Subscription | None:
-        """The one that is given messages."""
+        """The consumer that gets messages, or None."""
         return None if self.leaving else self.active
 
     def add(self, subscription: Subscription) -> None:
-        """A consumer came."""
+        """Add a consumer."""
         self._waiting[subscription] = None
 
     def remove(self, subscription: Subscription) -> None:
-        """A consumer has ended."""
+        """Remove a consumer."""
         self._waiting.pop(subscription, None)
         if self.active is subscription:
             self.active = None
             self.leaving = False
 
     def stand_back(self) -> None:
-        """The active one, if there is one, waits again."""
+        """The active consumer, if any, waits again."""
         if self.active is not None:
             self._waiting[self.active] = None
         self.active = None
         self.leaving = False
 
     def stand_back_if_done(self) -> None:
-        """The same, if it was to finish what it holds and has."""
+        """The same, if it gets no new messages and has settled all deliveries."""
         if self.leaving and self.active is not None and not self._holds(self.active):
             self.stand_back()
 
     def first_waiting(self) -> Subscription | None:
-        """Who would be active next."""
+        """The consumer that would be active next, or None."""
         able = [each for each in self._waiting if self._may(each)]
         if not able:
             return None
@@ -77,7 +78,7 @@ class SingleActive:
         return min(able, key=lambda each: (-each.priority, -_window(each), each.age))
 
     def elect(self) -> None:
-        """Make the right one active."""
+        """Choose the active consumer."""
         following = self.first_waiting()
         if following is None:
             return

@@ -1,26 +1,29 @@
-"""A stream: messages stay, and everybody reads them from where they like, at their own pace.
+"""A stream: messages stay, and each subscription reads them from its own offset, at its own pace.
 
-Theory of operation. What is published goes to the end of a log and has an offset from then on. Every
-subscription has a cursor of its own in it, and after every operation no cursor has a message before it
-that its subscription could take. Settling a delivery, in whatever way, only gives its credit back: nothing
-is ever taken out for it, comes back, or is dead-lettered (RabbitMQ: documented).
+Theory of operation. A published message goes to the end of a log, which gives it an offset. Every
+subscription has its own cursor in the log, and after every operation no cursor has a message ahead that its
+subscription could take. Settling a delivery only returns its credit: no message is removed, requeued or
+dead-lettered (RabbitMQ: documented).
 
-RabbitMQ writes messages in chunks of as many as have arrived meanwhile, and begins, filters and counts by
-the chunk. Here every message is a chunk of its own, as there with a publisher that waits for each confirm.
+RabbitMQ writes the messages that have arrived in the meantime as one chunk, and starts, filters and counts by
+chunks. Here every message is its own chunk, as in RabbitMQ with a publisher that waits for each confirm.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from fakeamqp.model.arguments.consumer_arguments import STREAM_OFFSET
+from fakeamqp.model.arguments.policy_values import FILTER_SIZES, LARGEST_SEGMENT
+from fakeamqp.model.arguments.queue_arguments import QueueOptions, argument_of
 from fakeamqp.model.credit import Grant
 from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.errors import Crash, NotImplementedHere, PreconditionFailed
-from fakeamqp.model.long import Long
+from fakeamqp.model.int64 import Int64
 from fakeamqp.model.queues.log import DEFAULT_SEGMENT_SIZE, Cursor, Log
 from fakeamqp.model.queues.queue import NOT_SECURED, Queue, QueuedMessage
-from fakeamqp.model.queues.stored import (
+from fakeamqp.model.queues.stream_properties import (
     FILTER_VALUE,
     OFFSET,
     size_of_properties,
@@ -29,33 +32,32 @@ from fakeamqp.model.queues.stored import (
 )
 
 if TYPE_CHECKING:
-    from fakeamqp.model.ends import DropReason
     from fakeamqp.model.message import Message, Properties
+    from fakeamqp.model.message_outcomes import DropReason
     from fakeamqp.model.personality import Personality
-    from fakeamqp.model.queues.options import QueueOptions
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Timer
 
 __all__ = ["StreamMessage", "StreamQueue"]
 
-_LARGEST_SEGMENT = 3_000_000_000
-_FILTER_SIZES = range(16, 256)
+_SEGMENT_SIZE: Final = argument_of("max_segment_size")
+_FILTER_SIZE: Final = QueueOptions.stream_filter_size.name
 _RETENTION_INTERVAL = 3600.0
 
 
 class StreamMessage(QueuedMessage):
-    """A message of a stream, as it is shown and sent. Its position is its offset."""
+    """A message of a stream as consumers get it. Its position is its offset."""
 
     __slots__ = ()
 
     @property
     def offset(self) -> int:
-        """Its place in the stream."""
+        """Its offset."""
         return self.position
 
 
 class StreamQueue(Queue):
-    """A queue of the type that RabbitMQ calls stream."""
+    """A queue of RabbitMQ's type stream."""
 
     type_name = "stream"
     replicated = True
@@ -81,21 +83,21 @@ class StreamQueue(Queue):
         cls, name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
     ) -> None:
         """See the base class."""
-        size = arguments.get("x-stream-max-segment-size-bytes")
-        if isinstance(size, int) and size > _LARGEST_SEGMENT:
-            raise PreconditionFailed("Exceeded max value for x-stream-max-segment-size-bytes")
-        filter_size = arguments.get("x-stream-filter-size-bytes", _FILTER_SIZES[0])
-        if not isinstance(filter_size, int) or filter_size not in _FILTER_SIZES:
+        size = arguments.get(_SEGMENT_SIZE)
+        if isinstance(size, int) and size > LARGEST_SEGMENT:
+            raise PreconditionFailed(f"Exceeded max value for {_SEGMENT_SIZE}")
+        filter_size = arguments.get(_FILTER_SIZE, FILTER_SIZES[0])
+        if not isinstance(filter_size, int) or filter_size not in FILTER_SIZES:
             raise PreconditionFailed(personality.stream_filter_size_refusal)
 
     def check_deletion(self, *, if_unused: bool, if_empty: bool) -> int:
-        """See the base class: a stream goes on no condition, and says nothing of what it held."""
+        """See the base class: a stream checks no condition and reports no messages."""
         return 0
 
     # --- options ------------------------------------------------------------------------------------
 
     def apply(self, options: QueueOptions) -> None:
-        """See the base class: limits hold at once."""
+        """See the base class: limits apply at once."""
         super().apply(options)
         self._adopt_limits()
         self._retain()
@@ -111,21 +113,21 @@ class StreamQueue(Queue):
 
     @property
     def ready(self) -> _Shown:
-        """All there is, as consumers get it."""
+        """All messages, as consumers get them."""
         return _Shown(self)
 
     def enqueue(self, message: Message) -> bool:
         """See the base class.
 
         Raises:
-            Crash: a header is none that RabbitMQ can store. A dead letter is dropped instead.
+            Crash: RabbitMQ cannot store a header. A dead letter is dropped instead.
         """
         try:
             properties, size = self._stored(message.properties)
         except Crash as crash:
             if message.history is None:
                 raise
-            self.virtual_host.ends.dropped(message, self.name, "unstorable", str(crash))
+            self.virtual_host.message_outcomes.dropped(message, self.name, "unstorable", str(crash))
             return True
         log = self.log
         begun = log.begun
@@ -141,7 +143,7 @@ class StreamQueue(Queue):
         return True
 
     def has_room(self, messages: Sequence[Message]) -> bool:
-        """See the base class: there is for what can be stored at all."""
+        """See the base class: there is space for every message that can be stored."""
         try:
             for message in messages:
                 self._stored(message.properties)
@@ -150,7 +152,7 @@ class StreamQueue(Queue):
         return True
 
     def _stored(self, properties: Properties) -> tuple[Properties, int]:
-        """The properties as they are kept, and their size. Messages in a row often share theirs."""
+        """The stored properties, and their size. Consecutive messages often share theirs."""
         last = self._last_properties
         if last is None or last[0] is not properties:
             rewrites = self.virtual_host.state.personality.streams_rewrite_properties
@@ -166,8 +168,8 @@ class StreamQueue(Queue):
         )
 
     def message_at(self, offset: int, message: Message) -> StreamMessage:
-        """A message of the log as it is shown and sent."""
-        properties = message.properties.with_headers({OFFSET: Long(offset)})
+        """A message of the log as consumers get it."""
+        properties = message.properties.with_headers({OFFSET: Int64(offset)})
         return StreamMessage(message.with_properties(properties), offset, None, self.virtual_host.now())
 
     # --- departure ----------------------------------------------------------------------------------
@@ -178,7 +180,7 @@ class StreamQueue(Queue):
             self._feed(reader)
 
     def _feed(self, reader: _Reader) -> None:
-        """Send a subscription what is before its cursor, as far as its credit goes."""
+        """Send a subscription the messages ahead of its cursor, as far as its credit allows."""
         subscription = reader.subscription
         while subscription.active:
             found = reader.peek()
@@ -191,7 +193,7 @@ class StreamQueue(Queue):
             reader.cursor.advance()
             queued = self.message_at(offset, message)
             if not subscription.acquires:
-                self._let_see(queued, subscription)
+                self.show(queued, subscription)
                 continue
             credits = subscription.credits
             for credit in credits:
@@ -204,7 +206,7 @@ class StreamQueue(Queue):
     def get(
         self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
     ) -> NoReturn:
-        """Streams have no single messages to give away.
+        """Streams do not support basic.get.
 
         Raises:
             NotImplementedHere: always.
@@ -212,7 +214,7 @@ class StreamQueue(Queue):
         raise NotImplementedHere(f"basic.get not supported by stream queues {self._place}")
 
     def purge(self) -> NoReturn:
-        """Nothing is taken out of a stream.
+        """Streams do not support queue.purge.
 
         Raises:
             NotImplementedHere: always.
@@ -220,16 +222,18 @@ class StreamQueue(Queue):
         raise NotImplementedHere(f"queue.purge not supported by stream queues {self._place}")
 
     def clear(self) -> list[Message]:
-        """See the base class: what a stream holds goes with it."""
+        """See the base class: a stream's messages are deleted with it."""
         return []
 
     def abandon(self) -> list[Message]:
-        """See the base class: what a stream holds goes with it."""
+        """See the base class: a stream's messages are deleted with it."""
         return []
 
     def drop_all(self, reason: DropReason, detail: str) -> None:
         """See the base class."""
-        self.virtual_host.ends.dropped_all((each.item for each in self.log), self.name, reason, detail)
+        self.virtual_host.message_outcomes.dropped_all(
+            (each.item for each in self.log), self.name, reason, detail
+        )
 
     @property
     def _place(self) -> str:
@@ -242,37 +246,36 @@ class StreamQueue(Queue):
         self.unacked.pop(delivery, None)
 
     def refuse(self, delivery: Delivery) -> None:
-        """See the base class: the same as accepting."""
+        """See the base class: it has the effect of accepting."""
         self.unacked.pop(delivery, None)
 
     def take_back(
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> None:
-        """See the base class: what clients hold has never been away."""
+        """See the base class: delivered messages never left the stream."""
         for delivery in deliveries:
             self.unacked.pop(delivery, None)
 
     def keep_persistent(self, *, crash: bool = False) -> None:
-        """See the base class: all is kept. A crash loses what came after the last confirmed message."""
+        """See the base class: a crash loses the messages after the last confirmed one, a restart none."""
         for delivery in self.keep_in_doubt(crash=crash):
             del self.unacked[delivery]
         if crash:
             lost = self.log.truncate(lambda message: message.secured)
-            self.virtual_host.ends.dropped_all(lost, self.name, "crash", NOT_SECURED)
+            self.virtual_host.message_outcomes.dropped_all(lost, self.name, "crash", NOT_SECURED)
 
     # --- subscriptions ------------------------------------------------------------------------------
 
     def check_subscription(self, subscription: Subscription) -> None:
-        """See the base class; exclusive access means nothing to a stream.
+        """See the base class; a stream ignores exclusive access.
 
         Raises:
-            PreconditionFailed: there is no prefetch count, and no credit by grants either.
-            NotImplementedHere: it would take messages and not acknowledge them, or shares its credit with
-                others.
-            Crash: its arguments are none that RabbitMQ can start with.
+            PreconditionFailed: the subscription has neither a prefetch count nor credit by grants.
+            NotImplementedHere: it does not acknowledge messages, or shares its credit with others.
+            Crash: its arguments make RabbitMQ fail.
         """
         personality = self.virtual_host.state.personality
-        unlimited, automatic = (words.format(self._place) for words in personality.stream_consumer_words)
+        unlimited, automatic = (words.format(self._place) for words in personality.stream_consumer_terms)
         granted = any(isinstance(limit, Grant) for limit in subscription.limits)
         if not granted and not any(credit.message_limit for credit in subscription.credits):
             raise PreconditionFailed(f"consumer prefetch count is not set for {unlimited}")
@@ -287,7 +290,7 @@ class StreamQueue(Queue):
             raise Crash("x-stream-filter holds no text")
 
     def subscribe(self, subscription: Subscription) -> None:
-        """See the base class: the subscription begins where it asks to."""
+        """See the base class: the subscription begins at the requested offset."""
         try:
             self.check_subscription(subscription)
         except BaseException:
@@ -299,8 +302,8 @@ class StreamQueue(Queue):
     def _cursor_for(self, subscription: Subscription) -> Cursor[Message]:
         log = self.log
         start = subscription.options.stream_offset
-        # Who looks at a queue is shown what it holds, unless told otherwise (message/acquire-not-acquired).
-        browses = not subscription.acquires and "x-stream-offset" not in subscription.arguments
+        # By default a browser begins with the first message (message/acquire-not-acquired).
+        browses = not subscription.acquires and STREAM_OFFSET not in subscription.arguments
         if start.kind == "first" or browses:
             return log.first()
         if start.kind == "last":
@@ -337,7 +340,7 @@ class StreamQueue(Queue):
         return int(self.virtual_host.state.clock.time() * 1000)
 
     def _retired(self, lost: list[Message]) -> None:
-        self.virtual_host.ends.dropped_all(
+        self.virtual_host.message_outcomes.dropped_all(
             lost, self.name, "retention", "the stream had become too large or the message too old"
         )
 
@@ -346,10 +349,10 @@ class StreamQueue(Queue):
         self._watch_age()
 
     def _watch_age(self) -> None:
-        """Have old segments dropped.
+        """Set the timer that drops old segments.
 
-        RabbitMQ looks every hour, counted from the last segment's beginning or change of limits. All of
-        these hours but the first in which there is something to drop are left out here.
+        RabbitMQ checks every hour, counted from the beginning of the last segment or a change of limits. Here
+        the timer skips the hours in which there is nothing to drop.
         """
         if self._retention_timer is not None:
             self._retention_timer.cancel()
@@ -365,7 +368,7 @@ class StreamQueue(Queue):
 
 
 class _Reader:
-    """One subscription's way through the log."""
+    """The position of one subscription in the log."""
 
     __slots__ = ("cursor", "subscription")
 
@@ -374,7 +377,7 @@ class _Reader:
         self.cursor = cursor
 
     def peek(self) -> tuple[int, Message] | None:
-        """The next message for this subscription; what is not for it is passed over."""
+        """The next message that suits the subscription; others are skipped."""
         subscription = self.subscription
         found = self.cursor.peek()
         if subscription.options.filters is not None or subscription.picks:
@@ -395,7 +398,7 @@ class _Reader:
 
 
 class _Shown:
-    """The messages of a stream as `Queue.ready` has them."""
+    """The messages of a stream in the form of `Queue.ready`."""
 
     __slots__ = ("_queue",)
 

@@ -1,9 +1,9 @@
-"""Staging: a content is sent ahead, under an identifier of the sender's choice, to be named later.
+"""Staging: a content is sent in advance, under an identifier chosen by the sender, and published later.
 
-Either peer may be the sender. It opens the content, is told how much of it is there already, and stages the
-rest; since a stage does not say what it is of, it is the answer to the oldest open that had none. A sender
-that is broken off goes on where it was (file.open/identifier). `uploads` is what a client stages, `downloads`
-what the broker stages to it.
+Either peer may be the sender. It opens the content, receives how much of it the other peer has already, and
+stages the rest. A stage has no identifier: it belongs to the oldest open without a stage. An interrupted
+sender continues where it stopped (file.open/identifier). `uploads` are contents that a client stages,
+`downloads` those that the broker stages to a client.
 """
 
 from __future__ import annotations

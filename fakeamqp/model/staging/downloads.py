@@ -1,4 +1,4 @@
-"""Files that the broker stages to a client before it delivers them, one after the other."""
+"""Files that the broker stages to a client, one at a time, before it delivers them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["Download", "Downloads", "FileClient"]
 
 
 class Download:
-    """A file that the client is asked to have staged, or will be.
+    """A file that the broker stages, or will stage, to the client.
 
-    `withdrawn` says that it will not be delivered, `tag` is what the client is to know the delivery by.
+    `withdrawn` means that it will not be delivered; `tag` is the delivery tag.
     """
 
     __slots__ = ("delivery", "identifier", "message", "redelivered", "subscription", "tag", "withdrawn")
@@ -38,7 +38,7 @@ class Download:
 
 
 def _identifier(message: Message, delivery: Delivery) -> str:
-    """The same whenever this message is staged from this queue, and no other's (file.open/identifier)."""
+    """The identifier of this message in this queue: stable, and different for each (file.open/identifier)."""
     queued = delivery.queued
     place = f"{queued.position} {queued.enqueued_at!r} {delivery.queue.name}"
     digest = sha1(place.encode("utf-8", "surrogateescape"), usedforsecurity=False)
@@ -47,20 +47,20 @@ def _identifier(message: Message, delivery: Delivery) -> str:
 
 
 class FileClient(Protocol):
-    """The protocol's side of it."""
+    """Sends the methods of a protocol to the client."""
 
     def ask(self, download: Download) -> None:
         """Ask the client how much of a file it has: file.open."""
 
     def send_rest(self, download: Download, offset: int) -> None:
-        """Send a file from there on: file.stage."""
+        """Send a file from `offset` on: file.stage."""
 
     def hand_over(self, download: Download) -> None:
-        """Say to which consumer the file goes that was just staged: file.deliver."""
+        """Deliver the file that was just staged to its consumer: file.deliver."""
 
 
 class Downloads:
-    """What is under way to one client, or is to be. The first of them is opened, the others are to be."""
+    """The files for one client, in order. The first one is open, the others wait."""
 
     __slots__ = ("_client", "_under_way")
 
@@ -72,19 +72,19 @@ class Downloads:
         return iter(self._under_way)
 
     def add(self, download: Download) -> None:
-        """Have the client ready for a file, when its turn comes."""
+        """Add a file; it is opened when it is the first."""
         self._under_way.append(download)
         if len(self._under_way) == 1:
             self._client.ask(download)
 
     def opened(self, staged_size: int) -> None:
-        """The client has so much of the file that is opened: stage the rest, and deliver it.
+        """The client has `staged_size` bytes of the open file: stage the rest, and deliver the file.
 
         Sources: file.open-ok/staged-size-behavior, file.deliver/staged.
 
         Raises:
-            IllegalState: no file is opened.
-            IllegalArgument: it is not that large.
+            IllegalState: no file is open.
+            IllegalArgument: the file is smaller than that.
         """
         if not self._under_way:
             raise IllegalState("file.open-ok has come without file.open")
@@ -100,12 +100,12 @@ class Downloads:
             self._client.ask(self._under_way[0])
 
     def withdraw(self, subscription: Subscription) -> list[Download]:
-        """Deliver nothing more to a consumer that ends (file.cancel/stops).
+        """Withdraw the files for a consumer that ends (file.cancel/stops).
 
-        What is opened is staged all the same: the client waits for it.
+        The open file is staged nevertheless, because the client waits for it.
 
         Returns:
-            What was under way to it, for the caller to give back.
+            The withdrawn files, for the caller to requeue.
         """
         withdrawn = [
             each for each in self._under_way if each.subscription is subscription and not each.withdrawn
@@ -118,5 +118,5 @@ class Downloads:
         return withdrawn
 
     def clear(self) -> None:
-        """The client has gone."""
+        """Remove everything: the client has disconnected."""
         self._under_way.clear()

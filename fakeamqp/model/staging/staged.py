@@ -1,4 +1,4 @@
-"""A content on its way by staging, as far as it has come."""
+"""A content that is being staged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Description", "Staged"]
 
 
 class Description(NamedTuple):
-    """What is said of a content: its properties, in what encoding they came, and what else it holds."""
+    """A content's properties (decoded, and as received with their encoding) and its child contents."""
 
     properties: Properties
     encoding: str
@@ -23,7 +23,7 @@ class Description(NamedTuple):
 
 
 class Staged(Interrupted):
-    """A content: `octets` are those of its first `size` that have come, `description` says what it is."""
+    """A content of `size` octets: `octets` are those received so far, `description` its properties."""
 
     __slots__ = ("description", "identifier", "size")
 
@@ -35,11 +35,11 @@ class Staged(Interrupted):
 
     @property
     def complete(self) -> bool:
-        """Whether all of it is there, the description included."""
+        """True once all bytes and the description were received."""
         return self.description is not None and len(self.octets) == self.size
 
     def message(self, exchange: str, routing_key: str, publisher: object) -> FileMessage:
-        """The message that it is when it is published; it must be complete."""
+        """The message to publish. The content must be complete."""
         assert self.description is not None
         properties, encoding, octets, children = self.description
         message = FileMessage(

@@ -1,7 +1,7 @@
-"""Contents that a client stages, and publishes at any time from open on.
+"""Contents that a client stages. It may publish them at any time after open, even before all of it was sent.
 
-What it does not finish can be gone on with under the same identifier: by whoever has opened it, or, when that
-session or channel has ended, by another one of the same user (`VirtualHost.staged`).
+An incomplete content can be continued under the same identifier: by the session or channel that has opened
+it, or, when that one has ended, by another one of the same user (`VirtualHost.staged`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST = 1000
 
 
 class Upload:
-    """A content that a client stages, and who waits for all of it to be there."""
+    """A content that a client stages, and the functions to call when it is complete."""
 
     __slots__ = ("staged", "waiting")
 
@@ -33,7 +33,7 @@ class Upload:
 
 
 class Uploads:
-    """What is staged in one session or channel, by this user."""
+    """The contents staged in one session or channel of a user."""
 
     __slots__ = ("_due", "_uploads", "_user", "_virtual_host")
 
@@ -41,18 +41,18 @@ class Uploads:
         self._virtual_host = virtual_host
         self._user = user
         self._uploads: dict[str, Upload] = {}
-        """By identifier, until it is published."""
+        """The contents by identifier, until they are published."""
         self._due: deque[Upload] = deque()
-        """What was opened and has to be staged next, in order."""
+        """The opened contents without a stage, in order."""
 
     def open(self, identifier: str, size: int) -> int:
-        """Begin, or go on with, a content of so many bytes.
+        """Start or continue a content of so many bytes.
 
         Returns:
-            How many of them are there already. A content of another size is another one: none are.
+            How many bytes were received already: 0 if the size has changed, since it is a new content then.
 
         Raises:
-            ResourceError: too many are neither staged nor published.
+            ResourceError: too many contents were opened and not published.
         """
         upload = self._uploads.get(identifier)
         if upload is None:
@@ -71,13 +71,14 @@ class Uploads:
         return self._virtual_host.staged.take(self._user, identifier)
 
     def stage(self, description: Description, body: bytes) -> None:
-        """The rest of a content has come, from where the answer to open said.
+        """The rest of a content was received, from the offset that the answer to open gave.
 
         Source: file.open-ok/staged-size-behavior.
 
         Raises:
-            IllegalState: nothing was opened.
-            IllegalArgument: it is more or less than was said. Too little is kept, for who goes on with it.
+            IllegalState: no content is open.
+            IllegalArgument: the size is not the announced one. A content that is too short is kept, so that
+                it can be continued.
         """
         if not self._due:
             raise IllegalState("file.stage has come without file.open")
@@ -99,10 +100,10 @@ class Uploads:
             perform(staged)
 
     def find(self, identifier: str) -> Upload:
-        """The content that was opened under this identifier, whether all of it is there or not.
+        """The content that was opened under this identifier, complete or not.
 
         Raises:
-            NotFound: none was.
+            NotFound: there is none.
         """
         upload = self._uploads.get(identifier)
         if upload is None:
@@ -113,7 +114,7 @@ class Uploads:
         return upload
 
     def take(self, upload: Upload, perform: Callable[[Staged], None]) -> None:
-        """Do something with a content as soon as all of it is there; it is staged no longer after that."""
+        """Call `perform` with a content as soon as it is complete, and remove it from the staged contents."""
         staged = upload.staged
         if not staged.complete:
             upload.waiting.append(perform)
@@ -123,14 +124,14 @@ class Uploads:
         perform(staged)
 
     def broken_off(self, octets: bytes) -> None:
-        """The rest of a stage, of which these have come, will not come: its content can be gone on with."""
+        """A stage was interrupted after these octets: keep them, so that its content can be continued."""
         if self._due:
             staged = self._due.popleft().staged
             if len(staged.octets) + len(octets) <= staged.size:
                 staged.octets += octets
 
     def end(self) -> None:
-        """The session or channel has ended: another one of the same user can go on with what it staged."""
+        """The session or channel has ended: another one of the same user can continue its contents."""
         for upload in self._uploads.values():
             self._virtual_host.staged.keep(self._user, upload.staged.identifier, upload.staged)
         self._uploads.clear()

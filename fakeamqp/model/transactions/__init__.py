@@ -1,4 +1,4 @@
-"""Work that counts all together or not at all: of one session, or of a branch that many sessions share."""
+"""Transactions: the local ones of a channel or session, and the branches of distributed ones."""
 
 from __future__ import annotations
 

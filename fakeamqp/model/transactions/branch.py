@@ -1,14 +1,14 @@
 """One branch of a distributed transaction.
 
-Theory of operation. A branch is begun by a session that starts it, and is worked on by that session and by
-those that join it. While any of them is *associated* with it, working or suspended, it is active; then it is
-idle, and whoever knows its xid may prepare it, commit it or roll it back. Once prepared it is *in doubt*: the
-broker has promised to do either, even after a restart, and the decision is not its own any more. A branch
-that has failed or has taken too long is *doomed*: it can only be rolled back, and everybody who asks is told
-so. What a broker decides about a prepared branch by itself is called heuristic; the branch then stays known
-until somebody has it forgotten.
+Theory of operation. A session starts a branch; other sessions may join it. While any session is *associated*
+with the branch, working or suspended, the branch is active. Then it is idle, and any session that knows its
+xid may prepare it, commit it or roll it back. A prepared branch is *in doubt*: the broker has promised to
+commit it or to roll it back, even after a restart, and no longer decides which. A branch that has failed or
+timed out is *rollback-only*: it can only be rolled back, and every request for it is answered so. If the
+broker completes a prepared branch by itself, the outcome is called heuristic; the branch then stays known
+until a client forgets it.
 
-`TRANSITIONS` is all that may happen: state x event -> state. What is not in it is an illegal state.
+`TRANSITIONS` is the complete table: state x event -> state. Any other combination is an illegal state.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ __all__ = ["TRANSITIONS", "Branch", "BranchEvent", "BranchState", "BranchView", 
 
 
 class XaOutcome(Enum):
-    """What somebody who asks about a branch is told (dtx/xa-*)."""
+    """The result of a request for a branch (dtx/xa-*)."""
 
     OK = "xa-ok"
-    """It went as it should."""
+    """The request succeeded."""
     ROLLED_BACK = "xa-rbrollback"
-    """The branch was rolled back, or will be, for no reason that has a name of its own."""
+    """The branch was rolled back, or will be, for an unspecified reason."""
     TIMED_OUT = "xa-rbtimeout"
-    """The branch was rolled back because it took too long."""
+    """The branch was rolled back because it timed out."""
     HEURISTIC_HAZARD = "xa-heurhaz"
-    """Nobody knows whether the branch was committed or rolled back."""
+    """The branch may have been committed or rolled back; the broker does not know which."""
     HEURISTIC_COMMIT = "xa-heurcom"
     """The broker committed the branch by itself."""
     HEURISTIC_ROLLBACK = "xa-heurrb"
@@ -47,27 +47,27 @@ class XaOutcome(Enum):
     HEURISTIC_MIX = "xa-heurmix"
     """The broker committed part of the branch by itself and rolled back the rest."""
     READ_ONLY = "xa-rdonly"
-    """There was nothing to do, and the branch is over."""
+    """The branch had no work, and is over."""
 
 
 class BranchState(Enum):
-    """Where a branch stands, in words."""
+    """The state of a branch; the values are texts for people."""
 
     ACTIVE = "active"
-    DOOMED = "active, to be rolled back"
+    ACTIVE_ROLLBACK_ONLY = "active, rollback-only"
     IDLE = "idle"
     ROLLBACK_ONLY = "rollback-only"
     PREPARED = "prepared"
     HEURISTIC = "heuristically completed"
-    GONE = "gone"
+    FINISHED = "finished"
 
 
 class BranchEvent(Enum):
-    """What may happen to a branch, in words that "cannot be" can precede."""
+    """An event of a branch; "cannot be" may precede the values in texts."""
 
     JOIN = "joined"
     LEAVE = "left by its last session"
-    DOOM = "doomed"
+    MARK_ROLLBACK_ONLY = "marked rollback-only"
     PREPARE = "prepared"
     PREPARE_NOTHING = "found empty"
     COMMIT = "committed in two phases"
@@ -82,38 +82,46 @@ _S, _E = BranchState, BranchEvent
 TRANSITIONS: dict[tuple[BranchState, BranchEvent], BranchState] = {
     (_S.ACTIVE, _E.JOIN): _S.ACTIVE,
     (_S.ACTIVE, _E.LEAVE): _S.IDLE,
-    (_S.ACTIVE, _E.DOOM): _S.DOOMED,
-    (_S.DOOMED, _E.LEAVE): _S.ROLLBACK_ONLY,
-    (_S.DOOMED, _E.DOOM): _S.DOOMED,
+    (_S.ACTIVE, _E.MARK_ROLLBACK_ONLY): _S.ACTIVE_ROLLBACK_ONLY,
+    (_S.ACTIVE_ROLLBACK_ONLY, _E.LEAVE): _S.ROLLBACK_ONLY,
+    (_S.ACTIVE_ROLLBACK_ONLY, _E.MARK_ROLLBACK_ONLY): _S.ACTIVE_ROLLBACK_ONLY,
     (_S.IDLE, _E.JOIN): _S.ACTIVE,
-    (_S.IDLE, _E.DOOM): _S.ROLLBACK_ONLY,
+    (_S.IDLE, _E.MARK_ROLLBACK_ONLY): _S.ROLLBACK_ONLY,
     (_S.IDLE, _E.PREPARE): _S.PREPARED,
-    (_S.IDLE, _E.PREPARE_NOTHING): _S.GONE,
-    (_S.IDLE, _E.COMMIT_ONE_PHASE): _S.GONE,
-    (_S.IDLE, _E.ROLLBACK): _S.GONE,
-    (_S.ROLLBACK_ONLY, _E.DOOM): _S.ROLLBACK_ONLY,
+    (_S.IDLE, _E.PREPARE_NOTHING): _S.FINISHED,
+    (_S.IDLE, _E.COMMIT_ONE_PHASE): _S.FINISHED,
+    (_S.IDLE, _E.ROLLBACK): _S.FINISHED,
+    (_S.ROLLBACK_ONLY, _E.MARK_ROLLBACK_ONLY): _S.ROLLBACK_ONLY,
     (_S.ROLLBACK_ONLY, _E.PREPARE): _S.ROLLBACK_ONLY,
-    (_S.ROLLBACK_ONLY, _E.COMMIT): _S.GONE,
-    (_S.ROLLBACK_ONLY, _E.COMMIT_ONE_PHASE): _S.GONE,
-    (_S.ROLLBACK_ONLY, _E.ROLLBACK): _S.GONE,
-    (_S.PREPARED, _E.COMMIT): _S.GONE,
-    (_S.PREPARED, _E.ROLLBACK): _S.GONE,
+    (_S.ROLLBACK_ONLY, _E.COMMIT): _S.FINISHED,
+    (_S.ROLLBACK_ONLY, _E.COMMIT_ONE_PHASE): _S.FINISHED,
+    (_S.ROLLBACK_ONLY, _E.ROLLBACK): _S.FINISHED,
+    (_S.PREPARED, _E.COMMIT): _S.FINISHED,
+    (_S.PREPARED, _E.ROLLBACK): _S.FINISHED,
     (_S.PREPARED, _E.DECIDE): _S.HEURISTIC,
     (_S.HEURISTIC, _E.COMMIT): _S.HEURISTIC,
     (_S.HEURISTIC, _E.COMMIT_ONE_PHASE): _S.HEURISTIC,
     (_S.HEURISTIC, _E.ROLLBACK): _S.HEURISTIC,
-    (_S.HEURISTIC, _E.FORGET): _S.GONE,
+    (_S.HEURISTIC, _E.FORGET): _S.FINISHED,
 }
 
 _IN_DOUBT = (BranchState.PREPARED, BranchState.HEURISTIC)
-_ASSOCIATED = (BranchState.ACTIVE, BranchState.DOOMED)
+_ASSOCIATED = (BranchState.ACTIVE, BranchState.ACTIVE_ROLLBACK_ONLY)
 
 
 class BranchView(NamedTuple):
-    """A branch as it was when somebody looked.
+    """A snapshot of a branch.
 
-    `state` is in words; `outcome` is what whoever asks is told, None where that is not decided. `working` and
-    `suspended` count sessions. `due` is the instant of the broker's clock at which it times out, or None.
+    Attributes:
+        xid: its identity.
+        state: the value of its `BranchState`.
+        outcome: the outcome that was decided; None before that.
+        working: how many sessions work on it.
+        suspended: how many sessions have suspended their work on it.
+        publishes: how many publishes it has collected.
+        settlements: how many deliveries it will settle.
+        timeout: in seconds.
+        due: the instant of the broker's clock at which it times out, or None.
     """
 
     xid: Xid
@@ -128,7 +136,7 @@ class BranchView(NamedTuple):
 
 
 class Branch:
-    """A branch and its work. Made by `Branches.start`; `sessions` says of each whether it is working."""
+    """A branch and its work. Created by `Branches.start`; `sessions` maps each to whether it is working."""
 
     __slots__ = ("_timer", "_virtual_host", "outcome", "sessions", "state", "timeout", "transaction", "xid")
 
@@ -136,7 +144,7 @@ class Branch:
         self.xid = xid
         self.state = BranchState.ACTIVE
         self.outcome: XaOutcome | None = None
-        """What has been decided about it, other than by whoever coordinates the transaction."""
+        """The outcome decided by the broker itself, not by the transaction's coordinator."""
         self.sessions: dict[object, bool] = {}
         self.transaction = Transaction()
         self.timeout = timeout
@@ -148,7 +156,7 @@ class Branch:
         return f"<Branch {self.xid} {self.state.value}>"
 
     def view(self) -> BranchView:
-        """What there is to see of it."""
+        """A snapshot of it."""
         working = sum(self.sessions.values())
         return BranchView(
             self.xid,
@@ -164,7 +172,7 @@ class Branch:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the broker has promised to wait for the decision, or has anticipated it."""
+        """Whether it is prepared, or heuristically completed after that."""
         return self.state in _IN_DOUBT
 
     def _step(self, event: BranchEvent) -> None:
@@ -182,7 +190,7 @@ class Branch:
     # --- sessions -----------------------------------------------------------------------------------
 
     def join(self, session: object) -> None:
-        """One more session works on the branch.
+        """Associate a session with the branch.
 
         Raises:
             IllegalState: it is prepared or completed.
@@ -190,23 +198,23 @@ class Branch:
         self._step(BranchEvent.JOIN)
         self.sessions[session] = True
 
-    def part(self, session: object) -> None:
-        """The session has nothing to do with the branch any more."""
+    def leave(self, session: object) -> None:
+        """End the association of a session with the branch."""
         del self.sessions[session]
         if not self.sessions:
             self._step(BranchEvent.LEAVE)
             if self.outcome is XaOutcome.TIMED_OUT:
                 self._undo()
 
-    def doom(self, outcome: XaOutcome) -> None:
-        """The branch can only be rolled back."""
-        self._step(BranchEvent.DOOM)
+    def mark_rollback_only(self, outcome: XaOutcome) -> None:
+        """From now on the branch can only be rolled back."""
+        self._step(BranchEvent.MARK_ROLLBACK_ONLY)
         self.outcome = outcome
 
     # --- outcomes -----------------------------------------------------------------------------------
 
     def prepare(self) -> XaOutcome:
-        """Promise to commit or to roll back, as will be asked (dtx.prepare/obligation-1).
+        """Promise to commit or to roll back, as requested later (dtx.prepare/obligation-1).
 
         Raises:
             IllegalState: a session is associated with it, or it is prepared already.
@@ -216,7 +224,7 @@ class Branch:
             try:
                 transaction.prepare()
             except ModelError:
-                self.doom(XaOutcome.ROLLED_BACK)
+                self.mark_rollback_only(XaOutcome.ROLLED_BACK)
         empty = not transaction.publishes and not transaction.deliveries
         if self.state is BranchState.IDLE and empty:
             self._step(BranchEvent.PREPARE_NOTHING)
@@ -233,16 +241,16 @@ class Branch:
         return XaOutcome.OK
 
     def commit(self, *, one_phase: bool) -> XaOutcome:
-        """Do the work. With `one_phase` without having been prepared, otherwise only then.
+        """Do the work. `one_phase` must be set if and only if the branch is not prepared.
 
         Raises:
-            IllegalState: a session is associated with it, or `one_phase` says the contrary of what is.
+            IllegalState: a session is associated with it, or `one_phase` does not match its state.
         """
         if one_phase and self.state is BranchState.IDLE:
             try:
                 self.transaction.prepare()
             except ModelError:
-                self.doom(XaOutcome.ROLLED_BACK)
+                self.mark_rollback_only(XaOutcome.ROLLED_BACK)
         self._step(BranchEvent.COMMIT_ONE_PHASE if one_phase else BranchEvent.COMMIT)
         if self.outcome is not None:
             self._undo()
@@ -251,7 +259,7 @@ class Branch:
         return XaOutcome.OK
 
     def rollback(self) -> XaOutcome:
-        """Undo the work; only of a branch that has timed out, or that was decided about, more is told.
+        """Undo the work. The result is only other than OK if the branch has timed out or was completed.
 
         Raises:
             IllegalState: a session is associated with it.
@@ -261,10 +269,10 @@ class Branch:
         return XaOutcome.OK if self.outcome in (None, XaOutcome.ROLLED_BACK) else self.outcome
 
     def decide(self, outcome: XaOutcome) -> None:
-        """Complete a prepared branch without waiting for the decision.
+        """Complete a prepared branch heuristically, without waiting for the coordinator's decision.
 
-        A mix commits what is published and returns what was consumed; after a hazard nobody is told what
-        became of it, which is that it was rolled back.
+        HEURISTIC_MIX commits the publishes and returns the consumed messages. HEURISTIC_HAZARD rolls the
+        branch back, but does not report that.
 
         Raises:
             IllegalState: it is not prepared.
@@ -278,25 +286,25 @@ class Branch:
         self.outcome = outcome
 
     def forget(self) -> None:
-        """A heuristically completed branch is remembered no longer.
+        """Forget a heuristically completed branch.
 
         Raises:
-            IllegalState: it is none.
+            IllegalState: it is not heuristically completed.
         """
         self._step(BranchEvent.FORGET)
 
     def _do(self, act: Callable[[], object]) -> None:
-        self._let_go()
+        self._release()
         act()
 
     def _undo(self, ending: Ending = "released") -> None:
-        """Drop what would have been published; what was consumed goes back to its place, for anybody."""
-        self._let_go()
-        # What the queues have taken back or lost meanwhile is not theirs to get again.
+        """Drop the publishes and return the consumed messages to their places in the queues."""
+        self._release()
+        # Messages that the queues have taken back or lost meanwhile are not returned again.
         undone = [each for each in self.transaction.rollback() if not each.settled]
         release_all(undone, ending=ending)
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._stop_timer()
         in_doubt = self._virtual_host.branches.in_doubt
         for delivery in self.transaction.deliveries:
@@ -305,7 +313,7 @@ class Branch:
     # --- time ---------------------------------------------------------------------------------------
 
     def set_timeout(self, seconds: int) -> None:
-        """Have the branch rolled back so many seconds from now, unless it is prepared or completed before."""
+        """Roll the branch back after so many seconds, unless it is prepared or completed before."""
         self.timeout = seconds
         self._stop_timer()
         if self.in_doubt or self.outcome is XaOutcome.TIMED_OUT:
@@ -321,14 +329,14 @@ class Branch:
 
     def _time_out(self) -> None:
         self._timer = None
-        self.doom(XaOutcome.TIMED_OUT)
-        self._virtual_host.note("branch timed out", branch=str(self.xid))
+        self.mark_rollback_only(XaOutcome.TIMED_OUT)
+        self._virtual_host.report("branch timed out", branch=str(self.xid))
         self._undo()
 
     # --- restart ------------------------------------------------------------------------------------
 
     def abandon(self) -> None:
-        """Undo the work, whatever state it is in: the broker goes."""
+        """Undo the work in any state: the broker stops."""
         self.sessions.clear()
         self._undo("lost")
-        self.state = BranchState.GONE
+        self.state = BranchState.FINISHED

@@ -1,4 +1,4 @@
-"""The branches of distributed transactions in one virtual host: who works on which, and what they come to."""
+"""The branches of distributed transactions in one virtual host, and the sessions associated with them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,12 @@ _HEURISTIC = {
 
 
 class Branches:
-    """All branches that are known. Sessions are told apart by identity and are never looked into.
+    """All known branches. Sessions are only compared by identity.
 
-    `in_doubt` are the deliveries that prepared branches will settle: their messages are neither ready nor
-    anybody's, and a restart leaves them alone. `promised` is the message that a prepared branch publishes
-    right now: no queue may refuse it.
+    Attributes:
+        in_doubt: the deliveries that prepared branches will settle. Their messages are not ready and belong
+            to no client, and a restart does not requeue them.
+        promised: the message that a prepared branch is publishing; no queue may refuse it.
     """
 
     def __init__(self, virtual_host: VirtualHost) -> None:
@@ -48,13 +49,13 @@ class Branches:
         self._known: dict[Xid, Branch] = {}
         self._working: dict[object, Branch] = {}
         self._enlisted: dict[object, Callable[[], None]] = {}
-        """Those that cannot say when their work is done, and whom to tell that it is."""
+        """The enlisted sessions, and the function to call when the branch of one is completed."""
 
     def __len__(self) -> int:
         return len(self._known)
 
     def views(self) -> tuple[BranchView, ...]:
-        """What there is to see of each, in the order they were started."""
+        """A snapshot of each branch, in the order they were started."""
         return tuple(branch.view() for branch in self._known.values())
 
     @property
@@ -70,15 +71,14 @@ class Branches:
     # --- demarcation --------------------------------------------------------------------------------
 
     def enlist(self, session: object, xid: Xid, over: Callable[[], None]) -> None:
-        """Have what a session does from now on be the work of a new branch, until somebody decides about it.
+        """Start a branch whose session cannot end its association itself (0-9: dtx/grammar).
 
-        It cannot say itself that its work is done (0-9: dtx/grammar). Its work is done when the branch is
-        prepared, committed or rolled back, or when it `retires`.
+        The association ends when the branch is prepared, committed or rolled back, or with `delist`.
 
         Args:
-            session: whose work it is.
-            xid: of the branch.
-            over: called when its work is done because somebody has decided about the branch.
+            session: the session whose work belongs to the branch.
+            xid: the branch's identity.
+            over: called when the association ends because the branch is prepared or completed.
 
         Raises:
             NotAllowed, IllegalState: see `start`.
@@ -86,14 +86,14 @@ class Branches:
         self.start(session, xid)
         self._enlisted[session] = over
 
-    def retire(self, session: object) -> None:
-        """The session that was enlisted has ended, and its work is done; if it was, it works on no branch."""
+    def delist(self, session: object) -> None:
+        """End the association of an enlisted session; does nothing if the session is not enlisted."""
         branch = self._working.pop(session, None)
         if self._enlisted.pop(session, None) is not None and branch is not None:
-            branch.part(session)
+            branch.leave(session)
 
     def _finished(self, xid: Xid) -> Branch:
-        """The branch, on which nobody works any more that could not say so.
+        """The branch, after the association of its enlisted sessions was ended.
 
         Raises:
             NotFound: there is no such branch.
@@ -101,21 +101,21 @@ class Branches:
         branch = self._branch(xid)
         for session in [each for each in branch.sessions if each in self._enlisted]:
             over = self._enlisted[session]
-            self.retire(session)
+            self.delist(session)
             over()
         return branch
 
     def start(self, session: object, xid: Xid, *, join: bool = False, resume: bool = False) -> XaOutcome:
-        """Have what the session does from now on belong to the branch (dtx/transactionality).
+        """Associate a session's further work with a branch (dtx/transactionality).
 
         Args:
-            session: whose work it is.
-            xid: of the branch, which is new unless one of the flags is set.
-            join: work on a branch that others have started.
-            resume: go on with a branch that the session has suspended.
+            session: the session.
+            xid: the branch's identity; the branch is new unless one of the flags is set.
+            join: work on a branch that another session has started.
+            resume: continue with a branch that the session has suspended.
 
         Returns:
-            OK, or why the branch can only be rolled back: the session then does not work on it.
+            OK, or the reason why the branch is rollback-only; the session is not associated with it then.
 
         Raises:
             CommandInvalid, NotAllowed: both flags are set, by personality.
@@ -136,7 +136,7 @@ class Branches:
                 raise IllegalState(f"the session has suspended branch {xid}, and can only resume it")
             if branch.outcome is not None and not branch.in_doubt:
                 if session in branch.sessions:
-                    branch.part(session)
+                    branch.leave(session)
                 return branch.outcome
             branch.join(session)
         elif xid in self._known:
@@ -144,15 +144,21 @@ class Branches:
         else:
             branch = self._known[xid] = Branch(self._virtual_host, xid, self._choices.default_timeout)
             branch.join(session)
-            self._note("branch started", xid)
+            self._report("branch started", xid)
         self._working[session] = branch
         return XaOutcome.OK
 
     def end(self, session: object, xid: Xid, *, fail: bool = False, suspend: bool = False) -> XaOutcome:
-        """The session's work for the branch is over: done, failed, or to be resumed.
+        """End or suspend the association of a session with a branch.
+
+        Args:
+            session: the session.
+            xid: the branch's identity.
+            fail: the work has failed: mark the branch rollback-only.
+            suspend: the session will resume its work later.
 
         Returns:
-            OK, or why the branch can only be rolled back; the session is then not associated with it.
+            OK, or the reason why the branch is rollback-only; the session is not associated with it then.
 
         Raises:
             IllegalState: the session is not associated with the branch (dtx.end/xid-not-associated), or has
@@ -167,11 +173,11 @@ class Branches:
         if branch.sessions[session]:
             del self._working[session]
         if fail:
-            branch.doom(XaOutcome.ROLLED_BACK if branch.outcome is None else branch.outcome)
+            branch.mark_rollback_only(XaOutcome.ROLLED_BACK if branch.outcome is None else branch.outcome)
         if suspend and branch.outcome is None:
             branch.sessions[session] = False
         else:
-            branch.part(session)
+            branch.leave(session)
         if suspend and fail:
             raise self._contradiction("suspend and fail")
         return XaOutcome.OK if branch.outcome is None else branch.outcome
@@ -181,12 +187,12 @@ class Branches:
         return kinds[self._choices.contradictory_flags](f"{flags} cannot be set together")
 
     def working(self, session: object) -> Transaction | None:
-        """What collects the session's work, where it works on a branch."""
+        """The transaction of the branch that the session works on, or None."""
         branch = self._working.get(session)
         return None if branch is None else branch.transaction
 
     def leave(self, session: object) -> None:
-        """The session has ended: branches that it is associated with can only be rolled back.
+        """The session has ended: mark the branches that it is associated with rollback-only.
 
         Source: dtx.end/session-closed.
         """
@@ -194,17 +200,16 @@ class Branches:
         self._enlisted.pop(session, None)
         for branch in [each for each in self._known.values() if session in each.sessions]:
             if branch.outcome is None:
-                branch.doom(XaOutcome.ROLLED_BACK)
-            branch.part(session)
+                branch.mark_rollback_only(XaOutcome.ROLLED_BACK)
+            branch.leave(session)
 
     # --- coordination -------------------------------------------------------------------------------
 
     def prepare(self, xid: Xid) -> XaOutcome:
-        """Make sure that the branch can be committed and rolled back, whatever happens meanwhile.
+        """Prepare the branch: promise that it can be committed and rolled back later.
 
         Returns:
-            OK; READ_ONLY where there was nothing to do, and the branch is over; or why it can only be
-            rolled back.
+            OK; READ_ONLY if the branch has no work, and is over; or the reason why it was rolled back.
 
         Raises:
             NotFound: there is no such branch.
@@ -213,23 +218,23 @@ class Branches:
         return self._settled("prepared", xid, self._finished(xid).prepare())
 
     def commit(self, xid: Xid, *, one_phase: bool = False) -> XaOutcome:
-        """Do the work of the branch, after which its xid may be used again.
+        """Do the work of the branch. Its xid may be used again then.
 
         Returns:
-            OK; why it was rolled back instead; or what the broker has decided by itself.
+            OK; the reason why it was rolled back instead; or the heuristic outcome.
 
         Raises:
             NotFound: there is no such branch.
-            IllegalState: a session is associated with it; it is not prepared and `one_phase` is not set, or
-                it is and it is.
+            IllegalState: a session is associated with it; or it is prepared and `one_phase` is set; or it is
+                not prepared and `one_phase` is not set.
         """
         return self._settled("committed", xid, self._finished(xid).commit(one_phase=one_phase))
 
     def rollback(self, xid: Xid) -> XaOutcome:
-        """Undo the work of the branch, after which its xid may be used again.
+        """Undo the work of the branch. Its xid may be used again then.
 
         Returns:
-            OK; TIMED_OUT where that was done before; or what the broker has decided by itself.
+            OK; TIMED_OUT if its timeout has rolled it back before; or the heuristic outcome.
 
         Raises:
             NotFound: there is no such branch.
@@ -238,11 +243,11 @@ class Branches:
         return self._settled("rolled back", xid, self._finished(xid).rollback())
 
     def forget(self, xid: Xid) -> None:
-        """Remember a heuristically completed branch no longer.
+        """Forget a heuristically completed branch.
 
         Raises:
             NotFound: there is no such branch.
-            IllegalState: it is no such one.
+            IllegalState: it is not heuristically completed.
         """
         self._branch(xid).forget()
         self._settled("forgotten", xid, XaOutcome.OK)
@@ -252,37 +257,37 @@ class Branches:
         return [branch.xid for branch in self._known.values() if branch.in_doubt]
 
     def complete(self, xid: Xid, how: str) -> None:
-        """Have the broker decide by itself, as no broker should and some have to: for tests of what follows.
+        """Complete a branch heuristically, so that tests can check how coordinators handle that.
 
         Args:
-            xid: of a prepared branch.
-            how: "commit" or "rollback"; "mix" commits what is published and returns what was consumed;
-                "hazard" loses track of it, which rolls it back.
+            xid: the identity of a prepared branch.
+            how: "commit" or "rollback"; "mix" commits the publishes and returns the consumed messages;
+                "hazard" rolls the branch back without reporting that.
 
         Raises:
             NotFound: there is no such branch.
             IllegalState: it is not prepared.
         """
         self._branch(xid).decide(_HEURISTIC[how])
-        self._note("branch completed heuristically", xid, outcome=_HEURISTIC[how].value)
+        self._report("branch completed heuristically", xid, outcome=_HEURISTIC[how].value)
 
     def _settled(self, how: str, xid: Xid, outcome: XaOutcome) -> XaOutcome:
-        """Note what a branch has come to, and remember it no longer where it is over."""
-        if self._known[xid].state is BranchState.GONE:
+        """Report the result of a request, and remove the branch if it is over."""
+        if self._known[xid].state is BranchState.FINISHED:
             del self._known[xid]
         if outcome is XaOutcome.OK:
-            self._note(f"branch {how}", xid)
+            self._report(f"branch {how}", xid)
         else:
-            self._note("branch answered", xid, outcome=outcome.value)
+            self._report("branch answered", xid, outcome=outcome.value)
         return outcome
 
-    def _note(self, event: str, xid: Xid, **facts: object) -> None:
-        self._virtual_host.note(event, branch=str(xid), **facts)
+    def _report(self, event: str, xid: Xid, **facts: object) -> None:
+        self._virtual_host.report(event, branch=str(xid), **facts)
 
     # --- time ---------------------------------------------------------------------------------------
 
     def timeout(self, xid: Xid) -> int:
-        """After how many seconds the branch is rolled back: what was set last, or the default.
+        """The branch's timeout in seconds: the one set last, or the default.
 
         Raises:
             NotFound: there is no such branch.
@@ -290,11 +295,11 @@ class Branches:
         return self._branch(xid).timeout
 
     def set_timeout(self, xid: Xid, seconds: int) -> None:
-        """Have the branch rolled back so many seconds from now; 0 means the default (dtx.set-timeout/reset).
+        """Roll the branch back after so many seconds; 0 means the default timeout (dtx.set-timeout/reset).
 
         Raises:
             NotFound: there is no such branch.
-            InvalidArgument: the broker does not wait that long, by personality.
+            InvalidArgument: the timeout exceeds the personality's maximum.
         """
         branch = self._branch(xid)
         longest = self._choices.longest_timeout
@@ -305,7 +310,7 @@ class Branches:
     # --- restart ------------------------------------------------------------------------------------
 
     def abandon(self, *, prepared: bool = False) -> None:
-        """The broker goes: branches that are not prepared are rolled back and forgotten, or all are."""
+        """Roll back and forget the branches that are not prepared, or with `prepared` all branches."""
         self._working.clear()
         for xid, branch in list(self._known.items()):
             if prepared or not branch.in_doubt:
@@ -313,7 +318,7 @@ class Branches:
                 branch.abandon()
 
     def restarted(self, *, crash: bool = False) -> None:
-        """The broker is back, and so are its queues: of prepared branches what is persistent is left."""
+        """After a restart, once the queues are restored: keep the persistent work of prepared branches."""
         for branch in self._known.values():
             branch.transaction.keep_persistent(crash=crash)
         for delivery in [each for each in self.in_doubt if each.settled]:

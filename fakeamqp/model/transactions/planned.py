@@ -18,18 +18,18 @@ __all__ = ["PlannedPublish"]
 
 
 class PlannedPublish:
-    """One publish of a transaction. Where the message goes was decided when it came.
+    """One publish of a transaction. The message was routed when it was received.
 
     Args:
         virtual_host: where it is published.
         message: as `Router.plan` returns it.
-        plan: where it goes, as `Router.plan` returns it.
+        plan: its queues, as `Router.plan` returns them.
         immediate: as in `VirtualHost.publish`.
         mandatory: as in `VirtualHost.publish`.
-        told: what became of it, once that is known. Nobody is told after a restart.
+        on_outcome: called with the outcome once it is known; not called after a restart.
     """
 
-    __slots__ = ("_immediate", "_mandatory", "_plan", "_promised", "_told", "_virtual_host", "message")
+    __slots__ = ("_immediate", "_mandatory", "_on_outcome", "_plan", "_promised", "_virtual_host", "message")
 
     def __init__(
         self,
@@ -39,26 +39,26 @@ class PlannedPublish:
         *,
         immediate: bool = False,
         mandatory: bool = False,
-        told: Callable[[Outcome], None] | None = None,
+        on_outcome: Callable[[Outcome], None] | None = None,
     ) -> None:
         self.message = message
         self._virtual_host = virtual_host
         self._plan = plan
         self._immediate = immediate
         self._mandatory = mandatory
-        self._told = told
+        self._on_outcome = on_outcome
         self._promised = False
 
     @property
     def queues(self) -> tuple[Queue, ...]:
-        """The queues it goes to, of those that there still are."""
+        """The queues that it goes to, without those deleted meanwhile."""
         return tuple(queue for queue in self._plan.queues if not queue.deleted)
 
     def __call__(self) -> bool:
         """Publish it.
 
         Returns:
-            False where a full queue refused it.
+            False if a full queue refused it.
         """
         self.message.secured = True
         branches = self._virtual_host.branches
@@ -72,27 +72,27 @@ class PlannedPublish:
             )
         finally:
             branches.promised = None
-        if self._told is not None:
-            self._told(outcome)
+        if self._on_outcome is not None:
+            self._on_outcome(outcome)
         return not any(queue.fails_commits for queue in outcome.refused)
 
     def promise(self) -> None:
-        """From now on no queue may refuse it, and no crash may lose it if it is persistent."""
+        """From now on no queue may refuse the message, and no crash may lose it if it is persistent."""
         self._promised = True
         self.message.secured = True
 
     def keep_persistent(self, *, crash: bool = False) -> bool:
-        """After a restart: only queues that would have kept the message will get it.
+        """After a restart: publish the message only to queues that would have kept it.
 
         Returns:
-            False where there are none.
+            False if there are none.
         """
-        self._told = None
+        self._on_outcome = None
         queues = self.queues
         kept = tuple(each for each in queues if self.message.persistent or _replicated(each))
         for queue in queues:
             if queue not in kept:
-                self._virtual_host.ends.dropped(
+                self._virtual_host.message_outcomes.dropped(
                     self.message,
                     queue.name,
                     "crash" if crash else "restart",
@@ -103,5 +103,5 @@ class PlannedPublish:
 
 
 def _replicated(queue: object) -> bool:
-    """Whether it is a queue that keeps every message."""
+    """Whether it is a queue that keeps transient messages as well."""
     return isinstance(queue, Queue) and queue.replicated

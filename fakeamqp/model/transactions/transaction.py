@@ -1,4 +1,4 @@
-"""The collector of what a transaction will do."""
+"""A transaction: collected publishes and settlements."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["Transaction"]
 class Transaction:
     """Collects publishes and settlements until `commit` or `rollback` (tx/covers-publish-ack).
 
-    After either a new transaction has begun in the same object (tx.commit/new-transaction). Between them may
-    come `prepare`, after which `commit` cannot fail.
+    Both start a new transaction in the same object (tx.commit/new-transaction). `prepare` may be called
+    before them; `commit` cannot fail then.
     """
 
     __slots__ = ("_publishes", "_settlements")
@@ -36,25 +36,25 @@ class Transaction:
 
     @property
     def deliveries(self) -> list[Delivery]:
-        """The deliveries that it will settle, in the order they were named."""
+        """The deliveries that it will settle, in the order of the requests."""
         return [delivery for _, deliveries in self._settlements for delivery in deliveries]
 
     def publish(self, perform: Callable[[], bool]) -> None:
-        """Keep one publish; `perform` does it at commit and tells whether it was accepted.
+        """Add a publish; `perform` is called at commit and returns whether the message was accepted.
 
-        One that is to be prepared has to be a `PlannedPublish`.
+        In a transaction that is prepared it must be a `PlannedPublish`.
         """
         self._publishes.append(perform)
 
     def settle(self, act: Callable[[Sequence[Delivery]], None], deliveries: Sequence[Delivery]) -> None:
-        """Keep one settlement; `act` does it at commit, which may be after whoever asked for it has gone."""
+        """Add a settlement; `act` is called at commit, possibly after the requesting session has ended."""
         self._settlements.append((act, deliveries))
 
     def withdraw(self, chosen: Callable[[Delivery], bool]) -> list[Delivery]:
-        """Take out the deliveries that were chosen: they are not settled, whatever becomes of the rest.
+        """Remove the deliveries for which `chosen` returns True: the transaction does not settle them.
 
         Returns:
-            Them; the caller sees to what becomes of them.
+            These deliveries. The caller settles them.
         """
         withdrawn = [delivery for delivery in self.deliveries if chosen(delivery)]
         if withdrawn:
@@ -65,11 +65,11 @@ class Transaction:
         return withdrawn
 
     def prepare(self) -> None:
-        """Hold everything ready, so that `commit` can only succeed.
+        """Make sure that `commit` will succeed.
 
         Raises:
-            ResourceError: a queue has no room for what it would get.
-            PreconditionFailed: a queue has taken a message back that was to be settled.
+            ResourceError: a queue cannot take all messages that the transaction publishes to it.
+            PreconditionFailed: a queue has taken back a message that the transaction would settle.
         """
         planned = [each for each in self._publishes if isinstance(each, PlannedPublish)]
         by_queue: dict[Queue, list[Message]] = {}
@@ -78,7 +78,7 @@ class Transaction:
                 by_queue.setdefault(queue, []).append(each.message)
         for queue, messages in by_queue.items():
             if isinstance(queue, Queue) and not queue.has_room(messages):
-                raise ResourceError(f"queue '{queue.name}' has no room for what the transaction publishes")
+                raise ResourceError(f"queue '{queue.name}' cannot take all messages of the transaction")
         for delivery in self.deliveries:
             queue = delivery.queue
             if not queue.deleted and delivery not in queue.unacked:
@@ -89,10 +89,10 @@ class Transaction:
             delivery.queued.message.secured = True
 
     def commit(self) -> bool:
-        """Do everything in the order it was asked for, but publishes before settlements.
+        """Perform all publishes, then all settlements, each in the order of the requests.
 
         Returns:
-            False where a queue refused one of the messages.
+            False if a queue refused one of the messages.
         """
         accepted = self.commit_publishes()
         settlements, self._settlements = self._settlements, []
@@ -101,7 +101,7 @@ class Transaction:
         return accepted
 
     def commit_publishes(self) -> bool:
-        """Do only the publishes; what is to be settled is kept. Returns as `commit`."""
+        """Perform only the publishes and keep the settlements. Returns as `commit`."""
         publishes, self._publishes = self._publishes, []
         accepted = [perform() for perform in publishes]
         return all(accepted)
@@ -110,7 +110,7 @@ class Transaction:
         """Drop everything; the deliveries are outstanding again (tx.rollback/undoes-acks).
 
         Returns:
-            Them, for the caller to give back to whoever held them, or to their queues.
+            The deliveries, for the caller to return to their ledgers or queues.
         """
         self._publishes.clear()
         undone = self.deliveries
@@ -118,9 +118,10 @@ class Transaction:
         return undone
 
     def keep_persistent(self, *, crash: bool = False) -> None:
-        """After a restart of the broker: of what was prepared, only what is persistent is left.
+        """After a restart of the broker: keep only the persistent part of a prepared transaction.
 
-        The queues have dropped what they do not keep (`Queue.keep_in_doubt`): it is not settled any more.
+        The queues have dropped the messages that they do not keep (`Queue.keep_in_doubt`); these are not
+        settled.
         """
         self._publishes = [
             each

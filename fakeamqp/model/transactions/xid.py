@@ -1,4 +1,4 @@
-"""What a branch of a distributed transaction is known by."""
+"""The identity of a branch of a distributed transaction."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["Xid"]
 
 
 class Xid(NamedTuple):
-    """A branch's identity (dtx/xid): two of them are the same only if all three parts are.
+    """A branch's identity (dtx/xid): two xids are equal only if all three parts are.
 
-    `global_id` is common to all branches of one transaction, `branch_id` tells them apart; each has at most
-    255 bytes. What they hold is the transaction manager's affair, and `format` says in which shape.
+    All branches of one transaction have the same `global_id` and different `branch_id`s; each has at most
+    255 bytes. The transaction manager defines their content; `format` identifies its format.
     """
 
     format: int
@@ -23,6 +23,6 @@ class Xid(NamedTuple):
 
 
 def _shown(identifier: bytes) -> str:
-    """As text where it is plain text, otherwise in hexadecimal digits."""
+    """The identifier as text if it is printable ASCII, otherwise in hexadecimal digits."""
     text = identifier.decode("ascii", "replace")
     return text if text.isprintable() and text.isascii() else identifier.hex()

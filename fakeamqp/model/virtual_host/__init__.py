@@ -1,4 +1,4 @@
-"""A virtual host, and the registers by which its exchanges, queues and bindings come and go."""
+"""A virtual host, and the registers that create and delete its exchanges, queues and bindings."""
 
 from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 

@@ -1,4 +1,4 @@
-"""How the bindings of a virtual host come and go."""
+"""The bindings of a virtual host: binding and unbinding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["BindingRegister"]
 
 
 class BindingRegister:
-    """Binds and unbinds. Each exchange keeps what is bound to it, each destination what it is bound by."""
+    """Binds and unbinds. Each exchange keeps its outgoing bindings, each destination its incoming ones."""
 
     __slots__ = ("_virtual_host",)
 
@@ -26,17 +26,17 @@ class BindingRegister:
         self._virtual_host = virtual_host
 
     def bindable(self, source: str, *, permits_default: bool = False) -> Exchange:
-        """The exchange that something is to be bound to.
+        """The exchange called `source`, to bind a queue or exchange to.
 
-        `permits_default` says that it may be the default exchange, whatever the personality forbids.
+        `permits_default` allows the default exchange even if the personality forbids that.
 
         Raises:
             NotFound: there is no such exchange.
-            AccessRefused: it is the default exchange, where the personality forbids that.
+            AccessRefused: it is the default exchange, and the personality forbids that.
         """
         if not permits_default:
             self._check_bindable(source)
-        return self._virtual_host.exchange(source)
+        return self._virtual_host.exchanges.require(source)
 
     def bind(
         self,
@@ -51,16 +51,16 @@ class BindingRegister:
 
         Raises:
             NotFound: there is no such exchange.
-            AccessRefused: it is the default exchange, where the personality forbids that.
-            PreconditionFailed: the exchange cannot work with the arguments.
+            AccessRefused: it is the default exchange, and the personality forbids that.
+            PreconditionFailed: the exchange does not accept the arguments.
         """
         exchange = self.bindable(source, permits_default=permits_default)
         arguments = arguments or {}
         known = exchange.binding(destination, routing_key, arguments)
         exchange.bind(destination, routing_key, arguments)
-        self._virtual_host.routing.forget()
+        self._virtual_host.routing.invalidate()
         if known is None:
-            self._note_binding("bound", source, destination, routing_key)
+            self._report_binding("bound", source, destination, routing_key)
 
     def unbind(
         self,
@@ -72,12 +72,12 @@ class BindingRegister:
         owner: object = None,
         permits_default: bool = False,
     ) -> None:
-        """Undo `bind`, on behalf of `owner`. A destination that does not exist (None) has no bindings.
+        """Undo `bind`, on behalf of `owner`. A destination that does not exist is given as None.
 
         Raises:
-            AccessRefused: it is the default exchange, where the personality forbids that.
+            AccessRefused: it is the default exchange, and the personality forbids that.
             NotFound: there is no such exchange or binding, in personality `spec` (queue.unbind/01).
-            ResourceLocked: the binding is that of a queue exclusive to somebody else.
+            ResourceLocked: the queue is exclusive to another owner.
         """
         virtual_host = self._virtual_host
         if not permits_default:
@@ -95,10 +95,10 @@ class BindingRegister:
             if isinstance(destination, Queue):
                 check_owner(destination, owner)
             exchange.drop(binding)
-            virtual_host.routing.forget()
-            self._note_binding("unbound", source, destination, routing_key)
+            virtual_host.routing.invalidate()
+            self._report_binding("unbound", source, destination, routing_key)
             if exchange.auto_delete and not exchange.bindings:
-                virtual_host.remove_exchange(exchange)
+                virtual_host.exchanges.remove(exchange)
         elif strict:
             raise NotFound(
                 f"no binding '{routing_key}' between exchange '{source}' in vhost '{virtual_host.name}' and "
@@ -109,11 +109,11 @@ class BindingRegister:
         if not source and not self._virtual_host.state.personality.default_exchange_bindable:
             raise AccessRefused("operation not permitted on the default exchange")
 
-    def cut_off(self, destination: Destination) -> None:
-        """Drop the bindings to what has gone.
+    def unbind_all(self, destination: Destination) -> None:
+        """Remove all bindings to a deleted queue or exchange.
 
-        An auto-delete exchange goes with the last thing bound to it (RabbitMQ: documented), and then the
-        same is done to it, and so on: chains of them may be longer than the stack is deep.
+        An auto-delete exchange is deleted with its last binding (RabbitMQ: documented), and then the bindings
+        to it are removed, and so on. The loop is not recursive: such chains may exceed the recursion limit.
         """
         gone = [destination]
         for each in gone:
@@ -123,7 +123,7 @@ class BindingRegister:
             for source in sources:
                 if source.auto_delete and not source.bindings:
                     del self._virtual_host.exchanges[source.name]
-                    self._virtual_host.note("exchange deleted", exchange=source.name)
+                    self._virtual_host.report("exchange deleted", exchange=source.name)
                     gone.append(source)
 
     def all(self) -> list[Binding]:
@@ -131,6 +131,6 @@ class BindingRegister:
         exchanges = self._virtual_host.exchanges.values()
         return [binding for exchange in exchanges for binding in exchange.bindings.values()]
 
-    def _note_binding(self, event: str, source: str, destination: Destination, routing_key: str) -> None:
+    def _report_binding(self, event: str, source: str, destination: Destination, routing_key: str) -> None:
         whose = {"queue": destination.name} if destination.kind == "queue" else {"to": destination.name}
-        self._virtual_host.note(event, **whose, exchange=source, routing_key=routing_key)
+        self._virtual_host.report(event, **whose, exchange=source, routing_key=routing_key)

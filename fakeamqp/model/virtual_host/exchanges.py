@@ -1,12 +1,11 @@
-"""How the exchanges of a virtual host come and go."""
+"""The exchanges of a virtual host: declaration and deletion."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.declarations import check_alternate, check_name, check_same_exchange
-from fakeamqp.model.equivalence import type_name as type_of
 from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
 from fakeamqp.model.exchanges import EXCHANGE_TYPES, STANDARD_TYPES, DefaultExchange, Exchange
 
@@ -14,39 +13,40 @@ if TYPE_CHECKING:
     from fakeamqp.model.virtual_host.bindings import BindingRegister
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 
-__all__ = ["ExchangeProperties", "ExchangeRegister"]
+__all__ = ["ExchangeRegister"]
 
 
-class ExchangeProperties(TypedDict, total=False):
-    """What a declaration may say of an exchange beside its name and type."""
-
-    durable: bool
-    auto_delete: bool
-    internal: bool
-    arguments: Mapping[str, Any] | None
-    alternate_exchange: str | None
-
-
-class ExchangeRegister:
-    """Declares, creates and deletes exchanges; `VirtualHost.exchanges` is what there is."""
+class ExchangeRegister(dict[str, Exchange]):
+    """The exchanges of a virtual host by name. Declares, creates and deletes them."""
 
     __slots__ = ("_bindings", "_virtual_host")
 
     def __init__(self, virtual_host: VirtualHost, bindings: BindingRegister) -> None:
+        super().__init__()
         self._virtual_host = virtual_host
         self._bindings = bindings
 
+    def require(self, name: str) -> Exchange:
+        """The exchange called `name`.
+
+        Raises:
+            NotFound: there is none.
+        """
+        found = self.get(name)
+        if found is None:
+            raise NotFound(f"no exchange '{name}' in vhost '{self._virtual_host.name}'")
+        return found
+
     def predeclare(self) -> None:
-        """The instances every virtual host has (exchange/required-instances, exchange/required-match)."""
+        """Create the standard exchanges (exchange/required-instances, exchange/required-match)."""
         virtual_host = self._virtual_host
-        exchanges = virtual_host.exchanges
-        exchanges[""] = DefaultExchange(virtual_host, "", durable=True)
+        self[""] = DefaultExchange(virtual_host, "", durable=True)
         for type_name, kind in STANDARD_TYPES.items():
-            exchanges[f"amq.{type_name}"] = kind(virtual_host, f"amq.{type_name}", durable=True)
-        exchanges["amq.match"] = EXCHANGE_TYPES["headers"](virtual_host, "amq.match", durable=True)
+            self[f"amq.{type_name}"] = kind(virtual_host, f"amq.{type_name}", durable=True)
+        self["amq.match"] = EXCHANGE_TYPES["headers"](virtual_host, "amq.match", durable=True)
         if virtual_host.state.personality.has_trace_exchange:
             trace = EXCHANGE_TYPES["topic"](virtual_host, "amq.rabbitmq.trace", durable=True, internal=True)
-            exchanges[trace.name] = trace
+            self[trace.name] = trace
 
     def type_called(self, name: str) -> type[Exchange]:
         """The exchange type called `name` (exchange.declare/type-support).
@@ -73,15 +73,16 @@ class ExchangeRegister:
         arguments: Mapping[str, Any] | None = None,
         alternate_exchange: str | None = None,
     ) -> Exchange:
-        """Create the exchange, or confirm that the one there is means the same.
+        """Create the exchange, or check that the existing one is equivalent.
 
-        `alternate_exchange` names one beside the arguments; it is that of the exchange, whatever they say.
+        `alternate_exchange` takes precedence over the alternate exchange in the arguments.
 
         Raises:
             AccessRefused: the name is empty or reserved.
-            PreconditionFailed: there is one that differs, or an argument or the name is illegal.
+            PreconditionFailed: the existing one differs, or an argument or the name is illegal.
             CommandInvalid, PreconditionFailed: the type is unknown, by personality.
-            NotAllowed: there is one of another type, in personality `spec`; or another alternate exchange.
+            NotAllowed: the existing one is of another type, in personality `spec`; or has another alternate
+                exchange.
             NotFound: there is no such alternate exchange.
         """
         virtual_host = self._virtual_host
@@ -93,7 +94,7 @@ class ExchangeRegister:
             raise AccessRefused("operation not permitted on the default exchange")
         check_name(personality, "exchange", name)
         self.type_called(type_name)
-        existing = virtual_host.exchanges.get(name)
+        existing = self.get(name)
         if existing is not None:
             if personality.type_mismatch_ends_connection and existing.type_name != type_name:
                 raise NotAllowed(
@@ -133,7 +134,7 @@ class ExchangeRegister:
         arguments: Mapping[str, Any] | None = None,
         alternate_exchange: str | None = None,
     ) -> Exchange:
-        """Create the exchange, whose name nothing has and may be reserved; see `declare`.
+        """Create an exchange that does not exist; its name may be reserved. See `declare`.
 
         Raises:
             PreconditionFailed: an argument is illegal.
@@ -143,13 +144,7 @@ class ExchangeRegister:
         virtual_host = self._virtual_host
         arguments = arguments or {}
         kind = self.type_called(type_name)
-        alternate = arguments.get("alternate-exchange")
-        if "alternate-exchange" in arguments and not isinstance(alternate, str):
-            raise PreconditionFailed(
-                f"invalid type '{type_of(alternate)}' for arg 'alternate-exchange' in exchange '{name}' "
-                f"in vhost '{virtual_host.name}'"
-            )
-        kind.check_declaration(virtual_host, arguments)
+        kind.check_declaration(virtual_host, name, arguments)
         check_alternate(virtual_host, alternate_exchange)
         exchange = kind(
             virtual_host,
@@ -160,25 +155,25 @@ class ExchangeRegister:
             arguments=arguments,
             alternate_exchange=alternate_exchange,
         )
-        virtual_host.exchanges[name] = exchange
-        virtual_host.note("exchange declared", exchange=name, type=type_name)
+        self[name] = exchange
+        virtual_host.report("exchange declared", exchange=name, type=type_name)
         virtual_host.policies.adopt_exchange(exchange)
-        virtual_host.routing.forget()
+        virtual_host.routing.invalidate()
         return exchange
 
     def delete(self, name: str, *, if_unused: bool = False) -> None:
-        """Delete an exchange and its bindings.
+        """Delete an exchange and its bindings, on a client's behalf.
 
         Raises:
-            AccessRefused: it is one of those the broker itself declared (exchange/predeclared-permanent).
+            AccessRefused: the exchange is predeclared (exchange/predeclared-permanent).
             PreconditionFailed: it has bindings and `if_unused` is set.
-            NotFound: there is none, in personality `spec`.
+            NotFound: it does not exist, in personality `spec`.
         """
         virtual_host = self._virtual_host
         if not name:
             raise AccessRefused("operation not permitted on the default exchange")
         self.check_deletable(name)
-        exchange = virtual_host.exchanges.get(name)
+        exchange = self.get(name)
         if exchange is None:
             if virtual_host.state.personality.deleting_missing_is_an_error:
                 raise NotFound(f"no exchange '{name}' in vhost '{virtual_host.name}'")
@@ -188,10 +183,10 @@ class ExchangeRegister:
         self.remove(exchange)
 
     def check_deletable(self, exchange: str) -> None:
-        """Refuse to delete what the broker itself declared (exchange/predeclared-permanent).
+        """Refuse to delete a predeclared exchange (exchange/predeclared-permanent).
 
         Raises:
-            AccessRefused: the name is one of those reserved for such exchanges.
+            AccessRefused: the name is reserved for predeclared exchanges.
         """
         if exchange.startswith("amq."):
             raise AccessRefused(
@@ -203,17 +198,17 @@ class ExchangeRegister:
 
         Source: exchange.delete/exchange-used-as-alternate.
         """
-        return any(each.alternate_exchange == name for each in self._virtual_host.exchanges.values()) or any(
+        return any(each.alternate_exchange == name for each in self.values()) or any(
             each.alternate_exchange == name for each in self._virtual_host.queues.values()
         )
 
     def remove(self, exchange: Exchange) -> None:
-        """Take an exchange out with everything bound to it or by it."""
+        """Remove an exchange, the bindings of others to it and its own bindings."""
         virtual_host = self._virtual_host
-        if virtual_host.exchanges.pop(exchange.name, None) is None:
+        if self.pop(exchange.name, None) is None:
             return
-        virtual_host.note("exchange deleted", exchange=exchange.name)
+        virtual_host.report("exchange deleted", exchange=exchange.name)
         for binding in list(exchange.bindings.values()):
             exchange.drop(binding)
-        self._bindings.cut_off(exchange)
-        virtual_host.routing.forget()
+        self._bindings.unbind_all(exchange)
+        virtual_host.routing.invalidate()

@@ -1,10 +1,18 @@
-"""How the queues of a virtual host come and go."""
+"""The queues of a virtual host: declaration and deletion."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
+from fakeamqp.model.arguments.queue_arguments import (
+    QUEUE_TYPE,
+    QUEUE_TYPES,
+    check_dead_letter_exchange,
+    queue_options,
+    queue_type,
+    required_features,
+)
 from fakeamqp.model.declarations import (
     check_alternate,
     check_name,
@@ -13,186 +21,146 @@ from fakeamqp.model.declarations import (
 )
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed, ResourceLocked
 from fakeamqp.model.limits import check_queue_limit
-from fakeamqp.model.queues import Queue, queue_class
-from fakeamqp.model.queues.options import KINDS, check_dead_letter_exchange, queue_options, queue_type
+from fakeamqp.model.queues import Queue, QueueDeclaration, queue_class
 
 if TYPE_CHECKING:
-    from typing_extensions import Required
-
-    from fakeamqp.model.ends import DropReason
+    from fakeamqp.model.message_outcomes import DropReason
     from fakeamqp.model.virtual_host.bindings import BindingRegister
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 
-__all__ = ["QueueProperties", "QueueRegister", "check_owner"]
+__all__ = ["QueueRegister", "check_owner"]
 
 
-class QueueProperties(TypedDict, total=False):
-    """What a declaration may say of a queue beside its name."""
-
-    owner: Required[object]
-    durable: bool
-    exclusive: bool
-    auto_delete: bool
-    arguments: Mapping[str, Any] | None
-    alternate_exchange: str | None
-    freeable: bool
-    priorities: bool | None
-
-
-class QueueRegister:
-    """Declares, creates and deletes queues; `VirtualHost.queues` is what there is."""
+class QueueRegister(dict[str, Queue]):
+    """The queues of a virtual host by name. Declares, creates and deletes them."""
 
     __slots__ = ("_bindings", "_virtual_host")
 
     def __init__(self, virtual_host: VirtualHost, bindings: BindingRegister) -> None:
+        super().__init__()
         self._virtual_host = virtual_host
         self._bindings = bindings
 
-    def declare(
-        self,
-        name: str,
-        *,
-        owner: object,
-        durable: bool = False,
-        exclusive: bool = False,
-        auto_delete: bool = False,
-        arguments: Mapping[str, Any] | None = None,
-        reserved: bool = False,
-        alternate_exchange: str | None = None,
-        freeable: bool = False,
-        priorities: bool | None = None,
-    ) -> Queue:
-        """Create the queue (with a name of the broker's making where `name` is empty), or confirm it.
+    def require(self, name: str, owner: object = None) -> Queue:
+        """The queue called `name`, for use by `owner`.
 
-        `owner` is the connection or session that declares it, and that an exclusive queue belongs to; None
-        where nobody does, who is denied nothing. `reserved` permits a name that only the broker may give.
-        `alternate_exchange`, `freeable` and `priorities` are those of a new queue: see `Queue`. An exclusive
-        queue can be durable only if it is freeable.
+        Raises:
+            NotFound: there is none.
+            ResourceLocked: it is exclusive to another owner (queue.declare/exclusive-exclusive).
+        """
+        queue = self.get(name)
+        if queue is None:
+            raise NotFound(f"no queue '{name}' in vhost '{self._virtual_host.name}'")
+        check_owner(queue, owner)
+        return queue
+
+    def declare(
+        self, name: str, declaration: QueueDeclaration | None = None, *, reserved: bool = False
+    ) -> Queue:
+        """Create the queue, or check that the existing one is equivalent.
+
+        Args:
+            name: the queue's name; if it is empty, the broker generates one.
+            declaration: the queue's properties.
+            reserved: permits a reserved name.
 
         Raises:
             AccessRefused: the name is reserved.
-            InternalError: it needs a deprecated feature that is not permitted.
-            ResourceLocked: the queue is exclusive to somebody else, or exclusivity differs.
-            PreconditionFailed: there is one that differs, or an argument or the name is illegal.
-            NotAllowed: there is one with another alternate exchange.
-            NotFound: there is no such alternate exchange.
-            PreconditionFailed, ResourceError: there may be no more queues, by personality.
+            InternalError: the queue needs a deprecated feature that is not permitted.
+            ResourceLocked: the queue is exclusive to another owner, or exclusivity differs.
+            PreconditionFailed: the existing queue differs, or an argument or the name is illegal.
+            NotAllowed: the existing queue has another alternate exchange.
+            NotFound: the alternate exchange does not exist.
+            PreconditionFailed, ResourceError: the limit of queues is reached, by personality.
         """
         virtual_host = self._virtual_host
-        arguments = virtual_host.metadata.with_queue_type(
-            virtual_host.state.personality,
-            arguments or {},
-            durable=durable,
-            exclusive=exclusive,
-            auto_delete=auto_delete,
+        declaration = virtual_host.metadata.with_queue_type(
+            virtual_host.state.personality, declaration or QueueDeclaration()
         )
-        if name:
-            if not reserved:
-                self.check_name(name)
-            existing = virtual_host.queues.get(name)
-            if existing is not None:
-                check_owner(existing, owner)
-                if exclusive != (existing.exclusive_owner is not None):
-                    _refuse_locked(existing)
-                check_same_queue(existing, durable=durable, auto_delete=auto_delete, arguments=arguments)
-                check_alternate(virtual_host, alternate_exchange, existing)
-                existing.asked_for()
-                return existing
-        else:
-            self._check_server_named(arguments)
-        return self.create(
-            name or None,
-            owner=owner,
-            durable=durable,
-            exclusive=exclusive,
-            auto_delete=auto_delete,
-            arguments=arguments,
-            alternate_exchange=alternate_exchange,
-            freeable=freeable,
-            priorities=priorities,
-        )
+        if not name:
+            self._check_server_named(declaration.arguments)
+            return self.create(None, declaration)
+        if not reserved:
+            self.check_name(name)
+        existing = self.get(name)
+        if existing is None:
+            return self.create(name, declaration)
+        check_owner(existing, declaration.owner)
+        if declaration.exclusive != (existing.exclusive_owner is not None):
+            _refuse_locked(existing)
+        check_same_queue(existing, declaration)
+        check_alternate(virtual_host, declaration.alternate_exchange, existing)
+        existing.asked_for()
+        return existing
 
     def create(
         self,
         name: str | None,
+        declaration: QueueDeclaration | None = None,
         *,
-        owner: object,
-        durable: bool = False,
-        exclusive: bool = False,
-        auto_delete: bool = False,
-        arguments: Mapping[str, Any] | None = None,
-        alternate_exchange: str | None = None,
-        freeable: bool = False,
-        priorities: bool | None = None,
         special: type[Queue] | None = None,
         permits_all: bool = False,
     ) -> Queue:
-        """Create the queue, whose name nothing has and may be any at all; see `declare`.
+        """Create the queue; no queue of this name exists, and reserved names are permitted. See `declare`.
 
-        With None the broker finds a name. `permits_all` leaves out what the personality denies or has removed
-        in 0-9-1.
+        Args:
+            name: the queue's name; if it is None, the broker generates one.
+            declaration: the queue's properties.
+            special: the class to use for a classic queue.
+            permits_all: skips the checks for what the personality denies or has removed in 0-9-1.
 
         Raises:
-            InternalError: it needs a deprecated feature that is not permitted.
+            InternalError: the queue needs a deprecated feature that is not permitted.
             PreconditionFailed: an argument is illegal.
-            NotFound: there is no such alternate exchange.
-            PreconditionFailed, ResourceError: there may be no more queues, by personality.
+            NotFound: the alternate exchange does not exist.
+            PreconditionFailed, ResourceError: the limit of queues is reached, by personality.
         """
         virtual_host = self._virtual_host
         personality = virtual_host.state.personality
-        arguments = virtual_host.metadata.with_queue_type(
-            personality, arguments or {}, durable=durable, exclusive=exclusive, auto_delete=auto_delete
-        )
-        shown = name or ""
-        check_dead_letter_exchange(shown, virtual_host.name, arguments)
+        declaration = virtual_host.metadata.with_queue_type(personality, declaration or QueueDeclaration())
+        arguments = declaration.arguments
+        where = (name or "", virtual_host.name)
+        check_dead_letter_exchange(*where, arguments)
         default = virtual_host.metadata.default_queue_type or "classic"
-        type_name = queue_type(shown, virtual_host.name, arguments, personality, default)
-        options = queue_options(type_name, shown, virtual_host.name, arguments, personality)
-        features = virtual_host.state.features
-        denies = owner is not None and not permits_all
+        type_name = queue_type(*where, arguments, personality, default)
+        options = queue_options(type_name, *where, arguments, personality)
+        denies = declaration.owner is not None and not permits_all
         if denies:
-            check_removed_arguments(shown, virtual_host.name, arguments, personality)
-            if not durable and not exclusive:
-                features.require("transient_nonexcl_queues")
+            self._check_denied(*where, declaration)
         kind = special if special is not None and type_name == "classic" else queue_class(type_name)
-        kind.check_declaration(
-            shown, virtual_host.name, durable=durable, exclusive=exclusive, auto_delete=auto_delete
-        )
-        kind.check_arguments(shown, virtual_host.name, arguments, personality)
-        check_alternate(virtual_host, alternate_exchange)
+        kind.check_declaration(*where, declaration)
+        kind.check_arguments(*where, arguments, personality)
+        check_alternate(virtual_host, declaration.alternate_exchange)
         name = virtual_host.state.names.queue() if name is None else name
         check_queue_limit(virtual_host, name)
-        if denies and type_name == "classic" and "x-queue-master-locator" in arguments:
-            features.require("queue_master_locator")
-        queue = kind(
-            virtual_host,
-            name,
-            # What goes with its owner is never durable.
-            durable=durable and (not exclusive or freeable),
-            exclusive_owner=owner if exclusive else None,
-            auto_delete=auto_delete,
-            arguments=arguments,
-            options=options,
-            alternate_exchange=alternate_exchange,
-            freeable=freeable,
-            priorities=priorities,
-        )
+        for feature in required_features(type_name, arguments) if denies else ():
+            virtual_host.state.features.require(feature)
+        queue = kind(virtual_host, name, declaration, options)
         virtual_host.policies.adopt_queue(queue)
-        virtual_host.queues[name] = queue
-        connection = getattr(owner, "name", None)
-        virtual_host.note("queue declared", queue=name, type=type_name, connection=connection)
-        virtual_host.routing.forget()
+        self[name] = queue
+        connection = getattr(declaration.owner, "name", None)
+        virtual_host.report("queue declared", queue=name, type=type_name, connection=connection)
+        virtual_host.routing.invalidate()
         return queue
 
+    def _check_denied(self, name: str, virtual_host: str, declaration: QueueDeclaration) -> None:
+        """Refuse what the personality has removed or denies."""
+        state = self._virtual_host.state
+        check_removed_arguments(name, virtual_host, declaration.arguments, state.personality)
+        if not declaration.durable and not declaration.exclusive:
+            state.features.require("transient_nonexcl_queues")
+
     def _check_server_named(self, arguments: Mapping[str, Any]) -> None:
-        """Refuse to find a name for a queue whose type is for names that programs agree on."""
-        asked = arguments.get("x-queue-type")
-        kind = queue_class(asked) if isinstance(asked, str) and asked in KINDS else None
+        """Refuse to generate a name for a queue of a replicated type."""
+        asked = arguments.get(QUEUE_TYPE)
+        kind = queue_class(asked) if isinstance(asked, str) and asked in QUEUE_TYPES else None
         if kind is not None and kind.replicated:
-            raise PreconditionFailed(f"Cannot declare a server-named queue for type {KINDS[kind.type_name]}")
+            raise PreconditionFailed(
+                f"Cannot declare a server-named queue for type {QUEUE_TYPES[kind.type_name]}"
+            )
 
     def check_name(self, name: str) -> None:
-        """May a queue be declared under this name?
+        """Refuse a name under which clients cannot declare a queue.
 
         Raises:
             AccessRefused: it is reserved (queue.declare/queue-reserved).
@@ -200,7 +168,7 @@ class QueueRegister:
         """
         virtual_host = self._virtual_host
         check_name(virtual_host.state.personality, "queue", name)
-        known = virtual_host.state.personality.reserved_queue_redeclarable and name in virtual_host.queues
+        known = virtual_host.state.personality.reserved_queue_redeclarable and name in self
         if name.startswith("amq.") and not known:
             raise AccessRefused(f"queue name '{name}' contains reserved prefix 'amq.*'")
 
@@ -213,19 +181,24 @@ class QueueRegister:
         if_empty: bool = False,
         confirm: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """Delete a queue with what it holds.
+        """Delete a queue and its messages, on a client's behalf.
 
-        `confirm` is told how many messages were ready, before consumers hear that the queue has gone
-        (RabbitMQ: measured).
+        Args:
+            name: the queue's name.
+            owner: the connection or session that requests it.
+            if_unused: refuse if the queue has consumers.
+            if_empty: refuse if the queue has ready messages.
+            confirm: called with the number of ready messages, before consumers are notified (RabbitMQ:
+                measured).
 
         Raises:
             PreconditionFailed: it is in use or not empty and the request forbids that.
-            ResourceLocked: it is exclusive to somebody else.
-            NotFound: there is none, in personality `spec`.
+            ResourceLocked: it is exclusive to another owner.
+            NotFound: it does not exist, in personality `spec`.
         """
         virtual_host = self._virtual_host
         personality = virtual_host.state.personality
-        queue = virtual_host.queues.get(name)
+        queue = self.get(name)
         if queue is None:
             if personality.deleting_missing_is_an_error:
                 raise NotFound(f"no queue '{name}' in vhost '{virtual_host.name}'")
@@ -242,20 +215,24 @@ class QueueRegister:
     def remove(
         self, queue: Queue, why: str = "the queue was deleted", reason: DropReason = "deleted"
     ) -> None:
-        """Take a queue out: its bindings go, its subscriptions end and their clients are told.
+        """Remove a queue for any reason: remove its bindings, and cancel its consumers.
 
-        What it holds, and what clients hold of it, goes to its alternate exchange if it is deleted and has
-        one (queue.delete/orphans); otherwise what it holds is dropped. `why` says in words what has happened,
-        `reason` in one.
+        If the queue is deleted and has an alternate exchange, its ready and unacknowledged messages go there
+        (queue.delete/orphans); otherwise its messages are dropped.
+
+        Args:
+            queue: the queue.
+            why: explains the removal, for the tap and for dropped messages.
+            reason: the reason for dropped messages.
         """
         virtual_host = self._virtual_host
-        if virtual_host.queues.get(queue.name) is not queue:
+        if self.get(queue.name) is not queue:
             return
-        del virtual_host.queues[queue.name]
-        virtual_host.note("queue deleted", queue=queue.name, detail=why)
-        self._bindings.cut_off(queue)
-        virtual_host.routing.forget()
-        # By tag, as RabbitMQ tells them (measured).
+        del self[queue.name]
+        virtual_host.report("queue deleted", queue=queue.name, detail=why)
+        self._bindings.unbind_all(queue)
+        virtual_host.routing.invalidate()
+        # By tag, the order in which RabbitMQ notifies them (measured).
         for subscription in sorted(queue.detach_all(), key=lambda each: each.tag):
             subscription.subscriber.cancelled(subscription)
         if reason == "deleted" and queue.alternate_exchange is not None:
@@ -263,25 +240,24 @@ class QueueRegister:
                 virtual_host.dead_letters.passed_on(queue, message, "deleted")
         queue.drop_all(reason, why)
 
-    def release(self, owner: object) -> None:
-        """The owner has gone: its exclusive queues go too (queue.declare/exclusive-deleted-on-close).
+    def release_owner(self, owner: object) -> None:
+        """The owner has closed: delete its exclusive queues (queue.declare/exclusive-deleted-on-close).
 
-        Those that are freeable and not auto-delete stay, for all. Who owned has ended its subscriptions and
-        released what it held before this; what it holds all the same a queue hands on where it goes.
+        Queues that are freeable and not auto-delete stay, and are no longer exclusive. The owner must have
+        ended its subscriptions and released its deliveries before.
         """
-        queues = self._virtual_host.queues.values()
-        for queue in [queue for queue in queues if queue.exclusive_owner is owner]:
+        for queue in [queue for queue in self.values() if queue.exclusive_owner is owner]:
             if queue.freeable and not queue.auto_delete:
                 queue.exclusive_owner = None
             else:
-                queue.unused("the connection has gone that the queue was exclusive to")
+                queue.unused("the connection that the queue was exclusive to has closed")
 
 
 def check_owner(queue: Queue, owner: object) -> None:
-    """May `owner` use the queue?
+    """Refuse an `owner` other than that of an exclusive queue.
 
     Raises:
-        ResourceLocked: it is exclusive to somebody else (queue.declare/exclusive-exclusive).
+        ResourceLocked: it is exclusive to another owner (queue.declare/exclusive-exclusive).
     """
     if queue.exclusive_owner is not None and queue.exclusive_owner is not owner:
         _refuse_locked(queue)

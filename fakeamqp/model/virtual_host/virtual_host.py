@@ -1,24 +1,22 @@
-"""A virtual host: exchanges, queues and bindings under one name, wholly separate from any other.
+"""A virtual host: exchanges, queues and bindings under one name, separate from all other virtual hosts.
 
-The life of a published message passes here: `publish` has `routing` find the queues and offers the
-message to each.
+Every published message passes `publish`: `routing` finds the queues, and the message is offered to each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fakeamqp.model.dead_lettering import DeadLettering
+from fakeamqp.model.dead_letter_router import DeadLetterRouter
 from fakeamqp.model.delays import DelayedMessages
-from fakeamqp.model.ends import Ends
-from fakeamqp.model.errors import NotFound
 from fakeamqp.model.extensions import Extensions
 from fakeamqp.model.history import Publication
 from fakeamqp.model.interrupted import InterruptedMessages
 from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.message import Message
+from fakeamqp.model.message_outcomes import MessageOutcomes
 from fakeamqp.model.metadata import VirtualHostMetadata
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.policies import Policies
@@ -27,23 +25,16 @@ from fakeamqp.model.routing import Router
 from fakeamqp.model.transactions import Branches
 from fakeamqp.model.virtual_host.bindings import BindingRegister
 from fakeamqp.model.virtual_host.exchanges import ExchangeRegister
-from fakeamqp.model.virtual_host.queues import QueueRegister, check_owner
+from fakeamqp.model.virtual_host.queues import QueueRegister
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from fakeamqp.model.binding import Binding, Destination
     from fakeamqp.model.delivery import Ledger
-    from fakeamqp.model.ends import DropReason
-    from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.interrupted import Interrupted
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.staging import Staged
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Label, Timer
-    from fakeamqp.model.virtual_host.exchanges import ExchangeProperties
-    from fakeamqp.model.virtual_host.queues import QueueProperties
 
 __all__ = ["VirtualHost"]
 
@@ -51,16 +42,13 @@ __all__ = ["VirtualHost"]
 class VirtualHost:
     """One virtual host of a broker.
 
-    How exchanges, queues and bindings come and go is for their registers to say; what is here of that hands
-    on to them, and they say what is raised.
+    `exchanges` and `queues` are mappings by name that also declare and delete; `bindings` binds and unbinds.
     """
 
     def __init__(self, state: BrokerState, name: str) -> None:
         self.state = state
         self.name = name
         self.now: Callable[[], float] = state.clock.now
-        self.exchanges: dict[str, Exchange] = {}
-        self.queues: dict[str, Queue] = {}
         self.metadata = VirtualHostMetadata(
             default_queue_type="classic" if state.personality.names_default_queue_type else None
         )
@@ -68,25 +56,25 @@ class VirtualHost:
         self.limits = VirtualHostLimits()
         self.reply_addresses: dict[str, ReplyAddress] = {}
         self.routing = Router(self)
-        self.ends = Ends(self)
-        self.dead_letters = DeadLettering(self)
+        self.message_outcomes = MessageOutcomes(self)
+        self.dead_letters = DeadLetterRouter(self)
         self.delays = DelayedMessages(self)
         self.branches = Branches(self)
         self.staged: InterruptedMessages[Staged] = InterruptedMessages(self)
         self.interrupted: InterruptedMessages[Interrupted] = InterruptedMessages(self)
         self.extensions = Extensions(self)
-        self._binding_register = BindingRegister(self)
-        self._exchange_register = ExchangeRegister(self, self._binding_register)
-        self._queue_register = QueueRegister(self, self._binding_register)
-        self._exchange_register.predeclare()
+        self.bindings = BindingRegister(self)
+        self.exchanges = ExchangeRegister(self, self.bindings)
+        self.queues = QueueRegister(self, self.bindings)
+        self.exchanges.predeclare()
 
     def __repr__(self) -> str:
         return f"<VirtualHost {self.name!r} {len(self.queues)} queues, {len(self.exchanges)} exchanges>"
 
-    # --- what the tap is told -----------------------------------------------------------------------
+    # --- tap ----------------------------------------------------------------------------------------
 
-    def note(self, event: str, **facts: object) -> None:
-        """Tell whoever watches of something that does not happen to every message."""
+    def report(self, event: str, **facts: object) -> None:
+        """Report an event to the tap, if one is installed."""
         tap = self.state.tap
         if tap is not None:
             tap.model(event, **facts, virtual_host=self.name)
@@ -94,165 +82,22 @@ class VirtualHost:
     # --- time ---------------------------------------------------------------------------------------
 
     def call_at(self, due: float, callback: Callable[[], None], label: Label) -> Timer:
-        """Have `callback` run at an instant of the broker's clock."""
+        """Run `callback` at an instant of the broker's clock."""
         return self.state.timers.call_at(due, callback, label)
 
     def call_later(self, delay: float, callback: Callable[[], None], label: Label) -> Timer:
-        """Have `callback` run after `delay` seconds of the broker's clock."""
+        """Run `callback` after `delay` seconds of the broker's clock."""
         return self.state.timers.call_at(self.now() + delay, callback, label)
-
-    # --- exchanges ----------------------------------------------------------------------------------
-
-    def exchange(self, name: str) -> Exchange:
-        """The exchange called `name`.
-
-        Raises:
-            NotFound: there is none.
-        """
-        found = self.exchanges.get(name)
-        if found is None:
-            raise NotFound(f"no exchange '{name}' in vhost '{self.name}'")
-        return found
-
-    def exchange_type(self, name: str) -> type[Exchange]:
-        """See `ExchangeRegister.type_called`."""
-        return self._exchange_register.type_called(name)
-
-    def declare_exchange(
-        self, name: str, type_name: str, **properties: Unpack[ExchangeProperties]
-    ) -> Exchange:
-        """Create the exchange, or confirm that the one there is means the same; see `ExchangeRegister`."""
-        return self._exchange_register.declare(name, type_name, **properties)
-
-    def create_exchange(
-        self, name: str, type_name: str, **properties: Unpack[ExchangeProperties]
-    ) -> Exchange:
-        """Create the exchange, whose name nothing has and may be reserved; see `ExchangeRegister`."""
-        return self._exchange_register.create(name, type_name, **properties)
-
-    def delete_exchange(self, name: str, *, if_unused: bool = False) -> None:
-        """Delete an exchange and its bindings, on a client's behalf; see `ExchangeRegister`."""
-        self._exchange_register.delete(name, if_unused=if_unused)
-
-    def check_deletable(self, exchange: str) -> None:
-        """Refuse to delete what the broker itself declared; see `ExchangeRegister`."""
-        self._exchange_register.check_deletable(exchange)
-
-    def used_as_alternate(self, name: str) -> bool:
-        """Whether this is the alternate exchange of any queue or exchange."""
-        return self._exchange_register.used_as_alternate(name)
-
-    def remove_exchange(self, exchange: Exchange) -> None:
-        """Take an exchange out with everything bound to it or by it."""
-        self._exchange_register.remove(exchange)
-
-    # --- queues -------------------------------------------------------------------------------------
-
-    def queue(self, name: str, owner: object = None) -> Queue:
-        """The queue called `name`, for use by `owner`.
-
-        Raises:
-            NotFound: there is none.
-            ResourceLocked: it is exclusive to somebody else (queue.declare/exclusive-exclusive).
-        """
-        queue = self.queues.get(name)
-        if queue is None:
-            raise NotFound(f"no queue '{name}' in vhost '{self.name}'")
-        check_owner(queue, owner)
-        return queue
-
-    def declare_queue(
-        self, name: str, *, reserved: bool = False, **properties: Unpack[QueueProperties]
-    ) -> Queue:
-        """Create the queue (with a name of the broker's making where `name` is empty), or confirm it.
-
-        What the properties mean and what is raised: see `QueueRegister.declare`.
-        """
-        return self._queue_register.declare(name, reserved=reserved, **properties)
-
-    def create_queue(
-        self,
-        name: str | None,
-        *,
-        special: type[Queue] | None = None,
-        permits_all: bool = False,
-        **properties: Unpack[QueueProperties],
-    ) -> Queue:
-        """Create the queue, whose name nothing has and may be any at all; see `QueueRegister.create`."""
-        return self._queue_register.create(name, special=special, permits_all=permits_all, **properties)
-
-    def check_queue_name(self, name: str) -> None:
-        """May a queue be declared under this name? See `QueueRegister.check_name`."""
-        self._queue_register.check_name(name)
-
-    def delete_queue(
-        self,
-        name: str,
-        owner: object,
-        *,
-        if_unused: bool = False,
-        if_empty: bool = False,
-        confirm: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        """Delete a queue with what it holds, on a client's behalf; see `QueueRegister.delete`."""
-        self._queue_register.delete(name, owner, if_unused=if_unused, if_empty=if_empty, confirm=confirm)
-
-    def remove_queue(
-        self, queue: Queue, why: str = "the queue was deleted", reason: DropReason = "deleted"
-    ) -> None:
-        """Take a queue out, for what reason soever; see `QueueRegister.remove`."""
-        self._queue_register.remove(queue, why, reason)
-
-    def release_owner(self, owner: object) -> None:
-        """The owner has gone: its exclusive queues go too; see `QueueRegister.release`."""
-        self._queue_register.release(owner)
-
-    # --- bindings -----------------------------------------------------------------------------------
-
-    def bindable(self, source: str) -> Exchange:
-        """The exchange that something is to be bound to; see `BindingRegister`."""
-        return self._binding_register.bindable(source)
-
-    def bind(
-        self,
-        source: str,
-        destination: Destination,
-        routing_key: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        permits_default: bool = False,
-    ) -> None:
-        """Bind a queue or exchange to the exchange called `source`; see `BindingRegister`."""
-        self._binding_register.bind(
-            source, destination, routing_key, arguments, permits_default=permits_default
-        )
-
-    def unbind(
-        self,
-        source: str,
-        destination: Destination | None,
-        routing_key: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        owner: object = None,
-        permits_default: bool = False,
-    ) -> None:
-        """Undo `bind`, on behalf of `owner`; see `BindingRegister`."""
-        self._binding_register.unbind(
-            source, destination, routing_key, arguments, owner=owner, permits_default=permits_default
-        )
-
-    def bindings(self) -> list[Binding]:
-        """All explicit bindings, by exchange."""
-        return self._binding_register.all()
 
     # --- messages -----------------------------------------------------------------------------------
 
     def publish(self, message: Message, *, immediate: bool = False, mandatory: bool = False) -> Outcome:
-        """Route a message and offer it to each queue found.
+        """Route a message and offer it to each of its queues.
 
-        `immediate` messages are only handed over where a subscription can take them at once. `mandatory`
-        says that the caller returns what finds no queue, so that it is not lost.
+        Args:
+            message: the message.
+            immediate: only queues with a consumer that can take the message at once receive it.
+            mandatory: the caller returns the message if it is unroutable, so it does not count as dropped.
 
         Raises:
             NotFound: there is no such exchange.
@@ -267,7 +112,7 @@ class VirtualHost:
         """Offer a message to each queue it was routed to; `immediate` and `mandatory` as in `publish`.
 
         Returns:
-            What became of it: `outcome`, and which queues refused.
+            `outcome`, completed with the queues that refused the message.
         """
         if immediate:
             able = tuple(queue for queue in outcome.queues if queue.could_take(message))
@@ -279,7 +124,7 @@ class VirtualHost:
         if immediate and outcome.unconsumed:
             return self._published(message, outcome)
         refused: tuple[Queue, ...] = ()
-        # What a full queue passes on comes behind the message itself, also where both come to one queue.
+        # What a full queue dead-letters must follow the message itself, if both go to the same queue.
         holds = len(outcome.queues) > 1 and self.dead_letters.hold()
         try:
             for queue in outcome.queues:
@@ -299,12 +144,12 @@ class VirtualHost:
         return outcome if self.state.published is None else self._published(message, outcome)
 
     def _lost(self, message: Message, outcome: Outcome, mandatory: bool) -> None:
-        """No queue has it; unless an exchange keeps it or it is returned, that is the end of it."""
+        """The message reached no queue: it is dropped, unless an exchange delays it or it is returned."""
         if not mandatory and not outcome.delays:
-            self.ends.dropped(message, None, "unroutable", "no queue was there for it")
+            self.message_outcomes.dropped(message, None, "unroutable", "no queue was there for it")
 
     def _published(self, message: Message, outcome: Outcome) -> Outcome:
-        """Leave a record for whoever looks."""
+        """Record the publish, if a history is kept."""
         if self.state.published is not None:
             self.state.published.append(Publication(self.name, message, outcome))
         return outcome
@@ -312,28 +157,28 @@ class VirtualHost:
     # --- direct reply-to ----------------------------------------------------------------------------
 
     def open_reply_address(self, subscription: Subscription, ledger: Ledger) -> ReplyAddress:
-        """Give a consumer of the pseudo-queue an address of its own; `ledger` is its channel's."""
+        """Create the reply address of a consumer of the pseudo-queue; `ledger` is its channel's."""
         token = self.state.names.token
         untouched = None if self.state.personality.replies_count_tags else ledger
         address = ReplyAddress(f"{PSEUDO_QUEUE}.{token()}.{token()}", subscription, untouched)
         self.reply_addresses[address.name] = address
-        self.routing.forget()
+        self.routing.invalidate()
         return address
 
     def close_reply_address(self, address: ReplyAddress) -> None:
-        """The consumer has gone: answers find nobody."""
+        """Remove a reply address: its consumer was cancelled. Further replies are unroutable."""
         self.reply_addresses.pop(address.name, None)
         address.deleted = True
-        self.routing.forget()
+        self.routing.invalidate()
 
     # --- restart ------------------------------------------------------------------------------------
 
     def restart(self, *, crash: bool = False) -> None:
-        """Forget what a restart loses: transient entities, and non-persistent messages of durable queues.
+        """Discard what a restart loses: transient entities, and non-persistent messages of durable queues.
 
-        What clients held unsettled is ready again, in its old place, marked redelivered. All connections
-        are gone by the time this is called. After a crash only what publishers were told of remains. What
-        prepared branches of transactions will do is kept for them, as far as it is persistent.
+        Unsettled messages are ready again, in their old places, marked as redelivered. All connections must
+        be closed before. A crash also loses messages that were not confirmed. The work of prepared
+        transaction branches is kept, as far as it is persistent.
         """
         self.branches.abandon()
         self.interrupted.clear()
@@ -345,14 +190,14 @@ class VirtualHost:
             else:
                 how = "crashed" if crash else "restarted"
                 why = f"the broker {how}, and the queue is not durable"
-                self.remove_queue(queue, why, "crash" if crash else "restart")
+                self.queues.remove(queue, why, "crash" if crash else "restart")
         for exchange in list(self.exchanges.values()):
             if exchange.durable:
                 exchange.restarted()
             else:
-                self.remove_exchange(exchange)
+                self.exchanges.remove(exchange)
         self.branches.restarted(crash=crash)
         self.delays.restart(crash=crash)
-        self.routing.forget()
+        self.routing.invalidate()
         for queue in list(self.queues.values()):
             queue.restarted()

@@ -135,7 +135,7 @@ def _open(connection: Amqp010Connection, control: controls.ConnectionOpen) -> No
     if redirect is not None and not control.insist:
         known_hosts = Array.of("str16", redirect.known_hosts)
         connection.redirected(controls.ConnectionRedirect(host=redirect.host, known_hosts=known_hosts))
-        redirect.note()
+        redirect.on_redirect()
         return
     name = control.virtual_host or _DEFAULT_VIRTUAL_HOST
     virtual_host = connection.broker.virtual_hosts.get(name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.model.credit import Gate
 from fakeamqp.model.errors import NotFound, ResourceDeleted, ResourceLocked
-from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.subscription import ConsumerTerms, Subscription
 from fakeamqp.model.window import Window
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
@@ -125,11 +125,13 @@ class ServerConsumer:
             self,
             owner=session.connection,
             group=session,
-            no_ack=not acknowledges,
-            no_local=command.no_local,
-            exclusive=command.exclusive,
-            arguments=arguments,
-            options=queue.consumer_options(arguments),
+            terms=ConsumerTerms(
+                no_ack=not acknowledges,
+                no_local=command.no_local,
+                exclusive=command.exclusive,
+                arguments=arguments,
+                options=queue.consumer_options(arguments),
+            ),
         )
         self.attached()
 
@@ -197,7 +199,7 @@ def consumable(consumers: Consumers, command: Consume) -> Queue:
         text = f"consumer tag '{tag}' is in use in session '{session.display_name}'"
         raise SessionFault("not-allowed", text, "consumer_tag")
     session.authorise("read", "queue", name)
-    queue = session.virtual_host.queue(name, session)
+    queue = session.virtual_host.queues.require(name, session)
     if queue.exclusive_subscription is not None or (command.exclusive and queue.subscriptions):
         raise ResourceLocked(f"queue '{name}' has a consumer that shuts out others, or would be shut out")
     return queue

@@ -77,7 +77,7 @@ def authorise(session: ServerSession, target: Target) -> None:
     """
     session.authorise("write", "exchange", target.exchange)
     session.virtual_host.routing.check_publishable(target.exchange)
-    if session.virtual_host.exchange(target.exchange).type_name == "topic":
+    if session.virtual_host.exchanges.require(target.exchange).type_name == "topic":
         host = session.virtual_host.name
         session.access.check_topic(session.user, host, "write", target.exchange, target.routing_key)
 
@@ -139,7 +139,7 @@ def publish(
         message,
         mandatory=target.mandatory,
         immediate=target.immediate,
-        told=partial(_tell, session, kind, target, message),
+        on_outcome=partial(_tell, session, kind, target, message),
         transaction=transaction,
     )
 
@@ -167,7 +167,7 @@ def send_back(
     """Return a message to its publisher, if that is still connected (file.return/content)."""
     if session.state not in (SessionState.ATTACHED, SessionState.DETACHED):
         return
-    session.virtual_host.ends.returned(message, code, text, session.channel)
+    session.virtual_host.message_outcomes.returned(message, code, text, session.channel)
     command = kind.returns(
         reply_code=code, reply_text=text[:200], exchange=message.exchange, routing_key=message.routing_key
     )

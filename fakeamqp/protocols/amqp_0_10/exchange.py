@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.model.arguments.exchange_arguments import EXCHANGE_ARGUMENTS
 from fakeamqp.model.exchanges import EXCHANGE_TYPES
 from fakeamqp.protocols.amqp_0_10.codec import commands, structs
 from fakeamqp.protocols.amqp_0_10.codec.crossing import carried
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["HANDLERS"]
 
 _PREDECLARED = ("amq.",)
-_ARGUMENTS = frozenset({"alternate-exchange", "hash-header", "hash-property", "x-delayed-type"})
+_ARGUMENTS = frozenset(row.name for row in EXCHANGE_ARGUMENTS)
 """The arguments of exchange.declare that mean something to one exchange type or another."""
 
 
@@ -70,7 +71,7 @@ def declare(session: ServerSession, command: commands.ExchangeDeclare) -> None:
     check_alternate(session, alternate)
     authorise_alternate(session, "exchange", name, alternate or arguments.get("alternate-exchange"))
     with bad_arguments():
-        session.virtual_host.create_exchange(
+        session.virtual_host.exchanges.create(
             name,
             kind,
             durable=command.durable,
@@ -118,12 +119,12 @@ def delete(session: ServerSession, command: commands.ExchangeDelete) -> None:
     exchange = find_exchange(session, name)
     if name.startswith(_PREDECLARED):
         raise SessionFault("not-allowed", f"exchange '{name}' is the broker's own", "exchange")
-    if session.virtual_host.used_as_alternate(name):
+    if session.virtual_host.exchanges.used_as_alternate(name):
         # exchange.delete/exchange-used-as-alternate
         raise SessionFault("not-allowed", f"exchange '{name}' is an alternate exchange", "exchange")
     if command.if_unused and exchange.bindings:
         raise SessionFault("precondition-failed", f"exchange '{name}' has bindings", "if_unused")
-    session.virtual_host.remove_exchange(exchange)
+    session.virtual_host.exchanges.remove(exchange)
 
 
 def query(session: ServerSession, command: commands.ExchangeQuery) -> structs.ExchangeQueryResult:
@@ -164,7 +165,7 @@ def bind(session: ServerSession, command: commands.ExchangeBind) -> None:
     elif "x-match" not in arguments and session.choices.headers_bindings_name_match:
         raise SessionFault("internal-error", "a headers exchange needs the argument x-match", "arguments")
     with bad_arguments():
-        session.virtual_host.bind(exchange.name, queue, key, arguments)
+        session.virtual_host.bindings.bind(exchange.name, queue, key, arguments)
 
 
 def unbind(session: ServerSession, command: commands.ExchangeUnbind) -> None:
@@ -182,7 +183,7 @@ def unbind(session: ServerSession, command: commands.ExchangeUnbind) -> None:
         text = f"queue '{queue.name}' is not bound to exchange '{exchange.name}' by '{key}'"
         raise SessionFault("not-found", text, "binding_key")
     for binding in bound:
-        session.virtual_host.unbind(exchange.name, queue, key, binding.arguments, owner=session)
+        session.virtual_host.bindings.unbind(exchange.name, queue, key, binding.arguments, owner=session)
 
 
 def _ends(
@@ -199,7 +200,7 @@ def _ends(
     session.authorise_binding(exchange, key)
     source = find_exchange(session, exchange)
     find_queue(session, queue)
-    return source, session.virtual_host.queue(queue, session), key
+    return source, session.virtual_host.queues.require(queue, session), key
 
 
 def bound(session: ServerSession, command: commands.ExchangeBound) -> structs.ExchangeBoundResult:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import PreconditionFailed, ResourceLocked
 from fakeamqp.model.limits import check_queue_limit
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.queues.qpid import QpidQueue
 from fakeamqp.model.queues.qpid_arguments import are_asked_for
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
@@ -60,7 +61,7 @@ def declare(session: ServerSession, command: commands.QueueDeclare) -> None:
     if existing is None:
         _create(session, name, command, arguments)
         return
-    existing = session.virtual_host.queue(name, session)
+    existing = session.virtual_host.queues.require(name, session)
     check_alternate(session, command.alternate_exchange, existing)
     if command.exclusive and existing.exclusive_owner is None:
         _claim(session, existing)
@@ -79,7 +80,7 @@ def _confirm(session: ServerSession, name: str, command: commands.QueueDeclare) 
         if queue.exclusive_owner is not session:
             raise ResourceLocked(f"queue '{name}' is not exclusive to session '{session.display_name}'")
     elif not session.choices.confirms_exclusive_queues:
-        session.virtual_host.queue(name, session)
+        session.virtual_host.queues.require(name, session)
     check_alternate(session, command.alternate_exchange, queue)
     queue.asked_for()
 
@@ -114,15 +115,17 @@ def _create(
     except PreconditionFailed as problem:
         raise SessionFault("resource-limit-exceeded", problem.text) from problem
     with bad_arguments():
-        session.virtual_host.create_queue(
+        session.virtual_host.queues.create(
             name,
-            owner=session,
-            durable=command.durable,
-            exclusive=command.exclusive,
-            auto_delete=command.auto_delete,
-            arguments=arguments,
-            alternate_exchange=alternate,
-            freeable=True,
+            QueueDeclaration(
+                owner=session,
+                durable=command.durable,
+                exclusive=command.exclusive,
+                auto_delete=command.auto_delete,
+                arguments=arguments,
+                alternate_exchange=alternate,
+                freeable=True,
+            ),
             permits_all=True,
             special=QpidQueue if are_asked_for(arguments) else None,
         )
@@ -154,7 +157,7 @@ def delete(session: ServerSession, command: commands.QueueDelete) -> None:
         raise SessionFault(session.choices.deleting_unnamed_queue, "no queue is named", "queue")
     session.authorise("configure", "queue", name)
     find_queue(session, name)
-    session.virtual_host.delete_queue(name, session, if_unused=command.if_unused, if_empty=command.if_empty)
+    session.virtual_host.queues.delete(name, session, if_unused=command.if_unused, if_empty=command.if_empty)
 
 
 def purge(session: ServerSession, command: commands.QueuePurge) -> None:
@@ -170,8 +173,8 @@ def purge(session: ServerSession, command: commands.QueuePurge) -> None:
         raise SessionFault(session.choices.missing_queue_name, "no queue is named", "queue")
     session.authorise("read", "queue", name)
     find_queue(session, name)
-    count = session.virtual_host.queue(name, session).purge()
-    session.virtual_host.note(
+    count = session.virtual_host.queues.require(name, session).purge()
+    session.virtual_host.report(
         "queue purged",
         queue=name,
         messages=count,

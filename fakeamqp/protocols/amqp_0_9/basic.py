@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.model.delivery import accept_all
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.protocols.amqp_0_9 import publishing
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.framed import delivering
@@ -48,7 +48,7 @@ def consume(channel: Amqp09Channel, method: m.BasicConsume) -> None:
     tag = channel.new_tag(method.consumer_tag)
     channel.use_ticket(method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
-    queue = channel.virtual_host.queue(name, channel.connection)
+    queue = channel.virtual_host.queues.require(name, channel.connection)
     # A stream would refuse to go without acknowledgements, but looks for its prefetch first.
     counted = not method.no_ack or queue.keeps_delivered
     windows: tuple[Credit, ...] = ()
@@ -60,15 +60,19 @@ def consume(channel: Amqp09Channel, method: m.BasicConsume) -> None:
         channel,
         owner=channel.connection,
         group=channel,
-        no_ack=method.no_ack,
-        no_local=method.no_local,
-        exclusive=method.exclusive,
-        arguments=method.filter,
-        options=queue.consumer_options(method.filter),
-        shares_window=queue.shares_windows and any(each.limits for each in windows),
-        limits=(channel.connection.gate, channel.gate, *windows),
-        credits=windows,
-        content_class=_CLASS,
+        terms=ConsumerTerms(
+            no_ack=method.no_ack,
+            no_local=method.no_local,
+            exclusive=method.exclusive,
+            arguments=method.filter,
+            options=queue.consumer_options(method.filter),
+            content_class=_CLASS,
+        ),
+        limits=DeliveryLimits(
+            shared=queue.shares_windows and any(each.limits for each in windows),
+            limits=(channel.connection.gate, channel.gate, *windows),
+            credits=windows,
+        ),
     )
     queue.subscribe(subscription)
     channel.consumers[tag] = subscription
@@ -105,7 +109,7 @@ def get(channel: Amqp09Channel, method: m.BasicGet) -> None:
     name = channel.queue_name(method.queue)
     channel.use_ticket(method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
-    queue = channel.virtual_host.queue(name, channel.connection)
+    queue = channel.virtual_host.queues.require(name, channel.connection)
     channel.check_get(queue)
     taken = queue.get(channel.connection, no_ack=method.no_ack, group=channel, content_class=_CLASS)
     if taken is None:

@@ -46,7 +46,7 @@ def _open(connection: Amqp09Connection, method: m.ConnectionOpen) -> None:
     redirect = connection.broker.redirect
     if redirect is not None and not method.insist:
         connection.redirected(redirect.host, _known_hosts(redirect.known_hosts))
-        redirect.note()
+        redirect.on_redirect()
         return
     if connection.choices.checks_paths:
         _check_path(method.virtual_host)

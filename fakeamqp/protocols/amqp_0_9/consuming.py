@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.model.credit import Gate
 from fakeamqp.model.errors import ResourceLocked
-from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.subscription import ConsumerTerms, Subscription
 from fakeamqp.model.window import Window
 from fakeamqp.protocols.amqp_0_9.access import use_ticket
 
@@ -114,12 +114,14 @@ class Consumer:
             self,
             owner=channel.connection,
             group=channel,
-            no_ack=not acknowledges,
-            no_local=method.no_local,
-            exclusive=method.exclusive,
-            arguments=method.filter,
-            options=queue.consumer_options(method.filter),
-            content_class=consumers.class_name,
+            terms=ConsumerTerms(
+                no_ack=not acknowledges,
+                no_local=method.no_local,
+                exclusive=method.exclusive,
+                arguments=method.filter,
+                options=queue.consumer_options(method.filter),
+                content_class=consumers.class_name,
+            ),
         )
         self.depend()
 
@@ -174,7 +176,7 @@ def consumable(consumers: Consumers, method: m.FileConsume | m.StreamConsume) ->
     tag = channel.new_tag(method.consumer_tag)
     use_ticket(channel, method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
-    queue = channel.virtual_host.queue(name, channel.connection)
+    queue = channel.virtual_host.queues.require(name, channel.connection)
     if queue.exclusive_subscription is not None or (method.exclusive and queue.subscriptions):
         raise ResourceLocked(
             f"queue '{name}' in vhost '{channel.virtual_host.name}' has a consumer that shuts out others, or "

@@ -55,7 +55,7 @@ def authorise(channel: Amqp09Channel, method: Publish) -> None:
     use_ticket(channel, method.ticket, "write", "exchange", name)
     channel.authorise("write", "exchange", name)
     virtual_host.routing.check_publishable(name)
-    if virtual_host.exchange(name).type_name == "topic":
+    if virtual_host.exchanges.require(name).type_name == "topic":
         channel.access.check_topic(channel.user, virtual_host.name, "write", name, method.routing_key)
 
 
@@ -83,7 +83,7 @@ def publish(
         message,
         mandatory=method.mandatory,
         immediate=method.immediate,
-        told=partial(_tell, channel, kind, method, message),
+        on_outcome=partial(_tell, channel, kind, method, message),
         transaction=transaction,
     )
 
@@ -107,7 +107,7 @@ def _send_back(
     if channel.state is not ChannelState.OPEN:
         return
     code = channel.connection.REPLIES.code(condition)
-    channel.virtual_host.ends.returned(message, code, text, channel.number)
+    channel.virtual_host.message_outcomes.returned(message, code, text, channel.number)
     channel.send_content(
         kind.returns(
             reply_code=code,

@@ -71,7 +71,7 @@ class Enlistment:
         branches = channel.virtual_host.branches
         closed = channel.state is ChannelState.CLOSED and channel.connection.state is ConnectionState.OPEN
         if closed:
-            branches.retire(channel)
+            branches.delist(channel)
         else:
             branches.leave(channel)
         channel.transaction = None

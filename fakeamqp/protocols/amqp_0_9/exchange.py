@@ -25,7 +25,7 @@ def declare(channel: Amqp09Channel, method: m.ExchangeDeclare) -> None:
     if method.passive:
         channel.use_ticket(method.ticket, "passive", "exchange", name)
         channel.authorise_passive("exchange", name)
-        channel.virtual_host.exchange(name)
+        channel.virtual_host.exchanges.require(name)
     else:
         _create(channel, method, name)
     if not method.no_wait:
@@ -49,7 +49,7 @@ def _create(channel: Amqp09Channel, method: m.ExchangeDeclare, name: str) -> Non
             channel.authorise("read", "exchange", name)
             channel.authorise("write", "exchange", alternate)
         check_name(channel.personality, "exchange", name)
-        virtual_host.create_exchange(
+        virtual_host.exchanges.create(
             name,
             method.type,
             durable=method.durable,
@@ -68,7 +68,7 @@ def _create(channel: Amqp09Channel, method: m.ExchangeDeclare, name: str) -> Non
 def _check_type(channel: Amqp09Channel, name: str) -> None:
     """Refuse an unknown type as 0-9 has it, not as RabbitMQ 4 does (exchange.declare/type-support)."""
     try:
-        channel.virtual_host.exchange_type(name)
+        channel.virtual_host.exchanges.type_called(name)
     except PreconditionFailed as problem:
         raise CommandInvalid(str(problem)) from None
 
@@ -83,10 +83,10 @@ def delete(channel: Amqp09Channel, method: m.ExchangeDelete) -> None:
     virtual_host = channel.virtual_host
     channel.use_ticket(method.ticket, "active", "exchange", name)
     if name:
-        virtual_host.check_deletable(name)
+        virtual_host.exchanges.check_deletable(name)
         channel.authorise("configure", "exchange", name)
-        virtual_host.exchange(name)
-    virtual_host.delete_exchange(name, if_unused=method.if_unused)
+        virtual_host.exchanges.require(name)
+    virtual_host.exchanges.delete(name, if_unused=method.if_unused)
     if not method.no_wait:
         channel.send(m.ExchangeDeleteOk())
 
@@ -110,7 +110,7 @@ def _bound(channel: Amqp09Channel, method: m.ExchangeBound) -> tuple[int, str]:
     channel.authorise_passive("exchange", exchange_name)
     virtual_host = channel.virtual_host
     try:
-        exchange = virtual_host.exchange(exchange_name)
+        exchange = virtual_host.exchanges.require(exchange_name)
     except NotFound as problem:
         return _NO_EXCHANGE, str(problem)
     if queue_name and queue_name not in virtual_host.queues:

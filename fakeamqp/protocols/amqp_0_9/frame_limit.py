@@ -28,5 +28,7 @@ def fits(channel: Amqp09Channel, size: int, what: str) -> bool:
         "frame-error",
         f"{what} of {size} bytes is to be sent, and frame_max {connection.frame_max} does not allow for it",
     )
-    connection.after(0, lambda: connection.fail(number, error), "ends for want of larger frames", chore=True)
+    connection.after(
+        0, lambda: connection.fail(number, error), "ends for want of larger frames", housekeeping=True
+    )
     return False

@@ -77,7 +77,7 @@ def _publish(channel: Amqp09Channel, target: Target, content: Content[BasicPrope
             plan,
             immediate=target.immediate,
             mandatory=target.mandatory,
-            told=partial(_tell, channel, target, message),
+            on_outcome=partial(_tell, channel, target, message),
         )
     )
 

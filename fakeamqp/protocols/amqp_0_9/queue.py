@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import NotAllowed, NotFound, ResourceLocked
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9.access import belongs
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.framed.replies import ProtocolError, stripped
@@ -55,7 +56,7 @@ def _create(channel: Amqp09Channel, method: m.QueueDeclare, name: str) -> Queue:
             return queue
         if name.startswith("amq."):
             raise NotAllowed(f"queue name '{name}' contains reserved prefix 'amq.*'")
-        virtual_host.check_queue_name(name)
+        virtual_host.queues.check_name(name)
     target = method.arguments.get("x-dead-letter-exchange")
     if isinstance(target, str):
         channel.authorise("read", "queue", name)
@@ -63,14 +64,16 @@ def _create(channel: Amqp09Channel, method: m.QueueDeclare, name: str) -> Queue:
     auto_delete = method.auto_delete
     if method.exclusive and channel.choices.exclusive_implies_auto_delete:
         auto_delete = True
-    queue = virtual_host.declare_queue(
+    queue = virtual_host.queues.declare(
         name,
-        owner=channel.connection,
-        durable=method.durable,
-        exclusive=method.exclusive,
-        auto_delete=auto_delete,
-        arguments=method.arguments,
-        priorities=True,  # basic/06, file/03, stream/02, message/06
+        QueueDeclaration(
+            owner=channel.connection,
+            durable=method.durable,
+            exclusive=method.exclusive,
+            auto_delete=auto_delete,
+            arguments=method.arguments,
+            priorities=True,  # basic/06, file/03, stream/02, message/06
+        ),
     )
     belongs(channel, method.ticket, "queue", queue.name)
     return queue
@@ -84,7 +87,7 @@ def _own(channel: Amqp09Channel, name: str) -> Queue:
         ProtocolError: it is exclusive to another connection (queue.declare/exclusive-02).
     """
     try:
-        return channel.virtual_host.queue(name, channel.connection)
+        return channel.virtual_host.queues.require(name, channel.connection)
     except ResourceLocked as problem:
         raise ProtocolError(channel.choices.declaring_locked_queue, str(problem)) from None
 
@@ -102,7 +105,7 @@ def bind(channel: Amqp09Channel, method: m.QueueBind) -> None:
         raise NotAllowed(
             f"queue '{queue_name}' is durable and exchange '{exchange_name}' is not: they cannot be bound"
         )
-    channel.virtual_host.bind(exchange_name, queue, key, method.arguments, permits_default=True)
+    channel.virtual_host.bindings.bind(exchange_name, queue, key, method.arguments, permits_default=True)
     if not method.no_wait:
         channel.send(m.QueueBindOk())
 
@@ -111,12 +114,12 @@ def unbind(channel: Amqp09Channel, method: m.QueueUnbind) -> None:
     """Undo `bind`."""
     queue_name, exchange_name, key = _ends(channel, method)
     # Without one of them only the channel ends (queue.unbind/queue-02, exchange-03).
-    exchange = channel.virtual_host.exchange(exchange_name)
-    queue = channel.virtual_host.queue(queue_name, channel.connection)
+    exchange = channel.virtual_host.exchanges.require(exchange_name)
+    queue = channel.virtual_host.queues.require(queue_name, channel.connection)
     strict = channel.personality.unbinding_missing_is_an_error
     if strict and exchange.binding(queue, key, method.arguments) is None:
         raise _failure(channel, f"queue '{queue_name}' is not bound to exchange '{exchange_name}' by '{key}'")
-    channel.virtual_host.unbind(
+    channel.virtual_host.bindings.unbind(
         exchange_name, queue, key, method.arguments, owner=channel.connection, permits_default=True
     )
     channel.send(m.QueueUnbindOk())
@@ -142,7 +145,9 @@ def _found(channel: Amqp09Channel, exchange: str, queue: str) -> tuple[Exchange,
     """
     virtual_host = channel.virtual_host
     try:
-        return virtual_host.exchange(exchange), virtual_host.queue(queue, channel.connection)
+        return virtual_host.exchanges.require(exchange), virtual_host.queues.require(
+            queue, channel.connection
+        )
     except NotFound as problem:
         raise _failure(channel, str(problem)) from None
 
@@ -174,13 +179,13 @@ def delete(channel: Amqp09Channel, method: m.QueueDelete) -> None:
     name = channel.queue_name(stripped(method.queue))
     channel.use_ticket(method.ticket, "active", "queue", name)
     channel.authorise("configure", "queue", name)
-    channel.virtual_host.queue(name, channel.connection)
+    channel.virtual_host.queues.require(name, channel.connection)
 
     def confirm(count: int) -> None:
         if not method.no_wait:
             channel.send(m.QueueDeleteOk(message_count=count))
 
-    channel.virtual_host.delete_queue(
+    channel.virtual_host.queues.delete(
         name, channel.connection, if_unused=method.if_unused, if_empty=method.if_empty, confirm=confirm
     )
 

@@ -12,7 +12,7 @@ from fakeamqp.model.delivery import accept_all
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed
 from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
-from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.protocols.amqp_0_9_1 import publishing
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.framed import delivering
@@ -76,7 +76,7 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
         _consume_replies(channel, method, tag)
         return
     channel.authorise("read", "queue", name)
-    queue = channel.virtual_host.queue(name, channel.connection)
+    queue = channel.virtual_host.queues.require(name, channel.connection)
     limits: list[Limit] = [channel.connection.gate]
     credits: list[Credit] = []
     if channel.personality.honours_client_flow:
@@ -95,14 +95,18 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
         channel,
         owner=channel.connection,
         group=channel,
-        no_ack=method.no_ack,
-        no_local=method.no_local and channel.personality.honours_no_local,
-        exclusive=method.exclusive,
-        arguments=method.arguments,
-        options=queue.consumer_options(method.arguments),
-        shares_window=channel.credit is not None and channel.credit.limits,
-        limits=(*limits, *credits),
-        credits=tuple(credits),
+        terms=ConsumerTerms(
+            no_ack=method.no_ack,
+            no_local=method.no_local and channel.personality.honours_no_local,
+            exclusive=method.exclusive,
+            arguments=method.arguments,
+            options=queue.consumer_options(method.arguments),
+        ),
+        limits=DeliveryLimits(
+            shared=channel.credit is not None and channel.credit.limits,
+            limits=(*limits, *credits),
+            credits=tuple(credits),
+        ),
     )
     queue.subscribe(subscription)
     channel.consumers[tag] = subscription
@@ -139,8 +143,7 @@ def _consume_replies(channel: Amqp091Channel, method: m.BasicConsume, tag: str) 
         channel,
         owner=channel.connection,
         group=channel,
-        no_ack=True,
-        arguments=method.arguments,
+        terms=ConsumerTerms(no_ack=True, arguments=method.arguments),
     )
     channel.consumers[tag] = subscription
     channel.reply_address = channel.virtual_host.open_reply_address(subscription, channel.ledger)
@@ -177,7 +180,7 @@ def get(channel: Amqp091Channel, method: m.BasicGet) -> None:
     """Take one message at once, or learn that there is none."""
     name = channel.queue_name(method.queue)
     channel.authorise("read", "queue", name)
-    queue = channel.virtual_host.queue(name, channel.connection)
+    queue = channel.virtual_host.queues.require(name, channel.connection)
     channel.check_get(queue)
     taken = queue.get(channel.connection, no_ack=method.no_ack, group=channel)
     if taken is None:

@@ -19,21 +19,21 @@ def declare(channel: Amqp091Channel, method: m.ExchangeDeclare) -> None:
     virtual_host = channel.virtual_host
     name = stripped(method.exchange)
     if not method.passive:
-        virtual_host.exchange_type(method.type)
+        virtual_host.exchanges.type_called(method.type)
     if not name:
         raise AccessRefused("operation not permitted on the default exchange")
     if method.passive:
         if method.no_wait and channel.personality.passive_no_wait_is_silent:
             return
         channel.authorise_passive("exchange", name)
-        virtual_host.exchange(name)
+        virtual_host.exchanges.require(name)
     else:
         channel.authorise("configure", "exchange", name)
         alternate = method.arguments.get("alternate-exchange")
         if isinstance(alternate, str) and name not in virtual_host.exchanges:
             channel.authorise("read", "exchange", name)
             channel.authorise("write", "exchange", alternate)
-        virtual_host.declare_exchange(
+        virtual_host.exchanges.declare(
             name,
             method.type,
             durable=method.durable,
@@ -49,9 +49,9 @@ def delete(channel: Amqp091Channel, method: m.ExchangeDelete) -> None:
     """Delete an exchange."""
     name = stripped(method.exchange)
     if name:
-        channel.virtual_host.check_deletable(name)
+        channel.virtual_host.exchanges.check_deletable(name)
         channel.authorise("configure", "exchange", name)
-    channel.virtual_host.delete_exchange(name, if_unused=method.if_unused)
+    channel.virtual_host.exchanges.delete(name, if_unused=method.if_unused)
     if not method.no_wait:
         channel.send(m.ExchangeDeleteOk())
 
@@ -59,9 +59,9 @@ def delete(channel: Amqp091Channel, method: m.ExchangeDelete) -> None:
 def bind(channel: Amqp091Channel, method: m.ExchangeBind) -> None:
     """Bind one exchange to another."""
     name, source = _ends(channel, method)
-    channel.virtual_host.bindable(source)
-    destination = channel.virtual_host.exchange(name)
-    channel.virtual_host.bind(source, destination, method.routing_key, method.arguments)
+    channel.virtual_host.bindings.bindable(source)
+    destination = channel.virtual_host.exchanges.require(name)
+    channel.virtual_host.bindings.bind(source, destination, method.routing_key, method.arguments)
     if not method.no_wait:
         channel.send(m.ExchangeBindOk())
 
@@ -71,8 +71,10 @@ def unbind(channel: Amqp091Channel, method: m.ExchangeUnbind) -> None:
     name, source = _ends(channel, method)
     virtual_host = channel.virtual_host
     if channel.personality.unbinding_missing_is_an_error:
-        virtual_host.exchange(name)
-    virtual_host.unbind(source, virtual_host.exchanges.get(name), method.routing_key, method.arguments)
+        virtual_host.exchanges.require(name)
+    virtual_host.bindings.unbind(
+        source, virtual_host.exchanges.get(name), method.routing_key, method.arguments
+    )
     if not method.no_wait:
         channel.send(m.ExchangeUnbindOk())
 

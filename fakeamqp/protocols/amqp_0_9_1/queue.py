@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import AccessRefused, NotFound
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.framed.replies import stripped
@@ -26,23 +27,25 @@ def declare(channel: Amqp091Channel, method: m.QueueDeclare) -> None:
         if method.no_wait and channel.personality.passive_no_wait_is_silent:
             return
         channel.authorise_passive("queue", name)
-        queue = virtual_host.queue(name, channel.connection)
+        queue = virtual_host.queues.require(name, channel.connection)
         queue.asked_for()
     else:
         if name:
-            virtual_host.check_queue_name(name)
+            virtual_host.queues.check_name(name)
             channel.authorise("configure", "queue", name)
         target = method.arguments.get("x-dead-letter-exchange")
         if isinstance(target, str) and name not in virtual_host.queues:
             channel.authorise("read", "queue", name)
             channel.authorise("write", "exchange", target)
-        queue = virtual_host.declare_queue(
+        queue = virtual_host.queues.declare(
             name,
-            owner=channel.connection,
-            durable=method.durable,
-            exclusive=method.exclusive,
-            auto_delete=method.auto_delete,
-            arguments=method.arguments,
+            QueueDeclaration(
+                owner=channel.connection,
+                durable=method.durable,
+                exclusive=method.exclusive,
+                auto_delete=method.auto_delete,
+                arguments=method.arguments,
+            ),
         )
     channel.current_queue = queue.name
     if not method.no_wait:
@@ -78,9 +81,9 @@ def bind(channel: Amqp091Channel, method: m.QueueBind) -> None:
     routing_key = name if not method.queue and not method.routing_key else method.routing_key
     channel.authorise("write", "queue", name)
     channel.authorise_binding(exchange, routing_key)
-    channel.virtual_host.bindable(exchange)
-    queue = channel.virtual_host.queue(name, channel.connection)
-    channel.virtual_host.bind(exchange, queue, routing_key, method.arguments)
+    channel.virtual_host.bindings.bindable(exchange)
+    queue = channel.virtual_host.queues.require(name, channel.connection)
+    channel.virtual_host.bindings.bind(exchange, queue, routing_key, method.arguments)
     if not method.no_wait:
         channel.send(m.QueueBindOk())
 
@@ -95,8 +98,8 @@ def unbind(channel: Amqp091Channel, method: m.QueueUnbind) -> None:
     channel.authorise_binding(exchange, routing_key)
     virtual_host = channel.virtual_host
     if channel.personality.unbinding_missing_is_an_error:
-        virtual_host.queue(name, channel.connection)
-    virtual_host.unbind(
+        virtual_host.queues.require(name, channel.connection)
+    virtual_host.bindings.unbind(
         exchange, virtual_host.queues.get(name), routing_key, method.arguments, owner=channel.connection
     )
     channel.send(m.QueueUnbindOk())
@@ -120,7 +123,7 @@ def delete(channel: Amqp091Channel, method: m.QueueDelete) -> None:
         if not method.no_wait:
             channel.send(m.QueueDeleteOk(message_count=count))
 
-    channel.virtual_host.delete_queue(
+    channel.virtual_host.queues.delete(
         name, channel.connection, if_unused=method.if_unused, if_empty=method.if_empty, confirm=confirm
     )
 

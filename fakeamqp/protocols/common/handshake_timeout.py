@@ -37,7 +37,7 @@ class Patience:
         self._by_peers_time = None
         if timers is not state.timers:
             due = timers.clock.now() + seconds
-            self._by_peers_time = timers.call_at(due, self._end, label, chore=True)
+            self._by_peers_time = timers.call_at(due, self._end, label, housekeeping=True)
 
     @property
     def due(self) -> float | None:
@@ -59,7 +59,7 @@ class Patience:
 
     def _wait_until(self, due: float) -> Timer:
         timers = self._state.timers
-        return timers.call_at(due, self._is_due, self._label, chore=True, awaits_peer=True)
+        return timers.call_at(due, self._is_due, self._label, housekeeping=True, awaits_peer=True)
 
     def _end(self) -> None:
         self.cancel()

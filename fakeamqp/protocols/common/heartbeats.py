@@ -29,7 +29,9 @@ class Living(Protocol):
     def abort(self, why: str) -> None:
         """End the transport now, without a word."""
 
-    def after(self, delay: float, callback: Callable[[], None], what: str, *, chore: bool = False) -> Timer:
+    def after(
+        self, delay: float, callback: Callable[[], None], what: str, *, housekeeping: bool = False
+    ) -> Timer:
         """Have something done in `delay` seconds on the broker's clock."""
 
 
@@ -123,7 +125,7 @@ class Heartbeats:
         else:
             outbox.used = False
         self._send_by_peers_time = timers.call_at(
-            timers.clock.now() + self._interval / 2, self._look_back_by_peers_time, chore=True
+            timers.clock.now() + self._interval / 2, self._look_back_by_peers_time, housekeeping=True
         )
 
     def _listen(self) -> None:
@@ -149,4 +151,4 @@ class Heartbeats:
         return max(0.0, clock.heading() - clock.now()) // period * period
 
     def _set(self, delay: float, callback: Callable[[], None], what: str) -> Timer:
-        return self._connection.after(delay, callback, what, chore=True)
+        return self._connection.after(delay, callback, what, housekeeping=True)

@@ -316,7 +316,7 @@ class ServerConnection:
             self._forget()
         self.broker.connections.pop(self, None)
         if self.virtual_host is not None:
-            self.virtual_host.release_owner(self)
+            self.virtual_host.queues.release_owner(self)
 
     @abstractmethod
     def _release_channels(self) -> None:
@@ -334,16 +334,18 @@ class ServerConnection:
             dues.append(self._patience.due)
         return min(dues, default=None)
 
-    def after(self, delay: float, callback: Callable[[], None], what: str, *, chore: bool = False) -> Timer:
+    def after(
+        self, delay: float, callback: Callable[[], None], what: str, *, housekeeping: bool = False
+    ) -> Timer:
         """Have something done later, on the broker's clock."""
         due = self.broker.clock.now() + delay
-        return self.broker.timers.call_at(due, callback, self._says(what), chore=chore)
+        return self.broker.timers.call_at(due, callback, self._says(what), housekeeping=housekeeping)
 
     def _end_by_peers_time(self, delay: float, callback: Callable[[], None], what: str) -> None:
         """End later, on the time that the client lives by: it was told, and needs that to answer."""
         timers = self.broker.peer_timers
         due = timers.clock.now() + delay
-        self._ending = timers.call_at(due, callback, self._says(what), chore=True)
+        self._ending = timers.call_at(due, callback, self._says(what), housekeeping=True)
 
     def _says(self, what: str) -> str:
         return f"connection {self.name} {what}"

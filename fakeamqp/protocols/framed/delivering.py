@@ -129,7 +129,7 @@ def get_ok(channel: FramedChannel, queue: Queue, queued: QueuedMessage, delivery
 
 def return_message(channel: FramedChannel, message: Message, code: int, text: str) -> None:
     """Send a message back to its publisher, unchanged (basic.return/content)."""
-    channel.virtual_host.ends.returned(message, code, text, channel.number)
+    channel.virtual_host.message_outcomes.returned(message, code, text, channel.number)
     channel.send_message(
         channel.connection.vocabulary.BasicReturn(
             reply_code=code,

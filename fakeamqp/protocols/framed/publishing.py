@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
-from fakeamqp.model.dead_letter import claimed_deaths
+from fakeamqp.model.dead_letter_headers import claimed_deaths
 from fakeamqp.model.errors import ContentTooLarge, ModelError, PreconditionFailed
 from fakeamqp.model.expiration import time_to_live
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
@@ -95,7 +95,7 @@ def authorise(channel: FramedChannel, target: Target, *, key: bool) -> None:
 
 def _authorise_keys(channel: FramedChannel, exchange: str, keys: Iterable[str]) -> None:
     """May the user publish with these keys, where the exchange is a topic exchange?"""
-    if channel.virtual_host.exchange(exchange).type_name == "topic":
+    if channel.virtual_host.exchanges.require(exchange).type_name == "topic":
         for key in keys:
             channel.access.check_topic(channel.user, channel.virtual_host.name, "write", exchange, key)
 

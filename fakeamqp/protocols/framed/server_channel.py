@@ -146,7 +146,7 @@ class FramedChannel:
         self, event: Literal["consumer added", "consumer ended"], which: Subscription, **facts: object
     ) -> None:
         """A consumer of this channel has come, or goes."""
-        self.virtual_host.note(
+        self.virtual_host.report(
             event,
             queue=which.queue.name,
             consumer=which.tag,
@@ -239,10 +239,10 @@ class FramedChannel:
         """Drop all messages of a queue that await delivery; answers with how many.
 
         Raises:
-            NotFound, ResourceLocked: see `VirtualHost.queue`.
+            NotFound, ResourceLocked: see `QueueRegister.require`.
         """
-        count = self.virtual_host.queue(name, self.connection).purge()
-        self.virtual_host.note(
+        count = self.virtual_host.queues.require(name, self.connection).purge()
+        self.virtual_host.report(
             "queue purged",
             queue=name,
             messages=count,

@@ -421,7 +421,7 @@ class FramedConnection(ServerConnection, Generic[C]):
     @property
     def _mute_states(self) -> frozenset[ConnectionState]:
         """Where errors are not answered with connection.close (errors/pre-open-error)."""
-        return _MUTE_STATES[self.personality.speaks_of_errors_when]
+        return _MUTE_STATES[self.personality.reports_errors_from]
 
     def _close(self, reply: Reply) -> None:
         """Send connection.close; from here on only its answer counts (connection.close/stability)."""

@@ -43,13 +43,13 @@ class TimerView:
     Attributes:
         due_in: seconds of the broker's time until it runs.
         words: what it does, such as "q 'retry.5s' expires 3 messages".
-        chore: whether it recurs as long as clients are connected, as heartbeats do. `advance_to_next` and
+        housekeeping: whether it recurs as long as clients are connected, as heartbeats do. `advance_to_next` and
             `autojump` skip such timers.
     """
 
     due_in: float
     words: str
-    chore: bool = False
+    housekeeping: bool = False
 
     def __str__(self) -> str:
         return f"{self.words} in {seconds_in_words(self.due_in)} s"
@@ -156,14 +156,14 @@ class Clock:
     def advance_to_next(self, *, heartbeats: Heartbeats | None = None) -> float:
         """`advance` to the next timer, and run all timers that are due then. Returns the seconds that passed.
 
-        Heartbeats and other chores of connections are skipped, unless `heartbeats` is "strict".
+        Heartbeats and other housekeeping timers of connections are skipped, unless `heartbeats` is "strict".
 
         Raises:
             NothingPending: no timer is pending.
             ClockError: the clock is not virtual.
         """
         with self._moving("advance_to_next()", heartbeats) as clock:
-            timer = clock.awaited(self._engine.timers, chores=clock.strict)
+            timer = clock.awaited(self._engine.timers, housekeeping=clock.strict)
             if timer is None:
                 raise NothingPending(self._nothing_pending(clock))
             before = clock.now()
@@ -201,12 +201,13 @@ class Clock:
         return any(timer.awaits_peer for timer in soon)
 
     def _nothing_pending(self, clock: SteppedClock) -> str:
-        chores = [timer.words for timer in self._engine.timers.pending()]
+        housekeeping = [timer.words for timer in self._engine.timers.pending()]
         text = f"no timer is pending: nothing in the broker waits for time to pass. {clock.state_in_words()}"
-        if not chores:
+        if not housekeeping:
             return f"{text}."
-        more = f" and {len(chores) - 1} more" if len(chores) > 1 else ""
-        return f"{text}. Only chores are left ({chores[0]}{more}); heartbeats='strict' goes to these."
+        more = f" and {len(housekeeping) - 1} more" if len(housekeeping) > 1 else ""
+        left = f"Only housekeeping timers are left ({housekeeping[0]}{more})"
+        return f"{text}. {left}; heartbeats='strict' goes to these."
 
     # --- running by itself -----------------------------------------------------------------------------
 
@@ -233,7 +234,7 @@ class Clock:
         """Real seconds of idleness after which a virtual clock jumps to its next timer; None for never.
 
         The broker is idle if it has no input, no pending output and no due timer. The clock does not jump to
-        heartbeats and other chores.
+        heartbeats and other housekeeping timers.
 
         Raises:
             ClockError: set to a negative number, or on a clock that is not virtual.
@@ -284,7 +285,7 @@ class Clock:
 
 
 def _view(timer: Timer, now: float) -> TimerView:
-    return TimerView(max(0.0, timer.due - now), timer.words, timer.chore)
+    return TimerView(max(0.0, timer.due - now), timer.words, timer.housekeeping)
 
 
 def _is_strict(heartbeats: str) -> bool:

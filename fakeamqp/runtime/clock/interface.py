@@ -17,7 +17,7 @@ class Timer(Protocol):
         ...
 
     @property
-    def chore(self) -> bool:
+    def housekeeping(self) -> bool:
         """Whether a test that moves time to the next timer skips it."""
         ...
 

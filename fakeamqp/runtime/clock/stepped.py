@@ -196,9 +196,9 @@ class SteppedClock:
     # -- helpers
 
     @staticmethod
-    def awaited(timers: TimerQueue, *, chores: bool = False) -> Timer | None:
-        """The next timer that is not a chore, or (`chores`) the very next one."""
-        return next((timer for timer in timers.pending() if chores or not timer.chore), None)
+    def awaited(timers: TimerQueue, *, housekeeping: bool = False) -> Timer | None:
+        """The next timer for whose sake time may be moved, or the very next one."""
+        return next((timer for timer in timers.pending() if housekeeping or not timer.housekeeping), None)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} +{self.elapsed:g} s>"

@@ -8,7 +8,7 @@ from fakeamqp.model.delivery import Delivery, accept_all
 from fakeamqp.model.message import Message
 from fakeamqp.model.personality import RABBITMQ_4_2, Personality
 from fakeamqp.model.properties import PlainProperties
-from fakeamqp.model.queues import Queue
+from fakeamqp.model.queues import Queue, QueueDeclaration
 from fakeamqp.model.state import BrokerState
 from fakeamqp.model.timers import Clock
 from fakeamqp.model.transactions import PlannedPublish, Transaction, Xid
@@ -44,8 +44,8 @@ class Bench:
 
     def queue(self, name: str, kind: str = "classic", *, durable: bool = True, **arguments: Any) -> Queue:
         spelled = {f"x-{key.replace('_', '-')}": value for key, value in arguments.items()}
-        return self.host.declare_queue(
-            name, owner=None, durable=durable, arguments={"x-queue-type": kind, **spelled}
+        return self.host.queues.declare(
+            name, QueueDeclaration(durable=durable, arguments={"x-queue-type": kind, **spelled})
         )
 
     def publish(self, name: str, body: bytes, mode: int = PERSISTENT, *, secured: bool = True) -> None:
@@ -105,8 +105,8 @@ class Bench:
 
     def dropped(self) -> list[tuple[bytes, str | None, str]]:
         """What was dropped: body, queue, reason."""
-        assert self.state.ends is not None
-        return [(each.message.body, each.queue, each.reason) for each in self.state.ends.dropped]
+        assert self.state.outcome_histories is not None
+        return [(each.message.body, each.queue, each.reason) for each in self.state.outcome_histories.dropped]
 
 
 def xid(number: int) -> Xid:

@@ -57,7 +57,7 @@ def test_every_state_can_be_reached_and_left() -> None:
     reached = {BranchState.ACTIVE, *TRANSITIONS.values()}
     left = {state for (state, _), after in TRANSITIONS.items() if after is not state}
     assert reached == set(BranchState)
-    assert left == set(BranchState) - {BranchState.GONE}
+    assert left == set(BranchState) - {BranchState.FINISHED}
 
 
 def test_words_for_people() -> None:
@@ -285,7 +285,7 @@ def test_one_failure_dooms_what_all_do(bench: Bench) -> None:
     bench.branches.end("b", X, fail=True)
     assert bench.branches.start("c", X, join=True) is XaOutcome.ROLLED_BACK
     assert bench.branches.working("c") is None
-    assert states(bench) == {X: "active, to be rolled back"}
+    assert states(bench) == {X: "active, rollback-only"}
     assert bench.branches.end("a", X) is XaOutcome.ROLLED_BACK
     assert bench.branches.rollback(X) is OK
 

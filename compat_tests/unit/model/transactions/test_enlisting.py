@@ -48,8 +48,8 @@ def test_each_decision_does(bench: Bench, told: list[str], committed: bool) -> N
 
 
 def test_who_retires_has_done_its_work(bench: Bench, told: list[str]) -> None:
-    bench.branches.retire("session")
-    bench.branches.retire("session")
+    bench.branches.delist("session")
+    bench.branches.delist("session")
     assert told == []
     assert bench.branches.commit(X, one_phase=True) is XaOutcome.OK
     assert told == []
@@ -58,7 +58,7 @@ def test_who_retires_has_done_its_work(bench: Bench, told: list[str]) -> None:
 
 def test_who_leaves_has_not(bench: Bench, told: list[str]) -> None:
     bench.branches.leave("session")
-    bench.branches.retire("session")
+    bench.branches.delist("session")
     assert bench.branches.prepare(X) is XaOutcome.ROLLED_BACK
     assert told == []
 

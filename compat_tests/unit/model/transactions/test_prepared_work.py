@@ -166,7 +166,7 @@ def test_a_transaction_says_where_there_is_no_room(bench: Bench) -> None:
     bench.queue("q", overflow="reject-publish", max_length=0)
     transaction = Transaction()
     bench.plan(transaction, "q", b"new")
-    with pytest.raises(ResourceError, match="queue 'q' has no room for what the transaction publishes"):
+    with pytest.raises(ResourceError, match="queue 'q' cannot take all messages of the transaction"):
         transaction.prepare()
     assert transaction.publishes == 1
 
@@ -176,7 +176,7 @@ def test_whoever_asked_is_told_what_became_of_a_message(bench: Bench) -> None:
     told: list[Outcome] = []
     message = Message("", "q", PlainProperties(), b"new")
     transaction = Transaction()
-    transaction.publish(PlannedPublish(bench.host, *bench.host.routing.plan(message), told=told.append))
+    transaction.publish(PlannedPublish(bench.host, *bench.host.routing.plan(message), on_outcome=told.append))
     assert told == []
     transaction.commit()
     assert [queue.name for queue in told[0].queues] == ["q"]
@@ -188,7 +188,7 @@ def test_queues_that_have_gone_are_left_out(bench: Bench) -> None:
     bench.publish("from", b"old")
     bench.prepared(1, publish="gone", accept="from")
     for name in ("gone", "from"):
-        bench.host.delete_queue(name, None)
+        bench.host.queues.delete(name, None)
     assert bench.branches.commit(X) is OK
     assert bench.host.queues == {}
 
@@ -197,7 +197,7 @@ def test_what_a_deleted_queue_had_is_dropped_when_it_comes_back(bench: Bench) ->
     bench.queue("q")
     bench.publish("q", b"old")
     bench.prepared(1, accept="q")
-    bench.host.delete_queue("q", None)
+    bench.host.queues.delete("q", None)
     assert bench.branches.rollback(X) is OK
     assert (b"old", "q", "deleted") in bench.dropped()
 
@@ -311,7 +311,7 @@ def test_nobody_is_told_after_a_restart(bench: Bench) -> None:
     told: list[Outcome] = []
     message = Message("", "q", PlainProperties(delivery_mode=2), b"new")
     bench.branches.start("a", X)
-    publish = PlannedPublish(bench.host, *bench.host.routing.plan(message), told=told.append)
+    publish = PlannedPublish(bench.host, *bench.host.routing.plan(message), on_outcome=told.append)
     bench.work("a").publish(publish)
     bench.branches.end("a", X)
     bench.branches.prepare(X)
@@ -326,7 +326,7 @@ def test_a_broker_that_loses_its_disk_knows_no_branches(bench: Bench) -> None:
     bench.publish("q", b"old")
     bench.prepared(1, publish="q", accept="q")
     bench.branches.start("a", xid(2))
-    bench.state.forget("the disk is gone")
+    bench.state.discard("the disk is gone")
     assert len(bench.branches) == 0
     assert bench.branches.in_doubt == {}
     assert len(bench.state.timers) == 0
@@ -367,7 +367,7 @@ def test_what_is_committed_without_having_been_prepared_survives_a_crash(bench: 
 
 def test_each_queue_keeps_what_it_would_have_kept(bench: Bench) -> None:
     for name, kind in (("lasting", "quorum"), ("losing", "classic")):
-        bench.host.bind("amq.fanout", bench.queue(name, kind), "")
+        bench.host.bindings.bind("amq.fanout", bench.queue(name, kind), "")
     bench.branches.start("a", X)
     message = Message("amq.fanout", "", PlainProperties(delivery_mode=TRANSIENT), b"new")
     bench.work("a").publish(PlannedPublish(bench.host, *bench.host.routing.plan(message)))

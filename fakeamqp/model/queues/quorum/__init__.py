@@ -1,12 +1,12 @@
-"""A quorum queue, as the one client of a cluster sees it: a classic queue's promises, other rules.
+"""A quorum queue as clients see it: the guarantees of a classic queue, other rules.
 
-`queue` is the queue itself, and everything else here has one duty for it: `consumers` (turns, and the single
-active one), `returning` (the place of what came back), `aside` (what nobody can be sent now, with
-`retries`), `overflow` (limits), `expiry` (of messages), `overdue` (what consumers hold too long), `use` (how
-long it lives unused), `refusals` (what nobody may ask of it).
+`queue` is the queue itself. Every other module has one task: `consumers` (the order of consumers, the single
+active one), `requeueing` (the place of returned messages), `parked` (messages that cannot be delivered now,
+with `retries`), `overflow` (limits), `expiry` (of messages), `consumer_timeouts` (deliveries that stay
+unsettled too long), `idle_expiry` (of the queue), `unsupported` (operations that quorum queues refuse).
 
-RabbitMQ: documented; what is not is measured, or read in its sources. What differs between its versions is
-in `QuorumChoices`.
+Source: RabbitMQ's documentation, otherwise measurements or its source code. `QuorumChoices` has the
+differences between its versions.
 """
 
 from fakeamqp.model.queues.quorum.queue import QuorumQueue

@@ -1,11 +1,11 @@
-"""The consumers of a quorum queue: whose turn it is, and which is the single active one."""
+"""The consumers of a quorum queue: their order, and the single active one."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fakeamqp.model.queues.service_queue import ServiceQueue
 from fakeamqp.model.queues.single_active import SingleActive
-from fakeamqp.model.queues.waiting_line import WaitingLine
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
@@ -16,48 +16,49 @@ __all__ = ["Consumers"]
 
 
 class Consumers:
-    """Those of one queue. `line` are those whose turn it may be, `single` is there if one alone is active.
+    """The consumers of one queue.
 
-    `pick` says that some may not have every message.
+    `service_queue` holds those that can be served. `single` is there if only one is active. `pick` is True
+    once some messages may not suit every consumer.
     """
 
-    __slots__ = ("_late", "_newest", "_queue", "line", "pick", "single")
+    __slots__ = ("_late", "_newest", "_queue", "pick", "service_queue", "single")
 
     def __init__(self, queue: QuorumQueue) -> None:
         self._queue = queue
-        self.line = WaitingLine()
+        self.service_queue = ServiceQueue()
         self.pick = False
         self.single: SingleActive | None = None
         if queue.options.single_active_consumer:
             by_priority = queue.choices.single_active_by_priority
             self.single = SingleActive(by_priority, self._holds, self._keeps_time)
         self._newest = 0
-        """The age of the latest consumer."""
+        """The age of the latest consumer: its number in the order of arrival."""
         self._late: dict[Subscription | None, dict[Delivery, None]] = {}
-        """By consumer, the deliveries that were taken back from it and that it has not settled since."""
+        """By consumer, the deliveries that timed out and that it has not settled since."""
 
     def enter(self, subscription: Subscription) -> None:
-        """A consumer came."""
+        """Add a consumer."""
         self._newest = subscription.age = self._newest + 1
         self.pick = self.pick or subscription.picks
         if self.single is None:
-            self.line.add(subscription)
+            self.service_queue.add(subscription)
         else:
             self.single.add(subscription)
             self.elect()
 
     def leave(self, subscription: Subscription) -> None:
-        """A consumer takes no turns any more."""
-        self.line.remove(subscription)
+        """Remove a consumer."""
+        self.service_queue.remove(subscription)
         self._late.pop(subscription, None)
         if self.single is not None:
             self.single.remove(subscription)
             self.elect()
 
     def count(self) -> int:
-        """How many there are for declare-ok, with those that have ended and still hold something.
+        """The consumer count of declare-ok, with ended consumers that still hold deliveries.
 
-        Who waits to be the active one does not count.
+        Consumers that wait to be active do not count.
         """
         queue, single = self._queue, self.single
         count = len(queue.subscriptions) if single is None else int(single.active is not None)
@@ -66,9 +67,9 @@ class Consumers:
         return count + len({holder for holder in held if not holder.active})
 
     def elect(self, *, returned: bool = False) -> None:
-        """See that the right consumer is the single active one; the caller dispatches.
+        """Choose the single active consumer; the caller dispatches.
 
-        `returned` says that messages came back just now.
+        `returned` says that messages have just returned.
         """
         single = self.single
         if single is None or self._queue.deleted:
@@ -80,9 +81,9 @@ class Consumers:
         after = single.serving
         if before is not after:
             if before is not None:
-                self.line.remove(before)
+                self.service_queue.remove(before)
             if after is not None:
-                self.line.add(after)
+                self.service_queue.add(after)
 
     def _holds(self, subscription: Subscription) -> bool:
         return any(delivery.holder is subscription for delivery in self._queue.unacked)
@@ -90,21 +91,21 @@ class Consumers:
     def _keeps_time(self, subscription: Subscription) -> bool:
         return subscription not in self._late
 
-    # --- those that hold a message too long ---------------------------------------------------------
+    # --- delivery timeouts --------------------------------------------------------------------------
 
     def held_too_long(self, holder: Subscription, delivery: Delivery) -> None:
-        """A delivery was taken back from a consumer: it gets nothing until it has settled it."""
+        """A delivery timed out: its consumer gets no messages until it has settled it."""
         self._late.setdefault(holder, {})[delivery] = None
-        self.line.remove(holder)
+        self.service_queue.remove(holder)
 
     def stand_back(self, late: dict[Subscription, None]) -> None:
-        """The active one waits again if it is among these."""
+        """The active consumer waits again if it is one of these."""
         if self.single is not None and self.single.active in late:
             self.single.stand_back()
             self.elect()
 
     def settled_late(self, delivery: Delivery) -> bool:
-        """A message that was taken back is settled after all. True where its consumer has settled all."""
+        """A delivery that timed out is settled. True if its consumer has settled all such deliveries."""
         holder = delivery.holder
         late = self._late.get(holder)
         if holder is None or late is None:
@@ -114,7 +115,7 @@ class Consumers:
             return False
         del self._late[holder]
         if self.single is None:
-            self.line.add(holder)
+            self.service_queue.add(holder)
         else:
             self.elect()
         return True

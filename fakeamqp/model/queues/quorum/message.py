@@ -1,10 +1,10 @@
-"""A message as a quorum queue keeps it."""
+"""A message in a quorum queue."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.long import Long
+from fakeamqp.model.int64 import Int64
 from fakeamqp.model.queues.queue import QueuedMessage
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ __all__ = ["QuorumMessage"]
 class QuorumMessage(QueuedMessage):
     """A message in a quorum queue. `returns` counts all returns, `failures` those that were failures.
 
-    `size` is what it counts for limits of bytes.
+    `size` is the number of bytes that limits count.
     """
 
     __slots__ = ("failures", "size")
@@ -31,10 +31,10 @@ class QuorumMessage(QueuedMessage):
         self.redelivered = self.failures > 0
 
     def shown(self, count: int, choices: QuorumChoices) -> Message:
-        """The message as whoever gets it now will see it, where it came back so often."""
-        headers = {"x-delivery-count": Long(count)}
+        """The message as a client sees it that gets it now, after this number of returns."""
+        headers = {"x-delivery-count": Int64(count)}
         if choices.shows_acquisitions:
-            headers = {"x-acquired-count": Long(count)}
+            headers = {"x-acquired-count": Int64(count)}
             if self.failures:
-                headers["x-delivery-count"] = Long(self.failures)
+                headers["x-delivery-count"] = Int64(self.failures)
         return self.message.with_properties(self.message.properties.with_headers(headers))

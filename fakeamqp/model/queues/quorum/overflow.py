@@ -1,7 +1,8 @@
-"""What a quorum queue does that holds more than its limits allow (RabbitMQ: documented).
+"""The limits of a quorum queue (RabbitMQ: documented).
 
-It drops from its head, or it holds publishers off: who finds it above a limit may publish no more until no
-more than four fifths of the limits are used up, and that is remembered for each publisher.
+Above a limit the queue drops from its head, or it blocks publishers: a publisher that finds the queue above a
+limit is refused until at most four fifths of the limits are used. The queue remembers this for each
+publisher.
 """
 
 from __future__ import annotations
@@ -10,24 +11,24 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from fakeamqp.model.queues.options import QueueOptions
+    from fakeamqp.model.arguments import QueueOptions
     from fakeamqp.model.queues.quorum.queue import QuorumQueue
 
 __all__ = ["Overflow"]
 
 _SOFT_LIMIT = 0.8
-"""Publishers that were held off may go on when no more than this part of a limit is used up."""
+"""Publishers are unblocked when at most this part of a limit is used."""
 
 
 class _Anybody:
-    """Publishers that are no connection."""
+    """Stands for publishers that are not connections."""
 
 
 _ANYBODY = _Anybody()
 
 
 class Overflow:
-    """The limits of one queue: `bounded` if there are any, `rejects` if it holds publishers off then."""
+    """The limits of one queue: `bounded` if there are any, `rejects` if it blocks publishers then."""
 
     __slots__ = ("_blocked", "_max_bytes", "_max_length", "_queue", "bounded", "rejects")
 
@@ -38,17 +39,17 @@ class Overflow:
         self._max_length: int | None = None
         self._max_bytes: int | None = None
         self._blocked: WeakKeyDictionary[object, bool] = WeakKeyDictionary()
-        """By publisher, whether it may publish no more for now (overflow reject-publish)."""
+        """By publisher, whether it is blocked (overflow reject-publish)."""
 
     def adopt(self, options: QueueOptions) -> None:
-        """Go by these options from now on."""
+        """Apply new options."""
         self._max_length = options.max_length
         self._max_bytes = options.max_length_bytes
         self.bounded = self._max_length is not None or self._max_bytes is not None
         self.rejects = self.bounded and options.overflow == "reject-publish"
 
     def refuses(self, publisher: object) -> bool:
-        """Whether this publisher is held off; one that is new is if the queue is above its limits now."""
+        """Whether this publisher is blocked; a new one is if the queue is above its limits now."""
         if publisher is None:
             publisher = _ANYBODY
         blocked = self._blocked.get(publisher)
@@ -57,16 +58,16 @@ class Overflow:
         return blocked
 
     def would_refuse(self, publisher: object) -> bool:
-        """What `refuses` would say. Nothing changes."""
+        """The answer of `refuses`. Nothing changes."""
         if not self.rejects:
             return False
         blocked = self._blocked.get(_ANYBODY if publisher is None else publisher)
         return self._above() if blocked is None else blocked
 
     def _counts(self) -> tuple[int, int]:
-        """Messages and bytes that count for the limits."""
+        """The messages and bytes that count for the limits."""
         queue = self._queue
-        count, octets = queue.kept_aside.amount()
+        count, octets = queue.parked.amount()
         return len(queue.ready) + count, queue.ready_bytes + octets
 
     def _above(self) -> bool:
@@ -81,8 +82,8 @@ class Overflow:
             self._max_bytes is None or octets <= int(self._max_bytes * _SOFT_LIMIT)
         )
 
-    def look(self) -> None:
-        """Drop from the head, or hold publishers off, or let them go on."""
+    def check(self) -> None:
+        """Drop from the head, or block or unblock publishers."""
         if self.rejects:
             if self._above():
                 for publisher in self._blocked:
@@ -93,7 +94,7 @@ class Overflow:
         elif self.bounded:
             queue = self._queue
             while len(queue.ready) and self._above():
-                queue.kept_aside.die(queue.pop(), "maxlen")
+                queue.parked.die(queue.pop(), "maxlen")
         if self._blocked:
             for publisher in self._blocked:
                 self._blocked[publisher] = False

@@ -1,8 +1,7 @@
-"""The queue itself: what arrives, what leaves, what is settled.
+"""The quorum queue itself: arrival, delivery and settlement of messages.
 
-Whatever happens ends in `dispatch`: what has expired at a head goes, what is left goes to the consumers whose
-turn it is, and then the limits are looked at. So a message beyond a limit is still delivered where somebody
-waits for it.
+Every operation ends in `dispatch`: it drops expired messages at the heads, delivers to the consumers in
+order, and then checks the limits. So a message beyond a limit is still delivered if a consumer waits for it.
 """
 
 from __future__ import annotations
@@ -11,31 +10,31 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from fakeamqp.model.delivery import Delivery
-from fakeamqp.model.queues.lanes import ReturnsFirst
+from fakeamqp.model.queues.new_messages import ReturnsFirst
 from fakeamqp.model.queues.queue import NOT_SECURED, Queue, QueuedMessage
-from fakeamqp.model.queues.quorum import refusals
-from fakeamqp.model.queues.quorum.aside import Aside
+from fakeamqp.model.queues.quorum import unsupported
+from fakeamqp.model.queues.quorum.consumer_timeouts import ConsumerTimeouts
 from fakeamqp.model.queues.quorum.consumers import Consumers
 from fakeamqp.model.queues.quorum.expiry import SHORTEST_LIFE, Expiry
+from fakeamqp.model.queues.quorum.idle_expiry import IdleExpiry
 from fakeamqp.model.queues.quorum.message import QuorumMessage
-from fakeamqp.model.queues.quorum.overdue import Overdue
 from fakeamqp.model.queues.quorum.overflow import Overflow
-from fakeamqp.model.queues.quorum.returning import Returning
-from fakeamqp.model.queues.quorum.use import Use
-from fakeamqp.model.queues.waiting_line import WaitingLine
+from fakeamqp.model.queues.quorum.parked import ParkedMessages
+from fakeamqp.model.queues.quorum.requeueing import Requeueing
+from fakeamqp.model.queues.service_queue import ServiceQueue
 
 if TYPE_CHECKING:
-    from fakeamqp.model.ends import DropReason
+    from fakeamqp.model.arguments import QueueOptions
     from fakeamqp.model.message import Message
+    from fakeamqp.model.message_outcomes import DropReason
     from fakeamqp.model.personality import QuorumChoices
-    from fakeamqp.model.queues.options import QueueOptions
     from fakeamqp.model.subscription import Subscriber, Subscription
 
 __all__ = ["QuorumQueue"]
 
 
 class QuorumQueue(Queue):
-    """A queue of the type that RabbitMQ calls quorum."""
+    """A queue of RabbitMQ's type quorum."""
 
     type_name = "quorum"
     replicated = True
@@ -44,19 +43,19 @@ class QuorumQueue(Queue):
     default_prefetch = 2000
 
     __slots__ = (
+        "_consumer_timeouts",
         "_expiry",
+        "_idle_expiry",
         "_next_position",
-        "_overdue",
         "_overflow",
         "_perishable",
         "_ttl",
-        "_use",
         "choices",
         "consumers",
-        "kept_aside",
+        "parked",
         "ready",
         "ready_bytes",
-        "returning",
+        "requeueing",
     )
 
     ready: ReturnsFirst
@@ -65,46 +64,46 @@ class QuorumQueue(Queue):
         """See the base class."""
         virtual_host = self.virtual_host
         self.choices: QuorumChoices = virtual_host.state.personality.quorum
-        self._use = Use(self)
+        self._idle_expiry = IdleExpiry(self)
         self.ready = ReturnsFirst(self.choices.priorities)
         self.ready_bytes = 0
         self._next_position = 0
         self._perishable = False
-        """Whether any message so far had a time to live."""
+        """True once a message had a time to live."""
         self.consumers = Consumers(self)
-        self.returning = Returning(self)
-        self._overdue = Overdue(self)
+        self.requeueing = Requeueing(self)
+        self._consumer_timeouts = ConsumerTimeouts(self)
         self._overflow = Overflow(self)
-        self.kept_aside = Aside(self, self._overflow.look)
+        self.parked = ParkedMessages(self, self._overflow.check)
         self._expiry = Expiry(self)
         self._adopt()
 
     # --- declaration --------------------------------------------------------------------------------
 
     def check_deletion(self, *, if_unused: bool, if_empty: bool) -> int:
-        """See the base class: the conditions themselves are refused.
+        """See the base class: quorum queues support no conditions.
 
         Raises:
-            NotImplementedHere: there is one.
+            NotImplementedHere: a condition is set.
         """
-        refusals.check_deletion(self, if_unused=if_unused, if_empty=if_empty)
+        unsupported.check_deletion(self, if_unused=if_unused, if_empty=if_empty)
         return len(self.ready)
 
     def apply(self, options: QueueOptions) -> None:
-        """See the base class: new limits hold at once, a new time to live for what comes from now on."""
+        """See the base class: new limits apply at once, a new time to live to new messages."""
         self.options = options
         self.acknowledgement_timeout = self._acknowledgement_timeout()
         self._adopt()
-        self._use.watch()
-        self.kept_aside.try_again()
+        self._idle_expiry.watch()
+        self.parked.try_again()
         self.dispatch()
 
     def _adopt(self) -> None:
         options = self.options
         self._ttl = options.message_ttl
         self._overflow.adopt(options)
-        self.returning.adopt(options)
-        self.kept_aside.adopt(options)
+        self.requeueing.adopt(options)
+        self.parked.adopt(options)
 
     # --- arrival ------------------------------------------------------------------------------------
 
@@ -112,11 +111,11 @@ class QuorumQueue(Queue):
         """See the base class."""
         overflow = self._overflow
         if overflow.rejects and overflow.refuses(message.publisher):
-            return message is self.virtual_host.branches.promised and self.bury(message)
-        return self.bury(message)
+            return message is self.virtual_host.branches.promised and self.accept(message)
+        return self.accept(message)
 
-    def bury(self, message: Message) -> bool:
-        """See the base class: dead letters pass the limits."""
+    def accept(self, message: Message) -> bool:
+        """See the base class: dead letters are not subject to the limits."""
         now = self.virtual_host.now()
         expiry = message.expiry
         ttl = self._ttl
@@ -140,7 +139,7 @@ class QuorumQueue(Queue):
         return True
 
     def next_position(self) -> int:
-        """The position behind all others."""
+        """A new position behind all others."""
         self._next_position += 1
         return self._next_position
 
@@ -150,11 +149,11 @@ class QuorumQueue(Queue):
 
     def next_taker(self, message: Message) -> Subscription | None:
         """See the base class."""
-        line = self.consumers.line
+        service_queue = self.consumers.service_queue
         if not len(self.ready):
-            return line.first_able(message)
+            return service_queue.first_able(message)
         if self.consumers.pick:
-            for taker in line:
+            for taker in service_queue:
                 if all(limit.admits(message) for limit in taker.limits) and not any(
                     taker.suits(each.message) for each in self.ready
                 ):
@@ -162,43 +161,44 @@ class QuorumQueue(Queue):
         return None
 
     @property
-    def set_aside(self) -> int:
+    def parked_count(self) -> int:
         """See the base class."""
-        return self.kept_aside.amount()[0]
+        return self.parked.amount()[0]
 
-    def aside(self) -> list[Message]:
+    def parked_messages(self) -> list[Message]:
         """See the base class."""
-        return self.kept_aside.messages()
+        return self.parked.messages()
 
     # --- departure ----------------------------------------------------------------------------------
 
     def dispatch(self) -> None:
-        """See the base class; expiry and limits are looked at as well."""
-        line = self.consumers.line
-        line.rejoin()
+        """See the base class; expiry and limits are checked as well."""
+        service_queue = self.consumers.service_queue
+        service_queue.rejoin()
         while True:
             if self._perishable:
                 self._expiry.drop()
-            if not line or (queued := self.ready.head()) is None:
+            if not service_queue or (queued := self.ready.head()) is None:
                 break
-            subscription = line.first_able(queued.message)
+            subscription = service_queue.first_able(queued.message)
             if subscription is None:
                 if self.consumers.pick and self._serve_behind_head():
                     continue
                 break
             self._hand_over(self.pop(), subscription)
         if self._overflow.bounded:
-            self._overflow.look()
+            self._overflow.check()
         if self._perishable:
             self._expiry.watch()
 
     def _serve_behind_head(self) -> bool:
-        """Hand over the first message that is for somebody who may not have those before it.
+        """Hand over the first message behind the head that suits an unblocked consumer.
 
-        A message holds up those who may have it and cannot take it now. Returns False where there is none.
+        A message blocks the consumers that it suits and that cannot take it now. Returns False if there is
+        none.
         """
-        line = self.consumers.line
-        waiting = {each: None for each in line if not each.paused}
+        service_queue = self.consumers.service_queue
+        waiting = {each: None for each in service_queue if not each.paused}
         for queued in list(self.ready):
             for subscription in [each for each in waiting if each.suits(queued.message)]:
                 if all(limit.admits(queued.message) for limit in subscription.limits):
@@ -230,25 +230,25 @@ class QuorumQueue(Queue):
         message = self.as_delivered(queued)
         redelivered = queued.redelivered
         if subscription.no_ack:
-            self.consumers.line.served(subscription)
+            self.consumers.service_queue.served(subscription)
             subscription.subscriber.deliver(subscription, message, redelivered, None)
             return
         credits = subscription.credits
         for credit in credits:
             credit.take(message)
-        self.consumers.line.served(subscription)
+        self.consumers.service_queue.served(subscription)
         delivery = Delivery(self, queued, subscription, subscription.owner, credits, self.virtual_host.now())
         self._begin(delivery)
         subscription.subscriber.deliver(subscription, message, redelivered, delivery)
 
     def _begin(self, delivery: Delivery) -> None:
         self.unacked[delivery] = None
-        times = self._overdue.times
+        times = self._consumer_timeouts.times
         if times is not None:
             times.watch(delivery)
 
     def as_delivered(self, queued: QueuedMessage) -> Message:
-        """See the base class: what came back tells how often."""
+        """See the base class: a returned message carries how often it was returned."""
         assert isinstance(queued, QuorumMessage)
         count = queued.returns or queued.failures
         return queued.shown(count, self.choices) if count else queued.message
@@ -259,9 +259,9 @@ class QuorumQueue(Queue):
         """See the base class.
 
         Raises:
-            ResourceLocked: there is a single active consumer, or may be one.
+            ResourceLocked: the queue has single active consumers.
         """
-        refusals.check_get(self)
+        unsupported.check_get(self)
         self.used()
         if self._perishable:
             self._expiry.drop()
@@ -276,11 +276,11 @@ class QuorumQueue(Queue):
         delivery = None
         if not no_ack:
             delivery = Delivery(self, queued, None, owner, (), self.virtual_host.now())
-            self._overdue.getters[delivery] = cast("Subscriber", group)
+            self._consumer_timeouts.getters[delivery] = cast("Subscriber", group)
             self._begin(delivery)
             self._settled()
         else:
-            self.dispatch()  # Settled at once: what it hid and has expired goes, too.
+            self.dispatch()  # Settled at once: expired messages behind it go as well.
         return queued, delivery
 
     def purge(self) -> int:
@@ -288,10 +288,10 @@ class QuorumQueue(Queue):
         reason: DropReason = "purged"
         detail = "the queue was purged"
         dropped = self.clear()
-        self.virtual_host.ends.dropped_all(dropped, self.name, reason, detail)
+        self.virtual_host.message_outcomes.dropped_all(dropped, self.name, reason, detail)
         count = len(dropped)
         if self.choices.purges_all:
-            count += self._drop_aside(reason, detail)
+            count += self._drop_parked(reason, detail)
         self._settled()
         return count
 
@@ -301,25 +301,25 @@ class QuorumQueue(Queue):
         return [queued.message for queued in self.ready.clear()]
 
     def abandon(self) -> list[Message]:
-        """See the base class; what waits to be tried again comes last."""
-        delayed = [queued.message for queued in self.kept_aside.retries.clear()]
+        """See the base class; messages that wait for a retry come last."""
+        delayed = [queued.message for queued in self.parked.retries.clear()]
         return [*super().abandon(), *delayed]
 
     def drop_all(self, reason: DropReason, detail: str) -> None:
         """See the base class."""
         super().drop_all(reason, detail)
-        self._drop_aside(reason, detail)
+        self._drop_parked(reason, detail)
 
-    def _drop_aside(self, reason: DropReason, detail: str) -> int:
-        """Drop what waits for a retry, or to be dead-lettered. Returns how many there were."""
-        delayed = self.kept_aside.retries.clear()
+    def _drop_parked(self, reason: DropReason, detail: str) -> int:
+        """Drop the parked messages. Returns how many there were."""
+        delayed = self.parked.retries.clear()
         self._dropped(delayed, reason, detail)
-        return len(delayed) + self.kept_aside.clear_dead_letters(reason, detail)
+        return len(delayed) + self.parked.clear_dead_letters(reason, detail)
 
     def _settled(self) -> None:
-        """Something went that no consumer waits for: look after limits and timers."""
+        """Check limits and timers after messages left without a dispatch."""
         if self._overflow.bounded:
-            self._overflow.look()
+            self._overflow.check()
         if self._perishable:
             self._expiry.watch()
 
@@ -340,18 +340,18 @@ class QuorumQueue(Queue):
         if self.deleted:
             self._too_late((queued,), "rejected")
         else:
-            self.kept_aside.die(queued, "rejected")
+            self.parked.die(queued, "rejected")
             self.consumers.elect()
             self._settled()
 
     def take_back(
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> None:
-        """See the base class; one consumer's after the other's, with turns in between. Nothing is avoided."""
-        self.returning.take_back(deliveries, redelivered=redelivered)
+        """See the base class; per consumer, with dispatches in between. `avoid` has no effect."""
+        self.requeueing.take_back(deliveries, redelivered=redelivered)
 
     def end(self, delivery: Delivery) -> bool:
-        """A delivery has ended. False where the message was taken back before."""
+        """A delivery has ended. False if the queue has already taken the message back."""
         if delivery not in self.unacked:
             if self.consumers.settled_late(delivery):
                 self.dispatch()
@@ -359,13 +359,13 @@ class QuorumQueue(Queue):
         del self.unacked[delivery]
         holder = delivery.holder
         if holder is None:
-            self._overdue.getters.pop(delivery, None)
+            self._consumer_timeouts.getters.pop(delivery, None)
         else:
-            self.consumers.line.credited(holder)
+            self.consumers.service_queue.credited(holder)
         return True
 
     def keep_persistent(self, *, crash: bool = False) -> None:
-        """See the base class: all messages are persistent here. After a crash, those that were confirmed."""
+        """See the base class: all messages are persistent. A crash loses those that were not confirmed."""
         for delivery in self.keep_in_doubt(crash=crash):
             delivery.settle("lost")
             self.take_back((delivery,))
@@ -380,14 +380,14 @@ class QuorumQueue(Queue):
         self._settled()
 
     def restarted(self) -> None:
-        """See the base class: dead letters set out again."""
-        self.kept_aside.start_over()
+        """See the base class: held dead letters are published again."""
+        self.parked.start_over()
 
     # --- consumers ----------------------------------------------------------------------------------
 
     def check_subscription(self, subscription: Subscription) -> None:
-        """See the base class and `refusals`: there is no exclusive access."""
-        refusals.check_subscription(self, subscription)
+        """See the base class and `unsupported`: there is no exclusive access."""
+        unsupported.check_subscription(self, subscription)
 
     def subscribe(self, subscription: Subscription) -> None:
         """See the base class."""
@@ -396,7 +396,7 @@ class QuorumQueue(Queue):
 
     def _enter(self, subscription: Subscription) -> None:
         asked = subscription.options.timeout
-        subscription.patience = self._overdue.patience() if asked is None else asked
+        subscription.patience = self._consumer_timeouts.patience() if asked is None else asked
         self.consumers.enter(subscription)
 
     def _leave(self, subscription: Subscription) -> None:
@@ -404,24 +404,24 @@ class QuorumQueue(Queue):
 
     def detach_all(self) -> list[Subscription]:
         """See the base class."""
-        self._use.stop()
+        self._idle_expiry.stop()
         self._expiry.stop()
-        self.kept_aside.retries.stop()
-        if self._overdue.times is not None:
-            self._overdue.times.stop()
-        self.consumers.line = WaitingLine()
+        self.parked.retries.stop()
+        if self._consumer_timeouts.times is not None:
+            self._consumer_timeouts.times.stop()
+        self.consumers.service_queue = ServiceQueue()
         return super().detach_all()
 
     @property
     def consumer_count(self) -> int:
-        """See the base class: whoever holds something counts, and who waits to be the active one does not."""
-        return self.consumers.count() + len(self._overdue.getters)
+        """See the base class: holders of deliveries count, consumers that wait to be active do not."""
+        return self.consumers.count() + len(self._consumer_timeouts.getters)
 
-    # --- how long it lives --------------------------------------------------------------------------
+    # --- idle expiry --------------------------------------------------------------------------------
 
     def asked_for(self) -> None:
-        """See the base class: that is no use."""
+        """See the base class: it does not count as use."""
 
     def used(self) -> None:
         """See the base class."""
-        self._use.now()
+        self._idle_expiry.now()

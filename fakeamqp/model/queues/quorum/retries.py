@@ -1,4 +1,4 @@
-"""Messages that a quorum queue does not deliver again at once: delayed retry (RabbitMQ 4.3: documented)."""
+"""Delayed retries: returned messages that a quorum queue redelivers later (RabbitMQ 4.3: documented)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.queues.quorum.alarm import MARGIN, Alarm
+from fakeamqp.model.queues.quorum.deadline import MARGIN, Deadline
 
 if TYPE_CHECKING:
-    from fakeamqp.model.queues.options import QueueOptions
+    from fakeamqp.model.arguments import QueueOptions
     from fakeamqp.model.queues.quorum.message import QuorumMessage
     from fakeamqp.model.virtual_host import VirtualHost
 
@@ -17,9 +17,9 @@ __all__ = ["Retries", "retry_delay"]
 
 
 def retry_delay(options: QueueOptions, failures: int, *, failed: bool) -> float | None:
-    """For how many seconds a message waits that came back; None where it does not.
+    """The delay of a returned message in seconds; None means no delay.
 
-    `failures` counts how often it failed so far, `failed` says whether it has just now.
+    `failures` counts its failures so far, `failed` says whether the last return was one.
     """
     shortest = options.delayed_retry_min
     if options.delayed_retry_type not in ("all", "failed" if failed else "returned") or shortest is None:
@@ -29,15 +29,15 @@ def retry_delay(options: QueueOptions, failures: int, *, failed: bool) -> float 
 
 
 class Retries:
-    """What waits in one queue to be tried again. `heap` has it, `octets` is the size of it all.
+    """The messages of one queue that wait for a retry, in `heap`; `octets` is their total size.
 
     Args:
-        virtual_host: whose clock counts.
+        virtual_host: its clock is used.
         name: of the queue, for the timer's label.
-        again: called with the messages whose time has come.
+        again: called with the messages whose retry is due.
     """
 
-    __slots__ = ("_again", "_alarm", "_name", "_virtual_host", "heap", "octets")
+    __slots__ = ("_again", "_deadline", "_name", "_virtual_host", "heap", "octets")
 
     def __init__(
         self, virtual_host: VirtualHost, name: str, again: Callable[[list[QuorumMessage]], None]
@@ -46,22 +46,22 @@ class Retries:
         self._virtual_host = virtual_host
         self._name = name
         self._again = again
-        self._alarm = Alarm(virtual_host, self._is_due)
+        self._deadline = Deadline(virtual_host, self._is_due)
         self.heap: list[tuple[float, int, QuorumMessage]] = []
-        """When, position, message."""
+        """Due time, position, message."""
 
     def waiting(self) -> list[QuorumMessage]:
-        """All of them, the soonest first."""
+        """All of them, soonest first."""
         return [queued for _, _, queued in sorted(self.heap)]
 
     def add(self, queued: QuorumMessage, delay: float) -> None:
-        """One is to be tried again after so many seconds."""
+        """Add a message that is redelivered after `delay` seconds."""
         heappush(self.heap, (self._virtual_host.now() + delay, queued.position, queued))
         self.octets += queued.size
         self._watch()
 
     def clear(self) -> list[QuorumMessage]:
-        """Take out all of them; returns what `waiting` would."""
+        """Take out all of them, soonest first."""
         taken = self.waiting()
         self.heap.clear()
         self.octets = 0
@@ -69,12 +69,12 @@ class Retries:
         return taken
 
     def stop(self) -> None:
-        """Try no more: the queue has gone."""
-        self._alarm.stop()
+        """The queue has been deleted."""
+        self._deadline.stop()
 
     def _watch(self) -> None:
         due = self.heap[0][0] if self.heap else None
-        self._alarm.set(due, f"q '{self._name}' tries a message again")
+        self._deadline.set(due, f"q '{self._name}' retries a message")
 
     def _is_due(self) -> None:
         now = self._virtual_host.now() + MARGIN

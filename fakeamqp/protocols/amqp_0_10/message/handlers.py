@@ -45,7 +45,7 @@ def subscribe(session: ServerSession, command: commands.MessageSubscribe) -> Non
             session.choices.missing_queue_name, "a subscription needs the name of a queue", "queue"
         )
     session.authorise("read", "queue", command.queue)
-    queue = session.virtual_host.queue(command.queue, session)
+    queue = session.virtual_host.queues.require(command.queue, session)
     destination = command.destination or ""
     if destination in session.subscriptions:
         raise NotAllowed(f"destination '{destination}' is in use in session '{session.display_name}'")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.model.credit import Grant
 from fakeamqp.model.errors import ResourceDeleted
-from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.subscription import ConsumerTerms, Subscription
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode, SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
@@ -81,11 +81,13 @@ class ServerSubscription:
             self,
             owner=session,
             group=session,
-            no_ack=no_ack,
-            acquires=acquires,
-            exclusive=command.exclusive,
-            arguments=arguments,
-            options=queue.consumer_options(arguments),
+            terms=ConsumerTerms(
+                no_ack=no_ack,
+                acquires=acquires,
+                exclusive=command.exclusive,
+                arguments=arguments,
+                options=queue.consumer_options(arguments),
+            ),
         )
         self._transfer = commands.MessageTransfer(
             destination=self.destination, accept_mode=self.accept_mode, acquire_mode=self.acquire_mode

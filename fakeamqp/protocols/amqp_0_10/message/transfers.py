@@ -85,7 +85,7 @@ class Publisher:
         session.authorise("write", "exchange", name)
         session.virtual_host.routing.check_publishable(name)
         known = target
-        target = self.targets[name] = Target(session.virtual_host.exchange(name))
+        target = self.targets[name] = Target(session.virtual_host.exchanges.require(name))
         target.throttled = known is not None and known.throttled
         target.checked = session.access.version
         return target
@@ -165,7 +165,9 @@ class Publisher:
         rejects = answers and code is not None and not heading.discards
         told = partial(self._answer, message, ids, code if rejects else None) if answers else None
         if session.transaction is not None:
-            planned = PlannedPublish(session.virtual_host, message, outcome, mandatory=rejects, told=told)
+            planned = PlannedPublish(
+                session.virtual_host, message, outcome, mandatory=rejects, on_outcome=told
+            )
             session.transaction.publish(planned)
             return
         outcome = session.virtual_host.offer(message, outcome, mandatory=rejects)
@@ -194,7 +196,7 @@ class Publisher:
         if code is None:
             code = RejectCode.UNSPECIFIED
         else:
-            session.virtual_host.ends.returned(message, code, text, session.channel)
+            session.virtual_host.message_outcomes.returned(message, code, text, session.channel)
         session.send(commands.MessageReject(transfers=ids, code=code, text=text))
 
     # --- what may be published ------------------------------------------------------------------------

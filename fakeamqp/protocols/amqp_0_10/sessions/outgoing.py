@@ -155,7 +155,7 @@ class Outgoing:
             timers = session.broker.peer_timers
             due = timers.clock.now() + _PATIENCE
             label = f"session {session.display_name!r} sends again what nobody has confirmed"
-            self._patience = timers.call_at(due, self._go_on, label, chore=True)
+            self._patience = timers.call_at(due, self._go_on, label, housekeeping=True)
 
     def replay(
         self, commands: SequenceSet | None, fragments: Sequence[structs.CommandFragment] | None = None

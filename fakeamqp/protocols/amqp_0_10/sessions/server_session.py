@@ -393,7 +393,7 @@ class ServerSession:
     def note(self, event: str, **facts: object) -> None:
         """Tell the tap about a change of the session."""
         if self.broker.tap is not None:
-            self.virtual_host.note(
+            self.virtual_host.report(
                 event,
                 session=self.display_name,
                 connection=self.connection_name,
@@ -405,7 +405,7 @@ class ServerSession:
         self, event: Literal["consumer added", "consumer ended"], which: Subscription, **facts: object
     ) -> None:
         """Tell the tap that a subscription of this session begins or ends."""
-        self.virtual_host.note(
+        self.virtual_host.report(
             event,
             queue=which.queue.name,
             consumer=which.tag,
@@ -459,7 +459,7 @@ class ServerSession:
         release_all([each for each in outstanding if each.acquired], ending="lost")
         for each in ended:
             each.end()
-        self.virtual_host.release_owner(self)
+        self.virtual_host.queues.release_owner(self)
         self.publisher.ended()
         self.outgoing.clear()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.delivery import release_all
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed
-from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.message import delivering
 from fakeamqp.protocols.amqp_0_9.message.channel_state import Destination, Messages
@@ -27,12 +27,12 @@ def _readable(channel: Amqp09Channel, ticket: int, name: str) -> Queue:
     Raises:
         NotAllowed: the name is blank, and there is no current queue (message.consume/queue-01).
         AccessRefused: ticket or permissions do not allow it (message.consume/ticket-01).
-        NotFound, ResourceLocked: see `VirtualHost.queue`.
+        NotFound, ResourceLocked: see `QueueRegister.require`.
     """
     name = channel.queue_name(name)
     channel.use_ticket(ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
-    return channel.virtual_host.queue(name, channel.connection)
+    return channel.virtual_host.queues.require(name, channel.connection)
 
 
 def consume(channel: Amqp09Channel, method: m.MessageConsume) -> None:
@@ -63,15 +63,19 @@ def subscribe(channel: Amqp09Channel, method: m.MessageConsume) -> Queue:
         Destination(messages, method.destination),
         owner=channel.connection,
         group=channel,
-        no_ack=method.no_ack,
-        no_local=method.no_local,
-        exclusive=method.exclusive,
-        arguments=method.filter,
-        options=queue.consumer_options(method.filter),
-        shares_window=queue.shares_windows and any(each.limits for each in credits),
-        limits=(channel.connection.gate, channel.gate, *credits),
-        credits=credits,
-        content_class=_CONTENT_CLASS,
+        terms=ConsumerTerms(
+            no_ack=method.no_ack,
+            no_local=method.no_local,
+            exclusive=method.exclusive,
+            arguments=method.filter,
+            options=queue.consumer_options(method.filter),
+            content_class=_CONTENT_CLASS,
+        ),
+        limits=DeliveryLimits(
+            shared=queue.shares_windows and any(each.limits for each in credits),
+            limits=(channel.connection.gate, channel.gate, *credits),
+            credits=credits,
+        ),
     )
     queue.subscribe(subscription)
     channel.consumers[method.destination] = subscription

@@ -61,7 +61,7 @@ def _authorise(channel: Amqp09Channel, method: m.MessageTransfer) -> None:
     channel.authorise("write", "exchange", exchange)
     virtual_host = channel.virtual_host
     virtual_host.routing.check_publishable(exchange)
-    if virtual_host.exchange(exchange).type_name == "topic":
+    if virtual_host.exchanges.require(exchange).type_name == "topic":
         channel.access.check_topic(channel.user, virtual_host.name, "write", exchange, method.routing_key)
 
 
@@ -127,7 +127,7 @@ def _answer(
     if outcome.delays and not outcome.queues:
         return m.MessageOk()
     code, text = (_NOT_IMMEDIATE, "NO_CONSUMERS") if outcome.queues else (_GENERIC, "NO_ROUTE")
-    channel.virtual_host.ends.returned(message, code, text, channel.number)
+    channel.virtual_host.message_outcomes.returned(message, code, text, channel.number)
     return m.MessageReject(code=code, text=text)
 
 

@@ -1,4 +1,4 @@
-"""How long consumers may hold a delivery before their queue takes it back (RabbitMQ 4.3: documented)."""
+"""Timeouts of unsettled deliveries, after which the queue takes them back (RabbitMQ 4.3: documented)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["HoldingTimes"]
+__all__ = ["DeliveryTimeouts"]
 
 _TIMER_MARGIN = 1e-9
 
 
-class HoldingTimes:
+class DeliveryTimeouts:
     """Watches the deliveries of one queue.
 
-    Few lengths of time are in use, mostly one. There is one timer for each, set for the oldest delivery that
-    has it; settling touches no timer.
+    A queue has few different timeouts, mostly one. There is one timer for each, set for the oldest delivery
+    with this timeout; settling touches no timer.
 
     Args:
-        virtual_host: whose clock counts.
+        virtual_host: its clock is used.
         name: of the queue, for the timers' labels.
         outstanding: its deliveries, oldest first.
-        limit: how many seconds a delivery may be held, None for ever.
-        expired: called with the deliveries that were held too long.
+        limit: how many seconds a delivery may stay unsettled; None means no timeout.
+        expired: called with the deliveries that timed out.
     """
 
     __slots__ = ("_expired", "_limit", "_name", "_outstanding", "_running", "_virtual_host")
@@ -53,7 +53,7 @@ class HoldingTimes:
             self._start(limit, delivery)
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Cancel all timers."""
         for timer in self._running.values():
             timer.cancel()
         self._running.clear()
@@ -62,7 +62,7 @@ class HoldingTimes:
         self._running[limit] = self._virtual_host.call_at(
             delivery.delivered_at + limit,
             lambda: self._look(limit),
-            f"q '{self._name}' takes back what a consumer has held too long",
+            f"q '{self._name}' times out unsettled deliveries",
         )
 
     def _look(self, limit: float) -> None:

@@ -1,4 +1,4 @@
-"""What nobody may ask of a quorum queue, with RabbitMQ's texts."""
+"""Operations that quorum queues do not support, with RabbitMQ's texts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["check_deletion", "check_get", "check_subscription"]
 
 
 def check_deletion(queue: QuorumQueue, *, if_unused: bool, if_empty: bool) -> None:
-    """It is deleted without conditions.
+    """Refuse conditions of a deletion.
 
     Raises:
-        NotImplementedHere: there is one.
+        NotImplementedHere: a condition is set.
     """
     for asked, flag in ((if_unused, "if-unused"), (if_empty, "if-empty")):
         if asked:
@@ -28,10 +28,10 @@ def check_deletion(queue: QuorumQueue, *, if_unused: bool, if_empty: bool) -> No
 
 
 def check_get(queue: QuorumQueue) -> None:
-    """Messages are not taken from it one by one where one consumer alone is to have them.
+    """Refuse basic.get where the queue has single active consumers.
 
     Raises:
-        ResourceLocked: there is a single active consumer, or may be one.
+        ResourceLocked: it has.
     """
     if queue.consumers.single is not None:
         kind = queue.virtual_host.state.personality.single_active_get_refusal
@@ -42,16 +42,16 @@ def check_get(queue: QuorumQueue) -> None:
 
 
 def check_subscription(queue: QuorumQueue, subscription: Subscription) -> None:
-    """Its consumers acquire what they get, and have their windows for themselves.
+    """Refuse browsing and shared windows.
 
     Raises:
-        NotImplementedHere: this one would only look; or share its window with others, where the personality
+        NotImplementedHere: the subscription browses, or shares its window with others in a personality that
             forbids that.
     """
     if not subscription.acquires:
         raise NotImplementedHere(
             f"queue '{queue.name}' in vhost '{queue.virtual_host.name}' cannot be browsed: quorum queues "
-            "send messages only to whoever acquires them. Browse a classic queue or a stream"
+            "deliver only to subscriptions that acquire messages. Browse a classic queue or a stream"
         )
     if subscription.shares_window and queue.choices.refuses_shared_windows:
         raise NotImplementedHere(

@@ -1,4 +1,4 @@
-"""Whose turn it is at a quorum queue: the consumers with credit, as they got in line."""
+"""The service queue of a quorum queue: the consumers with credit, in the order in which they are served."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.subscription import Subscription
 
-__all__ = ["WaitingLine"]
+__all__ = ["ServiceQueue"]
 
 
-class WaitingLine:
-    """Higher priorities go first; among equals whoever has waited longest (RabbitMQ: measured).
+class ServiceQueue:
+    """Higher priorities go first; among equals the consumer that has waited longest (RabbitMQ: measured).
 
-    A consumer leaves with its last credit and gets in line again, at the end, when some comes back. That is
-    how it differs from a `Rotation`, where who took a message last is last.
+    A consumer leaves with its last credit, and rejoins at the end when it has credit again. This differs from
+    a `Rotation`, where the consumer that took a message last is last.
     """
 
     __slots__ = ("_groups", "_left")
@@ -25,7 +25,7 @@ class WaitingLine:
         self._groups: dict[int, dict[Subscription, None]] = {}
         """By priority, the highest first; none is empty."""
         self._left: dict[Subscription, None] = {}
-        """Those without credit, in the order they left."""
+        """The consumers without credit, in the order in which they left."""
 
     def __bool__(self) -> bool:
         return bool(self._groups)
@@ -38,7 +38,7 @@ class WaitingLine:
         return subscription in self._groups.get(subscription.priority, ())
 
     def add(self, subscription: Subscription) -> None:
-        """Let a consumer get in line, unless it is or has no credit."""
+        """Add a consumer, unless it is in the queue or has no credit."""
         for credit in subscription.credits:
             if not credit.open:
                 self._left[subscription] = None
@@ -52,7 +52,7 @@ class WaitingLine:
             group.setdefault(subscription)
 
     def remove(self, subscription: Subscription) -> None:
-        """A consumer takes no turns any more. Harmless where it took none."""
+        """Remove a consumer, if it is in the queue."""
         self._left.pop(subscription, None)
         self._leave(subscription)
 
@@ -64,18 +64,18 @@ class WaitingLine:
                 del self._groups[subscription.priority]
 
     def rejoin(self) -> None:
-        """Let those get in line again who have credit by now."""
+        """Return consumers that have credit again."""
         if self._left:
             for subscription in list(self._left):
                 self.add(subscription)
 
     def credited(self, subscription: Subscription) -> None:
-        """Some of a consumer's credit came back."""
+        """A consumer got credit back."""
         if subscription in self._left:
             self.add(subscription)
 
     def first_able(self, message: Message) -> Subscription | None:
-        """The first in line of those that can take a message now, or None."""
+        """The first consumer that can take a message now, or None."""
         for group in self._groups.values():
             for subscription in group:
                 for limit in subscription.limits:
@@ -86,7 +86,7 @@ class WaitingLine:
         return None
 
     def served(self, subscription: Subscription) -> None:
-        """A consumer took a message, and its credit: it goes to the end, or leaves."""
+        """A consumer took a message: it goes to the end, or leaves without credit."""
         group = self._groups[subscription.priority]
         if len(group) > 1 or not all(credit.open for credit in subscription.credits):
             self._leave(subscription)

@@ -1,30 +1,30 @@
-"""What a quorum queue keeps that nobody can be sent now: for a retry, or as dead letters on their way."""
+"""Messages that a quorum queue cannot deliver now: they wait for a retry, or are held dead letters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.at_least_once import HeldDeadLetters
+from fakeamqp.model.held_dead_letters import HeldDeadLetters
 from fakeamqp.model.queues.quorum.retries import Retries
 
 if TYPE_CHECKING:
-    from fakeamqp.model.ends import DropReason
+    from fakeamqp.model.arguments import QueueOptions
     from fakeamqp.model.message import Message
-    from fakeamqp.model.queues.options import QueueOptions
+    from fakeamqp.model.message_outcomes import DropReason
     from fakeamqp.model.queues.queue import DeathReason
     from fakeamqp.model.queues.quorum.message import QuorumMessage
     from fakeamqp.model.queues.quorum.queue import QuorumQueue
 
-__all__ = ["Aside"]
+__all__ = ["ParkedMessages"]
 
 
-class Aside:
-    """What one queue has set aside: `retries`, and dead letters if it keeps them until they have arrived.
+class ParkedMessages:
+    """The parked messages of one queue: `retries`, and dead letters if it holds them until they arrive.
 
     Args:
-        queue: whose messages these are.
-        fewer: called when there are fewer dead letters than before.
+        queue: the queue of the messages.
+        fewer: called when dead letters have left.
     """
 
     __slots__ = ("_fewer", "_held", "_queue", "retries")
@@ -40,8 +40,8 @@ class Aside:
         self._held: HeldDeadLetters | None = None
 
     def adopt(self, options: QueueOptions) -> None:
-        """Go by these options from now on."""
-        # Dropping from the head and keeping every dead letter contradict each other: RabbitMQ then drops.
+        """Apply new options."""
+        # Dropping from the head and holding every dead letter are contradictory: RabbitMQ then drops.
         keeps = (
             options.dead_letter_strategy == "at-least-once"
             and options.overflow == "reject-publish"
@@ -54,19 +54,19 @@ class Aside:
             self._held = None
 
     def amount(self) -> tuple[int, int]:
-        """How many messages, and their bytes."""
+        """The number of messages, and their bytes."""
         retries, held = self.retries, self._held
         if held is None:
             return len(retries.heap), retries.octets
         return len(retries.heap) + len(held), retries.octets + held.octets
 
     def messages(self) -> list[Message]:
-        """All messages: those for a retry, the soonest first, then dead letters."""
+        """All messages: those for a retry, soonest first, then dead letters."""
         delayed = [queued.message for queued in self.retries.waiting()]
         return [*delayed, *(() if self._held is None else self._held.messages())]
 
     def _again(self, due: list[QuorumMessage]) -> None:
-        """The time has come to try these again."""
+        """Return messages whose retry is due."""
         queue = self._queue
         for queued in due:
             queue.ready.put_back(queued)
@@ -74,7 +74,7 @@ class Aside:
         queue.dispatch()
 
     def die(self, queued: QuorumMessage, reason: DeathReason) -> None:
-        """A message has died: it is a dead letter from now on."""
+        """Dead-letter a message."""
         if self._held is not None:
             self._held.hold(queued.message, reason, queued.failures, queued.size)
         else:
@@ -82,15 +82,15 @@ class Aside:
             queue.virtual_host.dead_letters.died(queue, queued.message, reason, queued.failures)
 
     def try_again(self) -> None:
-        """Other options may let dead letters go on."""
+        """Publish held dead letters again, because options changed."""
         if self._held is not None:
             self._held.try_again()
 
     def start_over(self) -> None:
-        """After a restart dead letters set out again."""
+        """Publish held dead letters again after a restart."""
         if self._held is not None:
             self._held.start_over()
 
     def clear_dead_letters(self, reason: DropReason, detail: str) -> int:
-        """Drop the dead letters. Returns how many there were."""
+        """Drop the held dead letters. Returns how many there were."""
         return 0 if self._held is None else self._held.clear(detail, reason)

@@ -1,7 +1,7 @@
-"""The messages that wait in a quorum queue: what came back goes first, and then what is new, by priority.
+"""The messages that wait in a quorum queue: returned messages first, and then new ones by priority.
 
-There are three ways to keep what is new, and a personality has one of them: a single line, two lanes of
-which the higher goes first most of the time, or strict levels (RabbitMQ 3.13; 4.0 to 4.2; 4.3).
+There are three ways to order new messages, and a personality has one of them: a single queue, two priority
+bands of which the higher goes first most of the time, or strict levels (RabbitMQ 3.13; 4.0 to 4.2; 4.3).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from fakeamqp.model.queues.queue import QueuedMessage
 
-__all__ = ["Levels", "Line", "NewMessages", "ReturnsFirst", "TwoLanes"]
+__all__ = ["NewMessages", "PriorityLevels", "ReturnsFirst", "SingleQueue", "TwoBands"]
 
 
 class NewMessages(Protocol):
-    """Messages that have never come back."""
+    """Messages that have never returned."""
 
     every_head: bool
-    """Whether several messages stand at a head, each of which may be taken for having expired."""
+    """Whether there are several heads, each of which is checked for expiry."""
 
     def __len__(self) -> int:
         """How many there are."""
@@ -30,29 +30,29 @@ class NewMessages(Protocol):
         """All of them, in the order in which `pop` would take them."""
 
     def append(self, queued: QueuedMessage, priority: int | None) -> None:
-        """Put one at the end of what has this priority."""
+        """Add a message behind all others of this priority."""
 
     def head(self) -> QueuedMessage | None:
-        """The one that `pop` would take."""
+        """The message that `pop` would take."""
 
     def heads(self) -> list[QueuedMessage]:
-        """All that may be taken for having expired."""
+        """All messages that are checked for expiry."""
 
     def pop(self) -> QueuedMessage:
-        """Take the next one."""
+        """Take the next message."""
 
     def remove(self, queued: QueuedMessage) -> None:
-        """Take one from anywhere, out of turn."""
+        """Take a message from anywhere, out of order."""
 
     def take_while(self, test: Callable[[QueuedMessage], bool]) -> list[QueuedMessage]:
-        """Take from each head while what stands there passes a test."""
+        """Take from each head while the message there passes a test."""
 
     def clear(self) -> None:
-        """Drop all."""
+        """Remove all messages."""
 
 
-class Line:
-    """First come, first served; priorities mean nothing."""
+class SingleQueue:
+    """First come, first served; priorities have no effect."""
 
     __slots__ = ("_items",)
 
@@ -99,11 +99,11 @@ class Line:
         self._items.clear()
 
 
-class TwoLanes:
+class TwoBands:
     """Priorities above 4 are high, all others normal.
 
-    High goes first. But every third turn is the normal lane's, unless the head of the high lane has waited
-    longer: so neither lane starves. Turns are counted whether both lanes hold something or not.
+    High goes first. But every third turn is the normal band's, unless the head of the high band has waited
+    longer: so neither band starves. Turns are counted even while a band is empty.
     """
 
     __slots__ = ("_high", "_normal", "_turn")
@@ -122,7 +122,7 @@ class TwoLanes:
         return len(self._high) + len(self._normal)
 
     def __iter__(self) -> Iterator[QueuedMessage]:
-        copy = TwoLanes()
+        copy = TwoBands()
         copy._high.extend(self._high)
         copy._normal.extend(self._normal)
         copy._turn = self._turn
@@ -131,11 +131,11 @@ class TwoLanes:
 
     def append(self, queued: QueuedMessage, priority: int | None) -> None:
         """See `NewMessages`."""
-        lane = self._high if priority is not None and priority > self._HIGHEST_NORMAL else self._normal
-        lane.append(queued)
+        band = self._high if priority is not None and priority > self._HIGHEST_NORMAL else self._normal
+        band.append(queued)
 
     def _next(self) -> deque[QueuedMessage]:
-        """The lane that the next message comes from."""
+        """The band that the next message comes from."""
         high, normal = self._high, self._normal
         if not high:
             return normal
@@ -145,13 +145,13 @@ class TwoLanes:
 
     def head(self) -> QueuedMessage | None:
         """See `NewMessages`."""
-        lane = self._next()
-        return lane[0] if lane else None
+        band = self._next()
+        return band[0] if band else None
 
     def heads(self) -> list[QueuedMessage]:
         """See `NewMessages`."""
-        lane = self._next()
-        return [lane[0]] if lane else []
+        band = self._next()
+        return [band[0]] if band else []
 
     def pop(self) -> QueuedMessage:
         """See `NewMessages`."""
@@ -160,7 +160,7 @@ class TwoLanes:
         return queued
 
     def remove(self, queued: QueuedMessage) -> None:
-        """See `NewMessages`: that is nobody's turn."""
+        """See `NewMessages`; it counts as no turn."""
         (self._high if queued in self._high else self._normal).remove(queued)
 
     def take_while(self, test: Callable[[QueuedMessage], bool]) -> list[QueuedMessage]:
@@ -171,14 +171,14 @@ class TwoLanes:
         return taken
 
     def clear(self) -> None:
-        """See `NewMessages`: the turns begin anew, too."""
+        """See `NewMessages`; the turns restart as well."""
         self._high.clear()
         self._normal.clear()
         self._turn = 0
 
 
-class Levels:
-    """One line for each priority from 0 to 31, the highest first; more counts as 31, none as 4."""
+class PriorityLevels:
+    """One level for each priority from 0 to 31, the highest first; more counts as 31, none as 4."""
 
     __slots__ = ("_count", "_levels", "_used")
 
@@ -190,7 +190,7 @@ class Levels:
     def __init__(self) -> None:
         self._levels: list[deque[QueuedMessage]] = [deque() for _ in range(self._HIGHEST + 1)]
         self._used = 0
-        """A bit for each level that holds something: the highest is then found at once."""
+        """A bit for each level that is not empty, which finds the highest at once."""
         self._count = 0
 
     def __len__(self) -> int:
@@ -251,15 +251,19 @@ class Levels:
         self._used = self._count = 0
 
 
-_KINDS: dict[str, Callable[[], NewMessages]] = {"none": Line, "lanes": TwoLanes, "levels": Levels}
+_KINDS: dict[str, Callable[[], NewMessages]] = {
+    "none": SingleQueue,
+    "bands": TwoBands,
+    "levels": PriorityLevels,
+}
 
 
 class ReturnsFirst:
-    """What came back, in the order in which it did; then what is new."""
+    """Returned messages, in the order in which they returned; then new ones."""
 
     __slots__ = ("_new", "_returned")
 
-    def __init__(self, priorities: Literal["none", "lanes", "levels"] = "none") -> None:
+    def __init__(self, priorities: Literal["none", "bands", "levels"] = "none") -> None:
         self._new = _KINDS[priorities]()
         self._returned: deque[QueuedMessage] = deque()
 
@@ -270,15 +274,15 @@ class ReturnsFirst:
         return chain(self._returned, self._new)
 
     def append(self, queued: QueuedMessage) -> None:
-        """Put a new message behind all others of its priority."""
+        """Add a new message behind all others of its priority."""
         self._new.append(queued, queued.message.properties.priority)
 
     def append_plain(self, queued: QueuedMessage) -> None:
-        """Put a message behind all others as if it had no priority."""
+        """Add a message behind all others as if it had no priority."""
         self._new.append(queued, None)
 
     def put_back(self, queued: QueuedMessage) -> None:
-        """A message came back: it goes before all that is new, and behind what came back before."""
+        """Add a returned message: before all new ones, behind earlier returned ones."""
         self._returned.append(queued)
 
     def head(self) -> QueuedMessage | None:
@@ -286,7 +290,7 @@ class ReturnsFirst:
         return self._returned[0] if self._returned else self._new.head()
 
     def heads(self) -> list[QueuedMessage]:
-        """The messages that are looked at for having expired: those that stand at a head."""
+        """The messages that are checked for expiry: those at a head."""
         if not self._returned:
             return self._new.heads()
         return [self._returned[0], *(self._new.heads() if self._new.every_head else ())]
@@ -296,14 +300,14 @@ class ReturnsFirst:
         return self._returned.popleft() if self._returned else self._new.pop()
 
     def remove(self, queued: QueuedMessage) -> None:
-        """Take a message from anywhere; `pop` may come to another one in its turn."""
+        """Take a message from anywhere; this may change the order of the others."""
         if queued in self._returned:
             self._returned.remove(queued)
         else:
             self._new.remove(queued)
 
     def take_while(self, test: Callable[[QueuedMessage], bool]) -> list[QueuedMessage]:
-        """Take from each of the `heads` while what stands there passes a test."""
+        """Take from each of the `heads` while the message there passes a test."""
         returned = self._returned
         taken = []
         while returned and test(returned[0]):
@@ -313,7 +317,7 @@ class ReturnsFirst:
         return taken
 
     def clear(self) -> list[QueuedMessage]:
-        """Take out everything."""
+        """Take out all messages."""
         taken = list(self)
         self._returned.clear()
         self._new.clear()

@@ -9,71 +9,71 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.unit.model.fakes import positions, queued
-from fakeamqp.model.queues.lanes import Levels, Line, ReturnsFirst, TwoLanes
+from fakeamqp.model.queues.new_messages import PriorityLevels, ReturnsFirst, SingleQueue, TwoBands
 
-KINDS = (Line, TwoLanes, Levels)
+KINDS = (SingleQueue, TwoBands, PriorityLevels)
 priorities = st.lists(st.none() | st.integers(0, 255), max_size=30)
 
 
 def filled(kind: Any, *asked: int | None) -> Any:
     """Messages in positions 1, 2, … with these priorities."""
-    lanes = kind()
+    bands = kind()
     for position, priority in enumerate(asked, 1):
-        lanes.append(queued(position, priority), priority)
-    return lanes
+        bands.append(queued(position, priority), priority)
+    return bands
 
 
-def popped(lanes: Any) -> list[int]:
+def popped(bands: Any) -> list[int]:
     found = []
-    while len(lanes):
-        head = lanes.head()
-        found.append(lanes.pop().position)
+    while len(bands):
+        head = bands.head()
+        found.append(bands.pop().position)
         assert head is not None and head.position == found[-1]
     return found
 
 
 def test_a_line_takes_no_notice_of_priorities() -> None:
-    assert popped(filled(Line, 1, 9, None)) == [1, 2, 3]
+    assert popped(filled(SingleQueue, 1, 9, None)) == [1, 2, 3]
 
 
 def test_two_lanes_take_turns() -> None:
-    assert popped(filled(TwoLanes, 0, 0, 0, 9, 9, 9, 9, 9)) == [4, 5, 1, 6, 7, 2, 8, 3]
+    assert popped(filled(TwoBands, 0, 0, 0, 9, 9, 9, 9, 9)) == [4, 5, 1, 6, 7, 2, 8, 3]
 
 
 def test_the_older_high_one_keeps_its_turn() -> None:
-    assert popped(filled(TwoLanes, 9, 9, 9, 0, 0)) == [1, 2, 3, 4, 5]
+    assert popped(filled(TwoBands, 9, 9, 9, 0, 0)) == [1, 2, 3, 4, 5]
 
 
 def test_turns_go_on_where_they_were() -> None:
-    lanes = filled(TwoLanes, 0)
-    lanes.pop()
+    bands = filled(TwoBands, 0)
+    bands.pop()
     for position, priority in ((2, 0), (3, 9), (4, 9)):
-        lanes.append(queued(position, priority), priority)
-    assert popped(lanes) == [3, 2, 4]
+        bands.append(queued(position, priority), priority)
+    assert popped(bands) == [3, 2, 4]
 
 
 def test_a_purge_begins_the_turns_anew() -> None:
-    lanes = filled(TwoLanes, 0)
-    lanes.pop()
-    lanes.clear()
+    bands = filled(TwoBands, 0)
+    bands.pop()
+    bands.clear()
     for position, priority in ((2, 0), (3, 9), (4, 9)):
-        lanes.append(queued(position, priority), priority)
-    assert popped(lanes) == [3, 4, 2]
+        bands.append(queued(position, priority), priority)
+    assert popped(bands) == [3, 4, 2]
 
 
 def test_levels_are_strict() -> None:
-    assert popped(filled(Levels, 0, None, 31, 4, 255, 5)) == [3, 5, 6, 2, 4, 1]
+    assert popped(filled(PriorityLevels, 0, None, 31, 4, 255, 5)) == [3, 5, 6, 2, 4, 1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(asked=priorities, taken=st.integers(0, 5))
 def test_iteration_tells_what_will_be_popped(kind: Any, asked: list[int | None], taken: int) -> None:
-    lanes = filled(kind, *asked)
-    for _ in range(min(taken, len(lanes))):
-        lanes.pop()
-    expected = positions(lanes)
-    assert len(expected) == len(lanes)
-    assert popped(lanes) == expected
+    bands = filled(kind, *asked)
+    for _ in range(min(taken, len(bands))):
+        bands.pop()
+    expected = positions(bands)
+    assert len(expected) == len(bands)
+    assert popped(bands) == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,14 +81,14 @@ def test_iteration_tells_what_will_be_popped(kind: Any, asked: list[int | None],
 def test_what_is_taken_from_the_heads_passed_the_test_and_what_stands_there_now_does_not(
     kind: Any, asked: list[int | None], dead: set[int]
 ) -> None:
-    lanes = filled(kind, *asked)
-    taken = positions(lanes.take_while(lambda each: each.position in dead))
+    bands = filled(kind, *asked)
+    taken = positions(bands.take_while(lambda each: each.position in dead))
     assert set(taken) <= dead
-    assert not {each.position for each in lanes.heads()} & dead
-    assert sorted(taken + popped(lanes)) == list(range(1, len(asked) + 1))
+    assert not {each.position for each in bands.heads()} & dead
+    assert sorted(taken + popped(bands)) == list(range(1, len(asked) + 1))
 
 
-@pytest.mark.parametrize("kind", ["none", "lanes", "levels"])
+@pytest.mark.parametrize("kind", ["none", "bands", "levels"])
 def test_what_came_back_goes_first_in_its_own_order(kind: Any) -> None:
     ready = ReturnsFirst(kind)
     ready.append(queued(3, 9))
@@ -108,7 +108,7 @@ def test_what_is_put_behind_all_others_has_no_priority() -> None:
     assert positions(ready) == [2, 1]
 
 
-@pytest.mark.parametrize(("kind", "heads"), [("none", [1]), ("lanes", [1]), ("levels", [1, 3, 2])])
+@pytest.mark.parametrize(("kind", "heads"), [("none", [1]), ("bands", [1]), ("levels", [1, 3, 2])])
 def test_only_levels_have_heads_behind_what_came_back(kind: Any, heads: list[int]) -> None:
     ready = ReturnsFirst(kind)
     ready.append(queued(2, 1))

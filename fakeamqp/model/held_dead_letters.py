@@ -1,10 +1,10 @@
-"""Dead letters that are not lost on the way (RabbitMQ: documented, `x-dead-letter-strategy` at-least-once).
+"""Dead letters held until they are delivered (RabbitMQ: documented, `x-dead-letter-strategy` at-least-once).
 
-A dead letter stays with the queue that its message died in until every queue it is routed to has it. One
-that finds no queue, or a full one that refuses it, is tried again after three minutes, and when the queue is
-given other options. A new exchange or binding does nothing by itself; but every try goes by the routes there
-are at that time. At most 32 dead letters of a queue are on their way; those behind them wait (RabbitMQ:
-measured, and as documented).
+The queue that a message died in holds the dead letter until every queue that it is routed to has taken it.
+One that is unroutable, or refused by a full queue, is sent again after three minutes, and when the options of
+the holding queue change. A new exchange or binding does not trigger a retry; but every retry uses the routes
+of that time. At most 32 dead letters of a queue are in flight; the others wait (RabbitMQ: measured, and as
+documented).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.dead_letter import dead_lettered, is_cycle
+from fakeamqp.model.dead_letter_headers import dead_lettered, is_cycle
 from fakeamqp.model.outcome import Outcome
 
 if TYPE_CHECKING:
-    from fakeamqp.model.ends import DropReason
     from fakeamqp.model.message import Message
+    from fakeamqp.model.message_outcomes import DropReason
     from fakeamqp.model.queues.queue import DeathReason, Queue
     from fakeamqp.model.timers import Timer
 
@@ -30,7 +30,7 @@ _TIMER_MARGIN = 1e-9
 
 
 class _Held:
-    """One dead letter: the message that died, and once it is on its way the message that goes on."""
+    """One dead letter: the message that died, and the message that was made of it once it is in flight."""
 
     __slots__ = ("failures", "message", "on_its_way", "reached", "reason", "size", "tried_at")
 
@@ -41,17 +41,17 @@ class _Held:
         self.size = size
         self.on_its_way: Message | None = None
         self.tried_at: float | None = None
-        """When it was last sent to a queue; None where it has found none so far."""
+        """When it was last sent to a queue; None if it was unroutable so far."""
         self.reached: dict[Any, None] = {}
-        """The queues that have it."""
+        """The queues that have taken it."""
 
 
 class HeldDeadLetters:
     """The dead letters that one queue holds.
 
     Args:
-        queue: that they died in.
-        fewer: called when there are fewer than before.
+        queue: the queue that the messages died in.
+        fewer: called when their number has decreased.
     """
 
     __slots__ = ("__weakref__", "_behind", "_fewer", "_pending", "_queue", "_timer", "octets")
@@ -61,7 +61,7 @@ class HeldDeadLetters:
         self._queue = queue
         self._fewer = fewer
         self._pending: dict[_Held, None] = {}
-        """Those on their way, oldest first."""
+        """Those in flight, oldest first."""
         self._behind: deque[_Held] = deque()
         self._timer: Timer | None = None
 
@@ -73,15 +73,15 @@ class HeldDeadLetters:
         return [held.message for held in (*self._pending, *self._behind)]
 
     def hold(self, message: Message, reason: DeathReason, failures: int, size: int) -> None:
-        """A message has died; clients had failed to deal with it so many times."""
+        """Hold a message that has died, after so many failed deliveries; `size` is in bytes."""
         if reason == "expired":
-            self._queue.virtual_host.ends.expired(message, self._queue.name)
+            self._queue.virtual_host.message_outcomes.expired(message, self._queue.name)
         self._behind.append(_Held(message, reason, failures, size))
         self.octets += size
         self._go_on()
 
     def try_again(self) -> None:
-        """Send what has found no queue so far, and what was sent long enough ago without reaching all."""
+        """Send again what was unroutable, and what some queue refused long enough ago."""
         now = self._queue.virtual_host.now() + _TIMER_MARGIN
         for held in list(self._pending):
             if held in self._pending and (held.tried_at is None or held.tried_at + _RETRY_AFTER <= now):
@@ -89,7 +89,7 @@ class HeldDeadLetters:
         self._go_on()
 
     def start_over(self) -> None:
-        """After a restart nobody knows how far they got."""
+        """Send everything again: a restart loses the record of the queues that were reached."""
         for held in reversed(self._pending):
             held.on_its_way = None
             held.reached.clear()
@@ -98,9 +98,9 @@ class HeldDeadLetters:
         self._go_on()
 
     def clear(self, detail: str, reason: DropReason | None = None) -> int:
-        """Drop all; returns how many there were. Without a reason it is what each of them died of."""
+        """Drop all, and return their number. By default the reason is that of each message's death."""
         count = len(self)
-        ends = self._queue.virtual_host.ends
+        ends = self._queue.virtual_host.message_outcomes
         for held in (*self._pending, *self._behind):
             if held.reached:
                 self._arrived(held)
@@ -113,7 +113,7 @@ class HeldDeadLetters:
         return count
 
     def _go_on(self) -> None:
-        """Send as many as may be on their way."""
+        """Send as many as may be in flight."""
         while self._behind and len(self._pending) < _MOST_ON_THEIR_WAY:
             held = self._behind.popleft()
             self._pending[held] = None
@@ -121,7 +121,7 @@ class HeldDeadLetters:
         self._watch()
 
     def _send(self, held: _Held) -> None:
-        """Send one to the queues it is routed to now and has not reached yet."""
+        """Send one to the queues that it is routed to now and that have not taken it yet."""
         virtual_host = self._queue.virtual_host
         target = self._queue.options.dead_letter_exchange
         if target is None or target not in virtual_host.exchanges:
@@ -142,13 +142,13 @@ class HeldDeadLetters:
             self._done(held)
 
     def _readdressed(self, held: _Held) -> Message:
-        """The message that goes on, by the exchange and the key that are in force."""
+        """The message to send, with the current dead-letter exchange and routing key."""
         queue = self._queue
         message = held.on_its_way
         if message is None:
             now = queue.virtual_host.state.clock.time()
             message = dead_lettered(queue, held.message, held.reason, now, held.failures)
-            # Full targets tell it from other publishers.
+            # Full target queues treat it differently from other publishers.
             message.publisher = self
         else:
             key = queue.options.dead_letter_routing_key
@@ -169,14 +169,14 @@ class HeldDeadLetters:
             self._fewer()
 
     def _arrived(self, held: _Held) -> None:
-        """Note where a dead letter has come to."""
+        """Record that a dead letter has reached its queues."""
         assert held.on_its_way is not None
-        self._queue.virtual_host.ends.dead_lettered(
+        self._queue.virtual_host.message_outcomes.dead_lettered(
             held.message, self._queue.name, held.reason, held.on_its_way, Outcome(tuple(held.reached))
         )
 
     def _watch(self) -> None:
-        """Have a timer while something is on its way."""
+        """Keep a timer running while something is in flight."""
         if not self._pending:
             if self._timer is not None:
                 self._timer.cancel()
@@ -194,6 +194,6 @@ class HeldDeadLetters:
 
 
 def _cycles(queue: Any, held: _Held) -> bool:
-    """Whether the dead letter has died in this queue before with nobody having rejected it since."""
+    """Whether the dead letter has died in this queue before, and no client has rejected it since."""
     assert held.on_its_way is not None
     return held.reason != "rejected" and is_cycle(queue.name, held.on_its_way)

@@ -1,10 +1,10 @@
-"""What a quorum queue takes back from who has held it too long (RabbitMQ 4.3: documented)."""
+"""Takes back deliveries of a quorum queue that stay unsettled too long (RabbitMQ 4.3: documented)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from fakeamqp.model.queues.holding import HoldingTimes
+from fakeamqp.model.queues.delivery_timeouts import DeliveryTimeouts
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues.quorum.queue import QuorumQueue
     from fakeamqp.model.subscription import Subscriber, Subscription
 
-__all__ = ["Overdue"]
+__all__ = ["ConsumerTimeouts"]
 
 
-class Overdue:
-    """Takes messages back for one queue.
+class ConsumerTimeouts:
+    """The timeouts of one queue's deliveries.
 
-    `times` watches how long deliveries are held, where the personality has it so; `getters` are those who
-    hold what was taken with a get.
+    `times` watches the deliveries, in personalities that do so; `getters` maps deliveries of basic.get to the
+    channels that hold them.
     """
 
     __slots__ = ("_queue", "getters", "times")
@@ -27,26 +27,26 @@ class Overdue:
     def __init__(self, queue: QuorumQueue) -> None:
         self._queue = queue
         self.getters: dict[Delivery, Subscriber] = {}
-        self.times: HoldingTimes | None = None
+        self.times: DeliveryTimeouts | None = None
         if queue.choices.consumers_time_out:
-            self.times = HoldingTimes(
+            self.times = DeliveryTimeouts(
                 queue.virtual_host, queue.name, queue.unacked, self._limit, self._take_back
             )
 
     def patience(self) -> float | None:
-        """For how many seconds a message may be held by who asked for nothing else; None is for ever."""
+        """The timeout in seconds where a consumer asks for no other; None means no timeout."""
         queue = self._queue
         asked = queue.options.consumer_timeout
         return (queue.virtual_host.state.personality.consumer_timeout or None) if asked is None else asked
 
     def _limit(self, delivery: Delivery) -> float | None:
-        """For how many seconds a message may be held; what a prepared branch will settle, for ever."""
+        """The timeout of a delivery in seconds; None where a prepared branch will settle it."""
         if delivery in self._queue.virtual_host.branches.in_doubt:
             return None
         return self.patience() if delivery.holder is None else delivery.holder.patience
 
     def _take_back(self, deliveries: list[Delivery]) -> None:
-        """Take messages back; who held them gets nothing until it has settled them, or loses its channel."""
+        """Take messages back. Their consumers get no others until they settle them, or lose their channel."""
         queue = self._queue
         consumers = queue.consumers
         holders: dict[Subscription, None] = {}
@@ -58,7 +58,7 @@ class Overdue:
             else:
                 holders[delivery.holder] = None
                 consumers.held_too_long(delivery.holder, delivery)
-            queue.virtual_host.note(
+            queue.virtual_host.report(
                 "requeued",
                 message=delivery.queued.message,
                 queue=queue.name,
@@ -67,7 +67,7 @@ class Overdue:
                 delivery_tag=delivery.tag,
                 detail="it was held too long",
             )
-            queue.returning.come_back(cast("QuorumMessage", delivery.queued), "timed out")
+            queue.requeueing.requeue(cast("QuorumMessage", delivery.queued), "timed out")
         consumers.stand_back(holders)
         for holder in holders:
             holder.subscriber.held_too_long(holder)

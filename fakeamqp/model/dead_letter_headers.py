@@ -1,9 +1,9 @@
-"""What a message carries after it died in a queue: its history, told in `x-death` (RabbitMQ: documented).
+"""The headers of dead letters: the history of a message's deaths in `x-death` (RabbitMQ: documented).
 
-The history is the broker's own and travels beside the headers, so a client's x-death is overwritten, or
-by personality it is where the history begins. There is one entry for each queue and reason, the latest
-death first; an entry met again counts up and moves to the front. The first and the last death are repeated
-in headers of their own.
+The broker keeps the history beside the headers, so a client's own x-death is overwritten; by personality the
+history begins with it instead. There is one entry for each queue and reason, the latest death first. A
+further death in the same queue for the same reason increments the entry's count and moves it to the front.
+The first and the last death are repeated in headers of their own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fakeamqp.model.errors import InternalError
-from fakeamqp.model.long import Long
+from fakeamqp.model.int64 import Int64
 from fakeamqp.model.message import Message
 
 if TYPE_CHECKING:
@@ -25,11 +25,14 @@ __all__ = ["DeadLetter", "Death", "Deaths", "claimed_deaths", "dead_lettered", "
 
 _REASONS = ("rejected", "expired", "maxlen", "delivery_limit")
 _LATEST = 253402300799
-"""The last second of the year 9999: later ones are no time."""
+"""The last second of the year 9999; a later time is invalid."""
 
 
 class Death(NamedTuple):
-    """How a message died in one queue for one reason. `time` is that of the first such death, since 1970."""
+    """The deaths of a message in one queue for one reason.
+
+    `times` counts them; `time` is that of the first one, in seconds since 1970.
+    """
 
     queue: str
     reason: DeathReason
@@ -40,11 +43,11 @@ class Death(NamedTuple):
     times: int = 1
 
     def table(self) -> dict[str, Any]:
-        """The death as an entry of x-death."""
+        """The entry of x-death."""
         original = {} if self.expiration is None else {"original-expiration": self.expiration}
         return {
             **original,
-            "count": Long(self.times),
+            "count": Int64(self.times),
             "reason": self.reason,
             "queue": self.queue,
             "time": datetime.fromtimestamp(self.time, timezone.utc),
@@ -54,7 +57,7 @@ class Death(NamedTuple):
 
 
 class Deaths(NamedTuple):
-    """All deaths of a message, the latest first, and the very first one, unless a client told of it."""
+    """All deaths of a message, the latest first; and the very first one, unless a client claimed it."""
 
     deaths: tuple[Death, ...]
     first: Death | None
@@ -63,7 +66,7 @@ class Deaths(NamedTuple):
 class DeadLetter(Message):
     """A message that has died at least once.
 
-    Its headers are written when somebody reads them: most dead letters are counted, or die again, before
+    Its headers are created when they are first read: most dead letters are only counted, or die again, before
     that. Measured with a million that expire: 4.5 times the messages per second, a fifth of the memory.
     """
 
@@ -81,7 +84,7 @@ class DeadLetter(Message):
     ) -> None:
         self._death = death
         self.original = original
-        """The properties from before its first death."""
+        """The properties before its first death."""
         super().__init__(
             exchange, routing_key, original, message.body, publisher=message.publisher, published_at=time
         )
@@ -92,7 +95,7 @@ class DeadLetter(Message):
 
     @property
     def properties(self) -> Properties:
-        """The properties with the deaths told in the headers, and without an expiration."""
+        """The properties with the deaths in the headers, and without an expiration."""
         if self._written is None:
             history = self.history
             headers = {
@@ -141,9 +144,14 @@ class DeadContent(DeadLetter):
 def dead_lettered(
     queue: Queue, message: Message, reason: DeathReason, time: float, failures: int | None = None
 ) -> Message:
-    """The message as it goes on to the dead-letter exchange of `queue`. `time` is in seconds since 1970.
+    """The dead letter that `queue` sends to its dead-letter exchange.
 
-    `failures` says how often clients failed to deal with it there, where the queue counts that.
+    Args:
+        queue: the queue that the message died in.
+        message: the message as it was in the queue.
+        reason: why it died.
+        time: the present, in seconds since 1970.
+        failures: its failed deliveries, if the queue counts them.
     """
     options = queue.options
     shown = message.copies.shown if message.copies is not None else ()
@@ -169,7 +177,7 @@ def dead_lettered(
         time,
     )
     dead.failures = message.failures if failures is None else failures
-    # A key of its own replaces all the message had, whatever the header CC says.
+    # x-dead-letter-routing-key replaces all routing keys, including those in the header CC.
     dead.copies = message.copies if key is None else None
     return dead
 
@@ -189,12 +197,12 @@ def _with(death: Death, history: Deaths | None) -> Deaths:
 
 
 def claimed_deaths(headers: Mapping[str, Any]) -> Deaths | None:
-    """The history that the x-death of a client tells, or None where it has none that can be read.
+    """The history in a client's x-death header, or None if the header is absent or is not a list.
 
-    Entries that lack something are left out (RabbitMQ: up to 3.13).
+    Incomplete entries are ignored (RabbitMQ: up to 3.13).
 
     Raises:
-        InternalError: there is a reason that no message dies for.
+        InternalError: an entry has an unknown reason.
     """
     entries = headers.get("x-death")
     if not isinstance(entries, list):
@@ -229,7 +237,7 @@ def _claimed_death(entry: Any) -> Death | None:
 
 
 def is_cycle(queue_name: str, message: Message) -> bool:
-    """Whether the message comes back to a queue it died in with no client having rejected it in between."""
+    """Whether the message died in this queue before, and no client has rejected it since."""
     if message.history is None:
         return False
     deaths = message.history.deaths

@@ -1,7 +1,7 @@
-"""The way of dead letters: from the queue a message died in to its dead-letter exchange, and on.
+"""The dead-letter router: from the queue that a message died in to its dead-letter exchange, and on.
 
-What clients reject, and what is in a queue that is deleted, may go to the queue's alternate exchange instead:
-as it is, with no word of the death. A dead-letter exchange goes before an alternate one.
+Rejected messages, and the messages of a deleted queue, may go to the queue's alternate exchange instead,
+unchanged and without dead-letter headers. A dead-letter exchange takes precedence over an alternate one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from fakeamqp.model.dead_letter import dead_lettered, is_cycle
+from fakeamqp.model.dead_letter_headers import dead_lettered, is_cycle
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import DeathReason, Queue
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["DeadLettering"]
+__all__ = ["DeadLetterRouter"]
 
 
-class _Leaving(NamedTuple):
-    """`message` leaves the queue of this name, as `dead`.
+class _PendingLetter(NamedTuple):
+    """`message` has left the queue of this name and is to be routed as `dead`.
 
-    It goes to the exchange that `dead` names, or to an alternate one.
+    It goes to the exchange that `dead` names, or to `alternate`.
     """
 
     queue: str
@@ -33,23 +33,23 @@ class _Leaving(NamedTuple):
     alternate: Exchange | None = None
 
 
-class DeadLettering:
-    """Passes on what dies in the queues of one virtual host."""
+class DeadLetterRouter:
+    """Routes the messages that die in the queues of one virtual host."""
 
     __slots__ = ("_held", "_virtual_host", "_waiting")
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host
-        self._waiting: list[_Leaving] = []
+        self._waiting: list[_PendingLetter] = []
         self._held = False
 
     def died(self, queue: Queue, message: Message, reason: DeathReason, failures: int | None = None) -> None:
-        """A message died in `queue`: pass it to the queue's dead-letter exchange, or drop it.
+        """A message died in `queue`: send it to the queue's dead-letter exchange, or drop it.
 
-        `failures` says how often clients failed to deal with it there, where the queue counts that.
+        `failures` is the number of its failed deliveries, if the queue counts them.
         """
         virtual_host = self._virtual_host
-        ends = virtual_host.ends
+        ends = virtual_host.message_outcomes
         target = queue.options.dead_letter_exchange
         if reason == "expired":
             ends.expired(message, queue.name)
@@ -60,7 +60,7 @@ class DeadLettering:
                 ends.dropped(message, queue.name, reason, _nowhere(target))
             return
         dead = dead_lettered(queue, message, reason, virtual_host.state.clock.time(), failures)
-        self._leaves(_Leaving(queue.name, message, dead, reason))
+        self._leaves(_PendingLetter(queue.name, message, dead, reason))
 
     def passed_on(self, queue: Queue, message: Message, reason: DeathReason) -> None:
         """A message leaves `queue` for its alternate exchange, unchanged.
@@ -71,40 +71,40 @@ class DeadLettering:
         alternate = self._virtual_host.exchanges.get(name) if name else None
         if alternate is None:
             detail = f"alternate exchange {name!r} does not exist"
-            self._virtual_host.ends.dropped(message, queue.name, reason, detail)
+            self._virtual_host.message_outcomes.dropped(message, queue.name, reason, detail)
         else:
-            self._leaves(_Leaving(queue.name, message, message, reason, alternate))
+            self._leaves(_PendingLetter(queue.name, message, message, reason, alternate))
 
-    def _leaves(self, leaving: _Leaving) -> None:
+    def _leaves(self, leaving: _PendingLetter) -> None:
         self._waiting.append(leaving)
-        # A full queue passes a message on at once, to one that may be full as well, and so on: such chains
-        # may be longer than the stack is deep, so what dies meanwhile waits for the outermost call.
+        # A full queue dead-letters a message at once, to a queue that may be full as well, and so on. Such
+        # chains may exceed the recursion limit, so the outermost call routes what dies meanwhile.
         if len(self._waiting) == 1 and not self._held:
-            self._bury_all()
+            self._route_all()
 
     def hold(self) -> bool:
-        """Let what dies from now on wait for `release`; False where it waits already."""
+        """Queue what dies from now on until `release`; returns False if it is queued already."""
         if self._held or self._waiting:
             return False
         self._held = True
         return True
 
     def release(self) -> None:
-        """Undo `hold`, where it said True."""
+        """Undo a `hold` that returned True."""
         self._held = False
-        self._bury_all()
+        self._route_all()
 
-    def _bury_all(self) -> None:
+    def _route_all(self) -> None:
         try:
             for each in self._waiting:
-                self._bury(each)
+                self._route(each)
         finally:
             self._waiting.clear()
 
-    def _bury(self, leaving: _Leaving) -> None:
-        """Send a message where it goes from the queue it left."""
+    def _route(self, leaving: _PendingLetter) -> None:
+        """Route a message that has left its queue."""
         queue, message, dead, reason, alternate = leaving
-        ends = self._virtual_host.ends
+        ends = self._virtual_host.message_outcomes
         outcome = self._virtual_host.routing.route(dead, alternate)
         if not outcome.queues and not outcome.delays:
             ends.dropped(message, queue, reason, _no_way(dead, alternate))
@@ -114,7 +114,7 @@ class DeadLettering:
             cycle = _cycle(each.name, leaving)
             if cycle is not None:
                 ends.dropped(dead, each.name, "cycle", cycle)
-            elif each.bury(dead) or _passes_on(each):
+            elif each.accept(dead) or _passes_on(each):
                 continue
             else:
                 self.refused(each, dead)
@@ -126,39 +126,39 @@ class DeadLettering:
             ends.dead_lettered(message, queue, reason, dead, outcome, exchange)
 
     def refused(self, queue: Queue, message: Message) -> None:
-        """A full queue has not taken the message, which nobody keeps."""
+        """A full queue refused the message: record that it is dropped."""
         if not _passes_on(queue):
-            self._virtual_host.ends.dropped(
+            self._virtual_host.message_outcomes.dropped(
                 message, queue.name, "maxlen", f"the queue was full and refused it ({queue.options.overflow})"
             )
 
 
 def _passes_on(queue: Queue) -> bool:
-    """Whether what the queue refuses is a dead letter of it: then that is what it says."""
+    """Whether the queue dead-letters what it refuses, and so records the outcome itself."""
     return queue.kind == "queue" and queue.options.overflow == "reject-publish-dlx"
 
 
 def _nowhere(exchange: str | None) -> str:
-    """Why there is no exchange for a dead letter."""
+    """A text that says why a dead letter has no exchange to go to."""
     if exchange is None:
         return "the queue has no dead-letter exchange"
     return f"dead-letter exchange {exchange!r} does not exist"
 
 
-def _cycle(queue: str, leaving: _Leaving) -> str | None:
-    """Why a message may not come to the queue of this name; None where it may.
+def _cycle(queue: str, leaving: _PendingLetter) -> str | None:
+    """A text that says why a message may not enter the queue of this name; None if it may.
 
-    What leaves a queue for its alternate exchange has left it for good, even if the queue is bound to that
-    exchange (queue.declare/alternate-exchange-routing). Other deaths do not count: a client made it leave.
+    A message that leaves a queue for its alternate exchange does not return to it, even if the queue is bound
+    to that exchange (queue.declare/alternate-exchange-routing). Earlier deaths do not matter then.
     """
     if leaving.alternate is not None:
         return "it had just left that queue" if queue == leaving.queue else None
     if leaving.reason != "rejected" and is_cycle(queue, leaving.dead):
-        return "it had died there before, and nobody rejected it since"
+        return "it had died there before, and no client has rejected it since"
     return None
 
 
 def _no_way(dead: Message, alternate: Exchange | None) -> str:
-    """Why a message got no further than the exchange it went to."""
+    """A text that says why the exchange could not route a message."""
     kind, name = ("dead-letter", dead.exchange) if alternate is None else ("alternate", alternate.name)
     return f"{kind} exchange {name!r} found no queue for routing key {dead.routing_key!r}"

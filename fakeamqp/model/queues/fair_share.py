@@ -1,4 +1,4 @@
-"""The messages that wait in a queue which tells priorities apart as Apache's brokers do."""
+"""The messages that wait in a queue with the priority levels of Apache's brokers."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from fakeamqp.model.queues.ready import PriorityFifo
 if TYPE_CHECKING:
     from fakeamqp.model.queues.queue import QueuedMessage
 
-__all__ = ["FairLevels"]
+__all__ = ["FairShareFifo"]
 
 _MEDIUM = 4
-"""The priority of messages that name none (0-10: message.delivery-priority)."""
+"""The priority of messages without one (0-10: message.delivery-priority)."""
 
 
-class FairLevels(PriorityFifo):
-    """Some levels around the middle of the priorities, the highest first.
+class FairShareFifo(PriorityFifo):
+    """Priority levels around the middle of the priorities, the highest first.
 
-    With `shares`, a level that has had as many messages as its share steps back until all levels below it
-    have had theirs, or hold nothing. 0 means that a level need not step back.
+    With `shares`, a level that has delivered its share pauses until all lower levels have delivered theirs or
+    are empty. A share of 0 never pauses.
     """
 
     __slots__ = ("_had", "_shares")
@@ -29,7 +29,7 @@ class FairLevels(PriorityFifo):
         super().__init__(levels - 1)
         self._shares = shares
         self._had = [0] * levels
-        """How many messages each level has had in this round."""
+        """How many messages each level has delivered in this round."""
 
     def _number(self, queued: QueuedMessage) -> int:
         priority = queued.message.properties.priority
@@ -55,6 +55,6 @@ class FairLevels(PriorityFifo):
         number = self._next()
         if self._shares:
             if self._shares[number] and self._had[number] >= self._shares[number]:
-                self._had = [0] * len(self._had)  # All have had their shares: a new round.
+                self._had = [0] * len(self._had)  # All levels have delivered their shares: a new round.
             self._had[number] += 1
         return self._pop(number)

@@ -1,7 +1,8 @@
-"""Where a message goes that came back to its quorum queue.
+"""The place of messages that return to their quorum queue.
 
-Messages that come back do not return to their old place: they go before all that is new, or behind it, or
-wait, or die, by how the delivery ended and whether there is a delivery limit (RabbitMQ: measured).
+Returned messages do not take their old place: they go before all new messages, or behind them, or wait for a
+retry, or are dead-lettered. That depends on the outcome of the delivery and on the delivery limit (RabbitMQ:
+measured).
 """
 
 from __future__ import annotations
@@ -14,26 +15,26 @@ from fakeamqp.model.delivery import by_consumer
 from fakeamqp.model.queues.quorum.retries import retry_delay
 
 if TYPE_CHECKING:
+    from fakeamqp.model.arguments import QueueOptions
     from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.queues.options import QueueOptions
     from fakeamqp.model.queues.quorum.message import QuorumMessage
     from fakeamqp.model.queues.quorum.queue import QuorumQueue
 
-__all__ = ["Returning"]
+__all__ = ["Requeueing"]
 
 
-class Returning:
-    """Finds the place of what comes back to one queue."""
+class Requeueing:
+    """Places the messages that return to one queue."""
 
     __slots__ = ("_limit", "_queue")
 
     def __init__(self, queue: QuorumQueue) -> None:
         self._queue = queue
         self._limit: float | None = None
-        """How often a message may come back."""
+        """How often a message may return; None means any number of times."""
 
     def adopt(self, options: QueueOptions) -> None:
-        """Go by these options from now on."""
+        """Apply new options."""
         choices = self._queue.choices
         limit = choices.delivery_limit if options.delivery_limit is None else options.delivery_limit
         if limit is not None and limit < 0 and choices.negative_limit_is_none:
@@ -41,7 +42,7 @@ class Returning:
         self._limit = limit
 
     def take_back(self, deliveries: Iterable[Delivery], *, redelivered: bool) -> None:
-        """Deliveries were not accepted, or lost; `redelivered` says whether their messages are marked so."""
+        """Requeue deliveries that were not accepted; `redelivered` says whether messages are marked so."""
         queue = self._queue
         for group in self._in_order(deliveries):
             for delivery in group:
@@ -52,14 +53,14 @@ class Returning:
                     queue._too_late((queued,), "deleted")
                 else:
                     marked = queued.redelivered or redelivered
-                    self.come_back(queued, delivery.ending or "lost")
+                    self.requeue(queued, delivery.ending or "lost")
                     queued.redelivered = marked
             if not queue.deleted:
                 queue.consumers.elect(returned=True)
                 queue.dispatch()
 
     def _in_order(self, deliveries: Iterable[Delivery]) -> list[list[Delivery]]:
-        """The order in which deliveries come back; consumers take turns between the lists."""
+        """The order in which deliveries return; the queue dispatches between the lists."""
         returned = list(deliveries)
         if all(delivery.ending == "lost" for delivery in returned):
             return [sorted(returned, key=self._age_of_holder)]
@@ -67,14 +68,14 @@ class Returning:
         return [list(group) for _, group in groupby(returned, key=by_consumer)]
 
     def _age_of_holder(self, delivery: Delivery) -> tuple[int, Any]:
-        """By what order a channel's deliveries come back that it lost."""
+        """The sort key of deliveries that return because their channel was lost."""
         holder = delivery.holder
         if not self._queue.choices.losses_by_age:
             return by_consumer(delivery)
         return (1, delivery.tag) if holder is None else (0, holder.age)
 
-    def come_back(self, queued: QuorumMessage, ending: str) -> None:
-        """A delivery was not accepted: where its message goes now."""
+    def requeue(self, queued: QuorumMessage, ending: str) -> None:
+        """Place a message whose delivery was not accepted."""
         queue = self._queue
         choices = queue.choices
         limit = self._limit
@@ -90,11 +91,11 @@ class Returning:
             queued.failures += 1
         count = queued.returns if choices.limit_counts == "returns" else queued.failures
         if limit is not None and count > limit:
-            queue.kept_aside.die(queued, "delivery_limit")
+            queue.parked.die(queued, "delivery_limit")
             return
         delay = retry_delay(queue.options, queued.failures, failed=failed)
         if delay is None:
             queue.ready.put_back(queued)
             queue.ready_bytes += queued.size
         else:
-            queue.kept_aside.retries.add(queued, delay)
+            queue.parked.retries.add(queued, delay)

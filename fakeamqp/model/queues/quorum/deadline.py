@@ -1,4 +1,4 @@
-"""One timer that is moved about."""
+"""A timer that can be moved."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Label, Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["MARGIN", "Alarm"]
+__all__ = ["MARGIN", "Deadline"]
 
 MARGIN = 1e-9
-"""Seconds by which what is due may be early: instants are sums of floats."""
+"""Seconds by which a timer may fire early: instants are sums of floats."""
 
 
-class Alarm:
-    """Goes off at one instant of the broker's clock, `due`, or at none.
+class Deadline:
+    """Fires at one instant of the broker's clock, `due`; None means never.
 
     Args:
-        virtual_host: whose clock counts.
-        callback: what to do then.
+        virtual_host: its clock is used.
+        callback: called when it fires.
     """
 
     __slots__ = ("_callback", "_timer", "_virtual_host", "due")
@@ -32,18 +32,18 @@ class Alarm:
         self._timer: Timer | None = None
 
     def set(self, due: float | None, label: Label) -> None:
-        """Go off then, and not when it was to. Nothing is done where that is the same: ask `due` first."""
+        """Move the timer to an instant. Does nothing if that is `due` already."""
         if due == self.due:
             return
         self.stop()
         self.due = due
-        self._timer = None if due is None else self._virtual_host.call_at(due, self._goes_off, label)
+        self._timer = None if due is None else self._virtual_host.call_at(due, self._fire, label)
 
     def stop(self) -> None:
-        """Do not go off."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
 
-    def _goes_off(self) -> None:
+    def _fire(self) -> None:
         self._timer = self.due = None
         self._callback()

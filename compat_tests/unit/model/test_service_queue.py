@@ -6,12 +6,12 @@ import pytest
 
 from compat_tests.unit.model.fakes import message, subscription
 from fakeamqp.model.credit import Credit, Gate
+from fakeamqp.model.queues.service_queue import ServiceQueue
 from fakeamqp.model.queues.single_active import SingleActive
-from fakeamqp.model.queues.waiting_line import WaitingLine
 from fakeamqp.model.subscription import Subscription
 
 
-def served(line: WaitingLine, count: int) -> list[str]:
+def served(line: ServiceQueue, count: int) -> list[str]:
     """Who is served, if all take a message of one byte."""
     found = []
     for _ in range(count):
@@ -30,14 +30,14 @@ def with_credit(tag: str, messages: int, priority: int = 0) -> Subscription:
 
 
 def test_equals_take_turns() -> None:
-    line = WaitingLine()
+    line = ServiceQueue()
     for tag in "abc":
         line.add(subscription(tag))
     assert served(line, 5) == ["a", "b", "c", "a", "b"]
 
 
 def test_whoever_has_no_credit_left_has_left() -> None:
-    line = WaitingLine()
+    line = ServiceQueue()
     line.add(with_credit("a", 1))
     line.add(with_credit("b", 2))
     assert served(line, 9) == ["a", "b", "b"]
@@ -45,7 +45,7 @@ def test_whoever_has_no_credit_left_has_left() -> None:
 
 
 def test_whoever_has_credit_again_is_last() -> None:
-    line = WaitingLine()
+    line = ServiceQueue()
     a, b, c = (with_credit(tag, 1) for tag in "abc")
     for each in (a, b, c):
         line.add(each)
@@ -57,7 +57,7 @@ def test_whoever_has_credit_again_is_last() -> None:
 
 
 def test_those_who_may_have_credit_again_can_be_asked() -> None:
-    line = WaitingLine()
+    line = ServiceQueue()
     a = with_credit("a", 1)
     line.add(a)
     served(line, 1)
@@ -69,7 +69,7 @@ def test_those_who_may_have_credit_again_can_be_asked() -> None:
 
 
 def test_higher_priorities_go_first() -> None:
-    line = WaitingLine()
+    line = ServiceQueue()
     line.add(with_credit("low", 1))
     line.add(with_credit("high", 2, priority=5))
     assert served(line, 9) == ["high", "high", "low"]
@@ -78,7 +78,7 @@ def test_higher_priorities_go_first() -> None:
 def test_who_is_behind_a_gate_keeps_the_place() -> None:
     gate = Gate()
     gate.shut()
-    line = WaitingLine()
+    line = ServiceQueue()
     line.add(subscription("a", limits=(gate,)))
     line.add(subscription("b"))
     assert served(line, 2) == ["b", "b"]
@@ -87,7 +87,7 @@ def test_who_is_behind_a_gate_keeps_the_place() -> None:
 
 
 def test_who_has_ended_is_gone_with_and_without_credit() -> None:
-    line = WaitingLine()
+    line = ServiceQueue()
     a, b = with_credit("a", 1), with_credit("b", 1)
     line.add(a)
     line.add(b)

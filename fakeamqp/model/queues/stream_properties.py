@@ -1,9 +1,9 @@
-"""What a stream makes of a message's properties.
+"""How a stream stores a message's properties.
 
-RabbitMQ stores messages of streams in the format of AMQP 1.0 and makes them into 0-9-1 again for every
-consumer. On this way some things are lost or change (read in its sources, and for most of it measured):
-headers come out in the order of their names, tables and arrays only under names that begin with `x-`,
-bytes as text; `delivery_mode` is always there and `cluster_id` never.
+RabbitMQ stores messages of streams in the format of AMQP 1.0, and converts them back to 0-9-1 for every
+consumer. This conversion loses or changes some properties (read in its sources, mostly measured): headers
+come out in the order of their names, tables and arrays only under names that begin with `x-`, bytes as text;
+`delivery_mode` is always present and `cluster_id` never.
 """
 
 from __future__ import annotations
@@ -11,33 +11,34 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from fakeamqp.model.arguments.consumer_arguments import STREAM_OFFSET
 from fakeamqp.model.errors import Crash
-from fakeamqp.model.long import Long
+from fakeamqp.model.int64 import Int64
 from fakeamqp.model.message import Message, Properties
 
 __all__ = ["FILTER_VALUE", "OFFSET", "stored_properties", "stored_size"]
 
-OFFSET = "x-stream-offset"
-"""The header that tells consumers where in the stream a message is."""
+OFFSET = STREAM_OFFSET
+"""The header with a message's offset; it has the name of the consumer argument."""
 
 FILTER_VALUE = "x-stream-filter-value"
-"""The header by whose value consumers can have a stream filtered."""
+"""The header by whose value consumers can filter a stream."""
 
 _LONGEST_FILTER_VALUE = 4096
-_CHUNK = 52  # What is before the message: the header of a chunk, and the length of its one entry.
-_ENVELOPE = 56  # Sections of the message and names in them, by and large.
+_CHUNK = 52  # Bytes before the message: the header of a chunk, and the length of its only entry.
+_ENVELOPE = 56  # Approximate bytes of the message's sections and the names in them.
 
 
 def stored_properties(properties: Properties) -> Properties:
-    """The properties as consumers will see them, with a place kept for the offset.
+    """The properties as consumers will see them, with a placeholder for the offset.
 
     Raises:
-        Crash: a header is none that RabbitMQ can convert.
+        Crash: RabbitMQ cannot convert a header.
     """
     headers = properties.headers or {}
     if FILTER_VALUE in headers and not _is_filter_value(headers[FILTER_VALUE]):
         raise Crash(f"header {FILTER_VALUE} is not a text of at most {_LONGEST_FILTER_VALUE} bytes")
-    changes: dict[str, Any] = {OFFSET: Long(0)}
+    changes: dict[str, Any] = {OFFSET: Int64(0)}
     removed = []
     for name, value in headers.items():
         if isinstance(value, Decimal):
@@ -59,13 +60,13 @@ def stored_properties(properties: Properties) -> Properties:
 
 
 def stored_size(message: Message) -> int:
-    """About how many bytes the message takes in a stream, its properties left out."""
+    """The approximate bytes of a message in a stream, without its properties."""
     names = len(message.exchange) + len(message.routing_key)
     return _CHUNK + _ENVELOPE + names + len(message.body)
 
 
 def size_of_properties(properties: Properties) -> int:
-    """About how many bytes the properties take in a stream."""
+    """The approximate bytes of properties in a stream."""
     headers = properties.headers or {}
     size = sum(len(name) + 4 + len(str(value)) for name, value in headers.items())
     for text in (
@@ -85,10 +86,10 @@ def size_of_properties(properties: Properties) -> int:
 
 
 def _is_filter_value(value: object) -> bool:
-    """Whether RabbitMQ can take this for the value of a message."""
+    """Whether RabbitMQ accepts this as a filter value."""
     if not isinstance(value, str) or "\0" in value:
         return False
     try:
         return len(value.encode()) <= _LONGEST_FILTER_VALUE
-    except UnicodeEncodeError:  # The bytes were no UTF-8.
+    except UnicodeEncodeError:  # The bytes were not UTF-8.
         return False

@@ -5,13 +5,13 @@ from typing import Any, cast
 
 import pytest
 
+from fakeamqp.model.arguments import QueueOptions
 from fakeamqp.model.carbon_copies import Copies, carbon_copies, without_blind_copies
-from fakeamqp.model.dead_letter import dead_lettered, is_cycle
+from fakeamqp.model.dead_letter_headers import dead_lettered, is_cycle
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.message import Message
 from fakeamqp.model.properties import plain_properties
 from fakeamqp.model.queues import DeathReason
-from fakeamqp.model.queues.options import QueueOptions
 
 
 def queue(name: str, **options: Any) -> Any:

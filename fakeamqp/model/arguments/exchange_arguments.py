@@ -1,0 +1,91 @@
+"""The arguments of `exchange.declare`: one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fakeamqp.model.arguments.policy_values import text
+from fakeamqp.model.arguments.reader import ArgumentReader
+from fakeamqp.model.arguments.rows import (
+    Argument,
+    PolicyKey,
+    Taken,
+    argument_wins,
+    option,
+    read_options,
+    rows_of,
+)
+from fakeamqp.model.equivalence import type_name
+from fakeamqp.model.errors import InternalError
+
+__all__ = [
+    "ANY_TYPE",
+    "COMPARED_EXCHANGE_ARGUMENTS",
+    "DELAYED_TYPE",
+    "EXCHANGE_ARGUMENTS",
+    "ExchangeOptions",
+    "exchange_options",
+]
+
+DELAYED_TYPE: Final = "x-delayed-type"
+
+ANY_TYPE = "*"
+"""Stands for every type of exchange."""
+
+
+def _text(reader: ArgumentReader, name: str) -> str:
+    """A string.
+
+    Raises:
+        InternalError: the value is not a string.
+    """
+    value = reader.arguments[name]
+    if not isinstance(value, str):
+        raise InternalError(f"{name} must be a string, not {type_name(value)}")
+    return value
+
+
+@dataclass(frozen=True)
+class ExchangeOptions:
+    """What the arguments of an exchange ask for; each field stands in the row of its argument."""
+
+    alternate_exchange: str | None = option(
+        Argument(
+            "alternate-exchange",
+            ArgumentReader.exchange,
+            {ANY_TYPE: Taken()},
+            PolicyKey(text("is not a valid alternate exchange name"), merge={ANY_TYPE: argument_wins}),
+        )
+    )
+    hash_header: str | None = option(
+        Argument("hash-header", _text, {"x-consistent-hash": Taken(compared=False)})
+    )
+    hash_property: str | None = option(
+        Argument("hash-property", _text, {"x-consistent-hash": Taken(compared=False)})
+    )
+    delayed_type: str | None = option(
+        Argument(DELAYED_TYPE, ArgumentReader.text_if_any, {"x-delayed-message": Taken(compared=False)})
+    )
+
+
+EXCHANGE_ARGUMENTS: tuple[Argument, ...] = rows_of(ExchangeOptions, Argument)
+
+COMPARED_EXCHANGE_ARGUMENTS = tuple(
+    row.name for row in EXCHANGE_ARGUMENTS if any(taken.compared for taken in row.types.values())
+)
+"""The arguments that a redeclaration must repeat."""
+
+
+def exchange_options(
+    kind: str, name: str, virtual_host: str, arguments: Mapping[str, Any]
+) -> ExchangeOptions:
+    """Read the arguments of `exchange.declare` for an exchange of type `kind`.
+
+    Raises:
+        PreconditionFailed, InternalError: an argument has an illegal value.
+    """
+    reader = ArgumentReader("exchange", name, virtual_host, arguments)
+    known = [row.name for row in EXCHANGE_ARGUMENTS if kind in row.types or ANY_TYPE in row.types]
+    return ExchangeOptions(**read_options(EXCHANGE_ARGUMENTS, reader, known))
