@@ -44,7 +44,7 @@ LOAD = """
 ## Raw load
 
 Another process publishes encoded messages of 100 bytes as fast as the broker reads, and counts what one
-consumer without acknowledgements is sent. `bare loop` is a server that only moves as many octets: what
+consumer without acknowledgements is sent. `bare loop` is a server that only moves as many bytes: what
 the measuring itself could see at most. `fakeamqp serve` keeps neither history nor trace.
 
 """

@@ -452,7 +452,7 @@ class Network:
         def bend(cable: Cable, towards: Direction) -> Cut | None:
             return Cut(bytes, frames, how, cable.protocol) if towards == chosen else None  # type: ignore[arg-type]
 
-        unit = "octets" if bytes is not None else "frames"
+        unit = "bytes" if bytes is not None else "frames"
         return self._install(
             f"{self._who_it_is} {_ENDS[how]} after {bytes if frames is None else frames} {unit} {direction}",
             bend=bend,

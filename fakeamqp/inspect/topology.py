@@ -78,7 +78,7 @@ class CreditView:
 
     def __str__(self) -> str:
         """In words: "2 messages"."""
-        limits = ((self.messages, "messages"), (self.octets, "octets"))
+        limits = ((self.messages, "messages"), (self.octets, "bytes"))
         words = " and ".join(f"{limit} {unit}" for limit, unit in limits if limit is not None)
         return (words or "unlimited") + (" (window)" if self.window else "")
 

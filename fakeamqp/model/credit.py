@@ -278,7 +278,7 @@ class Grant(Limit):
     def __repr__(self) -> str:
         left = " and ".join(
             f"{'unlimited' if balance is None else balance} {unit}"
-            for balance, unit in ((self.messages, "messages"), (self.octets, "octets"))
+            for balance, unit in ((self.messages, "messages"), (self.octets, "bytes"))
         )
         return f"<Grant of {left}>"
 

@@ -35,7 +35,7 @@ def check_name(personality: Personality, kind: str, name: str) -> None:
     """
     if len(name.encode("utf-8", "surrogateescape")) > personality.longest_name:
         raise PreconditionFailed(
-            f"{kind} name is longer than {personality.longest_name} octets: '{name[:60]}...'"
+            f"{kind} name is longer than {personality.longest_name} bytes: '{name[:60]}...'"
         )
     if personality.restricts_names and not _LEGAL_NAME.fullmatch(name):
         raise PreconditionFailed(

@@ -126,16 +126,16 @@ def test_bodies_and_heartbeats():
 @pytest.mark.parametrize(
     ("frame_type", "payload", "start"),
     [
-        (1, b"", "malformed method: cannot be read (0 octets: )"),
-        (1, b"\0\x3c\0", "malformed method: cannot be read (3 octets: 003c00)"),
-        (1, b"\0\x3c\0\x63rest", "unknown method 60.99: cannot be read (8 octets: 003c006372657374)"),
+        (1, b"", "malformed method: cannot be read (0 bytes: )"),
+        (1, b"\0\x3c\0", "malformed method: cannot be read (3 bytes: 003c00)"),
+        (1, b"\0\x3c\0\x63rest", "unknown method 60.99: cannot be read (8 bytes: 003c006372657374)"),
         (1, m.BasicAck(delivery_tag=1).encode()[:-1], "basic.ack: malformed: "),
         (1, m.BasicAck(delivery_tag=1).encode() + b"\0", "basic.ack: malformed: "),
-        (2, b"\0\x3c", "content header: cannot be read (2 octets: 003c)"),
+        (2, b"\0\x3c", "content header: cannot be read (2 bytes: 003c)"),
         (2, header(1, b"\xff\xff"), "content header: malformed: "),
         (2, header(1, b""), "content header: "),
-        (8, b"x", "heartbeat: cannot be read (1 octets: 78)"),
-        (77, b"x", "unknown frame type 77: cannot be read (1 octets: 78)"),
+        (8, b"x", "heartbeat: cannot be read (1 bytes: 78)"),
+        (77, b"x", "unknown frame type 77: cannot be read (1 bytes: 78)"),
         (1, Cut(m.BasicAck(delivery_tag=1).encode(), 6), "basic.ack: too long to be kept whole (13 bytes)"),
     ],
 )

@@ -119,9 +119,9 @@ def test_header_and_body() -> None:
     ("kind", "payload", "words"),
     [
         (WHOLE_COMMAND, b"\x04\x63\x01\x00\x00\x00", "unknown command 4.99: cannot be read (6 bytes"),
-        (WHOLE_CONTROL, b"\x01", "malformed control: cannot be read (1 octets: 01)"),
+        (WHOLE_CONTROL, b"\x01", "malformed control: cannot be read (1 bytes: 01)"),
         (WHOLE_COMMAND, b"\x08\x03\x01\x00\x01\x00\x09q", "queue.purge: malformed: "),
-        (0x0F2A, b"xy", "unknown segment type 42: cannot be read (2 octets: 7879)"),
+        (0x0F2A, b"xy", "unknown segment type 42: cannot be read (2 bytes: 7879)"),
         (0x0E01, x.TxSelect().encode(), "tx.select: a part of its segment (6 bytes)"),
         (0x0D01, b"rest", "command, continued: a part of its segment (4 bytes)"),
         (HEADER, b"\0\0\0\x09", "header: malformed: "),

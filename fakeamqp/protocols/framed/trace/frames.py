@@ -115,7 +115,7 @@ class Words:
             self.check(frame_type, payload)
         except WireError as problem:
             reason = f"malformed: {one_line(str(problem), 160)}"
-        return f"{reason} ({len(payload)} octets: {payload[:24].hex()}{'...' if len(payload) > 24 else ''})"
+        return f"{reason} ({len(payload)} bytes: {payload[:24].hex()}{'...' if len(payload) > 24 else ''})"
 
     def check(self, frame_type: int, payload: bytes) -> None:
         """Raise WireError where that tells what is wrong with a frame."""
