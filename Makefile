@@ -1,10 +1,16 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
+# What runs when is explained in docs/contributing.md.
 
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 PACKAGING := pyproject.toml setup.py
 PYTEST_ARGS ?=
+# Every process of the tests would compile all of them again where Python may not keep what it compiles.
+TESTING := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest --timeout=300 --benchmark-skip
+# Random examples: how many times the usual number the full run draws, and from which seed.
+FUZZ_FACTOR := $(or $(FAKEAMQP_FUZZ),1)
+SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 # One process does all that needs Spark (compat_tests/sharing.py); as many as there are processors do the rest.
 SHARED := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadgroup
 FUZZ := compat_tests/fuzz compat_tests/programs compat_tests/differential/test_random_programs.py
@@ -12,10 +18,12 @@ SPARK := compat_tests/spark compat_tests/unit/spark compat_tests/crashes $(wildc
 PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz crashes spark conformance personalities faults bench lint format clean
+.PHONY: help demo test test-all test-long fuzz crashes spark conformance personalities faults bench lint format
+.PHONY: clean
+.NOTPARALLEL:
 
 help: ## Show what can be made
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 demo: $(VENV)/.demo ## Show pika and aio-pika apps using the broker
 	@echo
@@ -32,18 +40,25 @@ demo: $(VENV)/.demo ## Show pika and aio-pika apps using the broker
 	@echo "Read examples/ next: every folder is an app, its tests and a page about them."
 
 # Compiled beforehand: the workers of Spark and other processes of tests may not keep what they compile.
-test: $(VENV)/.test ## Run every test of the project
+test: $(VENV)/.test ## Run the quick tests: what must be green before a commit
 	@$(PY) -m compileall -q -j 0 fakeamqp pytest_plugin
-	$(PY) -m pytest compat_tests examples $(SHARED) --timeout=300 --benchmark-skip $(PYTEST_ARGS)
+	$(TESTING) compat_tests examples --tier quick $(SHARED) $(PYTEST_ARGS)
 
-fuzz: $(VENV)/.test ## Run the fuzz tests at twenty times their length, with new examples
-	FAKEAMQP_FUZZ=$${FAKEAMQP_FUZZ:-20} $(PY) -m pytest $(FUZZ) $(PYTEST_ARGS)
+test-all: test test-long spark ## Run every test of the project, with new random examples
+
+test-long: $(VENV)/.test ## Run the long tests only, with new random examples
+	FAKEAMQP_FUZZ=$(FUZZ_FACTOR) $(TESTING) compat_tests --tier long $(SHARED) --hypothesis-seed=$(SEED) \
+		$(PYTEST_ARGS)
+
+fuzz: $(VENV)/.test ## Run the fuzz tests at twenty times their length, with new random examples
+	FAKEAMQP_FUZZ=$(or $(FAKEAMQP_FUZZ),20) $(TESTING) $(FUZZ) --timeout=0 --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
 crashes: $(VENV)/.test ## Kill streaming jobs of Spark at every point there is, with five seeds
 	FAKEAMQP_CRASHES=$${FAKEAMQP_CRASHES:-5} $(PY) -m pytest compat_tests/crashes --timeout=900 -rP $(PYTEST_ARGS)
 
 spark: $(VENV)-pyspark-$(PYSPARK)/.test ## Run the tests about Spark on another version: make spark PYSPARK=4.0
-	$(VENV)-pyspark-$(PYSPARK)/bin/python -m pytest $(SPARK) --timeout=300 $(PYTEST_ARGS)
+	FAKEAMQP_FUZZ=$(FUZZ_FACTOR) $(VENV)-pyspark-$(PYSPARK)/bin/python -m pytest $(SPARK) --timeout=300 \
+		--hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
 conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.md
 	$(PY) -m pytest compat_tests --timeout=300 --benchmark-skip --conformance docs/conformance.md $(PYTEST_ARGS)

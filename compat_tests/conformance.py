@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import difflib
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -111,16 +111,20 @@ def read_catalogue(protocol: str = PROTOCOL_0_9_1, folder: Path = RULES) -> Cata
     if wrong := Catalogue(protocol, rules, {}).unknown(exceptions):
         raise ValueError("exceptions: " + "\n".join(wrong))
     for other in {rule.same_as.split("/")[0] for rule in rules.values() if rule.same_as}:
-        reasons = read_catalogue(other, folder).exceptions
+        reasons = (catalogue_of(other) if folder == RULES else read_catalogue(other, folder)).exceptions
         for rule in rules.values():
             if rule.same_as in reasons:
                 exceptions.setdefault(rule.id, reasons[rule.same_as])
     return Catalogue(protocol, rules, exceptions)
 
 
-def read_catalogues(folder: Path = RULES) -> dict[str, Catalogue]:
+#: The catalogue of a protocol, read once.
+catalogue_of: Callable[[str], Catalogue] = cache(read_catalogue)
+
+
+def read_catalogues() -> dict[str, Catalogue]:
     """The catalogue of each protocol that has one; see `read_catalogue`."""
-    return {protocol: read_catalogue(protocol, folder) for protocol in PROTOCOLS}
+    return {protocol: catalogue_of(protocol) for protocol in PROTOCOLS}
 
 
 def unknown(catalogues: Mapping[str, Catalogue], ids: Iterable[str]) -> list[str]:

@@ -8,14 +8,13 @@ so does one that names `protocols` in a mark, for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from compat_tests.conformance import Catalogue, Results, page, read_catalogues, unknown
-
-_PROPERTY = "rule"
+from compat_tests.folding import CASE, RULE
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -47,9 +46,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         ids = list(_ids(item))
         wrong += [f"{item.nodeid}: {line}" for line in unknown(catalogues, ids)]
-        item.user_properties += [(_PROPERTY, id_) for id_ in dict.fromkeys(_shown(item, ids, catalogues))]
+        item.user_properties += [(RULE, id_) for id_ in dict.fromkeys(_shown(item, ids, catalogues))]
     if wrong:
         raise pytest.UsageError("\n".join(wrong))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_cases(items: list[pytest.Item]) -> None:
+    """The same for cases of a folded test."""
+    pytest_collection_modifyitems(items)
 
 
 def _ids(item: pytest.Item) -> Iterable[str]:
@@ -75,6 +80,16 @@ def _shown(item: pytest.Item, ids: Iterable[str], catalogues: Mapping[str, Catal
     ]
 
 
+def _outcomes(report: pytest.TestReport, outcome: str) -> Iterator[tuple[str, str]]:
+    """Each rule that a test shows, with the outcome of the test, or of the case that shows the rule."""
+    for name, value in report.user_properties:
+        if name == RULE:
+            yield str(value), outcome
+        elif name == CASE:
+            own, rules = value  # type: ignore[misc]
+            yield from ((rule, own) for rule in rules)
+
+
 class _Reporter:
     """Collects outcomes and writes the report at the end."""
 
@@ -89,9 +104,8 @@ class _Reporter:
             return
         outcome = "skipped" if hasattr(report, "wasxfail") else report.outcome
         test = report.nodeid.split("[")[0]
-        for name, value in report.user_properties:
-            if name == _PROPERTY:
-                self.results.add(str(value), test, outcome)
+        for rule, shown in _outcomes(report, outcome):
+            self.results.add(rule, test, shown)
 
     def pytest_sessionfinish(self) -> None:
         """Write the file."""

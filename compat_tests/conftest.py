@@ -12,8 +12,14 @@ import pytest
 if TYPE_CHECKING:
     from compat_tests.sharing import Scheduler
 
-# The first adds the option --conformance and knows the marker `rule`, the second adds --record-faults.
-pytest_plugins = ["compat_tests.conformance_plugin", "compat_tests.faults_plugin", "pytester"]
+pytest_plugins = [
+    "compat_tests.tiers",  # --tier; before the next one
+    "compat_tests.folding",  # all parameters of a function are one test; --each-case
+    "compat_tests.conformance_plugin",  # --conformance and the marker `rule`
+    "compat_tests.faults_plugin",  # --record-faults
+    "compat_tests.fuzz_plugin",  # how many examples property tests draw
+    "pytester",
+]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,7 +18,7 @@ _STARTS_SPARK = (
     "compat_tests/spark/",
     "compat_tests/crashes/",
     "compat_tests/benchmarks/test_trace_soak.py",
-    "compat_tests/plugin/test_spark_fixtures.py",
+    "compat_tests/plugin/test_spark_sessions.py",
     "examples/spark_",
 )
 _ONE_BY_ONE = (

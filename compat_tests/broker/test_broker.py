@@ -84,10 +84,10 @@ def test_stopping_tells_the_clients(broker: Broker) -> None:
 def test_starting_again_keeps_the_port_and_what_is_durable() -> None:
     broker = Broker().start()
     port = broker.port
-    broker.look(
+    broker._reader.read(
         lambda state: state.virtual_hosts["/"].queues.declare("durable", QueueDeclaration(durable=True))
     )
-    broker.look(lambda state: state.virtual_hosts["/"].queues.declare("transient"))
+    broker._reader.read(lambda state: state.virtual_hosts["/"].queues.declare("transient"))
     broker.stop()
     with broker:
         assert broker.port == port
@@ -299,7 +299,7 @@ def test_looking_at_a_queue(broker: Broker) -> None:
 
 
 def test_waiting_in_vain_says_what_there_is(broker: Broker) -> None:
-    broker.look(lambda state: state.virtual_hosts["/"].queues.declare("q"))
+    broker._reader.read(lambda state: state.virtual_hosts["/"].queues.declare("q"))
     with pytest.raises(WaitTimeout, match="ready=0"):
         broker.queue("q").wait_for(ready=1, timeout=0.01)
 

@@ -67,7 +67,7 @@ def test_coroutines_go_on_while_they_wait(broker: Broker) -> None:
         )
         await asyncio.sleep(0)
         broker.publish(b"1", routing_key="a")
-        broker.look(lambda state: state.virtual_host("/").queues.declare("q"))
+        broker._reader.read(lambda state: state.virtual_host("/").queues.declare("q"))
         published, dropped, seen, queue = await waiting
         assert (len(published), len(dropped), seen, queue.name) == (1, 1, True, "q")
         await broker.wait_until_idle_async()

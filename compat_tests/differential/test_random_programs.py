@@ -226,7 +226,7 @@ def test_random_programs_bring_about_what_they_do_on_rabbitmq(
 ) -> None:
     chosen_seed = seed_of(request.config)
     chosen = drawn(USUAL_SEED, USUAL)
-    fresh = FRESH if FACTOR == 1 else int(FRESH * FACTOR)
+    fresh = int(FRESH * max(1, FACTOR))
     if chosen_seed != USUAL_SEED:
         chosen += drawn(chosen_seed, fresh)
     too_slow: list[Program] = []

@@ -27,7 +27,7 @@ from compat_tests.fuzz.checks import (
     settled_fate,
 )
 from compat_tests.fuzz.mutations import Chunks, chunked
-from compat_tests.fuzz.profile import FACTOR, examples
+from compat_tests.fuzz.profile import examples, sampled, scaled
 from compat_tests.fuzz.subjects import SUBJECTS, Subject, on_each, speaking_0_9_1
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.protocols.amqp_0_9.realms import Realms
@@ -90,7 +90,7 @@ def test_vanishing_at_every_octet_leaves_nothing(subject: Subject, recording: in
     stream = b"".join(subject.recordings[recording])
     # The longest ones consist of bodies, in which one byte is like another, and both protocols cut alike.
     step = 37 if len(stream) >= 3000 else 1 if subject.protocol == "0-9-1" else 3
-    for end in range(0, len(stream), step):
+    for end in sampled(range(0, len(stream), step), first=recording):
         server = subject.server()
         client = server.connect(port=40_000)
         client.send_bytes(stream[:end])
@@ -118,7 +118,7 @@ def test_mutated_streams(subject: Subject) -> None:
         fates[check_stream(subject.server(), stream, sizes, reads, wait)] += 1
 
     run()
-    assert next(runs) >= FACTOR * STREAMS * subject.share
+    assert next(runs) >= scaled(STREAMS * subject.share)
     # The mutations are worth something only if they break some streams and leave others whole.
     assert all(fates[fate] for fate in ("open", "closing", "finished")), fates
 
@@ -156,6 +156,7 @@ def alive(kind: type, but: Iterable[object] = ()) -> list[object]:
     return [each for each in gc.get_objects() if isinstance(each, kind) and id(each) not in known]
 
 
+@pytest.mark.long
 @on_each
 def test_memory_does_not_grow(subject: Subject) -> None:
     """After nine hundred broken connections a broker is no larger than after three hundred good ones.
@@ -203,6 +204,7 @@ def test_messages_do_not_keep_what_their_publisher_had(subject: Subject) -> None
         assert not endpoint.channels and not endpoint.known_properties and not endpoint._partial
 
 
+@pytest.mark.long
 def test_what_is_remembered_has_bounds() -> None:
     """Caches make a busy client cheap; one that never says the same twice must not fill them for ever."""
     server = Server("rabbitmq-4.2")

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from compat_tests.fuzz.profile import FACTOR
+from compat_tests.fuzz.profile import FRESH
 
 __all__ = ["USUAL_SEED", "seed_of"]
 
@@ -14,8 +14,8 @@ USUAL_SEED = 1
 
 
 def seed_of(config: pytest.Config) -> int:
-    """The seed of `--hypothesis-seed`; without that the usual one, or any where tests do more than usual."""
+    """The seed of `--hypothesis-seed`; without that the usual one, or a new one if each run has its own."""
     given = config.getoption("--hypothesis-seed", default=None)
     if given is None:
-        return USUAL_SEED if FACTOR == 1 else random.getrandbits(32)
+        return random.getrandbits(32) if FRESH else USUAL_SEED
     return random.getrandbits(32) if given == "random" else int(given)

@@ -8,13 +8,12 @@ because the text of 0-9 wants something else, which has a test in `amqp_0_9/`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from compat_tests.conformance import PROTOCOL_0_9_1, SHARING, Catalogue, read_catalogue
+from compat_tests.conformance import PROTOCOL_0_9_1, SHARING, catalogue_of
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.adapters import protocol_names
 
@@ -31,7 +30,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         for protocol in SHARING
         if protocol in protocol_names()
         and _may_speak(metafunc.definition, protocol)
-        and any(_catalogue(protocol).same(id_) for id_ in ids)
+        and any(catalogue_of(protocol).same(id_) for id_ in ids)
     ]
     if protocols not in ([], [PROTOCOL_0_9_1]):
         metafunc.parametrize("protocol", protocols, indirect=True)
@@ -45,6 +44,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not (callspec := getattr(item, "callspec", None))
         or _may_speak(item, callspec.params.get("protocol", ""))
     ]
+
+
+def pytest_cases(items: list[pytest.Item]) -> None:
+    """The same for cases of a folded test."""
+    pytest_collection_modifyitems(items)
 
 
 def _may_speak(node: pytest.Item, protocol: str) -> bool:
@@ -62,9 +66,6 @@ def _marks(node: pytest.Item, name: str) -> Iterator[pytest.Mark]:
 def _marks_of(values: Any) -> list[pytest.Mark]:
     """The marks of one of the values of a parameter: bare, or with their decorators."""
     return [getattr(mark, "mark", mark) for mark in getattr(values, "marks", ())]
-
-
-_catalogue: Callable[[str], Catalogue] = cache(read_catalogue)
 
 
 @pytest.fixture

@@ -404,7 +404,7 @@ def test_a_frozen_broker_without_timers_sleeps(wall_broker: Broker, connect: Con
         connect(wall_broker, heartbeat=60)
         wall_broker.wait_until_idle()
         assert [timer.housekeeping for timer in wall_broker.clock.timers] == [True, True]
-        assert wall_broker.look(lambda state: state.clock.sleep(state.timers)) is None
+        assert wall_broker._reader.read(lambda state: state.clock.sleep(state.timers)) is None
 
 
 def test_a_frozen_broker_with_timers_looks_from_time_to_time(minute: Any, wall_broker: Broker) -> None:

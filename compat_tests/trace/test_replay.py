@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-import aio_pika
 import amqp
 import pika
 import pytest
 
-from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
+from compat_tests.trace.happenings import busy, calls, consume, pika_client
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
@@ -42,70 +40,6 @@ def recorded(broker: Broker, tmp_path: Path) -> Callable[[], Trace]:
     return end
 
 
-def pika_client(broker: Broker, virtual_host: str = "") -> pika.BlockingConnection:
-    return pika.BlockingConnection(pika.URLParameters(broker.url + virtual_host))
-
-
-def consume(channel, queue: str, count: int) -> None:
-    """Take so many messages, acknowledging each."""
-    for method, _, _ in channel.consume(queue, inactivity_timeout=10):
-        assert method is not None
-        channel.basic_ack(method.delivery_tag)
-        count -= 1
-        if not count:
-            break
-    channel.cancel()
-
-
-def busy(broker: Broker) -> None:
-    """Much of what a broker can say."""
-    with pika_client(broker) as connection:
-        channel = connection.channel()
-        channel.confirm_delivery()
-        queue = channel.queue_declare("", exclusive=True).method.queue
-        channel.exchange_declare("events", "topic")
-        channel.queue_bind(queue, "events", "order.#")
-        for number in range(3):
-            properties = pika.BasicProperties(headers={"n": number}, reply_to=queue)
-            channel.basic_publish("events", "order.placed", b"%d" % number, properties)
-        channel.basic_publish("", queue, bytes(range(256)) * 1000)
-        consume(channel, queue, 4)
-        with pytest.raises(pika.exceptions.UnroutableError):
-            channel.basic_publish("", "nowhere", b"lost", mandatory=True)
-        channel.basic_get(queue)
-        with pytest.raises(pika.exceptions.ChannelClosedByBroker):
-            channel.queue_declare("missing", passive=True)
-
-
-def calls(broker: Broker) -> None:
-    """Two clients, one of which asks the other over a direct reply-to."""
-
-    async def talk() -> None:
-        async with await aio_pika.connect(broker.url) as caller, await aio_pika.connect(broker.url) as server:
-            requests = await (await server.channel()).declare_queue("requests")
-            answering = await server.channel()
-
-            async def answer(message) -> None:
-                reply = aio_pika.Message(message.body * 2)
-                await answering.default_exchange.publish(reply, message.reply_to)
-
-            await requests.consume(answer, no_ack=True)
-            channel = await caller.channel()
-            answers: asyncio.Queue[bytes] = asyncio.Queue()
-
-            async def take(message) -> None:
-                answers.put_nowait(message.body)
-
-            replies = await channel.get_queue("amq.rabbitmq.reply-to", ensure=False)
-            await replies.consume(take, no_ack=True)
-            for body in (b"a", b"b"):
-                question = aio_pika.Message(body, reply_to="amq.rabbitmq.reply-to")
-                await channel.default_exchange.publish(question, "requests")
-                assert await answers.get() == body * 2
-
-    asyncio.run(talk())
-
-
 def test_pika_does_it_again(broker, recorded):
     busy(broker)
     outcome = replay(recorded())
@@ -128,25 +62,6 @@ def test_aio_pika_clients_talk_again_over_a_reply_queue(broker, recorded):
     outcome = replay(recorded())
     assert outcome.same, str(outcome)
     assert len(outcome.connections) == 2
-
-
-@pytest.fixture(scope="module")
-def node() -> Iterator[RabbitMQNode]:
-    reason = available()
-    if reason is not None:
-        pytest.skip(reason)
-    with RabbitMQNode() as node:
-        yield node
-
-
-@pytest.mark.parametrize("happening", [busy, calls])
-def test_a_real_rabbitmq_answers_the_same(node, happening):
-    # The nodes at hand are old ones.
-    with Broker(personality="rabbitmq-3.13") as broker:
-        happening(broker)
-        assert broker.wait_for(lambda: not broker.connections)
-        outcome = replay(broker.trace, url=node.url, timeout=20)
-    assert outcome.same, str(outcome)
 
 
 def test_time_passes_as_it_did(broker, recorded):

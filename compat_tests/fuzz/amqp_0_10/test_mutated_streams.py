@@ -20,7 +20,7 @@ from compat_tests.fuzz.amqp_0_10 import mutations
 from compat_tests.fuzz.amqp_0_10.recordings import RECORDINGS, before
 from compat_tests.fuzz.checks import connection_of, inconsistencies, left_behind, queues, serves_others
 from compat_tests.fuzz.mutations import ON_OCTETS, Chunks, chunked, chunkings
-from compat_tests.fuzz.profile import FACTOR, examples
+from compat_tests.fuzz.profile import examples, sampled, scaled
 from compat_tests.fuzz.test_mutated_streams import empty
 from compat_tests.protocol.amqp_0_10.driver import Client, Server
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
@@ -120,7 +120,7 @@ def test_recordings_are_what_valid_clients_send(personality: str, sizes: Chunks,
 @pytest.mark.parametrize("recording", range(len(RECORDINGS)))
 def test_vanishing_at_every_octet_leaves_nothing(personality: str, recording: int) -> None:
     stream = b"".join(RECORDINGS[recording])
-    for end in range(len(stream)):
+    for end in sampled(range(len(stream)), first=recording):
         server = Server(personality)
         client = server.dial()
         client.send_bytes(stream[:end])
@@ -148,7 +148,7 @@ def test_mutated_streams(personality: str) -> None:
         fates[check_stream(Server(personality), stream, sizes, reads, wait)] += 1
 
     run()
-    assert next(runs) >= FACTOR * STREAMS // len(PERSONALITIES)
+    assert next(runs) >= scaled(STREAMS // len(PERSONALITIES))
     # The mutations are worth something only if they break some streams and leave others whole.
     assert all(fates[each] for each in ("open", "closing", "failed", "finished")), fates
 
@@ -200,6 +200,7 @@ def _random_stream(random: Random) -> bytes:
     return mutations.mutated(random.choice(RECORDINGS), changes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("personality", PERSONALITIES)
 def test_memory_does_not_grow(personality: str) -> None:
     """After twelve hundred broken connections a broker is no larger than after three hundred."""

@@ -12,6 +12,7 @@ from compat_tests.fuzz.amqp_0_9 import hostile
 from compat_tests.fuzz.amqp_0_9.recordings import INTERRUPTED, Client
 from compat_tests.fuzz.checks import gone, inconsistencies, left_behind, serves_others, settled_fate
 from compat_tests.fuzz.hostile import NAMES, VALUES
+from compat_tests.fuzz.profile import FACTOR, sampled
 from compat_tests.fuzz.subjects import SUBJECTS, Subject, speaking_0_9_1
 from compat_tests.unit.wire.strategies import BITS, escaped
 from fakeamqp.protocols.amqp_0_9.codec import METHODS
@@ -114,12 +115,13 @@ def test_every_method_in_every_state(state: str) -> None:
     random = Random(state)
     fates: Counter[str] = Counter()
     subjects = tuple(STATES)
-    for number, method in enumerate(METHODS.values()):
+    for number, method in sampled(list(enumerate(METHODS.values())), first=NAMED.index(state)):
         subject = subjects[number % 2]
         for turn, octets in enumerate(frames(method, random, strict=subject.strict)):
             if state in ("closing", "closed") and turn > 1:
                 continue  # Nobody looks at it.
             stream = STATES[subject][state] + octets
             fates[check(subject, stream, witness=turn == number % 5)] += 1
-    if state not in ("starting", "tuning", "closed"):  # There nobody is told anything.
+    # Some methods do not show it, and in some states clients are told nothing.
+    if FACTOR >= 1 and state not in ("starting", "tuning", "closed"):
         assert len(fates) > 1, fates

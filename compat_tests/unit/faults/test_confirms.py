@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.fuzz.profile import examples
 from compat_tests.unit.faults.server import FaultServer, publish_bytes
 from fakeamqp.faults import Faults, FrameGroup, Rule
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -154,7 +155,7 @@ _STEPS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(_STEPS, max_size=25))
 def test_every_publish_gets_the_confirm_that_rules_leave_it(steps: list[tuple[str, Any]]) -> None:
     """Once, by its own number; one that a rule has lost gets none, also not along with another."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.fuzz.profile import examples
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.inspect import NoSuchVirtualHost
 from fakeamqp.inspect.explanations import Explanation, explain
@@ -348,7 +349,7 @@ def publishes(draw: st.DrawFn) -> tuple[str, str, dict[str, Any], bool]:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data())
 def test_a_publish_does_what_was_explained(data: st.DataObject):
     server = Server(history=10)

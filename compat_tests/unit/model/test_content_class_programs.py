@@ -7,9 +7,10 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.fuzz.profile import examples
 from compat_tests.unit.model.readers import Reader
 from compat_tests.unit.model.test_content_classes import QUEUES, made, octets
 from compat_tests.unit.model.transactions.bench import Bench
@@ -111,7 +112,7 @@ def queue_of(kind: str) -> Queue:
 
 
 @pytest.mark.parametrize("kind", QUEUES)
-@settings(max_examples=100)
+@examples(100)
 @given(program=steps)
 def test_nothing_waits_for_nothing_and_nothing_is_lost(
     kind: str, program: list[tuple[str, Any, int]]

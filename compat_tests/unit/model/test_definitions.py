@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.fuzz.profile import examples
 from compat_tests.protocol.driver import Server
 from fakeamqp.model.definitions import DefinitionsError, dump_definitions, load_definitions
 from fakeamqp.model.limits import UserLimits, VirtualHostLimits
@@ -308,7 +309,7 @@ def topologies(draw: st.DrawFn) -> dict[str, Any]:
     return made
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(made=topologies(), personality=st.sampled_from((*RABBITS, "spec")))
 def test_what_was_dumped_loads_and_dumps_the_same(made: dict[str, Any], personality: str) -> None:
     first = dump_definitions(loaded(made, personality).state)

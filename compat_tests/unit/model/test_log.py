@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -15,6 +14,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from compat_tests.fuzz.profile import examples
 from fakeamqp.model.queues.log import Cursor, Log
 
 HEADER = 8
@@ -318,5 +318,5 @@ class AgainstAList(RuleBasedStateMachine):
 
 def test_it_holds_what_a_plain_list_would() -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        AgainstAList, settings=settings(max_examples=100, stateful_step_count=60, deadline=None)
+        AgainstAList, settings=examples(100, stateful_step_count=60)
     )

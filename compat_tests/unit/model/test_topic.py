@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.fuzz.profile import examples
 from fakeamqp.model.exchanges import topic_matches
 from fakeamqp.model.exchanges.trie import TopicTrie
 
@@ -27,13 +28,13 @@ PATTERNS = st.lists(PATTERN_WORDS, max_size=6).map(".".join)
 KEYS = st.lists(KEY_WORDS, max_size=6).map(".".join)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(PATTERNS, KEYS)
 def test_a_pattern_matches_as_the_documents_say(pattern: str, key: str) -> None:
     assert topic_matches(pattern, key) == reference(words(pattern), words(key))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.lists(st.tuples(st.sampled_from(["add", "remove"]), PATTERNS, st.integers(0, 3)), max_size=25),
     st.lists(KEYS, min_size=1, max_size=5),

@@ -15,10 +15,11 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pika")
 
 # ruff: noqa: E402
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 from pyspark.sql import types
 
+from compat_tests.fuzz.profile import examples
 from compat_tests.unit.spark import sink
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
@@ -77,7 +78,7 @@ def columns(draw) -> dict[str, list]:
     }
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(columns(), some.booleans())
 def test_messages_have_what_the_rows_have(broker, columns, persistent):
     broker.queue("q").purge()

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from compat_tests.fuzz.profile import scaled
 from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Query, publish, values
 from fakeamqp import Broker
 
@@ -144,5 +145,5 @@ class Spooling(RuleBasedStateMachine):
 
 TestSpooling = Spooling.TestCase
 TestSpooling.settings = settings(
-    max_examples=20, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=scaled(20), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )

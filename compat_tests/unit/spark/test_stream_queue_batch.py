@@ -6,9 +6,10 @@ import pickle
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.fuzz.profile import examples
 from compat_tests.unit.spark.micro_batches import table
 from compat_tests.unit.spark.streams import batch_reader, publisher, rows
 from fakeamqp import Broker
@@ -330,7 +331,7 @@ def gaps():
         yield broker.url, [message.offset for message in broker.queue("log").messages]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(25)
 @given(data=st.data())
 def test_any_split_of_any_range_gives_every_offset_once(gaps, data):
     url, there = gaps

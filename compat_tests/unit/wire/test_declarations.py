@@ -87,7 +87,7 @@ def test_constants_are_those_of_the_facts(protocol: Protocol) -> None:
     facts = protocol.facts
     constants = facts["constants"]
     expected = {
-        "PROTOCOL_HEADER": bytes(facts["protocol"]["header_bytes"]),
+        "PROTOCOL_HEADER": bytes(facts["protocol"]["header_octets"]),
         "VERSION_MAJOR": facts["protocol"]["start_version_major"],
         "VERSION_MINOR": facts["protocol"]["start_version_minor"],
         "PORT": facts["protocol"]["port"],

@@ -8,9 +8,10 @@ import pickle
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.fuzz.profile import examples
 from compat_tests.unit.wire.strategies import ALL_METHODS, BITS, methods
 from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
@@ -97,7 +98,7 @@ def test_known_octets(method: Method, octets: str) -> None:
 
 
 @given(methods())
-@settings(max_examples=150)
+@examples(150)
 def test_what_is_written_is_read_back(method: Method) -> None:
     payload = method.encode()
     assert payload[:4] == struct.pack(">HH", method.CLASS_ID, method.METHOD_ID)
@@ -157,7 +158,7 @@ def test_what_is_wrong_inside_a_table_keeps_its_kind_and_gets_the_methods_name()
 
 
 @given(st.sampled_from(ALL_METHODS), st.binary(max_size=80), st.sampled_from([RABBITMQ, PUBLISHED]))
-@settings(max_examples=300)
+@examples(300)
 def test_random_octets_give_a_method_or_a_wire_error(
     method: type[Method], octets: bytes, grammar: Grammar
 ) -> None:
@@ -170,7 +171,7 @@ def test_random_octets_give_a_method_or_a_wire_error(
 
 
 @given(methods(), st.data(), st.sampled_from([RABBITMQ, PUBLISHED]))
-@settings(max_examples=150)
+@examples(150)
 def test_damaged_payloads_give_a_method_or_a_wire_error(
     method: Method, data: st.DataObject, grammar: Grammar
 ) -> None:

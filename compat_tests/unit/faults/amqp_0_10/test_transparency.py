@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.fuzz.profile import examples
 from compat_tests.protocol.amqp_0_10.driver import Client, c, structs, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import Faults
@@ -141,7 +142,7 @@ def _talk(conversation: list[Any], install: Callable[[Faults], None] | None) -> 
 
 
 @given(_CONVERSATIONS, st.sampled_from([_spies, _calls, _waits, _copies]))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_rules_that_change_nothing(conversation: list[Any], install: Callable[[Faults], None]) -> None:
     assert _talk(conversation, install) == _talk(conversation, None)
 

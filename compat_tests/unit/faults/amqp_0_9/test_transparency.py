@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.fuzz.profile import examples
 from compat_tests.protocol.amqp_0_9.driver import Child, content
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
@@ -138,7 +139,7 @@ _CONVERSATIONS = st.lists(
 
 
 @given(_CONVERSATIONS, st.sampled_from([_spies, _calls, _copies]))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_rules_that_change_nothing(conversation: list[Any], install: Callable[[Faults], None]) -> None:
     assert _talk(conversation, install) == _talk(conversation, None)
 

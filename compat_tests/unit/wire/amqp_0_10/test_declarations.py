@@ -157,7 +157,7 @@ def test_types_and_enumerations_are_those_of_the_facts() -> None:
 
 def test_constants_are_those_of_the_facts() -> None:
     protocol = FACTS["protocol"]
-    assert bytes(protocol["header_bytes"]) == constants.PROTOCOL_HEADER == b"AMQP\x01\x01\x00\x0a"
+    assert bytes(protocol["header_octets"]) == constants.PROTOCOL_HEADER == b"AMQP\x01\x01\x00\x0a"
     for fact in FACTS["constants"]:
         assert getattr(constants, constant(fact["name"])) == fact["value"]
 

@@ -254,7 +254,7 @@ def read_array(octets: bytes, offset: int, end: int | None = None, depth: int = 
         if code in (_VOID, _BIT):
             if count > MAX_EMPTY_ELEMENTS or start + 5 < stop:
                 raise SegmentError(
-                    f"an array announces {count} elements without octets: too many, or it has some"
+                    f"an array announces {count} elements without bytes: too many, or it has some"
                 )
             items.extend([None if code == _VOID else True] * count)
         _read_items(items, octets, start + 5, stop, code, depth)

@@ -1,0 +1,91 @@
+"""Pytest plugin: which tests are quick, and which take long.
+
+`--tier quick` (`make test`) runs what must be green before a commit, in four minutes on two processors.
+`--tier long` (`make test-all`) runs the rest, and once more every test that draws random examples: there they
+are more, and new ones. Without the option everything runs.
+
+A test is quick unless its file or a folder above it is in `LONG`, or it is marked with `pytest.mark.long`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+__all__ = ["CORE_OF_SPARK", "DRAWING", "LONG"]
+
+HERE = Path(__file__).resolve().parent
+
+#: Tests that need a real RabbitMQ, many real clients, an installation, a browser, or a Java for each test.
+LONG = (
+    "benchmarks",
+    "clients",
+    "crashes",
+    "differential",
+    "faults/test_clients.py",
+    "faults/test_soak.py",
+    "fuzz/test_fuzz_plugin.py",
+    "packaging",
+    "pages",
+    "plugin/test_spark_sessions.py",
+    "spark",
+)
+#: Files below `LONG` that are quick all the same. The examples have whole jobs of Spark.
+CORE_OF_SPARK = ("spark/test_session.py", "spark/test_stream_fixture.py")
+#: Tests that draw random examples without being marked as tests of Hypothesis.
+DRAWING = ("fuzz", "programs", "unit/model/test_log.py")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.getgroup("fakeamqp").addoption(
+        "--tier",
+        choices=("quick", "long"),
+        help="run the quick tests, or the long ones and all that draw examples",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line("markers", "long: a test that `make test` leaves to `make test-all`")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import files of long tests where the quick ones are asked for."""
+    if config.getoption("--tier") == "quick" and collection_path.is_file() and in_long(collection_path):
+        return True
+    return None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of the other tier."""
+    tier = config.getoption("--tier")
+    if tier is None:
+        return
+    chosen = [item for item in items if tier in tiers_of(item)]
+    left = set(items).difference(chosen)
+    if left:
+        config.hook.pytest_deselected(items=list(left))
+    items[:] = chosen
+
+
+def tiers_of(item: pytest.Item) -> set[str]:
+    """The tiers that run this test. Hypothesis marks its own tests."""
+    if item.get_closest_marker("long") is not None or in_long(item.path):
+        return {"long"}
+    draws = item.get_closest_marker("hypothesis") is not None or _is_below(item.path, DRAWING)
+    return {"quick", "long"} if draws else {"quick"}
+
+
+@cache
+def in_long(path: Path) -> bool:
+    """Whether the tests of this file are in `LONG`."""
+    return _is_below(path, LONG) and not _is_below(path, CORE_OF_SPARK)
+
+
+def _is_below(path: Path, parts: Iterable[str]) -> bool:
+    return any(path.is_relative_to(HERE / part) for part in parts)

@@ -1,0 +1,104 @@
+"""Every test is in a tier: what `make test` leaves out, `make test-all` runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from compat_tests import tiers
+from compat_tests.tiers import CORE_OF_SPARK, DRAWING, HERE, LONG, in_long
+
+ROOT = HERE.parent
+SOURCE = """
+    from hypothesis import given, strategies as st
+
+    def test_plain():
+        pass
+
+    @given(st.booleans())
+    def test_drawing(drawn):
+        pass
+"""
+
+
+@pytest.fixture
+def tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A folder of quick tests, one of long ones, of which one file is quick, and one that draws."""
+    monkeypatch.setattr(tiers, "HERE", pytester.path)
+    monkeypatch.setattr(tiers, "LONG", ("slow", "other/test_slow.py"))
+    monkeypatch.setattr(tiers, "CORE_OF_SPARK", ("slow/test_core.py",))
+    monkeypatch.setattr(tiers, "DRAWING", ("fuzz",))
+    tiers.in_long.cache_clear()
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
+    for name in ("slow/test_a", "slow/test_core", "other/test_slow", "other/test_quick", "fuzz/test_fuzz"):
+        path = pytester.path / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        pytester.makepyfile(**{name: SOURCE})
+    return pytester
+
+
+def ran(tests: pytest.Pytester, *args: str) -> set[str]:
+    recorder = tests.inline_run("-p", "compat_tests.tiers", *args)
+    return {each.nodeid for each in recorder.getreports("pytest_runtest_logreport") if each.when == "call"}
+
+
+def both(file: str) -> set[str]:
+    return {f"{file}.py::test_plain", f"{file}.py::test_drawing"}
+
+
+def test_quick_tests(tests: pytest.Pytester) -> None:
+    quick = both("slow/test_core") | both("other/test_quick") | both("fuzz/test_fuzz")
+    assert ran(tests, "--tier", "quick") == quick
+
+
+def test_long_tests_and_those_that_draw(tests: pytest.Pytester) -> None:
+    drawing = {"slow/test_core.py::test_drawing", "other/test_quick.py::test_drawing"} | both(
+        "fuzz/test_fuzz"
+    )
+    assert ran(tests, "--tier", "long") == both("slow/test_a") | both("other/test_slow") | drawing
+
+
+def test_a_single_test_may_be_long(tests: pytest.Pytester) -> None:
+    marked = "import pytest\n@pytest.mark.long\ndef test_it():\n    pass\n"
+    (tests.path / "fuzz" / "test_fuzz.py").write_text(marked)
+    assert "fuzz/test_fuzz.py::test_it" not in ran(tests, "--tier", "quick")
+    assert "fuzz/test_fuzz.py::test_it" in ran(tests, "--tier", "long")
+
+
+def test_without_a_tier_everything_runs(tests: pytest.Pytester) -> None:
+    assert len(ran(tests)) == 10
+
+
+def test_long_tests_are_not_imported_with_the_quick_ones(tests: pytest.Pytester) -> None:
+    (tests.path / "slow" / "test_a.py").write_text("raise RuntimeError")
+    assert len(ran(tests, "--tier", "quick")) == 6
+
+
+def test_what_the_lists_name_is_there() -> None:
+    for part in (*LONG, *CORE_OF_SPARK, *DRAWING):
+        assert (HERE / part).exists(), part
+    assert all(_is_in(part, LONG) for part in CORE_OF_SPARK)
+    assert not any(_is_in(part, LONG) for part in DRAWING)
+
+
+def _is_in(part: str, parts: tuple[str, ...]) -> bool:
+    return any(Path(part).is_relative_to(other) for other in parts)
+
+
+def test_tests_that_start_a_rabbitmq_are_long() -> None:
+    """It takes ten seconds to start, and most machines have none."""
+    users = [
+        path
+        for path in sorted(HERE.rglob("test_*.py"))
+        if re.search(r"\bRabbitMQNode\(", path.read_text(encoding="utf-8"))
+    ]
+    assert users
+    assert [path.relative_to(HERE).as_posix() for path in users if not in_long(path)] == []
+
+
+def test_make_test_and_make_test_all_run_a_tier_each() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "--tier quick" in makefile and "--tier long" in makefile
+    assert re.search(r"^test-all: test ", makefile, re.MULTILINE)
