@@ -64,10 +64,11 @@ pairs. The last row uses the raw load from above on two brokers in alternation, 
 TAP = """
 ## Tap
 
-The part of the throughput that the tap costs, without a trace and without a fault that affects the
-messages. The method is the same as for the trace. "Nothing installed" compares the package with a copy that
-does not test for the tap while it processes a message, in {processes} pairs of processes. The other columns
-compare, in one process, a broker with nothing installed and a broker with one of these faults:
+The part of the throughput that the [tap](glossary.md#tap) costs, without a trace and without a fault that
+affects the messages. The method is the same as for the trace. "Nothing installed" compares the package with
+a copy that does not test for the tap while it processes a message, in {processes} pairs of processes. The
+other columns compare, in one process, a broker with nothing installed and a broker with one of these
+faults:
 
 - unrelated rule: `faults.on("queue.delete").drop()`
 - rule for other publishes: `faults.on("basic.publish", routing_key="elsewhere").drop()`
