@@ -1,4 +1,4 @@
-"""The tables of docs/protocols.md, made from the code's: `python -m compat_tests.protocols_page`."""
+"""Writes the tables of docs/protocols.md from the code: `python -m compat_tests.protocols_page`."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _PYTHON = {
     "A": "list",
     "V": "None",
 }
-#: What 0-9-x cannot say becomes something else.
+#: Values of 0-10 types without an equal value in 0-9-x
 _BECOMES = {
     "uuid": "its text",
     "struct32": "its bytes",
-    "uint64": "the number; from 2**63 on its text",
+    "uint64": "the number; as text from 2**63 on",
     "dec32": "the number",
-    "dec64": "the number; its text where 32 bits and 255 places do not do",
+    "dec64": "the number; as text if it needs more than 32 bits or 255 decimal places",
     "char": "the text",
     "char-utf32": "the text",
     "bit": "true",
@@ -52,18 +52,18 @@ _MEANS = {
     "L": "int64",
     "f": "float",
     "d": "double",
-    "D": "dec32, dec64 where it does not fit",
-    "S": "str16, vbin32 where it is longer than 65535 bytes",
+    "D": "dec32, or dec64 if the value does not fit",
+    "S": "str16, or vbin32 if it is longer than 65535 bytes",
     "x": "vbin32",
     "T": "datetime",
-    "F": "map; deeper than 100 levels void",
-    "A": "list; deeper than 100 levels void",
+    "F": "map; void below 100 levels",
+    "A": "list; void below 100 levels",
     "V": "void",
 }
 
 
 def with_tables(page: str) -> str:
-    """The page with its tables as they should be. Raises ValueError where it has no place for them."""
+    """The page with current tables. Raises ValueError if the page has no place for a table."""
     return tables.with_tables(
         page,
         {
@@ -118,7 +118,7 @@ def _types() -> str:
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write the page."""
     PAGE.write_text(with_tables(PAGE.read_text()))
 
 

@@ -25,17 +25,18 @@ from fakeamqp import Broker
 OUTPUT = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 HEADING = """# Benchmarks
 
-Written by `python -m compat_tests.benchmarks.report`. Times depend on the machine and on what else it did;
-ratios are of medians measured in turn in one run, so both sides had the same weather. `make bench` runs
-the same measurements one by one, with their spread.
+`python -m compat_tests.benchmarks.report` writes this page. Times depend on the machine and on its load.
+Ratios compare medians of measurements that alternate in one run, so the load of the machine affects both
+sides equally. `make bench` runs the same measurements one by one and shows their spread.
 
 {machine}
 """
 CYCLE = """
-## A broker of one's own
+## A broker per test
 
-A test that starts a broker, connects with pika, declares a queue, publishes with confirm, gets the message,
-closes and stops the broker. Beside it the client's part alone, on a broker that is running already.
+The test starts a broker, connects with pika, declares a queue, publishes with confirm, gets the message,
+closes the connection and stops the broker. The other rows show the client's part only, on a broker that is
+already running.
 
 | | median | 90 % of runs |
 |---|---:|---:|
@@ -43,18 +44,19 @@ closes and stops the broker. Beside it the client's part alone, on a broker that
 LOAD = """
 ## Raw load
 
-Another process publishes encoded messages of 100 bytes as fast as the broker reads, and counts what one
-consumer without acknowledgements is sent. `bare loop` is a server that only moves as many bytes: what
-the measuring itself could see at most. `fakeamqp serve` keeps neither history nor trace.
+Another process publishes encoded messages of 100 bytes as fast as the broker reads them. It counts the
+messages that one consumer without acknowledgements receives. `bare loop` is a server that only moves the
+same number of bytes: the upper limit of the measurement. `fakeamqp serve` records neither history nor
+trace.
 
 """
 TRACE = """
 ## Trace
 
-Messages per second without a trace and with one of 10,000 events that is full, and what part of the
-throughput it costs. All but the last row: one thread without sockets, spells of a thousand messages by turns,
-by processor time; costs are medians over the pairs. Last row: the load from above on two brokers by turns, by
-the clock on the wall.
+Messages per second without a trace and with a full trace of 10,000 events, and the part of the throughput
+that the trace costs. All rows except the last use one thread without sockets. They alternate between runs
+of a thousand messages with and without a trace, and measure processor time. The cost is the median over the
+pairs. The last row uses the raw load from above on two brokers in alternation, and measures elapsed time.
 
 | | off | on | cost |
 |---|---:|---:|---:|
@@ -62,57 +64,58 @@ the clock on the wall.
 TAP = """
 ## Tap
 
-What part of the throughput it costs that a broker can be watched and interfered with, where nobody does so
-here; measured like the above. Nothing installed: a copy of the package out of which every test for the tap on
-the way of a message has been taken, against the package as it is, {processes} pairs of processes. The others,
-in one process, a broker with nothing installed against one that has
+The part of the throughput that the [tap](glossary.md#tap) costs, without a trace and without a fault that
+affects the messages. The method is the same as for the trace. "Nothing installed" compares the package with
+a copy that does not test for the tap while it processes a message, in {processes} pairs of processes. The
+other columns compare, in one process, a broker with nothing installed and a broker with one of these
+faults:
 
-- an unrelated rule: `faults.on("queue.delete").drop()`
-- a rule about other publishes: `faults.on("basic.publish", routing_key="elsewhere").drop()`
-- a rule that does nothing yet: `faults.on("basic.publish").after(10**9).drop()`, which has to see all of
-  every publish
-- another's network: `faults.network.on("elsewhere").latency(1)`
+- unrelated rule: `faults.on("queue.delete").drop()`
+- rule for other publishes: `faults.on("basic.publish", routing_key="elsewhere").drop()`
+- rule that does not fire: `faults.on("basic.publish").after(10**9).drop()`, which has to read every publish
+  completely
+- network of another connection: `faults.network.on("elsewhere").latency(1)`
 
 {head}"""
 IMPORTS = """
 ## Imports
 
-What is added to the start of an interpreter, with compiled files at hand and without.
+The time that the import adds to the start of an interpreter, with compiled files and without them.
 
 | | compiled | not compiled |
 |---|---:|---:|
 """
 LADDER = """
-## Time that a test moves
+## Virtual time
 
-A retry ladder of 5 s, 1 min and 10 min climbed with a real pika consumer by `clock.advance`, connecting and
-declaring included.
+A message passes through three retry queues with delays of 5 s, 1 min and 10 min, to a real pika consumer.
+The test moves the time with `clock.advance`. The time includes the connection and the declarations.
 
 | | median | 90 % of runs |
 |---|---:|---:|
 """
 EXPIRY = """
-Advancing past messages that expire one millisecond after another, each at an instant of its own: messages
-per second, and bytes of memory per message (bodies of 100 bytes, which the messages share) while they wait
-and after they have expired.
+The clock advances past messages that expire one millisecond after another. The table shows messages per
+second, and the memory per message in bytes before and after the expiry. All messages share one body of 100
+bytes.
 
 | | {many} messages | {fewer} messages | bytes waiting | bytes afterwards |
 |---|---:|---:|---:|---:|
 """
 INSIDE = """
-## Inside
+## Parts of the broker
 
-One thread, no sockets: operations per second.
+Operations per second, in one thread without sockets.
 
 """
 
 
 def main() -> None:
-    """See the module."""
+    """Run the benchmarks and write the page."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="fewer runs: to see whether it works")
+    parser.add_argument("--quick", action="store_true", help="fewer runs, to check that the program works")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="where to write (default: %(default)s)")
     options = parser.parse_args()
     many = 20_000 if options.quick else 1_000_000
@@ -145,7 +148,7 @@ def main() -> None:
 
 
 def machine() -> str:
-    """What it ran on."""
+    """The interpreter and the processors of this machine."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return f"{python}, {os.cpu_count()} processors, {platform.machine()}."
 
@@ -227,7 +230,7 @@ def inside_rows(seconds: float) -> Iterator[str]:
 
 
 def operations_per_second(case: Case, seconds: float) -> float:
-    """The best of five spells."""
+    """The best of five runs."""
     run = case.make()
     run()
     best = 0.0

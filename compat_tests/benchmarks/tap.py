@@ -46,9 +46,9 @@ HOT: Mapping[str, Mapping[str, int]] = {
 
 INSTALLED: dict[str, Callable[[Faults], object]] = {
     "unrelated rule": lambda faults: faults.on("queue.delete").drop(),
-    "rule about other publishes": lambda faults: faults.on("basic.publish", routing_key="elsewhere").drop(),
-    "rule that does nothing yet": lambda faults: faults.on("basic.publish").after(10**9).drop(),
-    "another's network": lambda faults: faults.network.on("elsewhere").latency(1),
+    "rule for other publishes": lambda faults: faults.on("basic.publish", routing_key="elsewhere").drop(),
+    "rule that does not fire": lambda faults: faults.on("basic.publish").after(10**9).drop(),
+    "network of another connection": lambda faults: faults.network.on("elsewhere").latency(1),
 }
 """What can be installed that does nothing to the conversations."""
 

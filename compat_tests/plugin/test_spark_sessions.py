@@ -15,7 +15,9 @@ pytest.importorskip("pyspark")
 class TestWithJava:
     """Each of these starts a Java of its own."""
 
-    def test_a_session_leaves_nothing_behind(self, run_tests_apart, pytester, monkeypatch):
+    def test_a_session_leaves_nothing_behind(
+        self, run_tests_apart: RunTests, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("TZ", "America/New_York")
         result = run_tests_apart(
             """

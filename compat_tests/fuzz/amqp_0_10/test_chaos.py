@@ -206,7 +206,7 @@ def test_what_is_done_stays_done_and_a_plan_happens_again(profile: str, seed: in
 _THESE = [
     name
     for name, kind in FAULTS.items()
-    if "0-10" in (kind.only or ("0-10",))
+    if kind.happens_in("0-10")
     and any(
         each in ("message.transfer", "session.completed", "session.attach", "message.accept")
         for each in kind.methods

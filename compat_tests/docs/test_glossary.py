@@ -1,0 +1,85 @@
+"""The glossary is in order, and the pages do not use words that the project has given up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from compat_tests.docs.pages import ROOT
+
+GLOSSARY = ROOT / "docs" / "glossary.md"
+PAGES = (
+    "README.md",
+    "docs/amqp-0-10.md",
+    "docs/amqp-0-9.md",
+    "docs/benchmarks.md",
+    "docs/decisions.md",
+    "docs/getting-started.md",
+    "docs/glossary.md",
+    "docs/policies.md",
+    "docs/protocols.md",
+)
+"""The pages without the words below."""
+DROPPED = (
+    *("anybody", "bend", "bender", "bends", "bent", "buried", "bury", "cable", "cables", "dialect"),
+    *("dialects", "everybody", "flight", "flights", "house", "lane", "lanes", "midst", "nobody", "octet"),
+    *(
+        "octets",
+        "remark",
+        "remarks",
+        "room",
+        "rooms",
+        "somebody",
+        "soever",
+        "spell",
+        "spells",
+        "twin",
+        "twins",
+    ),
+    *("weather", "whoever", "whomever"),
+)
+"""Words for which the glossary has another one, riddles and metaphors."""
+
+_CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|<!--.*?-->|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
+_TERM = re.compile(r"^## (?P<term>.+)$", re.MULTILINE)
+_LINK = re.compile(r"glossary\.md#(?P<anchor>[\w-]+)")
+_OWN_LINK = re.compile(r"\]\(#(?P<anchor>[\w-]+)\)")
+_DROPPED = re.compile(rf"\b(?:{'|'.join(DROPPED)})\b", re.IGNORECASE)
+
+
+def test_terms_are_in_alphabetical_order() -> None:
+    terms = [term.casefold() for term in _terms()]
+    assert terms == sorted(terms)
+
+
+def test_each_term_occurs_once() -> None:
+    terms = [term.casefold() for term in _terms()]
+    assert len(terms) == len(set(terms))
+
+
+def test_each_term_has_an_explanation() -> None:
+    texts = _TERM.split(GLOSSARY.read_text())[2::2]
+    assert [text for text in texts if not text.strip()] == []
+
+
+def test_links_to_terms_lead_to_a_term() -> None:
+    anchors = {term.lower().replace(" ", "-") for term in _terms()}
+    linked = set(_OWN_LINK.findall(GLOSSARY.read_text()))
+    for page in PAGES:
+        linked |= set(_LINK.findall((ROOT / page).read_text()))
+    assert linked - anchors == set()
+
+
+def test_pages_use_no_dropped_words() -> None:
+    assert [found for page in PAGES for found in _dropped_words(page)] == []
+
+
+def _terms() -> list[str]:
+    return _TERM.findall(GLOSSARY.read_text())
+
+
+def _dropped_words(page: str) -> Iterator[str]:
+    """The dropped words in the prose of a page, each with the page and the line."""
+    prose = _CODE.sub(lambda code: "\n" * code[0].count("\n"), (ROOT / page).read_text())
+    for number, line in enumerate(prose.splitlines(), 1):
+        yield from (f"{page}:{number}: {word}" for word in _DROPPED.findall(line))
