@@ -27,7 +27,7 @@ class PersonalityChoices(TypedDict, total=False):
     product: str
     version: str
     closes_silently_on_bad_frames: bool
-    speaks_of_errors_when: Literal["tuned", "open"]
+    reports_errors_from: Literal["tuned", "open"]
     frame_size_tolerance: int
     smallest_frame_max: int
     published_field_grammar: bool
@@ -74,7 +74,7 @@ class PersonalityChoices(TypedDict, total=False):
     crashes_on_ages: bool
     stream_filter_size_refusal: str
     streams_rewrite_properties: bool
-    stream_consumer_words: tuple[str, str]
+    stream_consumer_terms: tuple[str, str]
     single_active_get_refusal: str
     quorum: QuorumChoices
     branches: BranchChoices

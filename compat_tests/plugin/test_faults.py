@@ -15,8 +15,7 @@ def test_the_fixture_breaks_the_broker_of_the_test(run_tests: RunTests) -> None:
         """
         import pika
         import pytest
-        from fakeamqp.protocols.amqp_0_9.registrations import Registrations
-from fakeamqp.faults import Faults
+        from fakeamqp.faults import Faults
 
         def test_it(amqp_faults, amqp_broker, pika_channel):
             assert type(amqp_faults).__name__ == Faults.__name__
@@ -433,6 +432,7 @@ def test_what_a_handler_of_the_test_has_raised_fails_it(run_tests: RunTests) -> 
         import pytest
         from fakeamqp import FakeAMQPError
         from fakeamqp.protocols.amqp_0_9.public import TunnelRequest
+        from fakeamqp.protocols.amqp_0_9.registrations import Registrations
 
         def test_it(amqp_broker):
             request = TunnelRequest({}, {}, "proxy", "", False, False, b"", "c", 1, "/", "guest")

@@ -63,7 +63,7 @@ class TestWithJava:
         assert "WARN" not in result.stderr.str()
 
     def test_fast_mode_uses_its_cache_and_bears_with_a_broken_one(
-        run_tests_apart: RunTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spark_cache: Path
+        self, run_tests_apart: RunTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spark_cache: Path
     ) -> None:
         own = shutil.copytree(spark_cache, tmp_path / "own", symlinks=True)
         monkeypatch.setenv("XDG_CACHE_HOME", str(own))

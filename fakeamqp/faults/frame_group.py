@@ -129,7 +129,7 @@ class FrameGroup:
         return b"".join(payload for kind, payload in self.frames if framing.part(kind, b"") == "body")
 
     @property
-    def octets(self) -> bytes:
+    def data(self) -> bytes:
         """All frames, encoded."""
         frame = self.protocol.framing.frame
         return b"".join([frame(kind, self.channel, payload) for kind, payload in self.frames])
@@ -201,7 +201,7 @@ class FrameGroup:
 
     def encode(self) -> bytes:
         """Sent: the bytes to send for it now."""
-        return self.octets
+        return self.data
 
     def suppressed(self, state: ConnectionFaultState) -> None:
         """It is not sent, because its channel or connection is about to end."""

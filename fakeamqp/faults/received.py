@@ -74,7 +74,7 @@ class ReceivedFrames:
         if not group.continues_with(kind) or not state.port.channel_open(channel):
             # An unexpected frame, or a closed channel: the connection processes all frames as they came.
             del state.gathering[channel]
-            state.port.receive(group.octets)
+            state.port.receive(group.data)
             return False
         group.frames.append((kind, payload))
         # The group is not in `gathering` while rules act, because one of them might be removed.
@@ -93,7 +93,7 @@ class ReceivedFrames:
             if group.name not in self._watched.names["received"]:
                 del state.gathering[channel]
                 if not state.deaf:
-                    state.port.receive(group.octets)
+                    state.port.receive(group.data)
 
     # --- publishes whose confirms matter ----------------------------------------------------------------
 

@@ -41,7 +41,7 @@ class SentFrames:
         ]
         if len(left) == len(groups):
             return octets
-        return b"".join([group.octets for group in left])
+        return b"".join([group.data for group in left])
 
     def _suppress(self, state: ConnectionFaultState, group: FrameGroup) -> bool:
         """Suppress a frame group on a muted channel; returns whether it was."""
@@ -115,7 +115,7 @@ class SentFrames:
 
     def cut(self, state: ConnectionFaultState, group: FrameGroup, count: int) -> None:
         """Send the first `count` bytes of a frame group. The next tap sees the frames that are whole."""
-        octets = group.octets[:count]
+        octets = group.data[:count]
         overhead = state.protocol.framing.overhead
         whole = 0
         for _, payload in group.frames:

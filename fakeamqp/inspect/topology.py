@@ -68,17 +68,17 @@ class CreditView:
 
     Args:
         messages: the number of messages; None means unlimited.
-        octets: the number of bytes, headers included; None means unlimited.
+        bytes: the number of bytes, headers included; None means unlimited.
         window: whether a completed transfer restores its credit.
     """
 
     messages: int | None
-    octets: int | None
+    bytes: int | None
     window: bool
 
     def __str__(self) -> str:
         """In words: "2 messages"."""
-        limits = ((self.messages, "messages"), (self.octets, "bytes"))
+        limits = ((self.messages, "messages"), (self.bytes, "bytes"))
         words = " and ".join(f"{limit} {unit}" for limit, unit in limits if limit is not None)
         return (words or "unlimited") + (" (window)" if self.window else "")
 
@@ -340,7 +340,7 @@ def consumer_view(subscription: Subscription) -> ConsumerView:
 def _credit(subscription: Subscription) -> CreditView | None:
     for limit in subscription.limits:
         if isinstance(limit, Grant):
-            return CreditView(messages=limit.messages, octets=limit.octets, window=limit.window)
+            return CreditView(messages=limit.messages, bytes=limit.octets, window=limit.window)
     return None
 
 

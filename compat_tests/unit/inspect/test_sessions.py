@@ -52,8 +52,8 @@ def test_a_subscription_and_its_credit(server: Server) -> None:
     (transfer, seen) = session.transfers()
     spent = next(each.cost for each in (transfer, seen) if each.command.destination == "d")
     assert (one.tag, one.queue, one.unacked, one.browses) == ("d", "q", 1, False)
-    assert one.credit == CreditView(messages=2, octets=100 - spent, window=False)
-    assert browser.credit == CreditView(messages=None, octets=None, window=True)
+    assert one.credit == CreditView(messages=2, bytes=100 - spent, window=False)
+    assert browser.credit == CreditView(messages=None, bytes=None, window=True)
     assert repr(one) == (
         f"<consumer 'd' of queue 'q' on {view.connection} channel 0 unacked=1 "
         f"credit=2 messages and {100 - spent} bytes>"

@@ -113,7 +113,7 @@ def test_names_in_the_order_of_declaration(server: Server, client: Client):
 
 def test_entities_of_one_virtual_host_or_of_all(server: Server, client: Client):
     shop = server.state.add_virtual_host("shop")
-    shop.declare_queue("orders", owner=None)
+    shop.queues.declare("orders")
     client.declare("q")
     client.consume("q", "tag")
     names = [(each.virtual_host, each.name) for each in queue_views(server.state)]

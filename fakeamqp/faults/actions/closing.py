@@ -135,7 +135,7 @@ class CloseChannel(CloseAction):
         group = interception.group
         if group.name == group.protocol.channel_opener and not group.port.channel_open(group.channel):
             # The channel does not exist yet: open it while it is muted, so that it can be closed.
-            group.port.receive(group.octets)
+            group.port.receive(group.data)
         if group.on_connection:
             group.port.close_connection(self._code, self._text, group.index)
         else:

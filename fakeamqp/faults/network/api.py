@@ -191,7 +191,7 @@ class Network:
         def make_shaper(proxy: NetworkProxy, towards: Direction) -> Cut | None:
             return Cut(bytes, frames, how, proxy.protocol) if towards == chosen else None  # type: ignore[arg-type]
 
-        count, counted = (bytes, "octets") if bytes is not None else (frames, "frames")
+        count, counted = (bytes, "bytes") if bytes is not None else (frames, "frames")
         return self._install(
             f"{self._clients_are} {_ENDS[how]} after {count} {counted} {direction}",
             make_shaper=make_shaper,

@@ -32,7 +32,7 @@
   }
 
   const number = (value) => value.toLocaleString("en-US");
-  const octets = (value) => (value === 1 ? "1 octet" : `${number(value)} octets`);
+  const octets = (value) => (value === 1 ? "1 byte" : `${number(value)} bytes`);
 
   // Invisible characters, and those that change the direction of text, are shown by their codes.
   const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;

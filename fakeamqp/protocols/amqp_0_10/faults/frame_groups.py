@@ -219,20 +219,20 @@ class CommandGroup(FrameGroup):
     def encode(self) -> bytes:
         """A command is announced by a command point unless the client expects its id."""
         if not self.is_command:
-            return self.octets
+            return self.data
         if self.number is None:
             self.number = self.port.next_command_id(self.channel)
-        octets: bytes = self.port.with_command_point(self.channel, self.number, self.octets)
+        octets: bytes = self.port.with_command_point(self.channel, self.number, self.data)
         return octets
 
     def pass_on(self, *, secured: bool) -> None:
         """A duplicate of a command has no id of its own."""
         if not secured and self.name == TRANSFER:
-            self.port.drop_command(self.channel, self.octets)
+            self.port.drop_command(self.channel, self.data)
         elif self.is_duplicate and self.is_command:
-            self.port.receive_duplicate(self.channel, self.octets)
+            self.port.receive_duplicate(self.channel, self.data)
         else:
-            self.port.receive(self.octets)
+            self.port.receive(self.data)
 
     def drop(self, state: ConnectionFaultState) -> None:
         """A dropped command is counted, and never completed."""
@@ -240,17 +240,17 @@ class CommandGroup(FrameGroup):
             if self.name == HEARTBEAT:
                 self.port.drop_heartbeat()
             elif self.is_command and not self.is_duplicate:
-                self.port.drop_command(self.channel, self.octets)
+                self.port.drop_command(self.channel, self.data)
 
     def exception(self, interception: Interception, code: int, text: str, field_index: int | None) -> None:
         """Send execution.exception and end the session."""
         if self.is_command and not self.is_duplicate:
-            self.port.exception(self.channel, self.octets, code, text, field_index)
+            self.port.exception(self.channel, self.data, code, text, field_index)
 
     def nack(self, interception: Interception) -> Self | None:
         """Reject a transfer; see `CommandFaultPort.nack_transfer`."""
         if not self.is_duplicate:
-            self.port.nack_transfer(self.channel, self.octets)
+            self.port.nack_transfer(self.channel, self.data)
         return None
 
 

@@ -129,7 +129,7 @@ MALFORMATIONS: dict[str, Malformation] = {
         "it ends inside its fields",
         lambda group: _first(group, group.frames[0][1][: max(3, len(group.frames[0][1]) - 3)]),
     ),
-    "trailing-octets": Malformation(
+    "trailing-bytes": Malformation(
         "with bytes behind its last field", lambda group: _first(group, group.frames[0][1] + b"\0\0\0")
     ),
     "unknown-type": Malformation(
@@ -176,7 +176,7 @@ MALFORMATIONS: dict[str, Malformation] = {
     ),
     "garbage": Malformation(
         "garbage bytes in its place",
-        lambda group: _GARBAGE * max(1, len(group.octets) // len(_GARBAGE)),
+        lambda group: _GARBAGE * max(1, len(group.data) // len(_GARBAGE)),
     ),
 }
 """The malformations by name."""

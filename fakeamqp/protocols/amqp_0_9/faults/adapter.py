@@ -52,7 +52,7 @@ class Adapter09(FramedAdapter):
         numbers = port.next_request(channel)  # type: ignore[attr-defined]
         payload = encode_request(numbers._replace(method=what.encode()))
         group = self.group(port, "sent", channel, [(FRAME_REQUEST, payload)])
-        return group.replace(properties=dict(properties), body=body).octets
+        return group.replace(properties=dict(properties), body=body).data
 
     def has_watched_method(self, octets: bytes, prefixes: frozenset[bytes]) -> bool:
         """Methods may be inside requests and responses."""

@@ -244,11 +244,11 @@ class MethodGroup(FrameGroup):
         """The duplicate of a publish is not counted for confirms."""
         port = self.port
         if not secured and self.name == PUBLISH:
-            port.receive_unsecured(self.channel, self.octets)
+            port.receive_unsecured(self.channel, self.data)
         elif self.is_duplicate and self.name == PUBLISH:
-            port.receive_duplicate(self.channel, self.octets)
+            port.receive_duplicate(self.channel, self.data)
         else:
-            port.receive(self.octets)
+            port.receive(self.data)
 
     def drop(self, state: ConnectionFaultState) -> None:
         """Only a heartbeat needs bookkeeping."""

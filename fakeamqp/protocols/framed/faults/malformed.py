@@ -30,7 +30,7 @@ def _framed(group: FrameGroup, pieces: list[tuple[int, bytes]]) -> bytes:
 
 
 def _bad_frame_end(group: FrameGroup) -> bytes:
-    return group.octets[:-1] + b"\x00"
+    return group.data[:-1] + b"\x00"
 
 
 def _wrong_channel(group: FrameGroup) -> bytes:
@@ -139,7 +139,7 @@ MALFORMATIONS: dict[str, Malformation] = {
     ),
     "garbage": Malformation(
         "garbage bytes in its place",
-        lambda group: _GARBAGE * max(1, len(group.octets) // len(_GARBAGE)),
+        lambda group: _GARBAGE * max(1, len(group.data) // len(_GARBAGE)),
     ),
 }
 """The malformations by name."""

@@ -12,7 +12,7 @@ WITH rules AS (
             'a frame from a peer that has closed the connection'),
         ('content-unannounced', '0-9-1/content/unsolicited-header',
             'a content header without a method, or a body without a header'),
-        ('content-overrun', '0-9-1/content/body-overrun', 'more octets of body than the header announced'),
+        ('content-overrun', '0-9-1/content/body-overrun', 'more bytes of body than the header announced'),
         ('content-incomplete', '0-9-1/content/incomplete', 'another frame before the content was complete'),
         ('tag-zero', '0-9-1/domain.delivery-tag/non-zero', 'a delivery whose tag is 0'),
         ('tag-not-increasing', NULL, 'a delivery whose tag is not above the earlier ones of the channel'),
@@ -71,7 +71,7 @@ frames AS (
 ),
 contents AS (
     SELECT *,
-        -- Missing octets of the latest content before this frame.
+        -- Missing bytes of the latest content before this frame.
         last_value(IF(name = 'content header', octets + coalesce(body_size, 0), NULL)) IGNORE NULLS OVER (
             PARTITION BY run, alias, channel, session, direction ORDER BY number
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
